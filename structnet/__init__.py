@@ -7,10 +7,10 @@ choices along a path.
 ``trees``               trees that are data: :class:`Tree`, :class:`Vocabulary`, :class:`Forest`
 ``parse``               text, and other libraries' objects, to trees
 ``text``                sentences, vocabularies and vectors of words
-``datasets``            published data by their hash, or generators of the like
-``message_passing``     a cell run over a forest, level by level, forward and backward
+``datasets``            published data, checked by hash, and generators of similar data
+``message_passing``     runs a cell over a forest, level by level, forward and backward
 ``tensor_tree``         Tree-LSTMs with tensors: one paper, one folder
-``routing``             trees that are the model: paths, and all that is said of any such tree
+``routing``             trees that are the model: paths, explanations, summaries, for any family
 ``neural_tree``         adaptive neural trees: one paper, one folder
 ``softmax_tree``        softmax trees for many classes, fixed or grown: one family, one folder
 ``naru``                routed networks, of which each word activates a path: one paper, one folder
@@ -22,8 +22,8 @@ choices along a path.
 ``checks``, ``errors``  the sentence for a bad parameter, the errors for a bad graph
 ======================  ==========================================================================
 
-The names below are imported when they are first used, so ``import structnet`` loads neither torch
-nor dgl; each is written once, in ``__init__.pyi``, where type checkers and editors read it.
+The public names are imported when they are first used, so ``import structnet`` loads neither torch
+nor dgl; each is listed once, in ``__init__.pyi``, where type checkers and editors read it.
 
 Example:
     >>> import structnet

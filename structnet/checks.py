@@ -1,7 +1,7 @@
-"""What a parameter may be, and the one sentence that refuses it; without torch and numpy.
+"""Checks of parameters, and the one sentence that refuses a wrong one; without torch and numpy.
 
-Every function takes the parameter's name and value, and as ``owner`` the function or class that it
-was given to, where the sentence should say so.
+Every function takes the parameter's name and value and, if the error should name it, the function
+or class that the parameter belongs to as ``owner``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 
 
 def wrong(name: str, expected: str, value: Any, owner: str = "") -> ValueError:
-    """The error of a parameter that is not what it should be, to be raised.
+    """The error for a parameter with a wrong value; the caller raises it.
 
     Args:
-        expected: words that say what it must be.
+        expected: words that say what the parameter must be.
 
     Example:
         >>> raise wrong("order", "a permutation", [1, 1], "Tree")
@@ -34,14 +34,14 @@ def wrong(name: str, expected: str, value: Any, owner: str = "") -> ValueError:
 def check_integer(
     name: str, value: Any, least: int, *, optional: bool = False, owner: str = ""
 ) -> None:
-    """Refuses what is no int (one of numpy's will do, True and False will not), or too small.
+    """Refuses a value that is not an int (numpy's count, True and False do not) or is too small.
 
     Args:
-        least: smallest value that it may have.
-        optional: may it be None?
+        least: smallest value allowed.
+        optional: True if None is allowed too.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is not allowed.
 
     Example:
         >>> check_integer("n_members", 0, 1)
@@ -66,16 +66,16 @@ def check_number(
     optional: bool = False,
     owner: str = "",
 ) -> None:
-    """Refuses what is no finite number, or out of its range.
+    """Refuses a value that is not a finite number, or out of its range.
 
     Args:
         low: lower end of the range.
         high: upper end of the range; infinity itself is never in it.
-        open: are the ends outside?
-        optional: may it be None?
+        open: True if the ends do not belong to the range.
+        optional: True if None is allowed too.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is not allowed.
 
     Example:
         >>> check_number("share", 1.5, 0, 1, optional=True)
@@ -93,10 +93,10 @@ def check_number(
 
 
 def check_bool(name: str, value: Any, owner: str = "") -> None:
-    """Refuses what is no bool (one of numpy's will do), as words would all count as True.
+    """Refuses a value that is not a bool (numpy's count), as any word would count as True.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is not a bool.
 
     Example:
         >>> check_bool("standardize", "no")
@@ -108,13 +108,13 @@ def check_bool(name: str, value: Any, owner: str = "") -> None:
 
 
 def check_one_of(name: str, value: Any, allowed: Collection[str], owner: str = "") -> None:
-    """Refuses what is not one of a few words.
+    """Refuses a value that is not one of a few words.
 
     Args:
-        allowed: words that it may be.
+        allowed: words that are allowed.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is something else.
 
     Example:
         >>> check_one_of("path", "left", ("multi", "greedy"))
@@ -126,13 +126,13 @@ def check_one_of(name: str, value: Any, allowed: Collection[str], owner: str = "
 
 
 def check_memory(what: str, num_bytes: float) -> None:
-    """Refuses what cannot fit in memory before any of it is made.
+    """Refuses something that does not fit in memory, before any of it is made.
 
     Args:
-        what: words that say what would need it.
+        what: words that say what needs the memory.
 
     Raises:
-        ValueError: it needs more than the machine has.
+        ValueError: the machine has less memory than that.
 
     Example:
         >>> check_memory("a table of 9", 9 * 8)
@@ -151,7 +151,7 @@ def _gibibytes(num_bytes: float) -> str:
 
 @cache
 def memory() -> float:
-    """How many bytes of memory this process may ever have; infinity where nobody says."""
+    """The number of bytes of memory that this process may use; infinity if it is unknown."""
     found = [math.inf]
     with suppress(AttributeError, OSError, ValueError):  # a system that does not say
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

@@ -1,4 +1,4 @@
-"""What can be wrong with a graph."""
+"""Errors of graphs."""
 
 
 class GraphError(ValueError):
@@ -6,4 +6,4 @@ class GraphError(ValueError):
 
 
 class NotATreeError(GraphError):
-    """A graph in which some node has two parents, or none is the root, or there is a cycle."""
+    """A graph in which a node has two parents, no node is the root, or there is a cycle."""

@@ -1,4 +1,4 @@
-"""What has been checked of the user's data: arrays, classes, weights, seeds.
+"""The user's data once they are checked: arrays, classes, weights, seeds.
 
 Inputs are tables ``[n, features]``, dense or sparse (CSR), or images
 ``[n, channels, height, width]``.
@@ -45,10 +45,12 @@ class Checked(NamedTuple):
         return Checked(self.x[indices], self.y[indices], weights)
 
     def facts(self, name: str = "data") -> dict[str, Any]:
-        """What tells these data from others, by parts, so that one can say what differs.
+        """Facts that differ if the data differ, one or more for each part of them.
+
+        With these an error can say which part is not the same.
 
         Args:
-            name: name that the data go by.
+            name: name of the data in the facts.
 
         Example:
             >>> sorted(Checked(np.eye(2), np.arange(2), None).facts())
@@ -71,12 +73,12 @@ class Checked(NamedTuple):
         *,
         dense: bool = False,
     ) -> Samples:
-        """The same as a model takes them: tensors, of sparse inputs CSR, weights of mean 1.
+        """The samples as a model takes them: tensors, sparse inputs as CSR, weights of mean 1.
 
         Args:
-            inputs: scaler of x, see :class:`.Standardizer`; None leaves it as it is.
+            inputs: scaler of x, see :class:`.Standardizer`; None leaves x as it is.
             targets: scaler of y, likewise.
-            dense: make dense rows of sparse ones, batch by batch.
+            dense: True to turn sparse rows into dense ones, batch by batch.
         """
         x, scale = (self.x, inputs) if dense or inputs is None else (inputs(self.x), None)
         stays = issparse(x) and not dense
@@ -91,7 +93,7 @@ class Checked(NamedTuple):
 
 
 def facts_of_both(learn: Any, validation: Any | None) -> dict[str, Any]:
-    """What tells the data of a training from others, with those to validate by, if there are such.
+    """The facts of the data of a training, and of its validation data, if it has any.
 
     Args:
         learn, validation: data with a method like :meth:`Checked.facts`.
@@ -105,7 +107,7 @@ def facts_of_both(learn: Any, validation: Any | None) -> dict[str, Any]:
 
 
 def _digest(*arrays: np.ndarray) -> str | None:
-    """A text that other arrays do not share; None of none."""
+    """A text that is different for different arrays; None if there are no arrays."""
     sha = hashlib.sha256()
     for array in arrays:
         sha.update(f"{array.dtype}{array.shape}".encode())
@@ -115,11 +117,11 @@ def _digest(*arrays: np.ndarray) -> str | None:
 
 
 def as_dense(x: Any, scale: Standardizer | None, dtype: torch.dtype) -> Tensor | DenseRows:
-    """Inputs as a tensor, or, of sparse ones, what becomes one batch by batch.
+    """Inputs as a tensor or, if they are sparse, as rows that become tensors batch by batch.
 
     Args:
         x: inputs that have been checked.
-        scale: scaler of them; None leaves them as they are.
+        scale: their scaler; None leaves them as they are.
         dtype: precision of the tensors.
 
     Shapes:
@@ -144,17 +146,18 @@ def mean_one(weights: np.ndarray | None) -> np.ndarray | None:
 
 
 def encode_labels(y: np.ndarray, classes: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
-    """The classes, sorted, and each label's place among them.
+    """The sorted classes, and each label's place among them.
 
     Args:
         y: labels.
-        classes: classes known already; by default those that occur.
+        classes: classes that are already known; by default those that occur in y.
 
     Shapes:
         y ``[n]`` -> classes ``[classes]``, places ``[n]``.
 
     Raises:
-        ValueError: the targets are no labels, all have one class, or one is not among the known.
+        ValueError: the targets are not labels, all have the same class, or a label is not among
+            the known classes.
 
     Example:
         >>> encode_labels(np.array(["no", "yes", "no"]))
@@ -165,7 +168,7 @@ def encode_labels(y: np.ndarray, classes: np.ndarray | None = None) -> tuple[np.
     if classes is None:
         if len(found) < 2:
             raise ValueError(
-                f"y has one class alone, {found.tolist()[0]!r}, among the samples that count; "
+                f"y has only one class, {found.tolist()[0]!r}, among the samples that count; "
                 "expected at least 2 classes"
             )
         return found, codes

@@ -1,4 +1,4 @@
-"""Classes that count more or less than they are many."""
+"""Weights of classes, which count more or less than the number of their samples."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from structnet.estimators.checked import Checked
 
 
 def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -> Checked:
-    """Samples whose weights are times those of their classes.
+    """The samples, with their weights multiplied by the weights of their classes.
 
     Args:
-        samples: samples to weigh, their targets places in the classes.
-        given: samples to learn from, by which classes are balanced.
+        samples: samples to weigh; their targets are places in ``classes``.
+        given: samples to learn from, whose counts balance the classes.
         classes: names of the classes.
-        asked: class -> weight, 1 where none is said; or "balanced", by which all count alike.
+        asked: a dict class -> weight, 1 for a class that is not in it; or "balanced", which makes
+            all classes count the same in total.
 
     Shapes:
         classes ``[classes]``.
 
     Raises:
-        ValueError: the weights are none of these, not above 0, or of unknown classes.
+        ValueError: ``asked`` is something else, or has a weight that is not above 0 or a class
+            that is unknown.
 
     Example:
         >>> rows = Checked(np.zeros((4, 1)), np.array([0, 1, 1, 1]), None)
@@ -39,20 +41,22 @@ def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -
 def weights_by_class(
     asked: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """What each class counts.
+    """The weight of each class.
 
     Args:
-        asked: class -> weight, 1 where none is said; "balanced", by which all count alike; or None,
-            1 for each.
-        codes: places in the classes of the samples to learn from, by which classes are balanced.
+        asked: a dict class -> weight, 1 for a class that is not in it; "balanced", which makes all
+            classes count the same in total; or None for a weight of 1 each.
+        codes: class of each sample to learn from, as a place in ``classes``; "balanced" counts
+            these.
         classes: names of the classes.
-        weights: count of each sample; 1 by default.
+        weights: weight of each sample; 1 by default.
 
     Shapes:
         codes, weights ``[n]``; classes ``[classes]`` -> ``[classes]``, float64.
 
     Raises:
-        ValueError: the weights are none of these, not above 0, or of unknown classes.
+        ValueError: ``asked`` is something else, or has a weight that is not above 0 or a class
+            that is unknown.
 
     Example:
         >>> weights_by_class({"yes": 3}, np.array([0, 1, 1]), np.array(["no", "yes"]))

@@ -1,4 +1,4 @@
-"""A fit that is whole, or leaves no trace."""
+"""A fit that either completes or leaves no trace."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Fit = TypeVar("Fit", bound=Callable)
 
 
 def whole(fit: Fit) -> Fit:
-    """A method that fits; where it fails or is interrupted, the estimator stays as it was.
+    """Decorates a ``fit`` method: if it fails or is interrupted, the estimator stays as it was.
 
-    Half a fit would tell the classes of the new data by the tree of the old.
+    Otherwise an interrupted fit could leave the classes of the new data beside the tree of the old.
 
     Args:
-        fit: method that sets attributes anew, and changes no object that is there.
+        fit: method that only sets attributes, and does not change the objects they held before.
 
     Example:
         >>> class Model:
@@ -43,4 +43,4 @@ def whole(fit: Fit) -> Fit:
             vars(self).update(before)
             raise
 
-    return fit_or_undo  # type: ignore[return-value]  # it takes and gives what fit does
+    return fit_or_undo  # type: ignore[return-value]  # it has the signature of fit

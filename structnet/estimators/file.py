@@ -1,4 +1,4 @@
-"""A fitted estimator on disk: one safetensors file, no pickle; and whose a folder is."""
+"""A fitted estimator on disk, as one safetensors file without pickle; marks of training folders."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ ITEMS = "items"  # of a parameter that is a dictionary
 
 
 class OneFileMixin:
-    """An estimator that goes to a file and comes back."""
+    """An estimator that can be saved to a file and loaded from it."""
 
     get_params: Callable[..., dict[str, Any]]  # scikit-learn's
 
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
 
-        Its parameters, what ends in _, and its state go there.
+        The file holds its parameters, the attributes whose names end in _, and its weights.
 
         Raises:
-            TypeError: a parameter, a class or a label is no plain value.
+            TypeError: a parameter, a class or a label is not a plain value.
         """
         check_is_fitted(self)
         module, state = self._state()
@@ -52,7 +52,7 @@ class OneFileMixin:
                 for name, value in self.get_params(deep=False).items()
                 if name not in state
             },
-            # What scikit-learn calls fitted, but for the family's own state.
+            # The attributes that scikit-learn calls fitted, except the family's own state.
             "fitted": {
                 name: _plain(value)
                 for name, value in vars(self).items()
@@ -72,7 +72,7 @@ class OneFileMixin:
         """The estimator that :meth:`save` wrote.
 
         Raises:
-            CheckpointError: there is no such file, or it holds something else.
+            CheckpointError: the file does not exist, or holds something else.
         """
         weights, config = load_model(path)
         found = config.get("estimator", "a model that is no estimator")
@@ -91,31 +91,33 @@ class OneFileMixin:
             raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
         return estimator
 
-    # What a family gives
+    # What a family implements
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        """The weights to save, and all else that JSON can hold, in place of parameters and fitted
+        """The weights to save, and other values for JSON, which replace parameters and fitted
         attributes of the same names."""
         raise NotImplementedError
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        """Builds what :meth:`_state` told of, and gives the module whose weights are to come; of
-        these the ``"shapes"`` are told, by name."""
+        """Builds the estimator from what :meth:`_state` gave, and returns the module whose weights
+        are loaded next; ``config["shapes"]`` has their shapes by name."""
         raise NotImplementedError
 
 
 def claim(
     folder: str | Path, estimator: BaseEstimator, free: tuple[str, ...], **facts: Any
 ) -> None:
-    """Marks a new folder as that of one training, or makes sure that it is.
+    """Marks a new folder as that of this training, or checks that a folder belongs to it.
 
-    A mark alone, of a training that was refused before its first step, binds nobody.
+    A folder that holds nothing but a mark may be taken over: its training was refused before its
+    first step.
 
     Args:
-        folder: place of the training's state.
-        estimator: estimator whose parameters the training must share, if they are plain values.
+        folder: folder for the state of the training.
+        estimator: estimator of this training; its parameters must be those of the training that
+            the folder belongs to.
         free: names of parameters that may differ.
-        facts: others that it must share, in the parameters' place if they have the name of one.
+        facts: other values that must be the same; one with the name of a parameter replaces it.
 
     Raises:
         CheckpointError: the folder belongs to another training.
@@ -130,7 +132,7 @@ def claim(
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value in the form in which JSON stores it."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):  # JSON would make text of its keys
@@ -155,7 +157,7 @@ def _restored(value: Any) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    """A value as a folder keeps it: 0, 0.0 and "0.0" are one number."""
+    """A value as a folder's mark stores it: 0, 0.0 and "0.0" are the same number."""
     try:
         return str(value) if isinstance(value, bool) else str(float(value)).removesuffix(".0")
     except (TypeError, ValueError):
@@ -163,7 +165,7 @@ def _as_text(value: Any) -> str:
 
 
 def _refuse(name: str, value: Any) -> None:
-    """Says which part of an estimator JSON cannot hold."""
+    """Raises an error that names the part of an estimator that JSON cannot hold."""
     raise TypeError(
         f"a file holds text, numbers, booleans and None; expected {name!r} to be made of these. "
         f"Got {type(value).__name__}."

@@ -1,4 +1,4 @@
-"""Samples set aside, to choose or to test by."""
+"""Samples that are held out, for choices or for a test."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ def hold_out(
     each_class: bool = False,
     groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which samples to learn from and which to hold out, at random; at least one of each.
+    """Splits samples at random into those to learn from and those to hold out, at least one each.
 
     Args:
         size: number of samples, at least 2.
-        share: part of the samples to hold out.
-        seed: seed of the draw; the same one gives the same samples.
-        labels: classes of the samples, whose shares are kept as far as whole samples go. The last
-            sample of a class is not held out while there are others.
-        each_class: round the share class by class, so that equal classes give equally many, and
-            leave a sample of each to learn from; otherwise it is rounded once, for all samples.
-            Of groups it changes nothing.
-        groups: groups of the samples, such as files, none of which is parted; the shares are then
-            kept as far as whole groups go, those of classes too, and a group of more than half of
-            all samples is not held out.
+        share: share of the samples to hold out.
+        seed: seed of the random choice; the same seed holds out the same samples.
+        labels: classes of the samples; both parts get the same shares of them, up to rounding to
+            whole samples. The last sample of a class is not held out while there are others.
+        each_class: True to round the share for each class, so that classes of one size give the
+            same number, and to leave a sample of each class to learn from; False to round once,
+            for all samples. Has no effect with ``groups``.
+        groups: groups of the samples, such as files; no group is split. Both shares, of samples
+            and of classes, are then kept as far as whole groups allow, and a group of more than
+            half of all samples is not held out.
 
     Shapes:
         labels, groups ``[size]``, numbers from 0; both results ascending places, int64.
 
     Raises:
-        ValueError: the share is not between 0 and 1, there are too few samples, or fewer would be
-            left to learn from than there are classes; or no group can be held out.
+        ValueError: the share is not between 0 and 1, there are too few samples, fewer samples
+            would be left to learn from than there are classes, or no group can be held out.
 
     Example:
         >>> labels = np.repeat([0, 1], [10, 20])
@@ -73,7 +73,7 @@ def parted(
     labels: np.ndarray | None = None,
     groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """As :func:`hold_out`, but None for what is held out where there are too few samples for it.
+    """As :func:`hold_out`, but holds out None where there are too few samples.
 
     Shapes:
         labels, groups ``[size]``; both results ascending places, int64, as of :func:`hold_out`.
@@ -98,7 +98,7 @@ def parted(
 def _whole_groups(
     rng: np.random.Generator, groups: np.ndarray, labels: np.ndarray, share: float
 ) -> np.ndarray:
-    """Places of groups, drawn one by one while their classes are due."""
+    """Places of the held-out groups, which are drawn one by one while their classes need more."""
     counts = csr_matrix((np.ones(len(groups)), (groups, labels)))
     counts.sum_duplicates()
     left = np.bincount(labels).astype(float)
@@ -119,10 +119,10 @@ def _whole_groups(
         known = len(np.unique(groups))
         raise ValueError(
             f"no whole group can be held out: of {known}, each has more than half of the samples, "
-            "or a class that no other has; expected groups that share their classes, or a "
+            "or all of a class; expected groups that share their classes, or a "
             "validation set"
             if known > 1
-            else "no whole group can be held out: all samples are of one; expected at least 2"
+            else "no whole group can be held out: all samples are of one group; expected at least 2"
         )
     return np.flatnonzero(np.isin(groups, held or [min(free)[1]]))
 

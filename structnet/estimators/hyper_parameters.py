@@ -12,12 +12,12 @@ S = TypeVar("S", bound="DataclassInstance")
 
 
 def settings_of(estimator: Any, cls: type[S], **others: Any) -> S:
-    """The settings whose fields an estimator has as parameters, and some that are given.
+    """Settings whose fields are an estimator's parameters of the same names, and ``others``.
 
     Args:
-        estimator: estimator, or whatever has attributes of their names.
+        estimator: estimator, or any object with attributes of these names.
         cls: dataclass of the settings.
-        others: fields that are named or meant otherwise there.
+        others: fields that the estimator lacks, or whose parameter has another name or meaning.
 
     Raises:
         ValueError: a value is out of its range.

@@ -1,7 +1,7 @@
-"""What scikit-learn's users give an estimator, checked: samples, labels, weights.
+"""Checks of what users give an estimator: samples, labels, weights.
 
-Sparse samples are for the estimators whose scikit-learn tags say so (``input_tags.sparse``); these
-get them as CSR, whatever the format they come in.
+Only estimators whose scikit-learn tags say so (``input_tags.sparse``) accept sparse samples, which
+they get as CSR whatever the format given.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array, validate_data
 from structnet.estimators.checked import Checked
 
 FLOATS = (np.float64, np.float32)
-# Numbers that are not finite are refused here: scikit-learn would not say where they are.
+# Numbers that are not finite are refused here, as scikit-learn's error does not say where they are.
 OF_X = {"dtype": FLOATS, "allow_nd": True, "ensure_all_finite": False}
 MISSING = ": put SimpleImputer(add_indicator=True) before it in a pipeline"
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
@@ -31,12 +31,12 @@ KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the o
 
 
 def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray | csr_matrix:
-    """The inputs of a fitted estimator, in float64 or, if they come so, float32. ``[n, *shape]``.
+    """The inputs of a fitted estimator, ``[n, *shape]``, as float64, or as float32 if given so.
 
-    Sparse ones are CSR, each row's columns ascending and without repetition.
+    Sparse inputs are CSR, with ascending columns in each row and none twice.
 
     Raises:
-        ValueError: NaN, infinity, or samples of another shape than those it was fitted on.
+        ValueError: NaN, infinity, or samples of another shape than in ``fit``.
     """
     X = off_torch(X)
     _check_image_shape(estimator, X)
@@ -50,7 +50,7 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray | csr_matrix:
     """One sample for a fitted estimator, checked as in :func:`check_inputs`.
 
     Args:
-        x: a row or an image, or several of which there is one.
+        x: a row or an image, or an array of one row or one image.
 
     Shapes:
         ``[*shape]`` or ``[1, *shape]`` -> ``[1, *shape]``.
@@ -77,19 +77,19 @@ def check_training(
     reset: bool,
     **of_y: bool,
 ) -> Checked:
-    """Samples to fit on. Those of weight 0 are left out, as if they had not been given.
+    """Samples to fit on, without those of weight 0, which count as not given.
 
     Args:
-        estimator: gets ``n_features_in_`` (of images, the channels), ``sample_shape_`` and, from a
-            data frame, ``feature_names_in_``.
+        estimator: estimator that is fitted; sets its ``n_features_in_`` (the number of channels of
+            images), ``sample_shape_`` and, from a data frame, ``feature_names_in_``.
         X, y, sample_weight: data from the user.
-        reset: False compares with what the estimator was fitted on instead, and takes one sample;
-            to fit on there must be two.
-        of_y: options of ``sklearn.utils.check_X_y`` for the targets, as ``y_numeric=True``.
+        reset: True for data to fit on, at least two samples; False for data that are compared with
+            those of ``fit``, at least one sample.
+        of_y: options of ``sklearn.utils.check_X_y`` for the targets, such as ``y_numeric=True``.
 
     Raises:
-        ValueError: NaN or infinity, lengths or shapes that do not fit, weights below 0, too few
-            samples.
+        ValueError: NaN or infinity, lengths or shapes that do not match, weights below 0, or too
+            few samples.
     """
     X, y, sample_weight = map(off_torch, (X, y, sample_weight))
     least = 1 + reset
@@ -114,11 +114,11 @@ def check_training(
 
 
 def _refuse_channels_last(shape: tuple[int, ...]) -> None:
-    """Refuses images whose channels stand last, which would be taken for rows of pixels.
+    """Refuses images with their channels last, which would be read as rows of pixels.
 
     Raises:
-        ValueError: they are ``[n, height, width, 3]``, or square ones of one channel; a map that
-            is 1 wide may be a series in time.
+        ValueError: the images are ``[n, height, width, 3]``, or square with a last axis of 1; other
+            images of width 1 may be time series.
     """
     _, height, width, channels = shape
     if min(height, width) > 4 and (channels == 3 or (channels == 1 and height == width)):
@@ -129,12 +129,12 @@ def _refuse_channels_last(shape: tuple[int, ...]) -> None:
 
 
 def _formats(estimator: BaseEstimator) -> list[str] | bool:
-    """The sparse formats that an estimator takes, as scikit-learn says it."""
+    """The sparse formats that an estimator takes, as scikit-learn's ``accept_sparse``."""
     return ["csr"] if get_tags(estimator).input_tags.sparse else False
 
 
 def _canonical(X: Any) -> Any:
-    """Sparse rows with ascending columns, each once; the caller's stay as they are."""
+    """Sparse rows with ascending columns, none twice; the caller's rows are not changed."""
     if not issparse(X) or X.has_canonical_format:
         return X
     X = X.copy()
@@ -143,7 +143,7 @@ def _canonical(X: Any) -> Any:
 
 
 def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
-    """For tables scikit-learn does it; of images it would compare the channels alone."""
+    """Compares shapes of images, of which scikit-learn would only compare the channels."""
     fitted = estimator.sample_shape_
     found = tuple((X if hasattr(X, "shape") else np.asarray(X)).shape)[1:]
     if found != fitted and max(len(found), len(fitted)) > 1:
@@ -154,15 +154,15 @@ def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
 
 
 def _check_numeric(X: Any) -> list | None:
-    """Refuses text and dates, and says what makes numbers of them; the columns' names, if any.
+    """Refuses text and dates, and says how to turn them into numbers; returns the columns' names.
 
     Raises:
-        ValueError: there are some.
+        ValueError: X contains text or dates.
     """
     names = None if getattr(X, "columns", None) is None else list(X.columns)  # of a data frame
     try:
         values = np.empty(0) if issparse(X) else np.asarray(X)
-    except ValueError:  # of uneven rows, which others speak of
+    except ValueError:  # rows of different lengths, which another check reports
         return names
     if values.ndim == 1 and any(isinstance(value, str) for value in values):
         raise ValueError(
@@ -218,31 +218,31 @@ def _check_finite(X: Any, names: list | None) -> None:
 
 
 def in_single(x: Any) -> Any:
-    """Checked inputs, scaled if need be, in single precision. ``[n, *shape]``.
+    """Checked and, where needed, scaled inputs in single precision. ``[n, *shape]``.
 
     Raises:
-        ValueError: it does not hold one of them.
+        ValueError: a number is too large for single precision.
     """
     values, most = x.data if issparse(x) else x, np.finfo(np.float32).max
     largest = max(values.max(initial=0), -values.min(initial=0))
     if largest > most:
         raise ValueError(
             f"X has, after scaling if there is any, a number of the size {largest:.3g}; expected "
-            f"at most {most:.3g}, as single precision holds it"
+            f"at most {most:.3g}, the largest in single precision"
         )
     return x.astype(np.float32)
 
 
 def off_torch(values: Any) -> Any:
-    """A tensor as numpy takes it, without gradients and on the CPU; others as they are."""
+    """A tensor without gradients and on the CPU, as numpy needs it; other values unchanged."""
     return values.detach().cpu() if isinstance(values, torch.Tensor) else values
 
 
 def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
-    """Weights as the user gave them, in float64; a number counts for all samples. ``[size]``.
+    """The user's weights in float64; a single number is the weight of every sample. ``[size]``.
 
     Raises:
-        ValueError: there is not one a sample, one is below 0, or one is no finite number.
+        ValueError: there is not one weight for each sample, or one is below 0 or not finite.
     """
     if sample_weight is None:
         return None
@@ -253,7 +253,7 @@ def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
     )
     if weights.shape != (size,):
         raise ValueError(
-            f"sample_weight must have one number a sample, [{size}]. Got shape "
+            f"sample_weight must have one number for each sample, [{size}]. Got shape "
             f"{list(weights.shape)}."
         )
     if weights.min() < 0:
@@ -265,13 +265,13 @@ def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
 
 
 def counting_places(weights: np.ndarray | None, least: int) -> np.ndarray | None:
-    """The places of the samples whose weight is above 0; None where all count.
+    """The places of the samples whose weight is above 0; None if all weights are.
 
     Shapes:
         weights ``[n]`` -> ``[m]``.
 
     Raises:
-        ValueError: they are fewer than ``least``.
+        ValueError: there are fewer than ``least`` of them.
     """
     if weights is None or weights.all():
         return None
@@ -285,10 +285,11 @@ def counting_places(weights: np.ndarray | None, least: int) -> np.ndarray | None
 
 
 def plain_labels(y: Any) -> Any:
-    """Labels that numpy holds as objects, in its own type of numbers; others as they are.
+    """Labels in an array of objects, converted to numpy's own type; other labels unchanged.
 
     Raises:
-        ValueError: they are not all text, all numbers, or all True and False; or one is missing.
+        ValueError: the labels are not all text, all numbers, or all True and False, or one is
+            missing.
 
     Example:
         >>> plain_labels(np.array([3, 7], dtype=object))
@@ -319,7 +320,7 @@ def _kind(label: Any) -> type | tuple | None:
 
 
 def plain_numbers(y: Any) -> Any:
-    """Numbers that numpy holds as objects, in float64, None as NaN; others as they are.
+    """Numbers in an array of objects, converted to float64 with None as NaN; others unchanged.
 
     Example:
         >>> plain_numbers([1, None])

@@ -1,7 +1,7 @@
-"""Targets far from all others: marks of missing values, and slips of the pen.
+"""Targets far from all others: marks of missing values, and mistyped numbers.
 
-The largest of a long tail, as of incomes or sizes, lies far from the second, too. It does no more
-where logarithms are taken, as a mark or a slip does.
+The largest number of a long tail, such as incomes or sizes, also lies far from the second, but no
+longer does so once logarithms are taken; a mark or a mistyped number still does.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ FAR_IN_LOGARITHMS = 1.0  # likewise, where both numbers and widths are logarithm
 
 
 def far_targets(y: np.ndarray) -> np.ndarray:
-    """Which numbers lie beyond a gap that is far wider than all that lies before it?
+    """Finds the numbers beyond a gap that is far wider than the range of all numbers before it.
 
-    The middle nine tenths belong together, and further ones to those before them, up to a gap that
-    is so wide as it is, and after ``asinh``, which far out is a logarithm on either side.
+    The middle nine tenths of the numbers belong together, and each number further out to those
+    before it, up to a gap that is that wide in the numbers themselves and also in their ``asinh``,
+    which far from 0 is a logarithm on either side.
 
     Args:
         y: numbers.
@@ -48,7 +49,7 @@ def far_targets(y: np.ndarray) -> np.ndarray:
 
 
 def _parting(values: np.ndarray, few: int, far: float) -> tuple[np.ndarray, np.ndarray]:
-    """After which of sorted numbers is a gap that parts off all above it, or all up to it?
+    """After which of the sorted numbers a gap separates all above it, or all up to it.
 
     Shapes:
         values ``[n]`` -> both ``[n - 1]``, bool.
@@ -60,11 +61,11 @@ def _parting(values: np.ndarray, few: int, far: float) -> tuple[np.ndarray, np.n
 
 
 def warn_of_far_targets(y: np.ndarray, stacklevel: int) -> None:
-    """Says so if a few targets outweigh all others, as their squared errors do.
+    """Warns if a few targets lie so far out that their squared errors outweigh all others.
 
     Args:
         y: targets.
-        stacklevel: number of calls from here to the user's, as ``warnings.warn`` takes it.
+        stacklevel: number of calls from here to the user's code, as for ``warnings.warn``.
 
     Shapes:
         y ``[n]`` or ``[n, columns]``.
@@ -77,8 +78,8 @@ def warn_of_far_targets(y: np.ndarray, stacklevel: int) -> None:
             told = ", ".join(f"{value:g}" for value in values[:3]) + ", ..." * (len(values) > 3)
             warnings.warn(
                 f"{int(far.sum()):,} of {len(y):,} values of {name} lie far from all others: "
-                f"{told} beside {others.min():g} to {others.max():g}; the loss sees little "
-                "else, so leave out rows where they mark a missing value or are wrong, and take "
+                f"{told} beside {others.min():g} to {others.max():g}; they dominate the loss, "
+                "so leave out rows where they mark a missing value or are wrong, and take "
                 "logarithms of long tails",
                 UserWarning,
                 stacklevel=stacklevel,

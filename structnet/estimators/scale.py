@@ -1,4 +1,4 @@
-"""The library's one scaler: mean 0 and deviation 1, for numbers of any size, 1e-300 to 1e300."""
+"""The library's only scaler: mean 0 and standard deviation 1, for numbers from 1e-300 to 1e300."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-BLOCK = 2**22  # numbers of a sparse matrix that are dense at once
-ODD = 30  # times as large as the middle entry of sparse rows, by which a column has its own scale
+BLOCK = 2**22  # numbers of a sparse matrix that are made dense at a time
+ODD = 30  # times the size of sparse rows' middle entry, above which a column has its own scale
 
 
 @dataclass(frozen=True, eq=False)
 class Standardizer:
-    """Takes each column (of images: each channel) to mean 0 and standard deviation 1.
+    """Scales each column (of images: each channel) to mean 0 and standard deviation 1.
 
     Args:
-        mean: numbers to subtract.
-        sd: numbers to divide by then.
+        mean: numbers to subtract first.
+        sd: numbers to divide by.
 
     Shapes:
-        mean, sd: ``[columns]`` or ``[channels, 1, 1]``, float64; ``[1]`` each where all columns
-        share it.
+        mean, sd: ``[columns]`` or ``[channels, 1, 1]``, float64; ``[1]`` if all columns share one
+        scale.
 
     Example:
         >>> standardize = Standardizer.fitted(np.array([[1.0, 5.0], [3.0, 5.0]]))
@@ -40,11 +40,11 @@ class Standardizer:
     def fitted(
         cls, values: np.ndarray | csr_matrix, weights: np.ndarray | None = None
     ) -> Standardizer:
-        """The scaler of some values; a column that does not change it only moves to 0.
+        """The scaler fitted to some values; a constant column is moved to 0 but not divided.
 
         Args:
             values: rows, which may be sparse, or images; float32 or float64.
-            weights: count of each of them.
+            weights: weight of each row or image.
 
         Shapes:
             values ``[n, columns]`` or ``[n, channels, height, width]``; weights ``[n]``.
@@ -65,14 +65,14 @@ class Standardizer:
 
     @classmethod
     def of_entries(cls, rows: csr_matrix, weights: np.ndarray | None = None) -> Standardizer:
-        """The scaler of sparse rows that stay sparse: their entries have mean square 1 in all.
+        """The scaler of sparse rows that stay sparse: all their entries together get mean square 1.
 
-        Those of a column of far larger numbers, as a date among shares of words, have it by
-        themselves: no column makes all others small.
+        A column of far larger numbers, such as dates among shares of words, gets a scale of its
+        own, so that it does not make all other columns small.
 
         Args:
-            rows: rows, whose zeros do not count, stored or not.
-            weights: count of each of them.
+            rows: sparse rows, whose zeros do not count, stored or not.
+            weights: weight of each row.
 
         Shapes:
             rows ``[n, columns]``; weights ``[n]``.
@@ -103,11 +103,11 @@ class Standardizer:
     def of_rows(
         cls, rows: np.ndarray | csr_matrix, weights: np.ndarray | None = None
     ) -> Standardizer:
-        """The scaler of rows that stay full or sparse, as they are: by column, or by entry.
+        """The scaler of rows that stay dense or sparse: :meth:`fitted`, or :meth:`of_entries`.
 
         Args:
-            rows: rows, in full or sparse.
-            weights: count of each of them.
+            rows: dense or sparse rows.
+            weights: weight of each row.
 
         Shapes:
             rows ``[n, columns]``; weights ``[n]``.
@@ -117,26 +117,26 @@ class Standardizer:
 
     @property
     def keeps_zeros(self) -> bool:
-        """Is nothing subtracted, so that what is sparse stays sparse?"""
+        """True if nothing is subtracted, so that sparse values stay sparse."""
         return self.mean.shape == (1,) and not self.mean.any()
 
     def of(self, columns: int) -> list[np.ndarray]:
-        """The mean and the deviation of each of so many columns, ``[columns]``."""
+        """The mean and the standard deviation of each of ``columns`` columns, ``[columns]``."""
         return [np.resize(each, columns) for each in (self.mean, self.sd)]
 
     def to_lists(self) -> list[list]:
-        """The means and the deviations as JSON has them, for :meth:`from_lists`."""
+        """The means and the standard deviations as lists, for JSON and :meth:`from_lists`."""
         return [self.mean.tolist(), self.sd.tolist()]
 
     @classmethod
     def from_lists(cls, lists: list[list] | None) -> Standardizer | None:
-        """The scaler of such lists; None for None, as where nothing is scaled."""
+        """The scaler that :meth:`to_lists` wrote; None for None, where nothing is scaled."""
         return None if lists is None else cls(*map(np.array, lists))
 
     def __call__(self, values: Any) -> Any:
         """Standardized values, in the precision of the values. ``[n, *shape] -> [n, *shape]``.
 
-        Sparse ones, CSR, become full, unless nothing is subtracted.
+        Sparse values (CSR) become dense, unless nothing is subtracted.
         """
         if issparse(values):
             if self.keeps_zeros:
@@ -148,9 +148,9 @@ class Standardizer:
         return found.astype(np.result_type(values, np.float32), copy=False)
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
-        """Values that were standardized, in their own units. ``[n, *shape] -> [n, *shape]``.
+        """Standardized values back in their own units. ``[n, *shape] -> [n, *shape]``.
 
-        In the precision of the values, or in float64 where it cannot hold the result.
+        The result has the precision of the values, or float64 where that cannot hold it.
         """
         found = values * self.sd + self.mean
         if np.abs(found).max(initial=0) > np.finfo(values.dtype).max:
@@ -159,7 +159,7 @@ class Standardizer:
 
 
 def _dense_blocks(values: csr_matrix) -> Iterator[np.ndarray]:
-    """Some columns at a time, ``[n, some]``."""
+    """The values in dense blocks of some columns each, ``[n, some]``."""
     columns, some = values.tocsc(), max(BLOCK // values.shape[0], 1)
     for start in range(0, values.shape[1], some):
         yield columns[:, start : start + some].toarray()
@@ -170,11 +170,11 @@ def fractions(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The values divided by a power of two about as large as the largest, and its exponent.
 
-    No digit is lost, and neither the squares of the fractions nor their sum leave float64.
+    No digit is lost, and the squares of the fractions and their sum stay in the range of float64.
 
     Args:
         values: numbers, float32 or float64.
-        axis: axes along which values share a power; all values do by default.
+        axis: axes along which values share a power; by default all values share one.
 
     Shapes:
         values ``[...]`` -> ``[...]``, and the exponent with length 1 along the axes.
@@ -192,7 +192,7 @@ def moments(values: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.n
 
     Args:
         values: at least one row, float32 or float64.
-        weights: count of each row; by default 1.
+        weights: weight of each row; by default 1.
 
     Shapes:
         values ``[n, columns]`` or ``[n, channels, height, width]``; weights ``[n]``; both results

@@ -1,9 +1,9 @@
-"""What every estimator made of model trees can do, whatever family the trees are of.
+"""Methods that every estimator made of model trees has, whatever family the trees are of.
 
 ======================================  ========================================================
 :class:`TreeEstimatorMixin`             leaves, paths, explanation, text, networkx, files
-:class:`TreeClassifierMixin`            labels, and probabilities of one tree or several
-:class:`TreeRegressorMixin`             numbers, of one column or several
+:class:`TreeClassifierMixin`            labels, and the mean probabilities of one or more trees
+:class:`TreeRegressorMixin`             numbers, in one or more columns
 ======================================  ========================================================
 """
 
@@ -43,57 +43,57 @@ from structnet.trees.networkx_graph import to_networkx
 
 
 class TreeEstimatorMixin(OneFileMixin):
-    """What a fitted estimator of one model tree, or several, can be asked.
+    """Methods of a fitted estimator that is made of one or more model trees.
 
-    A family gives the methods at the end; before its estimator is fitted, they are not called.
+    A family implements the methods at the end, which are only called once it is fitted.
     """
 
-    _dense = False  # do its trees take sparse inputs as dense ones, batch by batch?
+    _dense = False  # True if its trees take sparse inputs as dense ones, batch by batch
 
     def apply(self, X: Any) -> np.ndarray:
-        """The node of the leaf that each sample's greedy path ends in.
+        """The leaf at which each sample's greedy path ends, as the number of its node.
 
         Shapes:
-            X as for ``predict`` -> ``[n]``, or ``[n, trees]`` if there are several.
+            X as for ``predict`` -> ``[n]``, or ``[n, trees]`` if there are several trees.
         """
         check_is_fitted(self)
         leaves = [leaf_of(tree, x) for tree, x in self._asked(check_inputs(self, X))]
         return leaves[0] if len(leaves) == 1 else np.stack(leaves, axis=1)
 
     def decision_path(self, X: Any) -> csr_matrix:
-        """Which nodes each sample passes on its greedy path.
+        """The nodes on each sample's greedy path, marked by ones.
 
         Shapes:
-            X as for ``predict`` -> ``[n, nodes]``; of several trees, the nodes of each after those
-            of the one before.
+            X as for ``predict`` -> ``[n, nodes]``; with several trees, the columns of each tree
+            follow those of the tree before it.
         """
         ends = zip(self._trees(), np.atleast_2d(self.apply(X).T), strict=True)
         return hstack([path_matrix(tree.topology, nodes) for tree, nodes in ends], format="csr")
 
     def get_n_leaves(self) -> int:
-        """The leaves of all trees."""
+        """The number of leaves of all trees together."""
         check_is_fitted(self)
         return sum(len(tree.topology.leaves) for tree in self._trees())
 
     def get_depth(self) -> int:
-        """The most choices on a path."""
+        """The largest number of choices on a path."""
         check_is_fitted(self)
         return max(int(tree.topology.depth.max()) for tree in self._trees())
 
     def explain(self, x: Any) -> Explanation:
-        """Why one sample is predicted as it is: the choices on its path, and where they lead.
+        """Explains the prediction for one sample: the choices on its path, and where they lead.
 
-        Of several trees it explains the first, as ``tree_`` is; classes have the names of
-        ``classes_``, numbers are in the units of the y to learn from.
+        If there are several trees, it explains the first, which is ``tree_``. Classes have their
+        names in ``classes_``, numbers are in the units of the training y.
 
         Args:
-            x: sample, as for ``predict``: a row or an image, or a table or images of that one.
+            x: one sample, as for ``predict``: a row or an image, or an array of one of them.
 
         Shapes:
             x ``[*shape]`` or ``[1, *shape]``.
 
         Raises:
-            ValueError: x is not one sample of the shape of those of ``fit``, or has NaN or
+            ValueError: x is not one sample of the shape used in ``fit``, or contains NaN or
                 infinity.
 
         Example:
@@ -112,29 +112,29 @@ class TreeEstimatorMixin(OneFileMixin):
         return explain(tree, sample[0], getattr(self, "classes_", None), units)
 
     def export_text(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> str:
-        """The first tree as text, one line a node; see :func:`structnet.routing.export_text`.
+        """The first tree as text, one line per node; see :func:`structnet.routing.export_text`.
 
         Args:
-            X: samples; with them, each line says what share of them comes there, and which.
+            X: samples; if given, each line says which share of them reaches its node, and which.
             y: their classes or numbers.
-            sample_weight: count of each of them.
+            sample_weight: weight of each sample.
 
         Raises:
-            ValueError: data that do not fit those of ``fit``.
+            ValueError: the data do not match those of ``fit``.
         """
         check_is_fitted(self)
         return report.text_of(self.read(X, y, sample_weight))
 
     def read(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Reading:
-        """The first tree, samples as it takes them, and what its numbers mean.
+        """The first tree, samples in the form it takes, and the meaning of its numbers.
 
         Args:
             X: samples, as for ``fit``.
-            y: their classes or numbers; without them the samples are inputs alone.
-            sample_weight: count of each of them.
+            y: their classes or numbers; without y the samples are inputs only.
+            sample_weight: weight of each sample.
 
         Raises:
-            ValueError: data that do not fit those of ``fit``.
+            ValueError: the data do not match those of ``fit``.
         """
         check_is_fitted(self)
         (tree, *_), (inputs, targets), samples = self._trees(), self._scales(), None
@@ -159,28 +159,29 @@ class TreeEstimatorMixin(OneFileMixin):
         """Draws the first tree; see :func:`structnet.plot.plot_neural_tree`.
 
         Args:
-            X: samples, as for ``fit``, to send through it; without them only its shape is drawn.
+            X: samples, as for ``fit``, to send through the tree; without them only its shape is
+                drawn.
             y: their classes or numbers.
-            options: others of that function: ``ax``, ``greedy``, ``max_depth``, ``min_share``,
-                ``class_names``, ``feature_names``.
+            options: other arguments of that function: ``ax``, ``greedy``, ``max_depth``,
+                ``min_share``, ``class_names``, ``feature_names``.
 
         Returns:
             The axes.
 
         Raises:
-            ValueError: data that do not fit those of ``fit``.
+            ValueError: the data do not match those of ``fit``.
         """
-        # Pictures lie in a layer above, which nothing here needs before one is asked for.
+        # ``plot`` is a higher layer: it is imported only when a picture is drawn.
         return import_module("structnet.plot").plot_neural_tree(self, X, y, **options)
 
     def summary(self, X: Any = None) -> report.Summary:
-        """The size of the first tree, and what a prediction costs.
+        """The size of the first tree, and the cost of a prediction.
 
         Args:
-            X: samples that say how often each leaf is reached.
+            X: samples from which to measure how often each leaf is reached.
 
         Raises:
-            ValueError: samples of another shape than those of ``fit``.
+            ValueError: samples of another shape than in ``fit``.
         """
         check_is_fitted(self)
         if X is None:
@@ -193,18 +194,18 @@ class TreeEstimatorMixin(OneFileMixin):
         return to_networkx(self._trees()[0])
 
     def samples(self, X: Any, y: Any, sample_weight: Any = None) -> Samples:
-        """Samples as ``tree_`` takes them, to draw or to measure it with.
+        """Samples in the form that ``tree_`` takes, to draw it or measure it with.
 
-        Inputs and numbers are standardized if those of ``fit`` were; classes become their places in
-        ``classes_``; samples of weight 0 are left out.
+        Inputs and numbers are standardized if those of ``fit`` were, classes become their places in
+        ``classes_``, and samples of weight 0 are left out.
 
         Args:
             X: samples, as for ``fit``.
             y: their classes or numbers.
-            sample_weight: count of each of them.
+            sample_weight: weight of each sample.
 
         Raises:
-            ValueError: data that do not fit those of ``fit``.
+            ValueError: the data do not match those of ``fit``.
 
         Example:
             >>> from structnet import NeuralTreeClassifier
@@ -219,7 +220,7 @@ class TreeEstimatorMixin(OneFileMixin):
         return found.samples(*self._scales(), dense=self._dense)
 
     def _checked_validation(self, validation: tuple) -> Checked:
-        """A validation set of the user's, ``(X, y)`` or ``(X, y, sample_weight)``."""
+        """The user's validation set, ``(X, y)`` or ``(X, y, sample_weight)``, checked."""
         if not isinstance(validation, tuple) or len(validation) not in (2, 3):
             size = f" of {len(validation)}" if isinstance(validation, tuple) else ""
             raise ValueError(
@@ -230,14 +231,14 @@ class TreeEstimatorMixin(OneFileMixin):
             raise ValueError("the validation set has 0 samples; expected at least 1")
         return self._checked(*validation, reset=False)
 
-    # What a family gives
+    # What a family implements
 
     def _trees(self) -> Sequence[RoutedTree]:
         """The model trees."""
         raise NotImplementedError
 
     def _asked(self, x: np.ndarray) -> Sequence[tuple[RoutedTree, Any]]:
-        """Each tree, ready to answer, and checked inputs as it takes them."""
+        """Each tree, ready to predict, and the checked inputs in the form it takes."""
         raise NotImplementedError
 
     def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
@@ -249,12 +250,12 @@ class TreeEstimatorMixin(OneFileMixin):
         raise NotImplementedError
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
-        """Samples checked, their targets as a tree takes them, but for their scale."""
+        """Checked samples; their targets have the form a tree takes, but are not scaled."""
         raise NotImplementedError
 
 
 class TreeClassifierMixin(ClassifierMixin):
-    """Classes: labels of any kind, and the mean of the trees' probabilities."""
+    """Predicts classes, with labels of any kind, by the mean of the trees' probabilities."""
 
     classes_: np.ndarray
 
@@ -269,7 +270,9 @@ class TreeClassifierMixin(ClassifierMixin):
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
-        outputs = self._outputs(X).astype(np.float64)  # so that what differs, differs after exp too
+        outputs = self._outputs(X).astype(
+            np.float64
+        )  # so that values that differ still differ after exp
         return logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
@@ -280,10 +283,10 @@ class TreeClassifierMixin(ClassifierMixin):
 
 
 class TreeRegressorMixin(RegressorMixin):
-    """Numbers, of one column or several, and the mean of the trees' means."""
+    """Predicts numbers, in one or more columns, by the mean of the trees' means."""
 
     def predict(self, X: Any) -> np.ndarray:
-        """The means, of the shape of the targets: ``[n]`` or ``[n, columns]``."""
+        """The predicted means, in the shape of the targets: ``[n]`` or ``[n, columns]``."""
         means = self._outputs(X).mean(axis=0)
         return means.reshape(-1, *self.target_shape_)
 
@@ -302,13 +305,13 @@ class TreeRegressorMixin(RegressorMixin):
         elif found.y.shape[1:] != self.target_shape_:
             raise ValueError(
                 f"got targets of shape {list(found.y.shape)}; expected "
-                f"{[len(found.y), *self.target_shape_]}, as of the y to learn from"
+                f"{[len(found.y), *self.target_shape_]}, as in the y to learn from"
             )
         return found._replace(y=found.y.reshape(len(found.y), -1).astype(np.float64))
 
 
 def path_matrix(topology: Topology, nodes: np.ndarray) -> csr_matrix:
-    """Which nodes each sample passes on its way from the root to where it ends.
+    """The nodes on each sample's path from the root to the node where it ends, marked by ones.
 
     Shapes:
         nodes ``[n]`` -> ``[n, num_nodes]``, ones of int64.

@@ -1,4 +1,4 @@
-"""A routed language model as scikit-learn's users know their models: fit, predict, score."""
+"""A routed language model with scikit-learn's methods: fit, predict, score."""
 
 from __future__ import annotations
 
@@ -33,29 +33,30 @@ DEFAULT = NaruSettings()
 
 
 class RoutedLanguageModel(OneFileMixin, BaseEstimator):
-    """Learns from a text which word comes next, by a network that computes only where it must.
+    """Learns from a text to predict next words, by a network of which each word uses a part.
 
-    Each word takes a path of one bundle a capsule, which the words before it and the word itself
-    elect. It learns vectors of the words from the text (or is given some), then to predict the
-    vector of each next word. What a predicted vector says is added to what follows the last words
-    how often (:class:`.NGrams`), as much as makes the sentences that are held out likeliest.
+    Each word takes a path of one bundle per capsule, which is elected by the words before it and
+    the word itself. The model learns word vectors from the text (or is given some), then learns to
+    predict the vector of each next word. The predicted vector is combined with counts of which
+    words follow the last ones (:class:`.NGrams`), in the proportion that makes held-out sentences
+    likeliest.
 
     Args:
-        vectors: vectors of the words: a file of GloVe or word2vec, or word -> numbers; None learns
+        vectors: word vectors: a file of GloVe or word2vec, or a dict word -> numbers; None to learn
             them from the text.
         sizes, dims, max_cone, objective, decoding: settings of the network, see
             :class:`.NaruSettings`.
-        vector_size, min_count, max_words, max_length: settings of its words, see there.
-        epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: training
-            of the model, see there.
-        validation_fraction: share of the sentences that decides which epoch is best.
-        random_state: number that everything random follows from.
-        verbose: show a bar of the training.
+        vector_size, min_count, max_words, max_length: settings of the words, see there.
+        epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: settings
+            of the training, see there.
+        validation_fraction: share of the sentences that is held out to choose the best epoch.
+        random_state: seed of everything random.
+        verbose: True to show a progress bar.
 
     Attributes:
-        words_: vocabulary.
-        model_: trained :class:`.NextWord`.
-        history_: record of each epoch.
+        words_: the vocabulary.
+        model_: the trained :class:`.NextWord`.
+        history_: one record per epoch.
 
     Reference:
         D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
@@ -97,7 +98,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         random_state: int = DEFAULT.seed,
         verbose: bool = False,
     ):
-        # scikit-learn asks that every parameter is kept as it is given.
+        # scikit-learn requires that every parameter is stored as it was given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     def fit(
@@ -106,13 +107,13 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         """Learns from a text.
 
         Args:
-            X: path of a file with one sentence a line, or sentences: lists of words, or words
-                between blanks.
-            y: nothing; it is there as scikit-learn has it.
-            folder: place for the training's state, from which another call goes on.
+            X: path of a file with one sentence per line; or sentences, each a list of words or a
+                text with spaces between words.
+            y: ignored; it is there for scikit-learn.
+            folder: folder for the state of the training, from which another call resumes.
 
         Raises:
-            ValueError: a parameter is out of its range, or the text holds too little.
+            ValueError: a parameter is out of its range, or the text is too short.
         """
         settings, sentences = self._settings(), sentences_of(X)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
@@ -155,25 +156,25 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         return self.model_.predict_log_proba(self._encoded(X)).numpy()
 
     def score(self, X: Text, y: None = None) -> float:
-        """Share of the next words of a text that it predicts right."""
+        """The share of the next words of a text that are predicted correctly."""
         return self.measure(X)["accuracy"]
 
     def measure(self, X: Text) -> dict[str, float]:
-        """The mean loss of a text and the share of its next words that are predicted right."""
+        """The mean loss of a text and the share of its next words that are predicted correctly."""
         check_is_fitted(self)
         encoded = self.words_.encode(sentences_of(X))
         return measured(self.model_, Sentences.to_predict(encoded, self.max_length))
 
     def statistics(self, X: Text) -> RoutingStats:
-        """Which bundles the sentences of a text visit."""
+        """Statistics of the bundles that the sentences of a text visit."""
         check_is_fitted(self)
         return self.model_.statistics(self._encoded(X))
 
     def paths(self, X: Text) -> list[np.ndarray]:
-        """The bundle of each capsule that each word passed; the last word comes to no prediction.
+        """The bundle of each capsule that each word passed; the last word reaches no prediction.
 
         Shapes:
-            ``[words, capsules]`` for each sentence; -1 where a word did not come.
+            ``[words, capsules]`` for each sentence; -1 for capsules that a word did not reach.
         """
         check_is_fitted(self)
         batch = self._encoded(X)
@@ -218,13 +219,13 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
 
 
 def build(settings: NaruSettings, words: Words, vectors: Tensor) -> NextWord:
-    """The untrained model of a vocabulary.
+    """The untrained model for a vocabulary.
 
     Shapes:
         vectors ``[words, size]``.
 
     Raises:
-        ValueError: sizes and dims do not fit each other.
+        ValueError: sizes and dims do not match.
     """
     size = vectors.shape[1]
     if len(settings.dims) != len(settings.sizes) - 2:
@@ -253,7 +254,7 @@ def over_words(
 
 
 def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> dict[str, float]:
-    """The mean loss, and the share of next words that are predicted right."""
+    """The mean loss, and the share of next words that are predicted correctly."""
     loss = evaluate(model, sentences, batch_size=batch_size)["loss"]
     right = words = 0.0
     for start in range(0, len(sentences), batch_size):

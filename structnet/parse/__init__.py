@@ -9,19 +9,18 @@
 ``xml``, ``html``           documents as trees of elements
 ``python``                  source code, or a node of ``ast``, as its abstract syntax tree
 ``from_tree_sitter``        source code of any other language, parsed by tree-sitter
-``newick``                  phylogenies, with the lengths of their branches; of NEXUS, too, by
-                            ``newick_many``
+``newick``                  phylogenies with branch lengths; ``newick_many`` reads NEXUS too
 ``networkx_tree``           an arborescence of networkx
-``from_nodes``              nodes of anytree, ete, Bio.Phylo, D3, ElementTree, or of one's own
-``from_nltk``,              parses made by those libraries, none of which is needed
+``from_nodes``              nodes of anytree, ete, Bio.Phylo, D3, ElementTree, or your own classes
+``from_nltk``,              parses made by these libraries, none of which is needed
 ``from_spacy``,
 ``from_conllu``
 ``bracketed_many``,         many trees in one text or file
 ``conllu_many``,
 ``newick_many``,
 ``xml_many``, ``html_many``
-``as_tree``                 whatever of these one has
-``read_lines``              a file of one tree a line, bad lines raised or skipped and counted
+``as_tree``                 a tree, bracketed text, or another library's parse
+``read_lines``              a file of one tree per line; bad lines raise or are skipped and counted
 ``to_listops``,             back to text
 ``to_logic``,
 ``to_bracketed``,
@@ -29,18 +28,18 @@
 ==========================  ====================================================================
 
 Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brackets``,
-``dependencies`` (CoNLL-U and its kin, whose columns ``word_tables`` reads), ``json_tree``,
-``xml_document`` and ``html_document`` (whose ``elements`` become trees; the ``tags`` of HTML are
-found in one pass), ``python_source``, ``phylogenies`` (Newick; in NEXUS by ``nexus``), ``graphs``
-(networkx), ``objects`` (other libraries' parses) and ``node_objects`` (anybody's nodes);
-``conversion`` tells objects apart. They share ``lines`` (texts, files and bytes as lines),
+``dependencies`` (CoNLL-U and similar formats, whose columns ``word_tables`` reads), ``json_tree``,
+``xml_document`` and ``html_document`` (whose ``elements`` become trees; ``tags`` finds those of
+HTML in one pass), ``python_source``, ``phylogenies`` (Newick; ``nexus`` finds it in NEXUS),
+``graphs`` (networkx), ``objects`` (other libraries' parses) and ``node_objects`` (nodes of any
+class); ``conversion`` tells objects apart. They share ``lines`` (texts, files and bytes as lines),
 ``reading`` (tokens), ``files`` (a file of many texts) and ``errors``.
 
-A text may be given as bytes: UTF-8, or what an XML document or Python source declares.
+A text may be given as bytes: UTF-8, or the encoding that an XML document or Python source declares.
 
-A text that is not of its format raises :class:`ParseError`, which shows the line and a caret under
-the place. No parser recurses, so a chain of 100,000 nodes is read like any other tree; Python
-source is the exception, because Python's own parser does.
+A text that does not follow its format raises :class:`ParseError`, which shows the line with a caret
+under the place. No parser recurses, so that a chain of 100,000 nodes is read like any other tree;
+the exception is Python source, as Python's own parser recurses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Trees in labelled brackets: the Penn Treebank, the Stanford Sentiment Treebank, and their like.
+"""Trees in labelled brackets, as in the Penn Treebank and the Stanford Sentiment Treebank.
 
 References:
     Marcus, Santorini and Marcinkiewicz, "Building a Large Annotated Corpus of English: The Penn
@@ -45,25 +45,27 @@ def bracketed(
     remove_traces: bool = False,
     strip_functions: bool = False,
 ) -> Tree:
-    """The one tree of a text in labelled brackets, on one line or on several.
+    """The single tree of a text in labelled brackets, on one or more lines.
 
-    A word is a leaf and its part of speech a node over it. Words are kept as they are written,
-    ``-LRB-`` and ``\\/`` included; labels are strings, those of sentiment trees too.
+    A word is a leaf and its part of speech a node above it. Words are kept as they are written,
+    including ``-LRB-`` and ``\\/``; labels are strings, also in sentiment trees.
 
-    Reading takes about 25 times the memory of a treebank, of the densest texts 95 times.
+    Reading takes about 25 times the memory of a treebank, and 95 times that of the densest texts.
 
     Args:
-        text: ``(label child child ...)``, a child being a word or a bracket; or lines of it. In
-            UTF-8, if it is bytes.
-        unwrap: drop an outer bracket that has no label and only one child, as in ``( (S ...) )``.
-        remove_traces: drop empty elements, labelled ``-NONE-``, and the nodes that they leave
+        text: ``(label child child ...)``, where a child is a word or a bracket; or its lines.
+            Bytes must be UTF-8.
+        unwrap: True to drop an outer bracket without a label around a single child, as in
+            ``( (S ...) )``.
+        remove_traces: True to drop empty elements, labelled ``-NONE-``, and the nodes that are left
             without a word.
-        strip_functions: cut labels down to their category: ``NP-SBJ-1`` and ``NP=2`` become
+        strip_functions: True to cut labels down to their category: ``NP-SBJ-1`` and ``NP=2`` become
             ``NP``; ``-LRB-`` and ``-NONE-`` stay.
 
     Raises:
-        ParseError: brackets that do not balance, or lack a label or a child; words outside of
-            brackets; a second tree; no tree; a tree of nothing but traces if these are removed.
+        ParseError: brackets do not balance, or lack a label or a child; there are words outside of
+            brackets; there is a second tree, or none; or a tree has only traces, and these are
+            removed.
 
     Example:
         >>> bracketed("( (S (NP-SBJ (PRP It)) (VP (VBZ works))) )")
@@ -91,24 +93,24 @@ def bracketed_many(
     errors: Literal["raise", "skip"] = "raise",
     encoding: str = UTF_8,
 ) -> Iterator[Tree]:
-    """The trees of a text or a file one after the other, each as :func:`bracketed` reads it.
+    """Yields the trees of a text or a file, each as read by :func:`bracketed`.
 
-    Trees of a text or a file are made up to 1,024 ahead of their use.
+    Up to 1,024 trees of a text or a file are made before they are used.
 
     Args:
-        text: any number of trees, each on one line or on several; a ``Path`` to a file of them; or
-            its lines.
+        text: any number of trees, each on one or more lines; a ``Path`` to a file of them; or its
+            lines.
         unwrap, remove_traces, strip_functions: arguments of :func:`bracketed`.
-        errors: "raise" stops at the first tree that is none. "skip" leaves it out, goes on, and
-            ends with one warning that says how many there were; behind the first one, each line
+        errors: "raise" to stop at the first invalid tree; "skip" to leave invalid trees out and
+            end with one warning that says how many there were. After the first of them, each line
             that begins with a bracket begins a tree.
-        encoding: the encoding of a file, and of lines that are bytes.
+        encoding: encoding of a file, and of lines that are bytes.
 
     Raises:
-        ParseError: as for :func:`bracketed`, but for the number of trees.
+        ParseError: as for :func:`bracketed`, but with any number of trees.
         ValueError: ``errors`` is neither of the two.
         OSError: the file cannot be read.
-        LookupError: Python knows no such encoding.
+        LookupError: Python does not know the encoding.
 
     Warns:
         UserWarning: trees were left out because of ``errors``.
@@ -133,8 +135,8 @@ def to_bracketed(tree: Tree) -> str:
         tree: a tree of at least two nodes.
 
     Raises:
-        ValueError: the tree is a leaf, a node carries a token, or a label is empty or has a blank
-            or a parenthesis in it.
+        ValueError: the tree is a leaf, a node carries a token, or a label is empty or contains
+            whitespace or a parenthesis.
 
     Example:
         >>> to_bracketed(Tree("NP", [Tree("DT", [Tree("the")]), Tree("NN", [Tree("cat")])]))

@@ -1,4 +1,4 @@
-"""Whatever a user has for a tree, as a Tree."""
+"""Converts what users have for a tree to a Tree."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ OTHERS = (
 
 
 def as_tree(tree: Any) -> Tree:
-    """The Tree of a Tree, of bracketed text, or of another library's parse.
+    """Converts a Tree, bracketed text, or another library's parse to a Tree.
 
-    These are nltk, spaCy, conllu, networkx and tree-sitter.
+    The libraries are nltk, spaCy, conllu, networkx and tree-sitter.
 
     Raises:
-        TypeError: it is none of these.
-        ParseError, ValueError: it is one that does not hold a tree.
+        TypeError: the object is none of these.
+        ParseError, ValueError: the object does not contain a tree.
 
     Example:
         >>> as_tree("(NP (DT the) (NN cat))")

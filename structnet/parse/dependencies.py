@@ -1,17 +1,17 @@
-"""Dependency trees, from tables of one word a line.
+"""Dependency trees, from tables of one word per line.
 
-A sentence is a run of lines; blank lines separate sentences.
+Sentences are separated by blank lines.
 
 ============  ===================================================================================
 ``format``    columns
 ============  ===================================================================================
 ``"conllu"``  ``id form lemma upos xpos feats head deprel deps misc``, ten columns separated by
               tabs. Lines that begin with ``#`` are comments; multiword tokens (``1-2``) and empty
-              nodes (``1.1``) are passed over.
+              nodes (``1.1``) are skipped.
 ``"conllx"``  ``id form lemma cpostag postag feats head deprel phead pdeprel``, ten columns or the
-              first eight, separated by tabs. Comments are passed over too.
-``"dp"``      ``form tag head deprel``, or without ``deprel``, separated by tabs or by blanks. Words
-              count from 1 by their places; there are no comments.
+              first eight, separated by tabs. Comments are skipped too.
+``"dp"``      ``form tag head deprel``, or without ``deprel``, separated by tabs or by spaces. Words
+              are numbered from 1 by their places; there are no comments.
 ============  ===================================================================================
 
 References:
@@ -43,31 +43,31 @@ def conllu(
     roots: Literal["raise", "join"] = "raise",
     sides: bool = False,
 ) -> Tree:
-    """The dependency tree of a text of one sentence.
+    """The dependency tree of a text with one sentence.
 
     Every word is a node: its relation to its head is the label, the word itself the token, and
-    its children are the words that depend on it, in the order of the sentence. Where the head
-    stands among them is told by ``sides``.
+    its children are the words that depend on it, in the order of the sentence. The place of the
+    head among them is only kept with ``sides``.
 
-    Reading takes about 6 times the memory of a treebank, of the densest texts 100 times.
+    Reading takes about 6 times the memory of a treebank, and 100 times that of the densest texts.
 
     Args:
-        text: the lines of a sentence, in UTF-8 if they are bytes.
-        label: the column that becomes a node's label; None takes ``deprel``, or ``tag`` where a
-            sentence has no relations.
-        token: the column that becomes its token.
-        format: "conllu", "conllx" or "dp", as the head of this module describes them.
-        roots: "raise" takes one root, "join" puts several under a node ``<roots>``.
-        sides: mark each label with the side of the head on which the word stands, ``nsubj<``
-            before it and ``obj>`` behind it, so that "John sees Mary" and "John Mary sees" differ.
-            The marks are in the labels because models that sum over children keep them too.
+        text: lines of a sentence; bytes must be UTF-8.
+        label: column that becomes a node's label; None for ``deprel``, or ``tag`` in sentences
+            without relations.
+        token: column that becomes a node's token.
+        format: "conllu", "conllx" or "dp", as described at the top of this module.
+        roots: "raise" to allow one root only; "join" to put several under a node ``<roots>``.
+        sides: True to mark each label with the side of the head that the word is on, ``nsubj<``
+            before it and ``obj>`` after it, so that "John sees Mary" and "John Mary sees" differ.
+            The marks are part of the labels so that models that sum over children see them too.
 
     Raises:
-        ParseError: a line with another number of columns, words not numbered 1, 2, 3 ..., a head
-            outside of the sentence, no root, a second one that may not be, a cycle, a second
-            sentence, or none.
+        ParseError: a line has a wrong number of columns, words are not numbered 1, 2, 3 ..., a head
+            is outside of the sentence, there is no root, or a second one that is not allowed, a
+            cycle, a second sentence, or no sentence.
         ValueError: ``label`` or ``token`` is not the name of a column, or ``format`` or ``roots``
-            none of those listed.
+            is none of those listed.
 
     Example:
         >>> row = "{}\\t{}\\t_\\t_\\t_\\t_\\t{}\\t{}\\t_\\t_".format
@@ -103,23 +103,23 @@ def conllu_many(
     errors: Literal["raise", "skip"] = "raise",
     encoding: str = UTF_8,
 ) -> Iterator[Tree]:
-    """The dependency trees of a text or a file, one a sentence, as :func:`conllu` reads it.
+    """Yields the dependency tree of each sentence of a text or a file, as read by :func:`conllu`.
 
-    Trees of a text or a file are made up to 1,024 ahead of their use.
+    Up to 1,024 trees of a text or a file are made before they are used.
 
     Args:
         text: sentences separated by blank lines; a ``Path`` to a file of them; or its lines.
         label, token, format, sides: arguments of :func:`conllu`.
-        roots: "raise" takes one root, "join" puts several under a node ``<roots>``, "skip" leaves
-            out sentences that have several.
-        errors: "raise" stops at the first sentence that is none; "skip" leaves it out, goes on,
-            and ends with one warning that says how many there were.
-        encoding: the encoding of a file, and of lines that are bytes.
+        roots: "raise" to allow one root only; "join" to put several under a node ``<roots>``;
+            "skip" to leave out sentences with several.
+        errors: "raise" to stop at the first invalid sentence; "skip" to leave invalid sentences
+            out and end with one warning that says how many there were.
+        encoding: encoding of a file, and of lines that are bytes.
 
     Raises:
-        ParseError, ValueError: as for :func:`conllu`, but for the number of sentences.
+        ParseError, ValueError: as for :func:`conllu`, but with any number of sentences.
         OSError: the file cannot be read.
-        LookupError: Python knows no such encoding.
+        LookupError: Python does not know the encoding.
 
     Warns:
         UserWarning: sentences were left out because of ``errors``.

@@ -13,10 +13,10 @@ class Elements:
     """Trees from a stream of start tags, texts and end tags.
 
     Args:
-        attributes: put attributes among the children.
-        label: attribute, or several of which the first that an element has counts, to label
-            elements with; one without it is labelled with its tag.
-        chosen: tags of the elements that are trees; None takes the outermost one.
+        attributes: True to put attributes among the children.
+        label: attribute to label elements with, or several, of which the first that an element has
+            is used; an element without it is labelled with its tag.
+        chosen: tags of the elements that are trees; None for the outermost element.
 
     Example:
         >>> elements = Elements(attributes=True, label="pos")

@@ -1,4 +1,4 @@
-"""What every parser raises: the place, what was wrong, the line, and a caret under it."""
+"""The error of every parser: the place, what is wrong, the line, and a caret under the place."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ WINDOW = 80  # characters of a source line that a message shows
 
 
 class ParseError(ValueError):
-    """A text that is not what its format allows, with the place where that shows.
+    """A text does not follow its format; the error has the place.
 
     Args:
         message: one clause that says what is wrong.
-        line: the line it is in, from 1.
-        column: the character of that line, from 1; one past the end says that something is missing.
-        source: the text of that line.
-        file: the name of the file, if the text came from one.
+        line: number of the line, from 1.
+        column: place of the character in the line, from 1; one past the end if something is
+            missing there.
+        source: text of the line.
+        file: name of the file, if the text came from one.
 
     Example:
         >>> print(ParseError("1 unclosed '['", 3, 8, "[MAX 2 [MIN 4 7 ]", "trees.txt"))
@@ -90,14 +91,14 @@ class ParseError(ValueError):
 def warn_of_skipped(
     errors: Sequence[ParseError], total: int, what: str, file: str | None, stacklevel: int
 ) -> None:
-    """One warning of all that was left out of a text or a file, if anything was.
+    """Gives one warning for everything that was skipped in a text or a file, if anything was.
 
     Args:
-        errors: one for each that was left out.
-        total: number of all, good or bad.
-        what: noun for them, in the plural.
-        file: name of the file; None of what is none.
-        stacklevel: argument of :func:`warnings.warn`, counted from the caller on.
+        errors: one error for each item that was skipped.
+        total: number of all items, good or bad.
+        what: noun for the items, in the plural.
+        file: name of the file; None if there is no file.
+        stacklevel: argument of :func:`warnings.warn`, counted from the caller.
 
     Warns:
         UserWarning: there are errors.

@@ -1,4 +1,4 @@
-"""ListOps expressions: nested list operations on digits, as ``[MAX 2 9 [MIN 4 7 ] 0 ]``.
+"""ListOps expressions: nested list operations on digits, such as ``[MAX 2 9 [MIN 4 7 ] 0 ]``.
 
 Reference:
     Nangia and Bowman, "ListOps: A Diagnostic Dataset for Latent Tree Learning", NAACL SRW 2018.
@@ -22,18 +22,18 @@ _TOKEN = re.compile(r"[()\]]|\[[^\s()\[\]]*|[^\s()\[\]]+")
 def listops(text: str | bytes) -> Tree:
     """The tree of a ListOps expression.
 
-    Two notations are read: the plain one, and the published one in which parentheses pair the
-    tokens up, ``( ( ( [MAX 1 ) 2 ) ] )``. The parentheses say nothing that the brackets do not, so
+    Two notations are read: the plain one, and the published one, in which parentheses pair up
+    tokens, ``( ( ( [MAX 1 ) 2 ) ] )``. The parentheses tell nothing that the brackets do not, so
     they are only checked to balance.
 
-    Reading takes about 27 times the memory of the text, of the densest texts 110 times.
+    Reading takes about 27 times the memory of the text, and 110 times that of the densest texts.
 
     Args:
-        text: one expression; inner labels are the operators' names, leaves the digits 0 to 9.
+        text: one expression; in the tree, operators are inner labels and digits 0 to 9 leaves.
 
     Raises:
-        ParseError: an unknown token, brackets or parentheses that do not balance, an operator
-            without operands, text after the expression, or no text.
+        ParseError: there is an unknown token, an operator without operands, or text after the
+            expression; brackets or parentheses do not balance; or there is no text.
 
     Example:
         >>> listops("[MAX 2 9 [MIN 4 7 ] 0 ]")
@@ -56,12 +56,12 @@ def to_listops(tree: Tree, binary: bool = False) -> str:
     """The expression of a tree: the inverse of :func:`listops`.
 
     Args:
-        tree: inner labels are operators, leaves the digits 0 to 9.
-        binary: write the published notation, with parentheses that pair the tokens up.
+        tree: tree whose inner labels are operators and whose leaves are digits 0 to 9.
+        binary: True to write the published notation, with parentheses that pair up tokens.
 
     Raises:
-        ValueError: a leaf that is no digit, a label with a blank or a bracket in it, or a node with
-            a token.
+        ValueError: a leaf is not a digit, a label contains whitespace or a bracket, or a node has a
+            token.
 
     Example:
         >>> tree = Tree("MAX", [Tree("1"), Tree("MIN", [Tree("4"), Tree("7")])])

@@ -1,4 +1,4 @@
-"""Files of one tree a line, where a bad line must not cost the others."""
+"""Files of one tree per line, in which a bad line does not affect the others."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from structnet.trees.memory import collector_paused
 
 @dataclass
 class ParsedLines:
-    """What the lines of a file hold.
+    """The results for the lines of a file.
 
     Attributes:
-        values: the parser's results, one a line, in order.
-        skipped: the number and the message of each line that did not parse.
+        values: results of the parser, one per line, in order.
+        skipped: number and error message of each line that did not parse.
     """
 
     values: list = field(default_factory=list)
@@ -35,22 +35,23 @@ def read_lines(
     *,
     encoding: str = UTF_8,
 ) -> ParsedLines:
-    """Parse a file line by line; blank lines are passed over.
+    """Parses a file line by line; blank lines are skipped.
 
     Args:
-        path_or_lines: the path of a file; or its lines, as an open file gives them.
-        parse: called with each line without its end: a parser of this package, or a function that
-            takes the line apart and calls one. It may return anything.
-        errors: "raise" stops at the first line that does not parse. "skip" keeps all the others,
-            lists it in ``skipped``, and ends with one warning that says how many there were.
-        encoding: the encoding of a file, and of lines that are bytes.
+        path_or_lines: path of a file; or its lines, such as an open file.
+        parse: parser of this package, or a function that takes the line apart and calls one; it is
+            called with each line without its end, and may return anything.
+        errors: "raise" to stop at the first line that does not parse; "skip" to list such lines in
+            ``skipped``, keep the others, and end with one warning that says how many there were.
+        encoding: encoding of a file, and of lines that are bytes.
 
     Raises:
-        ParseError: the first bad line, with its number in the file and the file's name. Any
-            ValueError of ``parse`` counts as a bad line. Also with "skip": most trees span lines,
-            of which only fragments would be read; :func:`bracketed_many` reads such treebanks.
+        ParseError: a line is bad; the error has its number and the file's name. Any ValueError of
+            ``parse`` marks a bad line. With "skip" it is raised too, if most trees span several
+            lines, so that only fragments would be read; :func:`bracketed_many` reads such
+            treebanks.
         ValueError: ``errors`` is neither of the two.
-        LookupError: Python knows no such encoding.
+        LookupError: Python does not know the encoding.
         OSError: the file cannot be read.
 
     Warns:
@@ -96,7 +97,7 @@ def read_lines(
 
 
 class _Spread:
-    """Do trees span lines? Told by brackets that close on another line than they open on."""
+    """Whether trees span lines, seen by brackets that close on another line than they open on."""
 
     def __init__(self) -> None:
         self.depth = 0  # brackets left open by bad lines

@@ -1,4 +1,4 @@
-"""Arborescences of networkx, or of any library whose directed graphs look the same."""
+"""Arborescences of networkx, or of any library with the same methods of directed graphs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def networkx_tree(
     """The tree of a directed graph whose edges run from parent to child.
 
     Args:
-        digraph: an arborescence: one node without a parent, and one parent for every other.
-        label: the node attribute to label a node with; a node without it is labelled by itself.
-        token: the node attribute that becomes the token; a node without it has none.
-        order: the edge attribute by which children are sorted. If an edge below a node lacks it,
-            its children stand in the order in which their edges were added.
+        digraph: an arborescence: one node has no parent, and every other node has one.
+        label: node attribute that becomes a node's label; a node without it is its own label.
+        token: node attribute that becomes a node's token; a node without it has no token.
+        order: edge attribute by which children are sorted. If an edge below a node lacks it, the
+            children of that node are in the order in which their edges were added.
 
     Raises:
         NotATreeError: the graph is empty, undirected or a multigraph, a node has two parents,
-            there are several roots, there is a cycle, or places cannot be compared.
+            there are several roots or a cycle, or the values of ``order`` cannot be compared.
 
     Example:
         >>> import networkx as nx

@@ -71,28 +71,28 @@ def html(
     """The tree of an HTML document, or of a fragment with one outermost element.
 
     Nodes are as for :func:`xml`, with tags and attribute names in lower case. Void elements
-    (``<br>``) have no children; end tags that HTML lets one leave out (``</p>``, ``</li>``,
-    ``</td>`` and their like) may be left out. An attribute without a value is a leaf; of two of
-    one name the first counts.
+    (``<br>``) have no children; end tags that are optional in HTML (such as ``</p>``, ``</li>`` and
+    ``</td>``) may be left out. An attribute without a value is a leaf; if an attribute is repeated,
+    its first value is used.
 
-    Reading takes about 12 times the memory of the text, of the densest texts 100 times.
+    Reading takes about 12 times the memory of the text, and 100 times that of the densest texts.
 
     Args:
         text: the document, as str or bytes.
-        attributes: False drops the attributes.
-        label: an attribute that labels elements, as for :func:`xml`.
-        lenient: read tag soup. An end tag closes the innermost open element of its name and all
-            inside; one that closes nothing is dropped; what is open at the end is closed; a tag or
-            comment that never ends is dropped; several outermost elements, or texts beside them,
-            are put under a node ``#fragment``.
-        encoding: the encoding of bytes; None takes that of their byte order mark, the one that a
-            ``<meta>`` in the first 1,024 of them declares, or UTF-8.
+        attributes: False to drop the attributes.
+        label: attribute that labels elements, as for :func:`xml`.
+        lenient: True to read tag soup. An end tag then closes the innermost open element of its
+            name and all inside; an end tag that closes nothing is dropped; elements that are open
+            at the end are closed; a tag or comment that never ends is dropped; several outermost
+            elements, or texts beside them, are put under a node ``#fragment``.
+        encoding: encoding of bytes; None for that of their byte order mark, the one that a
+            ``<meta>`` in the first 1,024 bytes declares, or UTF-8.
 
     Raises:
-        ParseError: there is no element; or, unless ``lenient``, an end tag matches no open
-            element, an element, a tag or a comment is not closed, there is more than one outermost
-            element, or text outside of it; or bytes are not of their encoding.
-        LookupError: Python knows no such encoding.
+        ParseError: there is no element, or bytes do not have their encoding; or, unless
+            ``lenient``, an end tag matches no open element, an element, a tag or a comment is not
+            closed, there is more than one outermost element, or text outside of it.
+        LookupError: Python does not know the encoding.
 
     Example:
         >>> html("<ul><li>one<li class=x>two<br></ul>")
@@ -120,18 +120,18 @@ def html_many(
     lenient: bool = False,
     encoding: str | None = None,
 ) -> Iterator[Tree]:
-    """The trees of some of the elements of an HTML document, each as :func:`html` reads it.
+    """Yields the trees of some elements of an HTML document, each as read by :func:`html`.
 
     Args:
-        text: the document, or the ``Path`` of a file that holds it.
-        elements: tag of the elements that are trees, or several, in lower case. One inside another
-            is a part of its tree; what is outside of all is left out.
+        text: the document, or the ``Path`` of its file.
+        elements: tag or tags, in lower case, of the elements that are trees. Such an element inside
+            another is a part of its tree; everything outside of them is left out.
         attributes, label, lenient, encoding: arguments of :func:`html`.
 
     Raises:
-        ParseError: as for :func:`html`, once the trees before the place of the error are read.
-        ValueError: ``elements`` is no tag.
-        LookupError: Python knows no such encoding.
+        ParseError: as for :func:`html`, after the trees before the place of the error.
+        ValueError: ``elements`` is not a tag or several.
+        LookupError: Python does not know the encoding.
         OSError: the file cannot be read.
 
     Example:

@@ -1,4 +1,4 @@
-"""JSON documents, from their text or from the Python values they stand for.
+"""JSON documents, from their text or from Python values.
 
 Reference:
     RFC 8259, "The JavaScript Object Notation (JSON) Data Interchange Format", 2017.
@@ -29,21 +29,21 @@ _AFTER = re.compile(rf"{_SPACE.pattern}([],}}])")
 def json(text_or_value: object) -> Tree:
     """The tree of a JSON document.
 
-    An object is a node ``object`` whose children are its keys, each over its value; an array is a
-    node ``array`` over its items. Numbers, ``true``, ``false`` and ``null`` are leaves labelled as
+    An object is a node ``object`` whose children are its keys, each above its value; an array is a
+    node ``array`` above its items. Numbers, ``true``, ``false`` and ``null`` are leaves labelled as
     they are written; a string is a leaf labelled with its characters. An empty object or array is
     a leaf.
 
-    Reading takes about 17 times the memory of the text, of the densest texts 125 times.
+    Reading takes about 17 times the memory of the text, and 125 times that of the densest texts.
 
     Args:
-        text_or_value: the text of a document, of any depth; or a value of dicts, lists, tuples,
-            strings, numbers, booleans and None. A string is always taken as text, and so are
-            bytes. A key that a text repeats is kept each time.
+        text_or_value: text of a document, of any depth; or a value made of dicts, lists, tuples,
+            strings, numbers, booleans and None. A string and bytes are always read as text. A key
+            that is repeated in the text occurs as often in the tree.
 
     Raises:
         ParseError: the text is not JSON.
-        TypeError: a value or a key is of a type that JSON does not have.
+        TypeError: a value or a key has a type that JSON does not have.
         ValueError: a value contains itself, or an int has more digits than Python writes.
 
     Example:

@@ -24,11 +24,11 @@ Line: TypeAlias = tuple[int, str | bytes]  # the number, from 1, and the line
 
 
 def text_of(text: str | bytes, encoding: str = UTF_8) -> str:
-    """A text, which may be given as bytes, without a byte order mark.
+    """A text, given as str or bytes, without a byte order mark.
 
     Raises:
-        ParseError: the bytes are not of the encoding.
-        TypeError: it is neither str nor bytes.
+        ParseError: the bytes do not have the encoding.
+        TypeError: the text is neither str nor bytes.
 
     Example:
         >>> text_of("é".encode())
@@ -49,11 +49,12 @@ def document_text(text: str | bytes, declared: Callable[[bytes], str | None]) ->
 
     Args:
         text: the document.
-        declared: gives the encoding that bytes without a byte order mark declare, or None.
+        declared: function that returns the encoding that bytes without a byte order mark declare,
+            or None.
 
     Raises:
-        ParseError: the bytes are not of the encoding, or Python knows none of its name.
-        TypeError: it is neither str nor bytes.
+        ParseError: the bytes do not have the encoding, or Python does not know it.
+        TypeError: the text is neither str nor bytes.
     """
     if not isinstance(text, (bytes, bytearray)):
         return text_of(text)
@@ -134,7 +135,7 @@ def decoded_lines(lines: Iterable[Line], encoding: str) -> Iterator[tuple[int, s
 
 
 def file_name(source: Lines) -> str | None:
-    """The path of a file, as errors name it; None of what is no path."""
+    """The name of a file in errors; None if the source is not a path."""
     return fspath(source) if isinstance(source, PathLike) else None
 
 

@@ -1,4 +1,4 @@
-"""NEXUS: what phylogeny software writes trees into, among characters and settings of its own.
+"""NEXUS, in which phylogeny software writes trees among characters and settings.
 
 Reference:
     Maddison, Swofford and Maddison, "NEXUS: An Extensible File Format for Systematic Information",
@@ -26,7 +26,7 @@ _BLOCK = re.compile(
 
 
 def is_nexus(text: str) -> bool:
-    """Does a text begin as NEXUS does?
+    """Whether a text begins as NEXUS does.
 
     Example:
         >>> is_nexus("#nexus\\nbegin trees;"), is_nexus("(A,B);")
@@ -36,14 +36,14 @@ def is_nexus(text: str) -> bool:
 
 
 def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
-    """The trees of all blocks of trees in Newick notation, with the lines on which they begin.
+    """The trees of all TREES blocks in Newick notation, with the lines on which they begin.
 
-    Leaves have the names that the block's table gives them (``TRANSLATE``); where there is none,
-    numbers are those of the taxa (``TAXLABELS``), unless a taxon has such a name.
+    Leaves get the names of the block's table (``TRANSLATE``); without a table, numbers stand for
+    the taxa (``TAXLABELS``), unless a taxon has such a number as its name.
 
     Args:
         text: NEXUS.
-        pieces: gives the words and signs of a text from a place on, without comments.
+        pieces: function that finds the words and signs of a text from a place on, without comments.
 
     Raises:
         ParseError: an entry of the table is not a short name and a name.

@@ -1,4 +1,4 @@
-"""Nodes of other libraries or of one's own: objects or dicts that hold those below them."""
+"""Nodes of other libraries or your own classes: objects or dicts that hold their children."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ def from_nodes(
     """The Tree of nested nodes, objects or dicts, of any library.
 
     ====================================  ======================================================
-    anytree, bigtree, ete, scikit-bio     as it is; ``token="dist"`` of ete, ``"length"`` of
-                                          scikit-bio for the lengths of branches
+    anytree, bigtree, ete, scikit-bio     no arguments; for the lengths of branches
+                                          ``token="dist"`` (ete), ``"length"`` (scikit-bio)
     Bio.Phylo, a tree's ``root``          ``children="clades", token="branch_length"``
-    D3's JSON, ``{"name": "a",            as it is; ``token="value"``
+    D3's JSON, ``{"name": "a",            no arguments, or ``token="value"``
     "children": [..]}``
     ElementTree, a tree's ``getroot()``   ``label="tag", children=list, token="text"``
     ====================================  ======================================================
 
     Args:
         root: the outermost node.
-        label: name of the attribute, method or key, or function, that labels a node; a node whose
-            label is None is labelled by the name of its class.
-        children: name or function, likewise, that gives the nodes below a node in order; a node
+        label: name of an attribute, a method or a key, or a function, that gives a node's label; a
+            node whose label is None is labelled with the name of its class.
+        children: name or function, as for ``label``, that gives a node's children in order; a node
             without it, or with None, is a leaf.
-        token: name or function, likewise, that gives what a node carries beside its label; a node
-            without it, or with None, carries nothing.
+        token: name or function, as for ``label``, that gives a node's token; a node without it, or
+            with None, has no token.
 
     Raises:
         ValueError: a node has no label, the root has no children of that name, or a node contains
             itself.
-        TypeError: the children of a node are not nodes in a row.
+        TypeError: the children of a node are not a sequence of nodes.
 
     Example:
         >>> from_nodes({"name": "animal", "children": [{"name": "cat"}, {"name": "dog"}]})
@@ -69,17 +69,17 @@ def from_nodes(
 def from_tree_sitter(parsed: Any, *, punctuation: bool = False) -> Tree:
     """The syntax tree of source code in any language that tree-sitter has a grammar for.
 
-    A node is labelled with its type; one that has a name in the grammar and nothing below it, as an
-    identifier, a number or a comment, stands over its text. Words and signs without a name in the
-    grammar, as ``if`` and ``+``, are leaves.
+    A node is labelled with its type. Nodes that are named in the grammar and have no children, such
+    as identifiers, numbers and comments, get their text as a leaf below them. Words and signs that
+    are not named in the grammar, such as ``if`` and ``+``, are leaves.
 
     Args:
         parsed: a ``tree_sitter.Tree`` or ``Node``.
-        punctuation: keep the brackets, commas and semicolons, which say nothing that the tree does
-            not say.
+        punctuation: True to keep brackets, commas and semicolons, which tell nothing that the tree
+            does not.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: ``parsed`` is neither.
 
     Example:
         >>> from types import SimpleNamespace as Node
@@ -108,7 +108,7 @@ PUNCTUATION = frozenset("()[]{},;")
 
 
 def is_tree_sitter(node: object) -> bool:
-    """Is it a node or a tree of tree-sitter, by what it has?"""
+    """Whether an object has the attributes of a node or a tree of tree-sitter."""
     root = getattr(node, "root_node", node)
     return all(hasattr(root, name) for name in ("type", "is_named", "children"))
 

@@ -1,7 +1,7 @@
-"""Parses that other libraries made: nltk, spaCy, conllu. None of them is imported or needed.
+"""Parses made by other libraries: nltk, spaCy, conllu. None of them is imported or needed.
 
-An object is read through the attributes and methods that its library documents, so an object of
-one's own that has them is read as well.
+An object is read through the attributes and methods that its library documents, so that any other
+object that has these is read as well.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from structnet.trees.tree import Tree
 
 
 def from_nltk(tree: object) -> Tree:
-    """The Tree of an ``nltk.Tree``: its labels on inner nodes, its leaves as they are.
+    """The Tree of an ``nltk.Tree``: inner nodes have its labels, leaves are kept as they are.
 
     Args:
-        tree: an object with ``label()`` that iterates over its children; a child without
+        tree: object with a method ``label()``, over whose children one can iterate; a child without
             ``label`` is a leaf.
 
     Raises:
@@ -52,17 +52,17 @@ def from_spacy(
     A node's label is ``dep_``, its token ``text``; its children are in the order of the sentence.
 
     Args:
-        parse: a Doc (its ``sents`` must be one), a Span (the words in it and no others) or a Token
-            (the tree below it).
-        roots: "raise" takes a Span in which one word has its head outside, "join" puts several
+        parse: a Doc (with one sentence in ``sents``), a Span (of which only the words inside are
+            read) or a Token (the tree below it).
+        roots: "raise" to allow only one word of a Span with its head outside; "join" to put several
             under a node ``<roots>``.
-        sides: mark each label with the side of its head on which the word stands, as
+        sides: True to mark each label with the side of its head that the word is on, as
             :func:`conllu` does.
 
     Raises:
-        ValueError: a Doc of no sentence or several; a Span of several roots; or ``roots`` is
-            neither of the two.
-        TypeError: none of the three.
+        ValueError: a Doc does not have exactly one sentence; a Span has several roots; or ``roots``
+            is neither of the two.
+        TypeError: ``parse`` is none of the three.
 
     Example:
         >>> from types import SimpleNamespace as Token
@@ -122,13 +122,13 @@ def from_conllu(
 
     Args:
         parse: an object with ``to_tree()``, or one with ``token`` (a mapping) and ``children``.
-        label: the field that becomes a node's label.
-        token: the field that becomes its token.
-        sides: mark each label with the side of its head on which the word stands, as
+        label: field that becomes a node's label.
+        token: field that becomes a node's token.
+        sides: True to mark each label with the side of its head that the word is on, as
             :func:`conllu` does.
 
     Raises:
-        TypeError: neither of the two.
+        TypeError: ``parse`` is neither of the two.
 
     Example:
         >>> from types import SimpleNamespace as TokenTree

@@ -1,6 +1,6 @@
 """Newick: the trees of phylogenetics, ``((human:0.1,chimpanzee:0.2):0.05,gorilla:0.3);``.
 
-In files of NEXUS such trees stand among other things, which ``nexus`` passes over.
+NEXUS files contain such trees among other things, which ``nexus`` skips.
 
 Reference:
     Olsen, "Interpretation of the 'Newick's 8:45' tree format standard", 1990.
@@ -29,21 +29,21 @@ _PIECE = re.compile(rf"{COMMENT}|\[[^\]]*\]|'(?:[^']|'')*'|[(),:;]|{_PLAIN.patte
 def newick(text: str | bytes, *, names: bool = True, lengths: bool = True) -> Tree:
     """The tree of a text in Newick notation.
 
-    A node is labelled with its name, of species or of how well a clade is supported; one without a
+    A node is labelled with its name, that of a species or the support of a clade; a node without a
     name is labelled ``clade``. The length of the branch above a node is the node's token, as it is
-    written. Comments, in square brackets, are dropped; names are as they are written, but for
+    written. Comments, in square brackets, are dropped; names are kept as they are written, without
     quotes around them.
 
-    Reading takes about 14 times the memory of the text, of the densest texts 130 times.
+    Reading takes about 14 times the memory of the text, and 130 times that of the densest texts.
 
     Args:
         text: one tree, up to its semicolon.
-        names: False labels all nodes ``clade``, where it is only the shape that counts.
-        lengths: False drops the lengths of branches.
+        names: False to label all nodes ``clade``, if only the shape matters.
+        lengths: False to drop the lengths of branches.
 
     Raises:
-        ParseError: parentheses that do not balance, a length that is no number, a quote or comment
-            that does not end, no semicolon or text behind it.
+        ParseError: parentheses do not balance, a length is not a number, a quote or comment does
+            not end, the semicolon is missing, or there is text after it.
 
     Example:
         >>> newick("((human:0.1,chimpanzee:0.2):0.05,gorilla:0.3);")
@@ -74,17 +74,17 @@ def newick(text: str | bytes, *, names: bool = True, lengths: bool = True) -> Tr
 def newick_many(
     text: str | bytes | PathLike[str], *, names: bool = True, lengths: bool = True
 ) -> Iterator[Tree]:
-    """The trees of a text or a file one after the other, each as :func:`newick` reads it.
+    """Yields the trees of a text or a file, each as read by :func:`newick`.
 
-    Of NEXUS these are the trees of its blocks of trees, with the names of its ``TRANSLATE``.
+    From NEXUS it reads the trees of all TREES blocks, with the names of their ``TRANSLATE``.
 
     Args:
-        text: any number of trees, each up to its semicolon, or NEXUS; or the ``Path`` of a file of
-            them.
+        text: any number of trees, each up to its semicolon, or NEXUS; or the ``Path`` of such a
+            file.
         names, lengths: arguments of :func:`newick`.
 
     Raises:
-        ParseError: as for :func:`newick`, once the trees before the place of the error are read.
+        ParseError: as for :func:`newick`, after the trees before the place of the error.
         OSError: the file cannot be read.
 
     Example:
@@ -123,11 +123,11 @@ def to_newick(tree: Tree) -> str:
     """A tree in Newick notation on one line: the inverse of :func:`newick`.
 
     Args:
-        tree: a tree whose labels are names, ``clade`` where there is none, and whose tokens are
-            the lengths of branches, if there are any.
+        tree: a tree whose labels are names, or ``clade`` for none, and whose tokens, if any, are
+            the lengths of branches.
 
     Raises:
-        ValueError: a token is no number.
+        ValueError: a token is not a number.
 
     Example:
         >>> to_newick(Tree("clade", [Tree("human", (), "0.1"), Tree("great ape", (), 0.2)]))

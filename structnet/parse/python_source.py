@@ -1,4 +1,4 @@
-"""Python source code, as the abstract syntax tree of Python's own parser."""
+"""Python source code, as the abstract syntax tree from Python's own parser."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from structnet.trees.tree import Tree
 def python(source: str | bytes | ast.AST, *, fields: bool = False, contexts: bool = True) -> Tree:
     """The abstract syntax tree of Python source.
 
-    A node is labelled with its class in :mod:`ast`, the outermost one ``Module``; its children are
-    the values of its fields in order, those of a list one after the other. Names are leaves as
-    they are written, constants leaves labelled by their ``repr``. Fields that are None are left
-    out, but the constant None is not.
+    A node is labelled with its class in :mod:`ast`, the outermost one with ``Module``; its children
+    are the values of its fields in order, where the items of a list follow each other. Names are
+    leaves labelled as they are written, constants leaves labelled with their ``repr``. Fields that
+    are None are left out, but the constant None is not.
 
-    Python's own tree takes most of the memory: reading takes about 230 times that of the text, of
-    the densest texts 1000 times.
+    Reading takes about 230 times the memory of the text, and 1000 times that of the densest texts;
+    Python's own tree takes most of it.
 
     Args:
-        source: the text of a module; bytes are of the encoding that it declares, or UTF-8; or a
-            node of :mod:`ast`, as of a function in it.
-        fields: put a node with the field's name over the values of each field that is not empty.
-            Without them the body of an ``if`` and its ``else`` are one row of children.
-        contexts: False leaves out ``Load``, ``Store`` and ``Del``, which say how a name is used.
+        source: text of a module, where bytes have the encoding that they declare, or UTF-8; or a
+            node of :mod:`ast`, such as that of a function.
+        fields: True to put a node with the field's name above the values of each field that is not
+            empty. Otherwise the body of an ``if`` and its ``else`` are one row of children.
+        contexts: False to leave out ``Load``, ``Store`` and ``Del``, which say how a name is used.
 
     Raises:
         ParseError: the source is not valid in the running version of Python, or nests deeper than

@@ -1,4 +1,4 @@
-"""What the parsers share: places of tokens, building without recursion."""
+"""Functions that the parsers share: places of tokens, building trees without recursion."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def split_parentheses(text: str) -> list[str]:
 
 
 def token_offset(pattern: re.Pattern[str], text: str, place: int) -> int:
-    """Where the token number ``place`` of a text starts.
+    """The offset at which token number ``place`` of a text starts.
 
     A parser splits its text the fast way and counts tokens; only an error needs the offset.
 
@@ -46,15 +46,15 @@ def token_offset(pattern: re.Pattern[str], text: str, place: int) -> int:
 def spelled(
     tree: Tree, spell: Callable[[Tree], Sequence[str | Tree]], carried: bool = False
 ) -> list[str]:
-    """A tree's tokens in order; ``spell`` gives those of a node, its children in their places.
+    """A tree written as words, in order.
 
     Args:
         tree: the tree.
-        spell: function from a node to words and its children.
-        carried: does it write what a node carries beside its label, too?
+        spell: function from a node to its words, with its children in their places.
+        carried: True if ``spell`` also writes the token of a node.
 
     Raises:
-        ValueError: a node carries a token for which there is no place.
+        ValueError: a node carries a token, which this notation has no place for.
     """
     tokens: list[str] = []
     stack: list[Tree | str] = [tree]
@@ -72,7 +72,7 @@ def spelled(
 
 
 def cycle_above(node: N, parent: Callable[[N], N]) -> list[N]:
-    """The nodes of the cycle into which going up from a node leads, the first one first."""
+    """The nodes of the cycle that going up from a node leads into, the first one first."""
     path: dict[N, int] = {}  # nodes and their places on the way
     while node not in path:
         path[node] = len(path)
@@ -81,18 +81,18 @@ def cycle_above(node: N, parent: Callable[[N], N]) -> list[N]:
 
 
 def collector_paused_for(text: object) -> AbstractContextManager[None]:
-    """No garbage collection inside, if a text is long.
+    """A context without garbage collection, if a text is long.
 
-    The collector starts anew behind every pause, which costs more than reading a short text.
+    The collector starts over after every pause, which costs more than reading a short text.
     """
     short = isinstance(text, (str, bytes)) and len(text) < _LONG
     return nullcontext() if short else collector_paused()
 
 
 def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
-    """The same trees, those of a text or a file made many at a time while the collector is paused.
+    """Yields the trees; those of a text or a file are made in batches with the collector paused.
 
-    Those of a stream are made one by one, as its lines may come slowly.
+    Trees of a stream are made one by one, as its lines may arrive slowly.
     """
     if not isinstance(source, (str, bytes, PathLike)):
         yield from trees
@@ -131,8 +131,8 @@ def unfold(
 
     Args:
         root: the outermost object.
-        expand: gives an object's label, the objects below it in order, and its token or None. What
-            is a Tree already is taken as it is.
+        expand: function that gives an object's label, the objects below it in order, and its token
+            or None. Objects that are Trees already are used as they are.
 
     Raises:
         ValueError: an object contains itself.

@@ -30,14 +30,14 @@ def logic(text: str | bytes) -> Tree:
     A binary operator is written in two steps, ``( left ( and right ) )``, and becomes one node
     with the children left and right; ``( not a )`` becomes a node with one child.
 
-    Reading takes about 23 times the memory of the text, of the densest texts 65 times.
+    Reading takes about 23 times the memory of the text, and 65 times that of the densest texts.
 
     Args:
         text: one sentence over the operators and, or, not; any other name is a variable.
 
     Raises:
-        ParseError: a bracket that is not one of these forms, brackets that do not balance, text
-            after the sentence, or no text.
+        ParseError: a bracket has none of these forms, brackets do not balance, there is text after
+            the sentence, or no text.
 
     Example:
         >>> logic("( a ( and b ) )")
@@ -61,11 +61,12 @@ def to_logic(tree: Tree) -> str:
     """The sentence of a tree: the inverse of :func:`logic`.
 
     Args:
-        tree: nodes ``and`` and ``or`` of two children, ``not`` of one; leaves are variables.
+        tree: tree of ``and`` and ``or`` with two children, ``not`` with one, and variables as
+            leaves.
 
     Raises:
-        ValueError: another operator, number of children, a leaf that is no name, or a node with a
-            token.
+        ValueError: an operator or its number of children is wrong, a leaf is not a name, or a node
+            has a token.
 
     Example:
         >>> to_logic(Tree("and", [Tree("a"), Tree("not", [Tree("b")])]))

@@ -1,7 +1,7 @@
 """The tags and texts of an HTML document, in one pass that reads each character once.
 
-Where a tag, a value or a comment is not closed, the document ends: that is an error at once, as
-looking for the end again behind it would take the square of the time.
+A tag, a value or a comment that is not closed is an error at once, and ends the document: to search
+for its end again from later places would take quadratic time.
 
 Reference:
     WHATWG, "HTML Living Standard", section 13.2.5: tokenization.
@@ -45,9 +45,9 @@ class Token(NamedTuple):
     Attributes:
         kind: "start", "end" or "text".
         offset: place where it begins.
-        content: the tag's name in lower case, or the text, its character references resolved.
-        attributes: those of a start tag, in lower case, and their values.
-        closed: does the start tag end in a slash?
+        content: the tag's name in lower case, or the text with its character references resolved.
+        attributes: attributes of a start tag, in lower case, with their values.
+        closed: True if the start tag ends in a slash.
     """
 
     kind: str
@@ -58,11 +58,11 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, lenient: bool = False) -> Iterator[Token]:
-    """The tags and texts of a document, in order; without comments and declarations.
+    """The tags and texts of a document, in order, without comments and declarations.
 
     Args:
         text: the document.
-        lenient: drop what is not closed at the end of the document.
+        lenient: True to drop what is not closed at the end of the document.
 
     Raises:
         ParseError: a tag, an attribute's value or a comment is not closed.

@@ -1,4 +1,4 @@
-"""Sentences as tables of one word a line: the columns of each format, and whose head is whose.
+"""Sentences as tables of one word per line: the columns of each format, and the heads of words.
 
 :mod:`structnet.parse.dependencies` describes the formats.
 """
@@ -23,13 +23,13 @@ Format: TypeAlias = Literal["conllu", "conllx", "dp"]
 
 
 class Layout(NamedTuple):
-    """What a format's lines look like.
+    """The form of a format's lines.
 
     Attributes:
         columns: names of the columns.
         widths: numbers of columns that a line may have.
         head: place of the column of heads.
-        numbered: does the first column number the words?
+        numbered: True if the first column has the numbers of the words.
     """
 
     columns: tuple[str, ...]
@@ -38,7 +38,7 @@ class Layout(NamedTuple):
     numbered: bool
 
     def column(self, argument: str, name: str) -> int:
-        """The place of a column, which an argument names.
+        """The place of the column that an argument names.
 
         Raises:
             ValueError: the format has no such column.
@@ -61,7 +61,7 @@ _LAYOUTS = {
 
 
 def layout_of(format: str, function: str) -> Layout:
-    """The layout of a format, which an argument of a function names.
+    """The layout of the format that an argument of a function names.
 
     Raises:
         ValueError: there is no such format.
@@ -77,7 +77,7 @@ class Sentence(NamedTuple):
         layout: layout of its lines.
         lines: lines of the words, and their numbers.
         rows: fields of each word.
-        heads: number of each word's head, from 1; 0 of a root.
+        heads: number of each word's head, from 1; 0 for a root.
     """
 
     layout: Layout
@@ -138,8 +138,8 @@ def sentence_of(block: list[Line], layout: Layout, encoding: str) -> Sentence:
     """The words of a block of lines; there may be none.
 
     Raises:
-        ParseError: a line's bytes are not of the encoding, it has another number of columns, or a
-            word's number or head is none.
+        ParseError: the bytes of a line do not have the encoding, it has a wrong number of columns,
+            or the number or head of a word is not a number.
     """
     _, widths, at, numbered = layout
     sentence = Sentence(layout, [], [], [])

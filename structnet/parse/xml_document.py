@@ -30,20 +30,21 @@ def xml(
 ) -> Tree:
     """The tree of an XML document.
 
-    An element is a node labelled with its tag, as written; its attributes are its first children,
-    ``@name`` over the value; then come its elements and its text in order. Text is stripped of
-    blanks around it and dropped if nothing is left; comments and instructions are dropped.
+    An element is a node labelled with its tag, as written. Its attributes are its first children,
+    ``@name`` above the value; its elements and its text follow in order. Text is stripped of
+    whitespace around it and dropped if nothing is left; comments and instructions are dropped.
 
-    Reading takes about 10 times the memory of the text, of the densest texts 55 times.
+    Reading takes about 10 times the memory of the text, and 55 times that of the densest texts.
 
     Args:
-        text: the document; bytes are of the encoding that it declares, or UTF-8.
-        attributes: False drops the attributes.
-        label: attribute that labels an element, and is then no child; of several, the first that
-            the element has. An element without it is labelled with its tag, as are all by default.
+        text: the document; bytes have the encoding that it declares, or UTF-8.
+        attributes: False to drop the attributes.
+        label: attribute that labels an element, and is then not a child; or several, of which the
+            first that the element has is used. Elements without it are labelled with their tags,
+            as are all by default.
 
     Raises:
-        ParseError: the text is not well-formed, or its bytes are not of its encoding; or it
+        ParseError: the text is not well-formed, or its bytes do not have its encoding; or it
             declares entities or attributes, which could make a small text expand into a huge one,
             or uses an entity that is not declared.
 
@@ -73,17 +74,17 @@ def xml_many(
     attributes: bool = True,
     label: str | Sequence[str] | None = None,
 ) -> Iterator[Tree]:
-    """The trees of some of the elements of an XML document, each as :func:`xml` reads it.
+    """Yields the trees of some elements of an XML document, each as read by :func:`xml`.
 
     Args:
-        text: the document, or the ``Path`` of a file that holds it.
-        elements: tag of the elements that are trees, or several. One inside another is a part of
-            its tree; what is outside of all is left out.
+        text: the document, or the ``Path`` of its file.
+        elements: tag or tags of the elements that are trees. Such an element inside another is a
+            part of its tree; everything outside of them is left out.
         attributes, label: arguments of :func:`xml`.
 
     Raises:
-        ParseError: as for :func:`xml`, once the trees before the place of the error are read.
-        ValueError: ``elements`` is no tag.
+        ParseError: as for :func:`xml`, after the trees before the place of the error.
+        ValueError: ``elements`` is not a tag or several.
         OSError: the file cannot be read.
 
     Example:

@@ -11,39 +11,39 @@ Eq. (11)     gates, cell state, hidden state             :class:`TreeLSTM`, ``ga
 Sec. IV      number of parameters                        :meth:`Aggregator.count`
 Sec. V       classifiers                                 :class:`TreeClassifier`, \
 :class:`TreePairClassifier`
-beyond it    canonical polyadic, tensor train            :class:`CP`, :class:`TensorTrain`
+our own      canonical polyadic, tensor train            :class:`CP`, :class:`TensorTrain`
 Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLSTM`
-Miwa et al.  what stands above nodes                     :class:`TopDownTreeLSTM`
+Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM`
 ===========  ==========================================  =======================================
 
 ======================  ==========================================================================
-``aggregators``         one form of Eq. (4) a file; the homogeneous form, the first weights' scale
-``tree_lstm``           the encoder: any aggregator in an LSTM
+``aggregators``         the forms of Eq. (4), one per file; the scale of their first weights
+``tree_lstm``           the encoder: an LSTM with any aggregator
 ``recursive_network``   any aggregator and a tanh, without gates
-``inputs``              the vectors that leaves carry, and other nodes
-``gates``               its element-wise part, plain and with the backward written out
-``heads``               the classifiers on top, as the paper has them
-``child_sum_cell``      one set of weights for all nodes, in an LSTM
-``child_sum_tree_lstm`` the same over vectors of labels, for trees of any kind
-``top_down_tree_lstm``  the same from the roots down, over the states of nodes
-``readout``             what is read of a tree's nodes, from the root to attention over all
-``number_embedding``,   numbers at leaves: vectors that follow from their values, and sums of them
+``inputs``              the input vectors of leaves and other nodes
+``gates``               the element-wise part of the LSTM, plain and with its backward written out
+``heads``               the paper's classifiers on top of an encoder
+``child_sum_cell``      an LSTM with one set of weights for all nodes
+``child_sum_tree_lstm`` this LSTM over label vectors, for trees of any kind
+``top_down_tree_lstm``  this LSTM from the roots down, over the states of nodes
+``readout``             pools the states of a tree's nodes, from the root's to attention over all
+``number_embedding``,   numbers at leaves: vectors computed from their values, and their sums
 ``number_sums``         for the linear model
 ``predictor``           classes, labels or numbers of trees, classes of nodes
-``counted``             what is counted in trees
-``label_bag``           counts of labels and pairs, and a linear model of them
-``logistic``            its weights where it says classes, in few steps
-``bag_occlusion``       what that says of a tree with each of its subtrees hidden
-``row_space``           wide rows by as many coordinates as there are rows
-``label_table``         how often nodes with a label have each class, beside what is said of nodes
+``counted``             the counts of things that occur in trees
+``label_bag``           counts of labels and pairs, and a linear model on them
+``logistic``            fits this linear model for classes, in few steps
+``bag_occlusion``       outputs of this linear model for a tree with each of its subtrees hidden
+``row_space``           wide rows as coordinates, at most as many as there are rows
+``label_table``         how often nodes with a label have each class, mixed into a node predictor
 ``rare_labels``         which labels of few trees are worth a vector of their own
-``cell_choice``         which cells are worth a training, and which of them is the best
-``word_choice``         whether the words of texts at leaves say anything of the answers
-``settings``            the hyper-parameters of a model of users' trees
-``building``            a model for the labels of trees and for what is to be said of them
+``cell_choice``         which cells are worth training, and which of them is best
+``word_choice``         whether the words of texts at leaves help to predict the answers
+``settings``            the hyper-parameters of a model for users' trees
+``building``            builds a model for given labels and a given question
 ``training``            from trees to a trained model
-``explanation``         how much each part of a tree matters to what is said of it
-``estimator``           the same for users of scikit-learn; ``samples`` checks what they give
+``explanation``         how much each part of a tree matters to a prediction
+``estimator``           the base of the scikit-learn estimators; ``samples`` checks their data
 ``classifier``,         classes or labels of trees, numbers of trees, classes of nodes
 ``regressor``,
 ``node_classifier``

@@ -1,6 +1,6 @@
-"""What the linear model of counts says of a tree with each of its subtrees hidden in turn.
+"""The output of the linear model on counts for a tree with each of its subtrees hidden in turn.
 
-Counts add up: without a subtree, a tree has those of the whole tree but for the subtree's.
+Counts add up: those of a tree without a subtree are the whole tree's minus the subtree's.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MOST = 2**20  # counts of subtrees that are held at once
 
 
 class _Places(NamedTuple):
-    """The nodes and words of a tree in preorder, a text's words behind it.
+    """The places of the nodes and words of a tree in preorder, where words follow their text.
 
     Attributes:
         nodes, words: place of each node, and of each word.
-        ends: place behind all that is at and below each place.
+        ends: for each place, the place after all that is at and below it.
 
     Shapes:
         nodes ``[nodes]``; words ``[words]``; ends ``[nodes and words]``.
@@ -39,7 +39,7 @@ class _Places(NamedTuple):
 
     @classmethod
     def of(cls, forest: Forest, order: np.ndarray) -> _Places:
-        """Those of one tree, whose nodes in preorder are known."""
+        """The places of one tree, from its nodes in preorder."""
         sizes = _kernels.sizes(forest.offsets, forest.children)[order].astype(np.int64)
         text, _ = forest.words_at(order)
         number, nth = np.arange(len(order)), np.arange(len(text))
@@ -57,12 +57,12 @@ class _Places(NamedTuple):
 
 
 def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
-    """What the model says of one tree with each of its nodes and words hidden, in preorder.
+    """The model's outputs for a tree with each of its nodes and words hidden, in preorder.
 
     Args:
-        bag: model of examples of one tree.
+        bag: linear model, of examples of one tree.
         forest: the tree.
-        hidden: token of what stands in the place of what is hidden.
+        hidden: token that replaces what is hidden.
 
     Shapes:
         output: ``[nodes and words, num_outputs]``, float64.
@@ -70,7 +70,7 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
     order = forest.preorder()
     places = _Places.of(forest, order.nodes)
     number, met = len(places.ends), bag.counted(forest, order)
-    # What is hidden counts as a leaf, and as one below the node above it.
+    # A hidden part counts as a leaf, and in the pair with the node above it.
     leaf = bag.num_types + hidden
     pairs = bag.pairs_met(forest, order)
     pairs = pairs._replace(code=pairs.code // bag.num_labels * bag.num_labels + leaf)
@@ -105,13 +105,13 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
 
 
 def _parts(counts: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Runs of variants with so many changes each that they are held at once."""
+    """Ranges of variants whose changes fit in memory at once."""
     number = np.cumsum(counts) // MOST
     return itertools.pairwise([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)])
 
 
 def _said(bag: LabelBag, weight: np.ndarray, whole: np.ndarray, changes: csr_matrix) -> np.ndarray:
-    """What counts in their form come to, when some of a whole tree's change.
+    """The outputs for a whole tree's counts, in the model's form, with some of them changed.
 
     Shapes:
         weight ``[counts, outputs]``; whole ``[counts]``; changes ``[variants, counts]`` ->

@@ -1,4 +1,4 @@
-"""Models of users' trees, built for their labels and for what is to be said of them."""
+"""Builds models for the labels of users' trees and for the question about them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ RANK = 3
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be said of trees.
+    """What a model predicts for trees.
 
     Attributes:
         kind: "classes", "labels" or "numbers" of examples, or the classes of "nodes".
-        num_outputs: classes, labels or numbers.
-        roots: trees an example.
-        carried: do nodes carry tokens beside their labels?
-        input_size: numbers in a label's vector; None for those in a state.
+        num_outputs: number of classes, labels or numbers.
+        roots: number of trees in an example.
+        carried: True if nodes carry tokens beside their labels.
+        input_size: size of a label's vector; None for the size of a state.
     """
 
     kind: str
@@ -58,11 +58,11 @@ class Targets:
     """Samples and their answers.
 
     Attributes:
-        samples: the trees of each, as many each.
-        answers: ``[n]`` or ``[n, outputs]``; of nodes, a list of classes in preorder a tree.
-        weights: count of each sample, ``[n]``; None counts all alike.
-        groups: group of each sample, such as its file, a number from 0, ``[n]``; None where each is
-            by itself. What is held out is held out by whole groups.
+        samples: trees of each sample, the same number in all samples.
+        answers: ``[n]`` or ``[n, outputs]``; for nodes, a list of classes in preorder per tree.
+        weights: weight of each sample, ``[n]``; None for equal weights.
+        groups: group of each sample, such as its file, as a number from 0, ``[n]``; None if each
+            is a group by itself. Samples are held out in whole groups.
     """
 
     samples: Sequence[tuple[Tree, ...]]
@@ -72,7 +72,7 @@ class Targets:
 
     @property
     def trees(self) -> list[Tree]:
-        """The trees of all samples, those of one next to each other."""
+        """The trees of all samples, with those of a sample next to each other."""
         return [tree for sample in self.samples for tree in sample]
 
     def take(self, places: np.ndarray) -> Targets:
@@ -101,11 +101,11 @@ class Targets:
         return Targets([*self.samples, *others.samples], answers, weights, groups)
 
     def with_words(self) -> Targets:
-        """The same with the words of texts and names below them; see :func:`.with_words`."""
+        """The samples with the words of texts and names below them, see :func:`.with_words`."""
         return replace(self, samples=[tuple(map(with_words, each)) for each in self.samples])
 
     def digest(self) -> str:
-        """A text that other samples do not share."""
+        """A text that is different for different samples."""
         sha = hashlib.sha256()
         for tree in self.trees:
             sha.update(f"{tree}\n".encode("utf-8", "surrogatepass"))
@@ -117,7 +117,7 @@ class Targets:
         return sha.hexdigest()
 
     def examples(self, question: Question, vocabulary: Vocabulary) -> TreeExamples | NodeExamples:
-        """The same in numbers."""
+        """The samples as examples, whose labels are numbers of the vocabulary."""
         forest = Forest.from_trees(self.trees, vocabulary)
         if question.kind == "nodes":
             return NodeExamples(forest, self.answers)
@@ -128,7 +128,7 @@ class Targets:
 
 
 def label_sizes(vocabulary: Vocabulary) -> dict[str, Any]:
-    """The arguments of a model of single labels that say which labels there are."""
+    """The arguments with the sizes of the vocabulary, for models that look single labels up."""
     return {
         "num_types": vocabulary.num_types,
         "num_tokens": vocabulary.num_tokens,
@@ -137,7 +137,7 @@ def label_sizes(vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
-    """The arguments of the linear model of a question, but for its pairs and its own numbers."""
+    """The arguments of the linear model for a question, except ``num_pairs`` and ``num_values``."""
     return {
         **label_sizes(vocabulary),
         "num_outputs": question.num_outputs,
@@ -148,7 +148,7 @@ def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
 
 
 def table_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
-    """The arguments of the table of a question about nodes."""
+    """The arguments of the table for a question about nodes."""
     return {**label_sizes(vocabulary), "num_classes": question.num_outputs}
 
 
@@ -159,8 +159,8 @@ def build(
 
     Args:
         settings: hyper-parameters, resolved.
-        vocabulary: the numbers of labels.
-        question: the kind of thing that is to be said of trees.
+        vocabulary: numbers of the labels.
+        question: question that the model answers.
 
     Raises:
         ValueError: the cell cannot have parameters for so many labels and places.
@@ -176,17 +176,17 @@ def build(
 def known_vectors(
     path: str | Path, vocabulary: Vocabulary, settings: TreeLSTMSettings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The vectors of a file for the tokens of a vocabulary, and which tokens have one.
+    """The vectors in a file for the tokens of a vocabulary, and a mask of the tokens that have one.
 
     Shapes:
         ``[num_tokens, size]``; ``[num_tokens]``, bool.
 
     Raises:
-        ValueError: the cell has no vectors of its own, or the file none of the words.
-        TextError: the file does not hold vectors.
+        ValueError: the cell has no label vectors, or the file has none of the words.
+        TextError: the file does not contain vectors.
     """
     if settings.cell != "child-sum":
-        raise wrong("vectors", "None, but for the cell 'child-sum'", str(path))
+        raise wrong("vectors", "None for all cells but 'child-sum'", str(path))
     tokens = [token if isinstance(token, str) else None for token in vocabulary.tokens]
     words = [token for token in tokens if token is not None]
     read, found = read_vectors(path, Words(words, [1] * len(words)))
@@ -223,8 +223,8 @@ def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray,
 
 
 def fit_number_scale(model: nn.Module, forest: Forest) -> None:
-    """Takes the scale of numbers, in a model that knows such, from those of a forest."""
-    # As they are stored, once a parent: shared trees may be too many to go through.
+    """Fits the scale of numbers to those of a forest, in a model that reads numbers."""
+    # Numbers as stored, once per parent: there may be too many shared trees to go through.
     tokens = forest.tokens[np.concatenate((forest.children, forest.roots))]
     numbers = tokens[tokens >= FIRST]
     for table in model.modules():
@@ -233,7 +233,7 @@ def fit_number_scale(model: nn.Module, forest: Forest) -> None:
 
 
 def child_sum(model: nn.Module) -> ChildSumTreeLSTM:
-    """The encoder of a model that has such a one."""
+    """The Child-Sum encoder of a model that has one."""
     return next(part for part in model.modules() if isinstance(part, ChildSumTreeLSTM))
 
 

@@ -1,8 +1,8 @@
-"""Which cells are worth a training, and which of them says held-out examples best.
+"""Which cells are worth training, and which of them predicts held-out examples best.
 
-Child-sum fits any tree, and is the better one of most. Where labels are operators, each with so
-many children, what a node means is often a product of what these mean; sums learn that slowly, and
-a Tucker tensor at once. Which it is, only a training shows.
+Child-sum fits any tree, and is better for most. Where labels are operators with a fixed number of
+children, the meaning of a node is often a product of its children's meanings, which sums learn
+slowly and a Tucker tensor at once. Only training both shows which is better.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
 from structnet.trees.tree import Tree
 
 MOST_CHILDREN = 3
-OPERATORS = range(2, 17)  # labels of inner nodes; more have too many weights
-ENOUGH = 10  # held-out trees, or it would be chance that chooses
-BETTER = 1.0  # deviations of chance by which another cell is better than the first
+OPERATORS = range(2, 17)  # number of labels of inner nodes; more have too many weights
+ENOUGH = 10  # held-out trees; with fewer, the choice would be left to chance
+BETTER = 1.0  # standard errors by which another cell must be better than the first
 
 
 def cells(
     settings: TreeLSTMSettings, learn: Iterable[Tree], held: Iterable[Tree]
 ) -> tuple[Cell, ...]:
-    """The cells that may fit some trees, the first of which fits any.
+    """The cells to try on some trees; the first of them fits any trees.
 
     Args:
-        settings: hyper-parameters; those that child-sum alone has leave no other.
-        learn, held: trees to learn from, and those by which it is chosen.
+        settings: hyper-parameters; any that only child-sum has rule out other cells.
+        learn, held: trees to learn from, and held-out trees that choose the cell.
     """
     told, held = (settings.words, settings.dropout, settings.label_dropout), list(held)
     most = 0 if any(told) or len(held) < ENOUGH else max(_operators(learn).values(), default=0)
@@ -36,8 +36,8 @@ def cells(
 
 
 def _operators(trees: Iterable[Tree]) -> dict[object, int]:
-    """The number of children of each label of inner nodes; none if there are too many of either,
-    or a label has several."""
+    """The number of children of each label of inner nodes; empty if there are too many labels or
+    children, or a label occurs with different numbers of children."""
     found: dict[object, int] = {}
     for tree in trees:
         for node in tree.postorder(once=True):
@@ -52,13 +52,13 @@ def _operators(trees: Iterable[Tree]) -> dict[object, int]:
 
 
 def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
-    """The first cell, unless another loses less by more than chance.
+    """The first cell, unless another has a lower loss by more than chance.
 
     Args:
-        losses: loss of each held-out example, times its count, of each cell.
+        losses: for each cell, the weighted loss of each held-out example.
 
     Shapes:
-        each ``[n]``.
+        losses ``[n]`` for each cell.
 
     Example:
         >>> best_of({"child-sum": np.array([1.0, 2.0]), "tucker": np.array([0.5, 1.4])})

@@ -1,4 +1,4 @@
-"""The equations of the Child-Sum Tree-LSTM, over vectors that nodes are given."""
+"""The equations of the Child-Sum Tree-LSTM, over given vectors of nodes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from structnet.trees.forest import Forest
 class ChildSumCell(nn.Module):
     """The weights of :class:`~structnet.tensor_tree.ChildSumTreeLSTM`, and its sweep.
 
-    A module that gives nodes their vectors inherits from it and draws the weights.
+    A subclass gives nodes their vectors and draws the first weights.
 
     Args:
         hidden_size: c, the size of h and of the cell state.
         input_size: e, the size of the nodes' vectors.
-        order: False to make the order of the children not matter.
-        places: places that are told apart; all children from the last one on share it.
+        order: False if the order of the children must not matter.
+        places: number of places that are told apart; all later children share the last place.
 
     Raises:
         ValueError: a size below 1.
@@ -96,23 +96,23 @@ class ChildSumCell(nn.Module):
         mask: Tensor | None = None,
         backend: str = "levels",
     ) -> Tensor:
-        """The hidden states of all nodes, whose vectors are rows of two tables, added.
+        """The hidden states of all nodes, whose vectors are sums of rows of two tables.
 
         Args:
             forest: the trees; their labels do not matter here.
-            numbers: rows of each node in both tables, -1 for none.
-            tables: vectors.
-            mask: factors of each node's vector, if any.
-            backend: that of :func:`structnet.message_passing.propagate`; on a CPU "levels" is
-                compiled, with equal results.
+            numbers: row of each node in each of the tables, -1 for none.
+            tables: two tables of vectors.
+            mask: factors for each node's vector, if any.
+            backend: backend as for :func:`structnet.message_passing.propagate`; on a CPU "levels"
+                is compiled, with equal results.
 
         Shapes:
             numbers ``[num_nodes]`` each; tables ``[rows, input_size]`` each; mask ``[num_nodes,
             input_size]``; output ``[num_nodes, hidden_size]``.
 
         Raises:
-            ValueError: a table or a parameter of another shape, a number that is no row, or an
-                unknown backend.
+            ValueError: a table or a parameter has the wrong shape, a number is not that of a row,
+                or the backend is unknown.
         """
         check_one_of("backend", backend, ("levels", "dgl"), type(self).__name__)
         check_shapes(self, self.shapes)
@@ -146,7 +146,7 @@ class ChildSumCell(nn.Module):
         return propagate(rows, cell, range(forest.num_nodes), backend)["h"]
 
     def _weights(self) -> tuple[Tensor, ...]:
-        """In the order of the sweeps'."""
+        """The weights, in the order in which the sweeps take them."""
         return (
             self.weight, self.bias, self.forget_weight, self.forget_bias, self.children_weight,
             self.child_forget_weight, self.place_gate, self.place_bias,
@@ -156,10 +156,10 @@ class ChildSumCell(nn.Module):
 def added_up(
     given: Sequence[tuple[np.ndarray, Callable[[np.ndarray], Tensor]]], weight: Tensor
 ) -> Tensor:
-    """The sum of the vectors of nodes' numbers, -1 for none, by what looks them up.
+    """The sum of each node's vectors, each looked up by a function; -1 is a node without one.
 
     Shapes:
-        numbers ``[n]``; weight ``[size, ..]``, of the same kind and place -> ``[n, size]``.
+        numbers ``[n]``; weight ``[size, ..]``, of the same dtype and device -> ``[n, size]``.
     """
     rows = weight.new_zeros(len(given[0][0]), len(weight))
     for numbers, look_up in given:
@@ -180,7 +180,7 @@ def looked_up(table: Tensor, numbers: np.ndarray) -> Tensor:
 
 
 class _Cell:
-    """One sweep as messages: the plain form, on any device."""
+    """One sweep by message passing: the plain form, on any device."""
 
     sums = frozenset(["sum"])
 

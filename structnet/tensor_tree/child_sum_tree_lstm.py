@@ -23,7 +23,7 @@ LEAF_SCALE = 0.1  # of the vectors of words, beside those of inner labels
 
 
 class ChildSumTreeLSTM(ChildSumCell):
-    """Encodes every node of a forest: any number of children, any number of labels.
+    """Encodes every node of a forest, with any number of children and any number of labels.
 
     For a node with the vector x of its label and children 1..k in places p(1)..p(k)::
 
@@ -34,34 +34,35 @@ class ChildSumTreeLSTM(ChildSumCell):
         h       = o * tanh(c)
 
     With ``order=False``, g is 1 and b_p is 0, and these are Eq. (2)-(8) of the paper. The gate and
-    the bias of a place are ours: they tell children apart by where they stand, for 2 numbers a
-    place and unit, where a matrix for each place (the paper's N-ary form, which
+    the bias of a place are not in the paper: they tell children apart by their places, with 2
+    numbers for each place and unit. A matrix for each place (the paper's N-ary form, which
     :class:`~structnet.tensor_tree.TreeLSTM` has) would have to be learnt from the few nodes that
-    are so wide.
+    have so many children.
 
-    A leaf that is a text of n words (``forest.texts``) has the vector of its label and, added to
-    it, the sum of its words' by the square root of n.
+    The vector of a leaf that is a text of n words (``forest.texts``) is that of its label plus the
+    sum of its words' vectors divided by the square root of n.
 
-    A label is looked up among types if the node has one, its token among tokens; the vectors of a
-    node that has both are added. At first those of types are drawn from N(0, 1) and those of
-    tokens from N(0, 0.01): a tree has few kinds of inner nodes, and words that matter will grow.
+    A node's type, if it has one, is looked up among types and its token among tokens; the vectors
+    of a node that has both are added. Vectors of types are first drawn from N(0, 1), those of
+    tokens from N(0, 0.01): a tree has few kinds of inner nodes, while the vectors of words that
+    matter grow in training.
 
     Args:
         hidden_size: c, the size of h and of the cell state.
-        num_types: inner labels (``vocabulary.num_types``).
-        num_tokens: labels of leaves, and tokens (``vocabulary.num_tokens``).
+        num_types: number of inner labels (``vocabulary.num_types``).
+        num_tokens: number of labels of leaves, and of tokens (``vocabulary.num_tokens``).
         input_size: size of the label vectors; None for ``hidden_size``.
-        order: False to make the order of the children not matter.
-        places: places that are told apart; all children from the last one on share it.
-        dropout: share of the numbers of label vectors that are dropped in training.
-        label_dropout: share of the nodes whose label stands as the last type or token in training:
-            the unknown one, of a vocabulary with ``unknown=True``, learns so what to say. See
-            :meth:`drop_rare_labels` too. Numbers are never dropped.
-        numbers: True if tokens may be numbers (``vocabulary.numbers``), whose vectors follow from
-            their values: see :class:`~structnet.tensor_tree.number_embedding.NumberEmbedding`.
+        order: False if the order of the children must not matter.
+        places: number of places that are told apart; all later children share the last place.
+        dropout: share of the entries of label vectors that is dropped in training.
+        label_dropout: share of the nodes whose label is replaced by the last type or token in
+            training, from which the unknown label of a vocabulary with ``unknown=True`` learns its
+            vector. See also :meth:`drop_rare_labels`. Numbers are never dropped.
+        numbers: True if tokens may be numbers (``vocabulary.numbers``), whose vectors are computed
+            from their values: see :class:`~structnet.tensor_tree.number_embedding.NumberEmbedding`.
 
     Raises:
-        ValueError: a size below 1, or a share outside of [0, 1).
+        ValueError: a size is below 1, or a share outside [0, 1).
 
     Shapes:
         output: the roots' states, ``[len(forest), hidden_size]``.
@@ -120,26 +121,27 @@ class ChildSumTreeLSTM(ChildSumCell):
 
     @torch.no_grad()
     def set_vectors(self, vectors: np.ndarray, which: np.ndarray, frozen: bool = False) -> None:
-        """Gives tokens known vectors, such as :func:`structnet.text.read_vectors` reads.
+        """Sets tokens' vectors to known ones, such as :func:`structnet.text.read_vectors` reads.
 
-        They are scaled to numbers of mean square 1/4; those of other tokens stay as they are.
+        These are scaled so that their entries have mean square 1/4; the vectors of other tokens
+        stay as they are.
 
         Args:
-            vectors: a row a token.
-            which: mask of the rows to take.
-            frozen: True does not train any token's vector further.
+            vectors: one row per token.
+            which: mask of the rows to use.
+            frozen: True to stop training the vectors of all tokens.
 
         Shapes:
             vectors ``[num_tokens, input_size]``; which ``[num_tokens]``, bool.
 
         Raises:
-            ValueError: vectors of another shape than the tokens'.
+            ValueError: the shapes are not those of the tokens.
         """
         table = self.token_vectors.weight
         if vectors.shape != tuple(table.shape) or which.shape != (len(table),):
             raise ValueError(
-                f"vectors must have shape {list(table.shape)}, a row a token; got "
-                f"{list(vectors.shape)} and {list(which.shape)} to choose them"
+                f"vectors must have shape {list(table.shape)}, one row per token; got "
+                f"{list(vectors.shape)}, with a mask of shape {list(which.shape)}"
             )
         known = torch.from_numpy(np.asarray(vectors, np.float64)[which])
         scale = 0.5 / known.square().mean().sqrt().clamp_min(1e-12) if len(known) else 1.0
@@ -147,21 +149,22 @@ class ChildSumTreeLSTM(ChildSumCell):
         table.requires_grad_(not frozen)
 
     def drop_rare_labels(self, types: np.ndarray, tokens: np.ndarray, strength: float) -> None:
-        """Drops a label that n trees have with ``strength / (strength + n)``, in training.
+        """Drops a label of n trees with probability ``strength / (strength + n)`` in training.
 
-        Who has met a name once learns what the example is that had it, not what the name means. All
-        nodes of a batch with the label are dropped together: a name that is left elsewhere in the
-        example still tells which it is. A model that is loaded does not know of it.
+        From a name that occurs once a model learns to recognise the example, not what the name
+        means. All nodes of a batch with the label are dropped together, as a name that is left
+        elsewhere in the example would still identify it. A loaded model does not drop labels until
+        this is called again.
 
         Args:
-            types, tokens: trees with each label; infinity for one that is never dropped.
-            strength: number of trees at which a label is dropped as often as not.
+            types, tokens: number of trees with each label; infinity for one that is never dropped.
+            strength: number of trees at which a label is dropped with probability 1/2.
 
         Shapes:
             types ``[num_types]``; tokens ``[num_tokens]``.
 
         Raises:
-            ValueError: counts of another shape or below 0, or a strength that is not above 0.
+            ValueError: counts have the wrong shape or are below 0, or the strength is not above 0.
 
         Reference: Kiperwasser and Goldberg, "Simple and Accurate Dependency Parsing Using
         Bidirectional LSTM Feature Representations", TACL 2016, Sec. 4 (with 0.25, and each
@@ -173,21 +176,21 @@ class ChildSumTreeLSTM(ChildSumCell):
             table, count = getattr(self, f"{name}_vectors").weight, np.asarray(count, np.float64)
             if count.shape != (len(table),) or not (count >= 0).all():
                 raise ValueError(
-                    f"{name}s must be {len(table)} counts, one a {name}; got shape "
+                    f"{name}s must be {len(table)} counts, one per {name}; got shape "
                     f"{list(count.shape)}, the least {count.min(initial=np.inf)}"
                 )
             shares = torch.from_numpy(strength / (strength + count))
             setattr(self, f"{name}_dropout", shares.to(table.device, torch.float32))
 
     def labels(self, forest: Forest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The type and the token of each node, -1 for none, and the words; in training some drop.
+        """The type and the token of each node, -1 for none, and the words; some drop in training.
 
         Shapes:
-            output: ``[num_nodes]`` each, and ``[words]``, those of each text node after node.
+            output: ``[num_nodes]`` each, and ``[words]``, those of all texts in the order of nodes.
 
         Raises:
-            GraphError: the forest is empty, a node has neither, or one that the model does not
-                have.
+            GraphError: the forest is empty, or a node has neither type nor token, or one that the
+                model does not have.
         """
         if forest.num_nodes == 0:
             raise GraphError("the forest is empty; a sweep needs at least one node")
@@ -206,7 +209,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         return found[0], tokens, words
 
     def _dropped(self, name: str, numbers: np.ndarray, unknown: int) -> np.ndarray:
-        """The same types, or tokens, of nodes, but for those that are dropped."""
+        """The types, or tokens, of nodes, where those that are dropped become the unknown one."""
         is_word = (numbers >= 0) & (numbers < FIRST)
         has, shares = is_word.nonzero()[0], getattr(self, f"{name}_dropout")
         if not len(has) or (not self.label_dropout and shares is None):
@@ -220,7 +223,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         return found
 
     def vectors(self, types: np.ndarray, tokens: np.ndarray) -> Tensor:
-        """The vectors of types and tokens, -1 for none; those of a pair are added.
+        """The vectors of types plus those of tokens; -1 for none.
 
         Shapes:
             types, tokens ``[n]`` -> ``[n, input_size]``.
@@ -229,7 +232,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         return added_up(list(zip((types, tokens), map(_asked, tables), strict=True)), self.weight)
 
     def inputs(self, forest: Forest) -> Tensor:
-        """The vector of each node's label, ``[num_nodes, input_size]``; raises as ``labels``."""
+        """The vector of each node's label, ``[num_nodes, input_size]``; errors as in ``labels``."""
         return self._inputs(forest, *self.labels(forest))
 
     def _inputs(
@@ -244,7 +247,7 @@ class ChildSumTreeLSTM(ChildSumCell):
 
     @staticmethod
     def _of_words(texts: Texts, vectors: Tensor) -> tuple[np.ndarray, Tensor]:
-        """The nodes that are texts, and what the vectors of all words add to theirs.
+        """The nodes that are texts, and the vectors that their words add to them.
 
         Shapes:
             vectors ``[words, input_size]`` -> ``[texts]``, ``[texts, input_size]``.
@@ -259,18 +262,18 @@ class ChildSumTreeLSTM(ChildSumCell):
 
         Args:
             forest: the trees, of any arity.
-            backend: that of :func:`structnet.message_passing.propagate`; on a CPU "levels" is
-                compiled, with equal results.
+            backend: backend as for :func:`structnet.message_passing.propagate`; on a CPU "levels"
+                is compiled, with equal results.
 
         Shapes:
             output: ``[num_nodes, hidden_size]``.
 
         Raises:
             GraphError: the forest is empty, or has a type or a token that the model does not have.
-            ValueError: a parameter of another shape than it was made with, or an unknown backend.
+            ValueError: a parameter no longer has its shape, or the backend is unknown.
         """
         types, tokens, words = self.labels(forest)
-        apart = self.training and self.dropout > 0  # each node's numbers are dropped by themselves
+        apart = self.training and self.dropout > 0  # dropout is drawn for each node
         ones = self.weight.new_ones(len(types), len(self.weight))
         mask = F.dropout(ones, self.dropout) if apart else None
         if _is_watched(self.type_vectors) or _is_watched(self.token_vectors):
@@ -295,7 +298,7 @@ class ChildSumTreeLSTM(ChildSumCell):
 
 
 class _SegmentSum(torch.autograd.Function):
-    """Sums of rows in a row, as torch's own, but with second derivatives.
+    """Sums of consecutive rows, as ``torch.segment_reduce``, but with second derivatives.
 
     Shapes:
         rows ``[n, size]``, lengths ``[sums]`` -> ``[sums, size]``.
@@ -317,5 +320,5 @@ def _is_watched(table: nn.Embedding) -> bool:
 
 
 def _asked(table: nn.Embedding) -> Callable[[np.ndarray], Tensor]:
-    """The vectors that a table gives when it is called, as those who watch it expect."""
+    """A function that looks vectors up by calling the table, so that its hooks run."""
     return lambda numbers: table(torch.from_numpy(numbers).to(table.weight.device))

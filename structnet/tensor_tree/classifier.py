@@ -24,15 +24,15 @@ from structnet.tensor_tree.settings import TreeLSTMSettings
 class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
     """A classifier of trees, or of pairs of trees.
 
-    With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
-    and by its maximum over all nodes, beside a logistic regression on how often each label occurs
-    and, of pairs, how alike the two trees are.
+    By default it is a Child-Sum Tree-LSTM with a vector for each label, whose states are read at
+    the root, by their maximum and by attention over all nodes. It is mixed with a logistic
+    regression on how often each label occurs and, for pairs, on how alike the two trees are.
 
     Args: those of :class:`TreeLSTMEstimator`, and
-        class_weight: what each class counts: a dictionary, "balanced", or None for all alike.
+        class_weight: weight of each class: a dictionary, "balanced", or None for equal weights.
 
     Attributes:
-        classes_: the classes, sorted; of several labels a sample, their places.
+        classes_: the sorted classes; if samples have several labels, the places of the labels.
 
     Reference: Tai, Socher and Manning, ACL 2015, Sec. 3.1 and 4.1; Castellana and Bacciu, IJCNN
     2020, for the other cells.
@@ -94,15 +94,17 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
 
         Args:
             X: trees, or tuples of trees.
-            y: a class each, text or numbers; or a row of 0 and 1 each, for several labels.
-            sample_weight: count of each sample.
-            validation: samples ``(X, y)`` to choose the epoch by, in place of some of these.
-            groups: group of each sample, such as the file that it is of, where new samples will be
-                of other groups; what is held out to choose by is then held out by whole groups.
+            y: one class per sample, text or a number; or one row of 0 and 1 per sample, for
+                several labels.
+            sample_weight: weight of each sample.
+            validation: samples ``(X, y)`` to choose the epoch by; by default some of X are held
+                out.
+            groups: group of each sample, such as the file it comes from, if new samples will come
+                from other groups; samples are then held out in whole groups.
 
         Raises:
-            TypeError: a sample is no tree.
-            ValueError: data or hyper-parameters that do not fit.
+            TypeError: a sample is not a tree.
+            ValueError: data or hyper-parameters are wrong or do not match.
         """
         self._begin()
         samples = self._samples(X, least=2)
@@ -139,7 +141,9 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
                 of = indicators(answers)
             else:
                 of = encode_labels(np.ravel(plain_labels(answers)), classes)[1]
-                count = None if by_class is None else by_class[of]  # as those to learn from count
+                count = (
+                    None if by_class is None else by_class[of]
+                )  # weighted like the samples to learn from
             held = Targets(others, of, count)
         given = Targets(samples, codes, weights, of_groups)
         learn, held = self._parted(given, held, None if several else codes)
@@ -150,20 +154,20 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class of each sample ``[n]``, or which labels it has ``[n, labels]``."""
+        """The likeliest class of each sample ``[n]``, or its labels as 0 and 1 ``[n, labels]``."""
         found = self._outputs(X).numpy()
         if self.trained_.question.kind == "labels":
             return (found > 0).astype(np.int64)
         return self.classes_[found.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class or label, as in ``classes_``: ``[n, classes]``."""
+        """The probability of each class or label, ``[n, classes]``, ordered as ``classes_``."""
         found = self._outputs(X).double()
         several = self.trained_.question.kind == "labels"
         return (found.sigmoid() if several else found.softmax(-1)).numpy()
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithm of that, ``[n, classes]``."""
+        """The logarithms of these probabilities, ``[n, classes]``."""
         found = self._outputs(X).double()
         several = self.trained_.question.kind == "labels"
         return (nn.functional.logsigmoid(found) if several else found.log_softmax(-1)).numpy()
@@ -172,11 +176,11 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         """How much each part of a tree matters to the log-odds of a class, ``log p / (1 - p)``.
 
         Args:
-            x: a tree; or the trees of a sample, each of which is explained while the others stay.
-            target: class of ``classes_``; by default the likeliest one.
+            x: a tree, or a tuple of trees, each of which is explained while the others stay whole.
+            target: class in ``classes_``; by default the likeliest one.
 
         Raises:
-            ValueError: no such class, or samples are of another number of trees.
+            ValueError: the class is unknown, or ``fit`` had another number of trees per sample.
 
         Example:
             >>> from structnet import TreeLSTMClassifier

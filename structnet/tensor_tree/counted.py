@@ -1,4 +1,4 @@
-"""What is counted in trees, before anything is made of the counts."""
+"""Things that are counted in trees, before the counts are turned into features."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from structnet.trees.vocabulary import NONE
 
 
 def words_of(tokens: np.ndarray, size: int) -> np.ndarray:
-    """Tokens with one for all numbers, the last of so many. ``[n] -> [n]``."""
+    """The tokens, where ``size - 1``, the last one, replaces all numbers. ``[n] -> [n]``."""
     return np.where(tokens >= FIRST, size - 1, tokens)
 
 
 class Counted(NamedTuple):
-    """What is counted in trees, by where it stands.
+    """Occurrences in trees of things that are counted, with their places.
 
     Attributes:
         entry: entry of the node in the preorder.
-        word: place among all words, in preorder, of what a text's word counts; else -1.
-        code: column of the count or, before it is known whether there is one, what is met.
+        word: for an occurrence in a text, its word's place among all words in preorder; else -1.
+        code: column of the count or, before columns are assigned, a number for what occurs.
 
     Shapes:
         ``[m]`` each.
@@ -35,7 +35,7 @@ class Counted(NamedTuple):
     code: np.ndarray
 
     def among(self, known: Tensor) -> Counted:
-        """Those whose code is a known one, by its place among them."""
+        """The occurrences with a known code, which is replaced by its place among the known."""
         codes = known.cpu().numpy()
         place = np.searchsorted(codes, self.code)
         there = place < len(codes)
@@ -44,7 +44,7 @@ class Counted(NamedTuple):
 
 
 def numbers_met(forest: Forest, order: Preorder) -> Counted:
-    """All numbers in all trees, by their tokens. ``[m]``."""
+    """The occurrences of numbers in all trees, with their tokens as codes. ``[m]``."""
     tokens = forest.tokens[order.nodes]
     entry = np.flatnonzero(tokens >= FIRST)
     return Counted(entry, np.full(len(entry), NONE), tokens[entry])

@@ -1,4 +1,4 @@
-"""What the estimators share whose samples are trees, of scikit-learn's kind."""
+"""The base of the scikit-learn estimators whose samples are trees."""
 
 from __future__ import annotations
 
@@ -29,32 +29,34 @@ from structnet.trees.label_words import with_words
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import VocabularyError
 
-BATCH = 500  # trees that are asked about at once
-# What may differ when a training goes on; its seed and its vectors are compared as they come out.
+BATCH = 500  # trees that are predicted at once
+# Parameters that may differ when a training is resumed; its seed and vectors are compared as facts.
 FREE = ("device", "folder", "verbose", "patience")
 
 
 class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
-    """What the estimators of trees share: samples, hyper-parameters, files.
+    """The base of the estimators of trees: samples, hyper-parameters, files.
 
-    A sample is a tree, or a tuple of trees, as many in each. A tree is a :class:`structnet.Tree`,
-    bracketed text, or a parse of nltk, spaCy, conllu, networkx or tree-sitter.
+    A sample is a tree or a tuple of trees, with the same number of trees in all samples. A tree is
+    a :class:`structnet.Tree`, bracketed text, or a parse of nltk, spaCy, conllu, networkx or
+    tree-sitter.
 
     Args:
         cell, hidden_size, rank, pools, bag, context, words, numbers, min_count, dropout,
         label_dropout, epochs, batch_size, learning_rate, weight_decay, patience: hyper-parameters
             of :class:`structnet.tensor_tree.settings.TreeLSTMSettings`, with its defaults.
-        vectors: file of words' vectors, as GloVe and word2vec write them as text, for the tokens.
-        train_vectors: train these further.
-        validation_fraction: share of the samples of ``fit`` that are held out to choose the epoch.
+        vectors: file of word vectors for the tokens, in the text format of GloVe and word2vec.
+        train_vectors: True to train these vectors further.
+        validation_fraction: share of the samples of ``fit`` that is held out to choose the epoch.
         random_state: seed of everything random, as in scikit-learn.
-        device: "cpu", "cuda", ...
-        folder: place of the training's state; ``fit`` with the same data goes on from there.
-        verbose: show a bar.
+        device: device to train and predict on: "cpu", "cuda", ...
+        folder: folder for the state of the training; calling ``fit`` again with the same data
+            resumes from it.
+        verbose: True to show a progress bar.
 
     Attributes:
         trained_: the model, its vocabulary, and the hyper-parameters that were used.
-        history_: a record an epoch.
+        history_: one record per epoch.
     """
 
     trained_: Trained
@@ -86,12 +88,12 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         folder: str | Path | None = None,
         verbose: bool = False,
     ):
-        # scikit-learn asks that every parameter is kept as it is given.
+        # scikit-learn requires that every parameter is stored as it was given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     @property
     def history_(self) -> History:
-        """A record an epoch; see :class:`structnet.History`."""
+        """One record per epoch; see :class:`structnet.History`."""
         check_is_fitted(self)
         return self.trained_.history
 
@@ -102,7 +104,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         return self.trained_.model
 
     def summary(self) -> str:
-        """What was chosen and what it came to, in a few lines.
+        """The choices that ``fit`` made and the resulting model, in a few lines.
 
         Example:
             >>> from structnet import TreeLSTMClassifier
@@ -159,10 +161,10 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     # Fitting
 
     def _validation(self, given: Any, samples: list) -> tuple[list[tuple[Tree, ...]], Any]:
-        """A validation set of the user's, ``(X, y)``, for samples to learn from.
+        """The user's validation set, ``(X, y)``, checked against the samples to learn from.
 
         Raises:
-            ValueError: it is something else, or its samples are of other numbers of trees.
+            ValueError: it is something else, or its samples have another number of trees.
         """
         if not isinstance(given, tuple) or len(given) != 2:
             raise ValueError(
@@ -173,12 +175,12 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def _parted(
         self, given: Targets, held: Targets | None, labels: np.ndarray | None = None
     ) -> tuple[Targets, Targets | None]:
-        """What to learn from, and what to choose the epoch by: the user's, or some of the same.
+        """The samples to learn from, and those to choose the epoch by: ``held``, or held-out ones.
 
         Args:
             given: all samples of ``fit``.
-            held: validation samples of the user's.
-            labels: classes of the samples, ``[n]``, whose shares are kept.
+            held: the user's validation samples, or None to hold out some of ``given``.
+            labels: classes of the samples, ``[n]``; both parts get the same shares of them.
         """
         if held is not None:
             return given, held
@@ -189,7 +191,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def _fitted(
         self, kind: str, outputs: int, learn: Targets, held: Targets | None, theirs: bool
     ) -> None:
-        """Trains; from what is held out nothing learns if it is ``theirs``, the user's."""
+        """Trains; if ``theirs``, ``held`` is the user's, and the model does not learn from it."""
         settings = settings_of(self, TreeLSTMSettings, seed=self.seed_)
         if self.folder is not None:
             data = {"data": learn.digest(), "validation data": held and held.digest()}
@@ -211,15 +213,15 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         )
 
     def _samples(self, X: Any, least: int = 1, roots: int | None = None) -> list[tuple[Tree, ...]]:
-        """The samples as tuples of trees, of as many each.
+        """The samples as tuples of trees, each of the same number of trees.
 
         Args:
-            X: samples as the user has them.
-            least: fewest of them.
-            roots: trees of each; None takes what the first has.
+            X: samples as the user gave them.
+            least: smallest number of samples.
+            roots: number of trees in each sample; None for that of the first sample.
 
         Raises:
-            TypeError: a sample is no tree.
+            TypeError: a sample is not a tree.
             ValueError: there are too few samples, or they differ in their number of trees.
         """
         if isinstance(X, (str, Tree)) or not hasattr(X, "__iter__"):
@@ -235,7 +237,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             if len(each) != number or not each:
                 raise ValueError(
                     f"sample {i} has {len(each)} trees; expected {number or 'at least 1'}, as "
-                    f"{'those to learn from have' if roots else 'sample 0 has'}"
+                    f"{'in the samples to learn from' if roots else 'in sample 0'}"
                     if number
                     else f"sample {i} has no tree; expected at least 1"
                 )
@@ -251,14 +253,14 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def _answers(
         self, X: Any, question: Callable[[Forest], Tensor]
     ) -> Iterator[tuple[list[Tree], Tensor]]:
-        """The trees of some samples at a time, and what a question to the model gives for them."""
+        """The trees of some samples at a time, and the result of a question about them."""
         samples = self._samples(X, roots=self.trained_.question.roots)
         for start in range(0, len(samples), BATCH):
             trees = [tree for each in samples[start : start + BATCH] for tree in each]
             read = [self._read(tree) for tree in trees]
             try:
                 forest = Forest.from_trees(read, self.trained_.vocabulary).to(self.device)
-            except VocabularyError as error:  # of labels it has one for what it does not know
+            except VocabularyError as error:  # not of labels: an unknown one stands for the new
                 raise VocabularyError(
                     f"{error}, the most that the trees of fit had; a model with "
                     "cell='child-sum' takes any number"
@@ -268,7 +270,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             yield trees, found
 
     def _outputs(self, X: Any) -> Tensor:
-        """What the model gives for each sample, ``[n, outputs]``."""
+        """The outputs of the model for each sample, ``[n, outputs]``."""
         check_is_fitted(self)
         return torch.cat([found for _, found in self._answers(X, self.model_)])
 
@@ -276,7 +278,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         """The trees of a sample, as the model reads them.
 
         Raises:
-            ValueError: they are not as many as those that were learnt from.
+            ValueError: the number of trees is not that of the samples in ``fit``.
         """
         check_is_fitted(self)
         sample = as_sample(x, 0)

@@ -1,4 +1,4 @@
-"""Why a model of trees says what it says: how much each part of a tree matters to it."""
+"""Explains predictions for trees: how much each part of a tree matters."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
-MOST = 2**19  # edges of trees with something hidden that are asked about at once, ...
-NODE = 8  # ... of which a node counts as so many
+MOST = 2**19  # edges of trees with something hidden that are predicted at once; ...
+NODE = 8  # ... a node counts as this many edges
 LISTED = 8  # subtrees in the text
-SHOWN = 50  # characters of one
+SHOWN = 50  # characters of each subtree in the text
 
 
 class _Hidden:
-    """The label of what is hidden, which no vocabulary knows."""
+    """The label of a hidden part, which no vocabulary contains."""
 
     def __repr__(self) -> str:
         return "<hidden>"
@@ -39,19 +39,18 @@ HIDDEN = Tree(_Hidden())
 
 @dataclass(frozen=True)
 class TreeExplanation:
-    """How much each node of a tree matters to what is said of the tree.
+    """How much each node of a tree matters to the prediction for the tree.
 
     Attributes:
-        tree: the tree as the model reads it, with words below texts
-            (:func:`structnet.trees.with_words`), which count as nodes here; each of its nodes is
-            an object of its own.
-        answer: class or label that is explained; None of numbers.
-        score: its log-odds, which change where a probability near 1 does not; of numbers, the
-            number.
-        occlusion: fall of the score, node by node, when all below and at it is hidden; the root's
-            is that of the whole tree.
-        gradient: share that each node's own label has in what the tree's part of the model adds to
-            the score, by gradient times input; None where labels are no vectors.
+        tree: the tree as the model reads it, with words as nodes below texts
+            (:func:`structnet.trees.with_words`); each of its nodes is an object of its own.
+        answer: class or label that is explained; None if the model predicts numbers.
+        score: log-odds of the answer, which still change where a probability near 1 hardly does;
+            or the predicted number.
+        occlusion: for each node, by how much the score falls when the node and all below it are
+            hidden; for the root, when the whole tree is.
+        gradient: for each node, how much its own label contributes to the score of the tree part
+            of the model, by gradient times input; None if labels have no vectors.
 
     Shapes:
         occlusion, gradient: ``[nodes]``, in preorder.
@@ -65,19 +64,19 @@ class TreeExplanation:
 
     @property
     def heading(self) -> str:
-        """What is explained, in a few words."""
+        """The answer and its score, in a few words."""
         if self.answer is None:
             return f"prediction {self.score:.6g}"
         return f"{self.answer}: log-odds {self.score:.3f}"
 
     def top(self, count: int = LISTED) -> list[tuple[Tree, float]]:
-        """The subtrees, but for the whole tree, without which the score changes most."""
+        """The subtrees whose hiding changes the score most, without the whole tree."""
         nodes = list(self.tree.preorder())
         order = np.argsort(-np.abs(self.occlusion[1:]), kind="stable") + 1
         return [(nodes[i], float(self.occlusion[i])) for i in order[:count]]
 
     def values(self) -> dict[int, float]:
-        """The occlusion by the ``id`` of the node of ``tree``, as pictures ask for it."""
+        """The occlusion of each node by its ``id`` in ``tree``, the form that pictures take."""
         nodes = self.tree.preorder()
         return {id(node): value for node, value in zip(nodes, self.occlusion.tolist(), strict=True)}
 
@@ -98,27 +97,27 @@ def explain(
     scored: Callable[[Tensor], Tensor],
     answer: Any,
 ) -> TreeExplanation | tuple[TreeExplanation, ...]:
-    """Asks a model about a tree, and about the same tree with each of its subtrees hidden.
+    """Explains a prediction by predicting the tree again with each of its subtrees hidden.
 
     Args:
-        model: a model that gives outputs for a forest, with an unknown label in its vocabulary.
-        vocabulary: the numbers of its labels.
-        sample: the tree; or several that are one example, in each of which parts are hidden while
-            the others stay whole.
-        scored: gives the score from the outputs.
-        answer: class that the score is of; None of numbers.
+        model: model that gives outputs for a forest, with an unknown label in its vocabulary.
+        vocabulary: numbers of its labels.
+        sample: the tree, or several trees that are one example; parts of one tree at a time are
+            hidden while the others stay whole.
+        scored: function that computes the score from the outputs.
+        answer: class whose score it is; None for numbers.
 
     Returns:
-        of several trees, an explanation for each.
+        An explanation; one for each tree if there are several.
 
     Shapes:
-        of ``scored``: ``[n, outputs]`` -> ``[n]``.
+        ``scored`` maps ``[n, outputs]`` -> ``[n]``.
 
     Reference: Zeiler and Fergus, ECCV 2014 (occlusion); Simonyan, Vedaldi and Zisserman, ICLR 2014
     workshop (gradients).
     """
     trees, device = [_apart(tree) for tree in sample], next(model.parameters()).device
-    # Of one tree what is counted is asked by itself: of all variants, it would take their square.
+    # For one tree the counts are computed apart: for all variants, the time would be quadratic.
     apart = model if isinstance(model, BesideBag) and len(trees) == 1 else None
     asked = model if apart is None else apart.tree
     found = []
@@ -147,15 +146,16 @@ def hidden_one_by_one(
 ) -> Iterator[Forest]:
     """Forests of the tree with each of its subtrees and words hidden in turn, in preorder.
 
-    A node has a copy only where something below it is hidden, so that a model computes anew what
-    that changes, and no more.
+    A node is only copied where something below it is hidden, so that a model only recomputes what
+    that changes.
 
     Args:
         tree: the tree.
-        vocabulary: the numbers of its labels, and one of what is unknown.
-        most: edges of the copies of a forest's trees but for the first, and a few for each node;
-            with trees beside them, nodes of these, too.
-        before, behind: trees that are one example with it, and stand beside each variant.
+        vocabulary: numbers of its labels, including an unknown one.
+        most: limit for the copied edges in a forest, not counting its first tree, where each node
+            counts as a few edges; ``before`` and ``behind`` count too.
+        before, behind: trees before and after it in the same example, which accompany each
+            variant.
 
     Example:
         >>> tree = Tree("f", [Tree("x"), Tree("y")])
@@ -189,7 +189,7 @@ def hidden_one_by_one(
 
 
 def _copied(tree: Tree) -> list[int]:
-    """What has to be copied to hide each node and word, in preorder: what is above it."""
+    """How much is copied to hide each node and word, in preorder: everything above it."""
     found, waiting = [], [(tree, 0)]
     while waiting:
         node, above = waiting.pop()
@@ -201,7 +201,7 @@ def _copied(tree: Tree) -> list[int]:
 
 
 def _apart(tree: Tree) -> Tree:
-    """The same tree, each node an object of its own."""
+    """A copy of the tree in which each node is an object of its own."""
     return tree.fold(
         lambda node, below: (Text if isinstance(node, Text) else Tree)(
             node.label, below, node.token
@@ -212,7 +212,7 @@ def _apart(tree: Tree) -> Tree:
 def _gradients(
     model: nn.Module, vocabulary: Vocabulary, trees: list[Tree], scored: Callable[[Tensor], Tensor]
 ) -> Sequence[np.ndarray | None]:
-    """Gradient times input of each node of each tree, in preorder; None without such inputs."""
+    """Gradient times input of each node of each tree, in preorder; None if there are no vectors."""
     encoders = [part for part in model.modules() if isinstance(part, ChildSumTreeLSTM)]
     if not encoders:
         return [None] * len(trees)
@@ -230,7 +230,7 @@ def _gradients(
     handles = [table.register_forward_hook(keep) for table in tables]
     own = [p.grad for p in model.parameters()]
     for parameter in model.parameters():
-        parameter.grad = None  # so that nothing is added to what is kept
+        parameter.grad = None  # so that no gradient is added to existing ones
     try:
         with torch.enable_grad():
             scored(model(forest.to(device))).sum().backward()
@@ -248,7 +248,7 @@ def _gradients(
             row = next(rows)
             assert row.grad is not None
             found[has] += (row.grad * row).sum(1).detach().double().cpu().numpy()
-    # Words stand behind their text, in their order.
+    # Words follow their text, in their order.
     place = np.empty(n, np.int64)
     place[forest.preorder().nodes] = np.arange(n)
     found = found[np.argsort(place[np.concatenate((np.arange(n), owner))], kind="stable")]

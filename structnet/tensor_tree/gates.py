@@ -1,7 +1,7 @@
-"""The element-wise part of the Tree-LSTM: plain, and with backwards written out by hand.
+"""The element-wise part of the Tree-LSTM: plain, and with backward passes written by hand.
 
-Autograd would record some twenty small operations a level for what are two formulas; on small
-batches their bookkeeping costs more than the arithmetic. The plain forms are the reference's.
+For two formulas autograd would record some twenty small operations per level; on small batches
+their bookkeeping costs more than the arithmetic. The reference uses the plain forms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def lstm_state(
     """``c = sigmoid(i) tanh(u) + kept``, ``h = sigmoid(o) tanh(c)``: c and h of Eq. (11).
 
     Shapes:
-        i, o, u, kept: ``[.., c]``, all alike; kept may be None.
+        i, o, u, kept: ``[.., c]``, all of the same shape; kept may be None.
         output: h and c.
     """
     if not plain:
@@ -32,7 +32,7 @@ def lstm_state(
 def forget(
     z: Tensor, bias: Tensor, c: Tensor, joined: bool, plain: bool = False
 ) -> tuple[Tensor, ...]:
-    """Split what a child computes for its parent, ``z = [z_a, z_f]``, and apply its forget gate.
+    """Splits a child's message to its parent, ``z = [z_a, z_f]``, and applies its forget gate.
 
     Shapes:
         z: ``[runs, length, w + c]``, overwritten if joined and not plain.

@@ -17,7 +17,7 @@ from structnet.trees.forest import Forest
 
 
 class _Head(nn.Module):
-    """What both heads do with their logits."""
+    """The loss and the predictions of both heads, from their logits."""
 
     num_classes: int
 
@@ -25,7 +25,7 @@ class _Head(nn.Module):
         """Mean cross-entropy over the batch.
 
         Raises:
-            TargetError: a target is no class; the loss would skip -100.
+            TargetError: a target is not a class (torch's loss would silently skip -100).
         """
         check_classes(batch.targets, self.num_classes)
         return F.cross_entropy(self(batch.forest), batch.targets)
@@ -44,10 +44,10 @@ class _Head(nn.Module):
 
 
 class TreeClassifier(_Head):
-    """One class a tree: hidden layers with ReLU over the root's state, then softmax.
+    """Predicts one class per tree: hidden layers with ReLU over the root's state, then softmax.
 
     Args:
-        encoder: gives ``[len(forest), encoder.hidden_size]``.
+        encoder: module that gives ``[len(forest), encoder.hidden_size]``.
         num_classes: the number of classes.
         hidden_sizes: sizes of the hidden layers.
 
@@ -76,13 +76,13 @@ class TreeClassifier(_Head):
 
 
 class TreePairClassifier(_Head):
-    """One class a pair of trees, as for the relation between two sentences.
+    """Predicts one class per pair of trees, such as the relation between two sentences.
 
     ``z = leaky_relu(l' T r + A l + B r + b)`` of the two root states l and r, then a linear layer
-    and softmax. That linear layer is a deviation from the paper, whose text names none.
+    and softmax. The linear layer is a deviation from the paper, whose text has none.
 
     Args:
-        encoder: gives ``[len(forest), encoder.hidden_size]``.
+        encoder: module that gives ``[len(forest), encoder.hidden_size]``.
         num_classes: the number of classes.
         combined_size: the size of z.
         negative_slope: the slope of the leaky ReLU below zero.
@@ -117,7 +117,7 @@ class TreePairClassifier(_Head):
             raise ValueError(f"pairs need an even number of trees; got {len(forest)}")
         h = self.encoder(forest, backend=backend)
         left, right = h[0::2], h[1::2]
-        # l' T once for all pairs; its product with each r is a small one of its own.
+        # l' T is one product for all pairs; its product with r is a small one for each pair.
         z = (left @ self.tensor).unflatten(-1, (right.shape[-1], -1))  # [n, c, combined]
         z = torch.matmul(right.unsqueeze(1), z).squeeze(1) + self.linear(
             torch.cat([left, right], -1)

@@ -1,4 +1,4 @@
-"""What encoders share that aggregate children: input vectors, fixed or learned, and checks."""
+"""The base of encoders that aggregate children: input vectors, fixed or learned, and checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WithInputs(nn.Module):
             inputs ``[num_tokens, input_size]``.
 
         Raises:
-            ValueError: they are neither.
+            ValueError: the inputs are neither.
         """
         if not isinstance(inputs, nn.Embedding) and getattr(inputs, "ndim", 0) != 2:
             raise ValueError(
@@ -53,7 +53,7 @@ class WithInputs(nn.Module):
         return self.embedding.weight if self.learned_inputs else self.inputs
 
     def look_up(self, tokens: Tensor) -> Tensor:
-        """The input vectors of tokens, as an embedding with its options gives them.
+        """The input vectors of tokens, looked up with the options of the embedding.
 
         Shapes:
             tokens ``[n]`` -> ``[n, input_size]``.
@@ -61,9 +61,9 @@ class WithInputs(nn.Module):
         return self.embedding(tokens) if self.learned_inputs else self.inputs[tokens]
 
     def own_inputs(self, nodes: Nodes) -> Tensor | None:
-        """The input vectors of nodes with a type, ``[rows, input_size]``: 0 for those without.
+        """The input vectors of nodes with a type, ``[rows, input_size]``, 0 for nodes without one.
 
-        None if no such node carries one in this encoder.
+        None if nodes with a type carry no inputs in this encoder.
         """
         if not self.inner_inputs:
             return None
@@ -72,17 +72,17 @@ class WithInputs(nn.Module):
 
     @torch.no_grad()
     def draw_leaf_weights(self) -> None:
-        """Draw the first weights of the leaves: pre-activations of variance one."""
+        """Draw the first weights of the leaves, so that pre-activations have variance 1."""
         moment = self.input_table().square().sum(1).mean().clamp_min(1e-6)
         self.leaf_weight.normal_().div_(moment.sqrt())
         self.leaf_bias.zero_()
 
     def check_sweep(self, forest: Forest) -> None:
-        """Before a sweep: the aggregator's hooks, then what compiled loops do not check.
+        """Runs the aggregator's hooks before a sweep, then checks what compiled loops do not check.
 
         Raises:
-            GraphError: as of :meth:`check_tokens`.
-            ValueError: a parameter of another shape than it was made with.
+            GraphError: as for :meth:`check_tokens`.
+            ValueError: a parameter no longer has its shape.
         """
         self.check_tokens(forest)
         self.aggregator()  # its hooks
@@ -90,11 +90,11 @@ class WithInputs(nn.Module):
         check_shapes(self.aggregator, self.aggregator.shapes)
 
     def check_tokens(self, forest: Forest) -> None:
-        """Refuses nodes without a vector that they need, or with one that would not be read.
+        """Refuses nodes that lack a vector they need, or carry one that would not be read.
 
         Raises:
-            GraphError: a token that is not in the table, a node with neither type nor token, or
-                one with both.
+            GraphError: a token is not in the table, a node has neither type nor token, or it has
+                both and the encoder reads no inputs of inner nodes.
         """
         table = self.embedding if self.learned_inputs else self.inputs
         check_known(forest.tokens, table, "the forest has token {}; the model has {} input vectors")

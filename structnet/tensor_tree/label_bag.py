@@ -1,11 +1,11 @@
-"""How often labels, and pairs of parent and child, occur in a tree; and a linear model of that.
+"""Counts of labels, and of pairs of parent and child, in a tree; and a linear model on them.
 
-Much of what is asked of trees is answered by what is in them, wherever it stands, and from few
-examples a linear model learns that best. So it stands beside the Tree-LSTM: see
-:class:`structnet.tensor_tree.predictor.BesideBag`. Words and names say it by how rare they are, as
-tf-idf counts them, and sizes and numbers of labels by counts as they are, or their logarithms:
-examples that are held out choose. Of two trees it counts, too, how alike they are, which no sum of
-what is in either says.
+Much of what is asked about trees depends on what they contain, wherever it is, and a linear model
+learns that best from few examples. It is therefore mixed with the Tree-LSTM, see
+:class:`structnet.tensor_tree.predictor.BesideBag`. Words and names matter by how rare they are, as
+in tf-idf; for sizes and numbers of labels the counts themselves, or their logarithms, are better:
+held-out examples choose. For two trees the model also reads how alike they are, which no sum over
+the contents of either tells.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from structnet.trees.vocabulary import NONE
 
 FOLDS = 5
 PENALTIES = np.logspace(4, -2, 7)
-PAST = 2  # penalties in a row that are worse than one before, for weaker ones to be no better
+PAST = 2  # penalties in a row worse than an earlier one, after which weaker ones are not tried
 HARDER = 1.2  # times the error: what logarithms and tf-idf leave is harder for a tree to learn
 DENSER = 1  # a solver that makes few vectors of its own gains where products are fewer
 FORMS = ("count", "logarithm", "tf-idf")
@@ -45,16 +45,16 @@ LENGTH_1 = ("tf-idf", "share")  # the latter of models saved before there was th
 CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
 PAIR_FORMS = (*CLASS_FORMS, ("tf-idf", 1.0))
 ASKED = 1000  # examples by which a form is chosen, so that it takes a second
-ABSENT = -30.0  # the logit of a class that no example to learn from has
+ABSENT = -30.0  # logit of a class that no training example has
 
 
 def _best_ridge(
     given: csr_matrix | np.ndarray, y: np.ndarray, count: np.ndarray, folds: Sequence[Any]
 ) -> tuple[float, Ridge, np.ndarray]:
-    """The least squared error over folds, the model that has it, and what it says of held-out rows.
+    """The least squared error over folds, the model that has it, and its held-out predictions.
 
     Shapes:
-        given ``[n, columns]``; y ``[n, outputs]``; count ``[n]``; what is said ``[n, outputs]``.
+        given ``[n, columns]``; y ``[n, outputs]``; count ``[n]``; predictions ``[n, outputs]``.
     """
     found: list[tuple[float, Ridge, np.ndarray]] = []
     for penalty in PENALTIES:
@@ -70,34 +70,34 @@ def _best_ridge(
 
 
 class LabelBag(nn.Module):
-    """A linear model on the counts of labels and pairs, for each tree of an example by itself.
+    """A linear model on the counts of labels and pairs, separate for each tree of an example.
 
-    It is fitted in closed form or by scikit-learn, not by gradients: its numbers are buffers.
+    It is fitted in closed form or by scikit-learn, not by gradients, so its weights are buffers.
 
     Args:
         num_types, num_tokens: sizes of the vocabulary.
-        num_outputs: numbers an example.
-        roots: trees an example.
-        form: function of a count: "count", itself, which adds up; "logarithm", ``log(1 + count)``;
-            "tf-idf", that times how few trees have what is counted, in a row brought to length 1,
-            so that a large tree says no more than a small one; or "share", without that factor.
-            Fitting chooses one of the first three.
-        num_pairs: pairs of labels of a parent and a child that are counted; :meth:`knowing` finds
-            which.
-        numbers: tokens may be numbers (``vocabulary.numbers``): count them as one label, and add
-            up their values, too, by themselves and by the label of the node that they are below.
-        num_values: numbers that are counted each by itself, too, as a port or a size may be a name
-            more than a value; :meth:`knowing` finds which.
-        alike: count how alike the two trees of an example are, too: the cosines of the angles
-            between their counts, as "tf-idf", of inner labels, of tokens, of pairs, and of all.
+        num_outputs: number of outputs for each example.
+        roots: number of trees in an example.
+        form: function of a count: "count" for the count itself, which adds up; "logarithm" for
+            ``log(1 + count)``; "tf-idf" for that times the rarity of what is counted, in a row
+            scaled to length 1, so that a large tree counts no more than a small one; or "share",
+            the same without rarity. Fitting chooses one of the first three.
+        num_pairs: number of pairs of labels of parent and child that are counted; :meth:`knowing`
+            finds which.
+        numbers: True if tokens may be numbers (``vocabulary.numbers``): they are counted as one
+            label, and their values are summed over the tree and by the label of the node above.
+        num_values: number of values that are also counted separately, as a port or a size may be
+            more of a name than a number; :meth:`knowing` finds which.
+        alike: True to add how alike the two trees of an example are: the cosines between their
+            "tf-idf" counts of inner labels, of tokens, of pairs, and of all.
 
     Shapes:
         weight: ``[roots * width, num_outputs]``, where the width is ``num_types + num_tokens +
-            num_pairs + num_values``, and with numbers 1 and the width of their sums more; 4 rows
+            num_pairs + num_values``, plus 1 and the width of the sums with ``numbers``; 4 rows
             more if ``alike``; bias: ``[num_outputs]``.
         pairs: ``[num_pairs]``, int64, ascending: parent times the number of labels, plus child.
         values: ``[num_values]``, int64, ascending: tokens.
-        rarity: ``[num_counts]``: factor of each count, for "tf-idf" and cosines.
+        rarity: ``[num_counts]``: factor of each count in "tf-idf" and cosines.
         output: ``[len(forest) / roots, num_outputs]``.
     """
 
@@ -137,11 +137,11 @@ class LabelBag(nn.Module):
 
     @classmethod
     def knowing(cls, forest: Forest, **sizes: Any) -> LabelBag:
-        """One that counts the pairs and numbers which at least two trees of a forest have.
+        """A model that counts the pairs and numbers that at least two trees of a forest have.
 
         Args:
             forest: examples to learn from.
-            sizes: the constructor's arguments by name, but for the numbers of these.
+            sizes: the constructor's arguments by name, except ``num_pairs`` and ``num_values``.
         """
         bag, order = cls(**sizes), forest.preorder()
         pairs = of_two_trees(order, bag.pairs_met(forest, order))
@@ -155,17 +155,17 @@ class LabelBag(nn.Module):
 
     @property
     def blocks(self) -> tuple[slice, ...]:
-        """The columns of inner labels, tokens, pairs, and all counts: each may be alike."""
+        """The columns of inner labels, of tokens, of pairs, and of all, which cosines compare."""
         ends = (0, self.num_types, self.num_labels, self.num_labels + len(self.pairs))
         return (*(slice(*each) for each in itertools.pairwise(ends)), slice(0, self.num_counts))
 
     def take_form(self, form: str, rarity: Tensor) -> None:
-        """Counts in this form from now on; ``rarity`` is kept where it is used."""
+        """Sets the form of the counts, and ``rarity`` if that form or the cosines use it."""
         self.form = form
         self.register_buffer("rarity", rarity, persistent=form == "tf-idf" or self.alike)
 
     def rarity_in(self, forest: Forest) -> Tensor:
-        """How few trees have each thing that is counted, ``[num_counts]``: ``1 + log(n / n_j)``.
+        """The rarity of all that is counted, ``[num_counts]``: ``1 + log(n / n_j)``.
 
         Reference:
             Salton, Buckley, Term-weighting approaches in automatic text retrieval, 1988; smoothed
@@ -178,7 +178,7 @@ class LabelBag(nn.Module):
         return torch.from_numpy(TfidfTransformer().fit(met).idf_).to(self.bias)
 
     def counts(self, forest: Forest) -> csr_matrix:
-        """The counts in their form, and sums: ``[len(forest) / roots, roots * width]``."""
+        """The counts in the model's form, and sums: ``[len(forest) / roots, roots * width]``."""
         order = forest.preorder()
         entry, _, column = self.counted(forest, order)
         example, which = np.divmod(order.trees[entry], self.roots)
@@ -200,7 +200,7 @@ class LabelBag(nn.Module):
     def in_form(
         self, counts: np.ndarray, columns: np.ndarray, form: str | None = None
     ) -> np.ndarray:
-        """Counts of some columns in a form, by default the bag's, but for the length of the row.
+        """Counts of some columns in a form, by default the model's, before rows are scaled.
 
         Shapes:
             ``[n] -> [n]``.
@@ -219,17 +219,17 @@ class LabelBag(nn.Module):
         left, right = rows[:, : self.width], rows[:, self.width :]
         found = np.zeros((len(self.blocks), rows.shape[0]))
         for cosine, block in zip(found, self.blocks, strict=True):
-            if block.stop > block.start:  # of leaves alone there are no pairs
+            if block.stop > block.start:  # trees of a single leaf have no pairs
                 one, other = (normalize(side[:, block]) for side in (left, right))
                 cosine[:] = np.ravel(one.multiply(other).sum(axis=1))
         return found.T
 
     def _words(self, tokens: np.ndarray) -> np.ndarray:
-        """Tokens with one for all numbers, the last."""
+        """The tokens, where the last one replaces all numbers."""
         return words_of(tokens, self.num_labels - self.num_types)
 
     def counted(self, forest: Forest, order: Preorder) -> Counted:
-        """What is counted in each tree by itself, by its column."""
+        """What is counted in each tree, with the column of each count."""
         nodes = order.nodes
         kinds, tokens = forest.types[nodes], self._words(forest.tokens[nodes])
         inner, leaf = np.flatnonzero(kinds >= 0), np.flatnonzero(tokens >= 0)
@@ -273,13 +273,13 @@ class LabelBag(nn.Module):
     def fit_classes(
         self, examples: TreeExamples, held_out: TreeExamples | None = None, seed: int = 0
     ) -> None:
-        """Logistic regression, in the form that says held-out examples best.
+        """Fits a logistic regression, in the form that predicts held-out examples best.
 
         Args:
             examples: examples of at least two classes.
-            held_out: others to choose the form by; None keeps the form, and goes on from the
-                weights of now, which may have been fitted to some of these examples.
-            seed: seed of the choice of some examples, where there are very many.
+            held_out: other examples to choose the form by; None keeps the form and starts from
+                the present weights, which may have been fitted to some of these examples.
+            seed: seed of the random choice of examples, if there are very many.
         """
         forms = list(PAIR_FORMS if self.alike else CLASS_FORMS)
         if held_out is None:
@@ -301,13 +301,13 @@ class LabelBag(nn.Module):
             self._fit_logistic(examples)
 
     def loss(self, examples: TreeExamples) -> float:
-        """The mean cross-entropy of examples of classes."""
+        """The mean cross-entropy of examples with classes."""
         losses = F.cross_entropy(self(examples.forest), examples.targets, reduction="none")
         weights = examples.weights
         return float(np.average(losses.cpu(), weights=None if weights is None else weights.cpu()))
 
     def _fit_logistic(self, examples: TreeExamples, goes_on: bool = False) -> None:
-        """Fits the weights; those of now are the beginning if it goes on from a fit like this."""
+        """Fits the weights, starting from the present ones if it continues an earlier fit."""
         y, count = examples.targets.cpu().numpy(), examples.weights
         classes, codes = np.unique(y, return_inverse=True)
         x, known, start = self.counts(examples.forest), len(classes), None
@@ -319,7 +319,7 @@ class LabelBag(nn.Module):
         w = logistic_regression(
             space.coordinates if space else x,
             codes,
-            # Of two classes, each has half of the one vector of weights that is usually penalised.
+            # With two classes, each has half of the single weight vector that is usually penalised.
             self.penalty * (2 if known == 2 else 1),
             None if count is None else count.cpu().double().numpy(),
             start,
@@ -341,19 +341,20 @@ class LabelBag(nn.Module):
         forms: Sequence[str] = FORMS,
         groups: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Ridge regression; cross-validation chooses penalty and form, and whether pairs count.
+        """Fits a ridge regression; folds choose penalty and form, and whether pairs are used.
 
         Args:
             forest: examples.
-            y: numbers of each.
-            weights: count of each.
+            y: numbers of each example.
+            weights: weight of each example.
             seed: seed of the folds.
-            forms: forms that it may choose from.
-            groups: group of each, none of which is in two folds; None where each is by itself.
+            forms: forms to choose from.
+            groups: group of each example, each within one fold; None if each example is a group
+                by itself.
 
         Shapes:
-            y ``[n, outputs]``; weights, groups ``[n]``; output ``[n, outputs]``: for each
-            example what the model says that was fitted to the other folds.
+            y ``[n, outputs]``; weights, groups ``[n]``; output ``[n, outputs]``: the prediction
+            for each example by a model that was fitted to the other folds.
         """
         place, shared = np.arange(len(self.weight)) % self.width, self.roots * self.width
         is_label = (place < self.num_labels) | (place >= self.num_counts)

@@ -1,6 +1,6 @@
-"""How often nodes with a label have each class, beside a Tree-LSTM that says the classes of nodes.
+"""How often nodes with a label have each class, mixed with a Tree-LSTM that classifies nodes.
 
-Of a word, say, that few trees have, a count knows the tag before a network does.
+For a word of few trees, for example, counts know the tag before a network has learnt it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from structnet.trees.forest import Forest
 
 
 class LabelTable(nn.Module):
-    """The share of each class among the nodes of a label, which all nodes' counts as one more.
+    """The share of each class among the nodes with a label, smoothed by its share of all nodes.
 
-    ``p(c | l) = (n_lc + p(c)) / (n_l + 1)``; of a label that was not seen, it is ``p(c)``. Where a
+    ``p(c | l) = (n_lc + p(c)) / (n_l + 1)``; for a label that was not seen it is ``p(c)``. If a
     node carries a token beside its label, as words of a dependency tree do, the token is counted
-    likewise, with ``p(c | l)`` in the place of ``p(c)``.
+    in the same way, with ``p(c | l)`` in the place of ``p(c)``.
 
     Args:
         num_types, num_tokens: sizes of the vocabulary.
         num_classes: number of classes.
-        numbers: tokens may be numbers (``vocabulary.numbers``), which count as one label.
+        numbers: True if tokens may be numbers (``vocabulary.numbers``), counted as one label.
 
     Shapes:
         of_all: ``[num_classes]``, ``p(c)``.
-        count: ``[num_types + num_tokens + 1, num_classes]``, with numbers a row more; the last one,
-            0, is of what a node lacks.
+        count: ``[num_types + num_tokens + 1, num_classes]``, one row more with ``numbers``; the
+            last row, of zeros, is for nodes without a type or token.
         output: log-probabilities ``[nodes of all trees, num_classes]``, in preorder.
 
     Reference: Jelinek and Mercer, "Interpolated estimation of Markov source parameters from sparse
@@ -76,14 +76,14 @@ class LabelTable(nn.Module):
 
 
 class BesideTable(NodeAnswers):
-    """A predictor of nodes and a table of their labels, whose log-probabilities are weighed.
+    """A predictor of nodes and a table of their labels, mixed by weights of log-probabilities.
 
     Args:
         tree: the predictor.
         table: the table.
 
     Attributes:
-        shares: weights of both, ``[2]``, at most 1 together, as of
+        shares: weights of both, ``[2]``, with a sum of at most 1, as in
             :class:`structnet.tensor_tree.predictor.BesideBag`.
 
     Shapes:
@@ -102,12 +102,12 @@ class BesideTable(NodeAnswers):
         return self.shares[0] * tree + self.shares[1] * table
 
     def parts(self, forest: Forest) -> tuple[Tensor, Tensor]:
-        """What each says by itself, ``[nodes of all trees, num_classes]``."""
+        """The output of each part, ``[nodes of all trees, num_classes]``."""
         return self.tree(forest).log_softmax(-1), self.table(forest)
 
     @torch.no_grad()
     def choose(self, examples: NodeExamples, batch_size: int = 500) -> None:
-        """Set the shares to what fits some examples best, from which neither has learnt."""
+        """Set the shares to those that fit some examples best, which neither part has learnt."""
         said, targets = [], []
         for start in batch_starts(examples, batch_size):
             batch = examples[slice(start, start + batch_size)]

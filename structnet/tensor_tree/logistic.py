@@ -1,9 +1,9 @@
-"""Logistic regression on counts, as if each column had the mean 0 and bent the loss like others.
+"""Logistic regression on counts, as if all columns had mean 0 and the same curvature of the loss.
 
-L-BFGS begins as if all weights bent the loss alike, and takes many steps to learn otherwise. But
-counts of what all trees have act together with the bias, and bend it a thousand times more than
-what two trees have. So here columns are counted from their means, which no sparse row shows, and
-weights in units of one over the root of the curvature that each has about where the search ends.
+L-BFGS starts as if the loss had the same curvature in all weights, and takes many steps to learn
+otherwise. But counts of what all trees have act together with the bias, and curve the loss a
+thousand times more than counts of what two trees have. So here columns are centred, without making
+sparse rows dense, and each weight is in units of 1 / sqrt(its curvature near the minimum).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def logistic_regression(
     count: np.ndarray | None = None,
     start: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Weights and, as the last row, biases of least cross-entropy and penalty.
+    """The weights and, in the last row, the biases that minimise cross-entropy plus penalty.
 
     ``sum_i count_i * -log softmax(x_i W + b)[y_i] + penalty / 2 * |W|^2``
 
     Args:
         x: rows to learn from.
-        y: classes from 0 on, of each of which there is a row.
-        penalty: penalty of the weights' squares, above 0; the biases have none.
-        count: count of each row; None counts all alike.
-        start: weights and biases to begin with, such as those of most of the rows.
+        y: classes from 0; each class has a row.
+        penalty: penalty of the squared weights, above 0; the biases have none.
+        count: weight of each row; None for equal weights.
+        start: weights and biases to start from, such as those fitted to most of the rows.
 
     Shapes:
         x ``[n, columns]``; y, count ``[n]``; start and output ``[columns + 1, classes]``.
@@ -70,7 +70,7 @@ def logistic_regression(
         return total / size, (slope * unit).ravel() / size
 
     begin = np.zeros(unit.shape) if start is None else start.copy()
-    begin[-1] += mean @ begin[:-1]  # what is said of the mean of the rows
+    begin[-1] += mean @ begin[:-1]  # the output at the mean of the rows
     told = {"method": "L-BFGS-B", "jac": True, "options": SOLVER}
     w = minimize(loss, (begin / unit).ravel(), **told).x.reshape(unit.shape) * unit
     w[-1] -= mean @ w[:-1]

@@ -18,20 +18,19 @@ from structnet.trees.forest import Forest
 
 
 class TreeNodeClassifier(TreeLSTMEstimator):
-    """A class for each node of a tree, as for sentiment treebanks, by the whole tree.
+    """Predicts a class for each node of a tree from the whole tree, as for sentiment treebanks.
 
-    What a node's class is must not be its label: give labels that say nothing of it. Neither may a
-    label elsewhere in the tree say it, unless ``context=False``: then a node is judged by what is
-    at and below it.
+    The labels of a tree must not contain the classes of its nodes. With ``context=False`` this
+    only concerns the labels at and below a node, as nothing else is used to classify it.
 
-    Args: those of :class:`TreeLSTMEstimator`; ``pools`` are not used, and
+    Args: those of :class:`TreeLSTMEstimator`; ``pools`` is not used, and
         ``bag`` is a table of how often nodes with a label, and with a token, have each class.
 
     Attributes:
         classes_: the classes, sorted.
 
-    Reference: Socher et al., EMNLP 2013, Sec. 4; Tai et al., ACL 2015, Sec. 4.1; of the context
-    :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
+    Reference: Socher et al., EMNLP 2013, Sec. 4; Tai et al., ACL 2015, Sec. 4.1; for the context
+    that of :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
 
     Example:
         >>> from structnet import TreeNodeClassifier
@@ -50,15 +49,16 @@ class TreeNodeClassifier(TreeLSTMEstimator):
 
         Args:
             X: trees.
-            y: for each, a class for each of its nodes in preorder; None where there is none.
-            validation: samples ``(X, y)`` to choose the epoch by, in place of some of these.
-            groups: group of each sample, such as the file that it is of, where new samples will be
-                of other groups; what is held out to choose by is then held out by whole groups.
+            y: for each tree the classes of its nodes in preorder, None for a node without one.
+            validation: samples ``(X, y)`` to choose the epoch by; by default some of X are held
+                out.
+            groups: group of each sample, such as the file it comes from, if new samples will come
+                from other groups; samples are then held out in whole groups.
 
         Raises:
-            TypeError: a sample is no tree.
-            ValueError: a tree has another number of nodes than of classes, or data or
-                hyper-parameters do not fit.
+            TypeError: a sample is not a tree.
+            ValueError: a tree does not have as many classes as nodes, or data or hyper-parameters
+                are wrong or do not match.
         """
         self._begin()
         samples = self._samples(X, least=2, roots=1)
@@ -86,20 +86,20 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         return [self.classes_[each].tolist() for each in found]
 
     def predict_proba(self, X: Any) -> list[np.ndarray]:
-        """The probability of each class at each node, for each tree ``[nodes, classes]``.
+        """The probability of each class at each node: for each tree an array ``[nodes, classes]``.
 
-        Nodes are in preorder, classes as in ``classes_``.
+        Nodes are in preorder, classes in the order of ``classes_``.
         """
         check_is_fitted(self)
         return self._of_trees(X, self.model_.predict_proba)
 
     def predict_log_proba(self, X: Any) -> list[np.ndarray]:
-        """The logarithm of that, for each tree ``[nodes, classes]``."""
+        """The logarithms of these probabilities, for each tree ``[nodes, classes]``."""
         check_is_fitted(self)
         return self._of_trees(X, self.model_.predict_log_proba)
 
     def _of_trees(self, X: Any, question: Callable[[Forest], Tensor]) -> list[np.ndarray]:
-        """What is said of each node, for each tree by itself."""
+        """The result of a question about each node, as one array per tree."""
         found = []
         for trees, said in self._answers(X, question):
             ends = np.cumsum([tree.size for tree in trees])[:-1]
@@ -107,10 +107,10 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         return found
 
     def score(self, X: Any, y: Any) -> float:
-        """The share of the nodes with a class that are predicted right.
+        """The accuracy over all nodes that have a class.
 
         Raises:
-            ValueError: a tree has another number of nodes than of classes, or no node has one.
+            ValueError: a tree does not have as many classes as nodes, or no node has a class.
         """
         check_is_fitted(self)
         labels = node_labels(self._samples(X, roots=1), y)
@@ -131,5 +131,5 @@ def _codes(labels: list[list[Any]], classes: np.ndarray) -> list[list[int]]:
     for each in labels:
         for label in each:
             if label is not None and label not in place:
-                encode_labels(np.array([label] * 2), classes)  # says what is expected
+                encode_labels(np.array([label] * 2), classes)  # its error says what is expected
     return [[-1 if label is None else place[label] for label in each] for each in labels]

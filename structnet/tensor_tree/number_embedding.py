@@ -1,4 +1,4 @@
-"""Vectors of tokens of which some are numbers: a word has a row, a number what its value gives."""
+"""Vectors of tokens: a word has a row of its own, a number's vector is computed from its value."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from torch import Tensor, nn
 from structnet.errors import GraphError
 from structnet.trees.number_tokens import FIRST, values_of
 
-BINS = 8  # between quantiles of the values to learn from
-FURTHEST = 10.0  # deviations, and widths of a bin, beyond which a value goes no further
+BINS = 8  # bins between quantiles of the training values
+FURTHEST = 10.0  # standard deviations, and widths of a bin, at which features are clipped
 
 
 class NumberEmbedding(nn.Embedding):
     """An embedding whose tokens may be numbers (:mod:`structnet.trees.number_tokens`).
 
-    A number v has the vector ``n_0 + sum_k f_k(v) n_k``, where n_0 is that of all numbers, and the
-    features f_k are the standardized value, the standardized ``sign(v) log(1 + |v| / median |v|)``,
-    and how far it has come in each bin between quantiles of the values to learn from: 0 below a
-    bin, 1 above it.
+    A number v has the vector ``n_0 + sum_k f_k(v) n_k``, where n_0 is shared by all numbers, and
+    the features f_k are the standardized value, the standardized
+    ``sign(v) log(1 + |v| / median |v|)``, and the position of v in each bin between quantiles of
+    the training values: 0 below the bin, 1 above it.
 
     Args:
-        num_embeddings: words, the unknown one included.
+        num_embeddings: number of words, including the unknown one.
         embedding_dim: size of a vector.
 
     Shapes:
@@ -48,14 +48,14 @@ class NumberEmbedding(nn.Embedding):
         super().__init__(num_embeddings, embedding_dim)
         self.number_weight = nn.Parameter(torch.empty(3 + BINS, embedding_dim))
         nn.init.normal_(self.number_weight, std=(3 + BINS) ** -0.5)
-        # Of the value, and of its logarithm: mean and deviation.
+        # Mean and standard deviation of the value, and of its logarithm.
         self.register_buffer("moments", torch.tensor([[0.0, 1.0], [0.0, 1.0]]).double())
         self.register_buffer("unit", torch.ones(()).double())
         self.register_buffer("edges", torch.linspace(-1, 1, BINS + 1).double())
 
     @torch.no_grad()
     def fit_scale(self, values: np.ndarray) -> None:
-        """Take the scale of the features from values to learn from, ``[n]``, at least one."""
+        """Fits the scale of the features to training values, ``[n]``, at least one."""
         self.unit.fill_(unit_of(values))
         for row, column in zip(
             self.moments, (values, signed_log(values, self.unit.item())), strict=True
@@ -76,7 +76,8 @@ class NumberEmbedding(nn.Embedding):
         return np.concatenate((ones, both.clip(-FURTHEST, FURTHEST), come.clip(0, 1)), axis=1)
 
     def extended(self, tokens: np.ndarray) -> tuple[Tensor, np.ndarray]:
-        """The table of words and, after them, of the numbers among tokens; the tokens' rows in it.
+        """The table of words, followed by the vectors of all numbers among the tokens, and the
+        row of each token in it.
 
         Shapes:
             tokens ``[n]`` -> ``[num_embeddings + numbers, embedding_dim]``, ``[n]``; -1 stays.
@@ -96,15 +97,15 @@ class NumberEmbedding(nn.Embedding):
 
 
 def check_known(tokens: np.ndarray, table: nn.Embedding | Tensor, words: str) -> None:
-    """Refuses tokens, ``[n]``, that a table has no vectors for.
+    """Refuses tokens, ``[n]``, for which a table has no vectors.
 
     Args:
-        tokens: numbers of rows; numbers by value, too, if the table takes such.
+        tokens: row numbers; also tokens of numbers, if the table takes them.
         table: an embedding, or vectors ``[rows, size]``.
-        words: the error's, with a place for the token and one for the number of rows.
+        words: text of the error, with places for the token and for the number of rows.
 
     Raises:
-        GraphError: there is one.
+        GraphError: a token has no vector.
     """
     known = len(table.weight if isinstance(table, nn.Embedding) else table)
     unknown = tokens >= known
@@ -115,11 +116,11 @@ def check_known(tokens: np.ndarray, table: nn.Embedding | Tensor, words: str) ->
 
 
 def unit_of(values: np.ndarray) -> float:
-    """The median size of the values, ``[n]``, that are not 0; 1 if there are none."""
+    """The median absolute value of the values, ``[n]``, that are not 0; 1 if there are none."""
     size = np.abs(values)
     return float(np.median(size[size > 0])) if size.any() else 1.0
 
 
 def signed_log(values: np.ndarray, unit: float) -> np.ndarray:
-    """``sign(v) log(1 + |v| / unit)``, ``[n]``: near 0 as the value, far from it as its size."""
+    """``sign(v) log(1 + |v| / unit)``, ``[n]``: linear near 0, logarithmic far from it."""
     return np.sign(values) * np.log1p(np.abs(values) / unit)

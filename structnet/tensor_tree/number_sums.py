@@ -1,4 +1,4 @@
-"""Sums of the numbers in a tree: what a linear model of it reads of their values."""
+"""Sums of the numbers in a tree, by which a linear model reads their values."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from structnet.trees.number_tokens import FIRST, values_of
 
 
 class NumberSums(nn.Module):
-    """Adds up the numbers of each tree, and their logarithms: of all, and of those in each field.
+    """Sums the numbers of each tree, and their logarithms, over the tree and over each field.
 
-    The field of a number is the type of the node that carries it or, of a leaf, of its parent: the
-    key of a JSON object, or the operator of an expression. Sums are in units of their deviation
-    between the trees to learn from, over those that have the field, so that one which few have
-    counts there as a label does; those that do not differ, of their size.
+    The field of a number is the type of the node that carries it or, for a leaf, of its parent: the
+    key of a JSON object, or the operator of an expression. Sums are divided by their standard
+    deviation over those training trees that have the field, so that a field of few trees counts
+    like a label; sums that do not vary are divided by their size.
 
     Args:
         num_types: number of fields.
 
     Shapes:
-        output: ``[len(forest), width]``, in a sparse matrix, where the width is
+        output: ``[len(forest), width]``, a sparse matrix, where the width is
             ``2 (1 + num_types)``.
     """
 
@@ -38,7 +38,7 @@ class NumberSums(nn.Module):
         self.register_buffer("scale", torch.ones(self.width).double())
 
     def fit_scale(self, forest: Forest) -> None:
-        """Take the units from trees to learn from."""
+        """Fits the scales to training trees."""
         tokens = forest.tokens[forest.preorder().nodes]
         self.unit.fill_(unit_of(values_of(tokens[tokens >= FIRST])))
         self.scale.fill_(1.0)
@@ -59,7 +59,7 @@ class NumberSums(nn.Module):
         return found @ diags(1 / self.scale.cpu().numpy())
 
     def added(self, forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All that is added up, before it is scaled: the entry in the preorder, column and value.
+        """All terms of the sums before scaling: the entry in the preorder, the column, the value.
 
         Shapes:
             ``[m]`` each.

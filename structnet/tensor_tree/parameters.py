@@ -1,4 +1,4 @@
-"""Parameters of known shapes: made only if they fit in memory, and held to their shapes."""
+"""Parameters of known shapes: made only if they fit in memory, and checked before use."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ Shape = tuple[int, ...]
 
 
 def allocate(module: nn.Module, shapes: dict[str, Shape]) -> dict[str, Shape]:
-    """Give a module parameters of these shapes; their values are not set yet.
+    """Registers parameters of these shapes; their values are not set yet.
 
     Args:
-        module: the module to register them with.
-        shapes: the shape of each, ``[..]``, by name; given back, to be kept for
-            :func:`check_shapes`.
+        module: module to register them with.
+        shapes: shape of each parameter, ``[..]``, by name.
+
+    Returns:
+        The shapes, to be kept for :func:`check_shapes`.
 
     Raises:
-        ValueError: this machine's memory is too small for them.
+        ValueError: they do not fit in this machine's memory.
     """
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     if torch.get_default_device().type == "cpu":
@@ -38,14 +40,14 @@ def allocate(module: nn.Module, shapes: dict[str, Shape]) -> dict[str, Shape]:
 
 
 def check_shapes(module: nn.Module, shapes: Mapping[str, Shape]) -> None:
-    """Check that a module's parameters still have the shapes that they were given.
+    """Checks that a module's parameters still have their shapes, as compiled loops check no index.
 
     Args:
-        module: the module that has them.
-        shapes: the shape of each, ``[..]``, by name.
+        module: module with the parameters.
+        shapes: shape of each parameter, ``[..]``, by name.
 
     Raises:
-        ValueError: one has another; compiled loops check no index.
+        ValueError: a parameter has another shape.
     """
     for name, shape in shapes.items():
         found = getattr(module, name).shape

@@ -1,4 +1,4 @@
-"""Models of users' trees: what is read of a tree, or of each node, made to answer a question."""
+"""Models of users' trees, which predict from the pooled states of a tree or from each node's."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ KINDS = ("classes", "labels", "numbers")
 
 
 class TreePredictor(nn.Module):
-    """Says of each example which class it has, which labels, or some numbers.
+    """Predicts the class, the labels, or some numbers of each example.
 
     Args:
-        readout: gives the outputs.
-        kind: "classes", one of them each, by cross-entropy; "labels", any of them, each by
-            cross-entropy with its absence; "numbers", by squared error.
-        class_weight: weight of each class, or of each label that is there; 1 by default.
-        loss: called as ``loss(outputs, targets)``, gives a number an example, in place of these.
+        readout: module that gives the outputs.
+        kind: "classes" for one class per example, trained by cross-entropy; "labels" for any
+            number of labels, each by the cross-entropy of its presence; "numbers", by squared
+            error.
+        class_weight: weight of each class, or of each label where it is present; 1 by default.
+        loss: function to use instead of these losses, called as ``loss(outputs, targets)``, that
+            gives one number per example.
 
     Shapes:
         output: ``[n, outputs]``: logits, or numbers.
@@ -44,7 +46,7 @@ class TreePredictor(nn.Module):
         ``[n, outputs]`` -> ``[n]``.
 
     Raises:
-        ValueError: an unknown kind, or weights of another shape.
+        ValueError: the kind is unknown, or the weights have the wrong shape.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -74,7 +76,7 @@ class TreePredictor(nn.Module):
         self.num_outputs = readout.output.out_features
         if class_weight is not None and class_weight.shape != (self.num_outputs,):
             raise ValueError(
-                f"class_weight must have shape [{self.num_outputs}], one an output; got "
+                f"class_weight must have shape [{self.num_outputs}], one per output; got "
                 f"{list(class_weight.shape)}"
             )
         self.register_buffer("class_weight", class_weight, persistent=False)
@@ -86,8 +88,8 @@ class TreePredictor(nn.Module):
         """The loss of each example, ``[n]``.
 
         Raises:
-            TargetError: a target is no class.
-            ValueError: targets of another shape than the outputs.
+            TargetError: a target is not a class.
+            ValueError: the targets do not have the shape of the outputs.
         """
         outputs, targets = self(batch.forest), batch.targets
         if self.of_example is not None:
@@ -95,13 +97,13 @@ class TreePredictor(nn.Module):
         return losses_of(self.kind, outputs, targets, self.class_weight)
 
     def loss(self, batch: TreeExamples) -> Tensor:
-        """The mean over the batch, of what each counts; errors as of :meth:`losses`."""
+        """The weighted mean loss over the batch; errors as for :meth:`losses`."""
         losses, weights = self.losses(batch), batch.weights
         return weighted_mean(losses, None if weights is None else weights.to(losses))
 
     def predict(self, batch: TreeExamples | Forest) -> Tensor:
-        """The likeliest class ``[n]``; or the labels that are likelier than not, 0 or 1; or the
-        numbers, ``[n, outputs]``."""
+        """The likeliest class, ``[n]``; or ``[n, outputs]``: for each label 1 if it is likelier
+        than not, else 0; or the numbers."""
         outputs = self(_forest_of(batch))
         if self.kind == "classes":
             return outputs.argmax(-1)
@@ -111,13 +113,13 @@ class TreePredictor(nn.Module):
         """The probability of each class, or of each label, ``[n, outputs]``.
 
         Raises:
-            ValueError: the model gives numbers.
+            ValueError: the model predicts numbers.
         """
         outputs = self._logits(batch)
         return outputs.softmax(-1) if self.kind == "classes" else outputs.sigmoid()
 
     def predict_log_proba(self, batch: TreeExamples | Forest) -> Tensor:
-        """The logarithm of that; errors likewise. ``[n, outputs]``."""
+        """The logarithms of these probabilities, ``[n, outputs]``; errors as there."""
         outputs = self._logits(batch)
         return outputs.log_softmax(-1) if self.kind == "classes" else F.logsigmoid(outputs)
 
@@ -133,14 +135,14 @@ def losses_of(
     """The loss of each example.
 
     Args:
-        kind: kind of the predictor; see there for the losses and their weights.
+        kind: kind of :class:`TreePredictor`, where the losses and their weights are described.
 
     Shapes:
         outputs ``[n, outputs]``; targets ``[n]`` or ``[n, outputs]`` -> ``[n]``.
 
     Raises:
-        TargetError: a target is no class.
-        ValueError: targets of another shape than the outputs.
+        TargetError: a target is not a class.
+        ValueError: the targets do not have the shape of the outputs.
     """
     if kind == "classes":
         check_classes(targets, outputs.shape[-1])
@@ -162,21 +164,21 @@ def _forest_of(batch: TreeExamples | NodeExamples | Forest) -> Forest:
 
 
 class BesideBag(nn.Module):
-    """A predictor of trees and a linear model on their labels, weighed as validation chose.
+    """A predictor of trees and a linear model on their labels, mixed by weights.
 
-    Of classes, the log-probabilities that both give are weighed and added (stacking); of numbers,
-    what the predictor says is added to what the linear model says.
+    Validation examples choose the weights. For classes the weighted log-probabilities of both are
+    added (stacking); for numbers the predictor's weighted output is added to the linear model's.
 
     Args:
         tree: the predictor, of classes or of numbers.
         bag: the linear model.
 
     Attributes:
-        shares: weights of the predictor and of the linear model, ``[2]``; of classes at most 1
-            together, and less where both are surer of themselves than they should be.
+        shares: weights of the predictor and of the linear model, ``[2]``; for classes their sum is
+            at most 1, and less where both are overconfident.
 
     Shapes:
-        output: as of the predictor.
+        output: that of the predictor.
 
     Reference: Wolpert, "Stacked Generalization", Neural Networks 5, 1992.
     """
@@ -192,12 +194,12 @@ class BesideBag(nn.Module):
         return self.mixed(self.tree(forest), self.bag(forest))
 
     def mixed(self, tree: Tensor, bag: Tensor) -> Tensor:
-        """What both say together, from what each says by itself; all ``[n, outputs]``."""
+        """The mixed output, from the outputs of both parts; all ``[n, outputs]``."""
         tree, bag = self._comparable(tree, bag)
         return self.shares[0] * tree + self.shares[1] * bag
 
     def parts(self, forest: Forest) -> tuple[Tensor, ...]:
-        """What each says by itself, ``[n, outputs]``."""
+        """The output of each part, ``[n, outputs]``."""
         return self._comparable(self.tree(forest), self.bag(forest))
 
     def _comparable(self, *said: Tensor) -> tuple[Tensor, ...]:
@@ -205,7 +207,7 @@ class BesideBag(nn.Module):
 
     @torch.no_grad()
     def choose(self, examples: TreeExamples, batch_size: int = 500) -> None:
-        """Set the shares to what fits some examples best, from which neither has learnt."""
+        """Set the shares to those that fit some examples best, which neither part has learnt."""
         parts = []
         for start in batch_starts(examples, batch_size):
             batch = examples[slice(start, start + batch_size)]
@@ -219,7 +221,7 @@ class BesideBag(nn.Module):
             best = (weight * tree * (targets - bag)).sum() / (weight * tree.square()).sum()
             share = best.nan_to_num(0.0).clamp(0, most)
             gain = (weight * tree * share * (2 * (targets - bag) - tree * share)).sum(1)
-            # A gain that is no larger than its own noise may be that of one example among them.
+            # A gain that is no larger than its own noise may come from a single example.
             real = len(gain) < 2 or gain.mean() > gain.std() / len(gain) ** 0.5
             self.shares[0] = share if real else 0.0
             return
@@ -227,15 +229,15 @@ class BesideBag(nn.Module):
 
 
 def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
-    """The weights of two models' log-probabilities with which they fit some examples best.
+    """The weights with which two models' log-probabilities fit some examples best.
 
     Args:
-        said: log-probabilities, float64.
+        said: log-probabilities of both models, float64.
         targets: classes.
-        count: count of each example.
+        count: weight of each example.
 
     Shapes:
-        said ``[2, n, classes]``; targets, count ``[n]``; output ``[2]``, at most 1 together.
+        said ``[2, n, classes]``; targets, count ``[n]``; output ``[2]``, with a sum of at most 1.
     """
 
     def loss(shares: np.ndarray) -> tuple[float, np.ndarray]:
@@ -243,11 +245,11 @@ def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
         with torch.enable_grad():
             mixed = torch.einsum("m,mnk->nk", weight, said)
             total = F.cross_entropy(mixed, targets.long(), reduction="none") @ count.double()
-            # Where few examples do not tell them apart, both count.
+            # If few examples cannot tell the models apart, both count.
             total = total + (weight - 0.5).square().sum()
         return total.item(), torch.autograd.grad(total, weight)[0].numpy()
 
-    # Together at most 1: few examples that both get right would ask for any certainty.
+    # With a sum above 1, a few examples that both get right would allow any degree of certainty.
     at_most = {"type": "ineq", "fun": lambda x: 1 - x.sum(), "jac": lambda x: -np.ones(2)}
     how: dict[str, Any] = {"method": "SLSQP", "bounds": [(0.0, 1.0)] * 2}
     found = minimize(loss, np.full(2, 0.5), jac=True, constraints=at_most, **how)
@@ -255,9 +257,10 @@ def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
 
 
 class NodeAnswers(nn.Module):
-    """What modules answer that give logits of nodes, ``[nodes of all trees, num_classes]``.
+    """Predictions of modules whose outputs are logits of nodes.
 
-    Nodes are in preorder, tree after tree: see :meth:`structnet.Forest.preorder`.
+    The logits are ``[nodes of all trees, num_classes]``, with nodes in preorder, tree after tree:
+    see :meth:`structnet.Forest.preorder`.
     """
 
     def predict(self, batch: NodeExamples | Forest) -> Tensor:
@@ -265,28 +268,28 @@ class NodeAnswers(nn.Module):
         return self(_forest_of(batch)).argmax(-1)
 
     def predict_proba(self, batch: NodeExamples | Forest) -> Tensor:
-        """The probability of each class at each of these, ``[nodes of all trees, num_classes]``."""
+        """The probability of each class at each node, ``[nodes of all trees, num_classes]``."""
         return self(_forest_of(batch)).softmax(-1)
 
     def predict_log_proba(self, batch: NodeExamples | Forest) -> Tensor:
-        """The logarithm of that."""
+        """The logarithms of these probabilities, ``[nodes of all trees, num_classes]``."""
         return self(_forest_of(batch)).log_softmax(-1)
 
     def accuracy(self, batch: NodeExamples) -> float:
-        """The share of the labelled nodes that are predicted right."""
+        """The accuracy over the labelled nodes."""
         labelled = batch.labels >= 0
         right = self.predict(batch)[labelled] == batch.labels[labelled]
         return right.double().mean().item() if len(right) else 1.0
 
 
 class NodePredictor(NodeAnswers):
-    """Says of each node which class it has, by what is at and below it, or by the whole tree.
+    """Predicts the class of each node, from what is at and below it or from the whole tree.
 
     Args:
-        encoder: gives the states of all nodes.
+        encoder: module that gives the states of all nodes.
         num_classes: number of classes.
-        dropout: share of a state's numbers that is dropped in training.
-        context: take what stands above a node and beside it into account, too, by a
+        dropout: share of a state's entries that is dropped in training.
+        context: True to use what is above and beside a node as well, by a
             :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
 
     Shapes:
@@ -327,7 +330,7 @@ class NodePredictor(NodeAnswers):
         """The mean cross-entropy of the labelled nodes; 0 if there are none.
 
         Raises:
-            TargetError: a label is no class.
+            TargetError: a label is not a class.
         """
         labelled = batch.labels >= 0
         labels = batch.labels[labelled]

@@ -1,8 +1,8 @@
-"""Which labels that few trees have are known by themselves: those that say what a tree is.
+"""Which rare labels get a vector of their own: those that tell something about the answers.
 
-A name that two functions use mostly stands in one package, so one that was met once is worth a
-vector; the number of a request says nothing of a log's next line, and would only be learnt by
-heart. Which of both a label is, those say that stand where it does and that several trees have.
+A name that two functions use is mostly of one package, so that a name which occurs once is worth a
+vector; the number of a request tells nothing about a log's next line, and would only be memorised.
+Which of the two a label is, is estimated from labels in the same field that several trees have.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from scipy.sparse import csr_matrix
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST
 
-MOST = 10  # trees up to which a label says what rare ones are worth
-SURE = 4  # trees from which a label is known, whatever the others of its field say
+MOST = 10  # trees up to which a label is used to estimate what rare labels are worth
+SURE = 4  # trees from which a label is always known, whatever its field
 TOLD = 0.1  # reliability from which a label is known
-PRIOR = 10.0  # labels whose weight that has which those of all fields say
-ALONE = 0.1  # weight of a label of one tree, as one that says nothing: it may never come again
+PRIOR = 10.0  # number of labels that the estimate from all fields weighs as much as
+ALONE = 0.1  # weight of a label of one tree, counted as useless: it may never come again
 
 
 def known_labels(
     forest: Forest, targets: np.ndarray, num_types: int, num_tokens: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which types and tokens are to have a vector of their own.
+    """Masks of the types and tokens that get a vector of their own.
 
-    A label that n examples have is known if ``n r / (1 + (n - 1) r)``, the reliability of what they
-    say together, is at least ``TOLD``. There r is the agreement of the labels of its field: of two
-    examples that share a label, the product of their centred targets, in units of the variance;
-    0 if they are alike by chance only, and 1 if a label says it all. The field of a label is the
-    type of the node above it or, of a token that a node carries beside a type, that type; the words
-    of texts below a type are a field of their own.
+    A label that n examples have is known if ``n r / (1 + (n - 1) r)``, the joint reliability of n
+    examples, is at least ``TOLD``. Here r is the agreement within labels of the same field: the
+    product of the centred targets of two examples that share a label, in units of the variance. It
+    is 0 if such examples agree by chance only, and 1 if a label determines the target. The field of
+    a label is the type of the node above it or, for a token that a node carries beside a type, that
+    type; the words of texts below a type are a field of their own.
 
     Args:
-        forest: trees to learn from, those of an example next to each other.
-        targets: classes, or several labels an example, 0 or 1.
+        forest: training trees, with those of an example next to each other.
+        targets: classes, or rows of several labels, 0 or 1.
         num_types, num_tokens: sizes of the vocabulary, in which all labels are listed.
 
     Shapes:
@@ -48,7 +48,7 @@ def known_labels(
     size, fields = num_types + num_tokens, 3 * num_types + 1
     has = csr_matrix((np.ones(len(label)), (label, example)), (size, len(targets)))
     count = np.diff(has.indptr)
-    # Of several fields, the one in which a label is met first.
+    # A label in several fields belongs to the one in which it occurs first.
     of = np.zeros(size, np.int64)
     of[label[::-1]] = field[::-1]
     several = (count > 1) & (count <= MOST)
@@ -59,14 +59,14 @@ def known_labels(
     overall = total.sum() / (weight.sum() + PRIOR)
     r = np.maximum((total + PRIOR * overall) / (weight + PRIOR), 0)[of]
     known = count * r >= TOLD * (1 + (count - 1) * r)
-    known |= (count >= SURE) | (count == 0)  # those of roots alone are in no field
+    known |= (count >= SURE) | (count == 0)  # labels that only roots have are in no field
     return known[:num_types], known[num_types:]
 
 
 def _met(
     forest: Forest, examples: int, num_types: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each label of each example once: the label, tokens behind types, the example, the field.
+    """Each label of each example once: label (tokens after types), example and field.
 
     Shapes:
         ``[pairs]`` each.
@@ -87,19 +87,19 @@ def _met(
 
 
 def _agreement(has: csr_matrix, targets: np.ndarray) -> np.ndarray:
-    """How alike the targets are of any two examples that have a label, ``[labels]``.
+    """The agreement of the targets of two examples that share a label, ``[labels]``.
 
     Args:
         has: 1 where an example has a label, ``[labels, examples]``, at least two each.
         targets: see :func:`known_labels`.
     """
-    if targets.ndim == 1:  # a column a class
+    if targets.ndim == 1:  # one column per class
         place = (np.arange(len(targets)), targets)
         y = csr_matrix((np.ones(len(targets)), place))
     else:
         y = csr_matrix(targets.astype(float))
     mean, n = np.asarray(y.mean(axis=0)).ravel(), np.diff(has.indptr)
-    # Sums of squares of what is left without the mean, which would make full what is sparse.
+    # Centred sums of squares, without centring, which would make sparse targets dense.
     own = np.asarray(y.multiply(y).sum(1)).ravel() - 2 * (y @ mean) + mean @ mean
     of_label = has @ y
     both = np.asarray(of_label.multiply(of_label).sum(1)).ravel()

@@ -1,4 +1,4 @@
-"""From the states of all nodes to one row of numbers a tree."""
+"""From the states of all nodes to one row of numbers per tree."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from structnet.trees.forest import Forest
 
 
 class TreeReadout(nn.Module):
-    """A linear map of what a tree's nodes are together.
+    """A linear map of the pooled states of a tree's nodes.
 
     Args:
-        encoder: gives the states of all nodes, by ``node_states(forest, backend)``.
-        num_outputs: numbers a tree.
-        pools: names of what is read of the states, side by side: that of the "root", and the
+        encoder: module that gives the states of all nodes, by ``node_states(forest, backend)``.
+        num_outputs: number of outputs for each example.
+        pools: names of the pools, whose results are concatenated: the state of the "root", and the
             "sum", "mean" or "max" over all nodes, or their mean weighted by "attention".
-        roots_per_example: trees in a row that are one example; of two, l and r, what is read is
-            ``[l, r, |l - r|, l * r]``.
-        dropout: share of what is read that is dropped in training.
+        roots_per_example: number of consecutive trees that are one example; the pooled states l
+            and r of two trees are combined as ``[l, r, |l - r|, l * r]``.
+        dropout: share of the pooled numbers that is dropped in training.
 
     Raises:
-        ValueError: an unknown pool, or a number out of its range.
+        ValueError: a pool is unknown, or a number out of its range.
 
     Shapes:
         output: ``[len(forest) / roots_per_example, num_outputs]``.
@@ -61,7 +61,7 @@ class TreeReadout(nn.Module):
             self.score = nn.Linear(encoder.hidden_size, 1, bias=False)
 
     def read(self, forest: Forest, backend: str = "levels") -> Tensor:
-        """What is read of each example, ``[len(forest) / roots_per_example, width]``."""
+        """The pooled states of each example, ``[len(forest) / roots_per_example, width]``."""
         h = self.encoder.node_states(forest, backend)
         score = self.score.weight[0] if "attention" in self.pools else None
         return self._joined(pooled(forest, h, self.pools, backend, score))
@@ -72,7 +72,8 @@ class TreeReadout(nn.Module):
             return x
         if len(x) % self.roots_per_example:
             raise ValueError(
-                f"examples of {self.roots_per_example} trees need a multiple of it; got {len(x)}"
+                f"examples of {self.roots_per_example} trees need a multiple of "
+                f"{self.roots_per_example} trees; got {len(x)}"
             )
         rows = x.unflatten(0, (-1, self.roots_per_example))  # [n, trees, width]
         if self.roots_per_example != 2:

@@ -24,23 +24,24 @@ class RecursiveNetwork(WithInputs):
 
     For a node of type t with input x (0 if it has none) and children 1..L, and for a leaf::
 
-        h = tanh(aggregation of x, h_1, .., h_L)        by the parameters of t
+        h = tanh(aggregation of x, h_1, .., h_L)        with the parameters of type t
         h = tanh(W x + b)
 
-    The aggregation is the full tensor's, Eq. (4), the sum's, Eq. (5), Tucker's, Eq. (10), or any
-    other that :class:`~structnet.tensor_tree.TreeLSTM` has, which differs from this by its gates.
+    The aggregation is a full tensor, Eq. (4), a sum, Eq. (5), a Tucker tensor, Eq. (10), or any
+    other aggregator of :class:`~structnet.tensor_tree.TreeLSTM`, which adds gates to this.
 
     Args:
         hidden_size: c, the size of h.
-        num_types: node types, each with parameters of its own (``vocabulary.num_types``).
+        num_types: number of node types, each with parameters of its own (``vocabulary.num_types``).
         arity: L, the number of places (``vocabulary.arity``).
         inputs: the input vectors, ``[num_tokens, input_size]``: a tensor for fixed ones, an
             ``nn.Embedding`` for learned ones.
-        aggregator: called with ``(hidden_size, arity, num_types, gates=1, input_size=..)``.
+        aggregator: an aggregator class, or a function that returns one's instance, called with
+            ``(hidden_size, arity, num_types, gates=1, input_size=..)``.
         inner_inputs: True if nodes with a type carry inputs too.
 
     Raises:
-        ValueError: inputs that are neither, or sizes out of range.
+        ValueError: the inputs are neither of these, or a size is out of range.
 
     Shapes:
         output: ``[len(forest), hidden_size]``.
@@ -84,7 +85,7 @@ class RecursiveNetwork(WithInputs):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw the first weights, but for the aggregator's and the inputs."""
+        """Draw the first weights, except the aggregator's and the inputs."""
         self.draw_leaf_weights()
 
     def node_states(
@@ -97,15 +98,15 @@ class RecursiveNetwork(WithInputs):
 
         Args:
             forest: the trees.
-            backend: that of :func:`structnet.message_passing.propagate`.
-            nodes: numbers of nodes of the forest.
+            backend: backend as for :func:`structnet.message_passing.propagate`.
+            nodes: numbers of nodes in the forest; by default all.
 
         Shapes:
             output: ``[num_nodes, hidden_size]``, or ``[len(nodes), hidden_size]``.
 
         Raises:
-            GraphError: types, places or tokens that the model does not have.
-            ValueError: a parameter of another shape than it was made with.
+            GraphError: the forest has types, places or tokens that the model does not have.
+            ValueError: a parameter no longer has its shape.
         """
         self.check_sweep(forest)
         chosen = np.arange(forest.num_nodes) if nodes is None else nodes

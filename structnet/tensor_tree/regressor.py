@@ -1,4 +1,4 @@
-"""Numbers of trees."""
+"""Numbers for trees."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ from structnet.tensor_tree.samples import counting, numbers_of
 
 
 class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
-    """Numbers from trees, or from pairs of trees.
+    """Predicts numbers for trees, or for pairs of trees.
 
-    With the defaults it is a Child-Sum Tree-LSTM with a vector for each label, read at the root
-    and by its maximum and sum over all nodes, which says what a ridge regression on how often
-    each label occurs, or on what share of a tree it is, leaves open. Its weights decay more than
-    those of classes. A target far out counts as much as its square; of sizes, prices
-    and the like learn the logarithm, by scikit-learn's
-    ``TransformedTargetRegressor(TreeLSTMRegressor(), func=np.log1p, inverse_func=np.expm1)``;
-    samples whose number is unknown, and stands as -999, say, are to be left out.
+    By default it is a ridge regression on how often each label occurs, or on a form of these
+    counts, plus a Child-Sum Tree-LSTM that learns what this leaves unexplained. The Tree-LSTM has a
+    vector for each label; its states are read at the root, and by their maximum, attention and sum
+    over all nodes. Its weights decay more than those of the classifier.
+
+    The loss is the squared error, so that targets far from the others dominate it. For sizes,
+    prices and the like learn the logarithm, with scikit-learn's
+    ``TransformedTargetRegressor(TreeLSTMRegressor(), func=np.log1p, inverse_func=np.expm1)``.
+    Leave out samples whose number is unknown and marked, for example, by -999.
 
     Args: those of :class:`TreeLSTMEstimator`.
 
-    Reference: as of :class:`TreeLSTMClassifier`.
+    Reference: that of :class:`TreeLSTMClassifier`.
 
     Example:
         >>> from structnet import TreeLSTMRegressor
@@ -53,19 +55,20 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
 
         Args:
             X: trees, or tuples of trees.
-            y: a number each, or a row of numbers each.
-            sample_weight: count of each sample.
-            validation: samples ``(X, y)`` to choose the epoch by, in place of some of these.
-            groups: group of each sample, such as the file that it is of, where new samples will be
-                of other groups; what is held out to choose by is then held out by whole groups.
+            y: one number, or one row of numbers, per sample.
+            sample_weight: weight of each sample.
+            validation: samples ``(X, y)`` to choose the epoch by; by default some of X are held
+                out.
+            groups: group of each sample, such as the file it comes from, if new samples will come
+                from other groups; samples are then held out in whole groups.
 
         Raises:
-            TypeError: a sample is no tree.
-            ValueError: data or hyper-parameters that do not fit.
+            TypeError: a sample is not a tree.
+            ValueError: data or hyper-parameters are wrong or do not match.
 
         Warns:
-            UserWarning: a few of the numbers lie far from all others, as -999 for a missing one
-                does, or one with a slipped point; the loss sees little else.
+            UserWarning: a few numbers lie far from all others, such as -999 for a missing one, or
+                one with a misplaced decimal point; they dominate the loss.
         """
         self._begin()
         samples = self._samples(X, least=2)
@@ -80,7 +83,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
             if of.shape[1:] != numbers.shape[1:]:
                 raise ValueError(
                     f"the validation targets have shape {list(of.shape)}; expected "
-                    f"{[len(others), *numbers.shape[1:]]}, as of the y to learn from"
+                    f"{[len(others), *numbers.shape[1:]]}, as in the y to learn from"
                 )
             held = Targets(others, of.reshape(len(others), -1))
         learn, held = self._parted(Targets(samples, rows, weights, of_groups), held)
@@ -92,7 +95,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The numbers, of the shape of the targets: ``[n]`` or ``[n, columns]``."""
+        """The predicted numbers, in the shape of the targets: ``[n]`` or ``[n, columns]``."""
         found = self._outputs(X).double().numpy()
         return self.scale_.inverse(found).reshape(len(found), *self.target_shape_)
 
@@ -100,11 +103,11 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         """How much each part of a tree matters to a number.
 
         Args:
-            x: a tree; or the trees of a sample, each of which is explained while the others stay.
-            column: place of the number, where there are several.
+            x: a tree, or a tuple of trees, each of which is explained while the others stay whole.
+            column: place of the number, if there are several.
 
         Raises:
-            ValueError: no such column, or samples are of another number of trees.
+            ValueError: there is no such column, or ``fit`` had another number of trees per sample.
         """
         sample, columns = self._sample(x), len(self.scale_.mean)
         if column not in range(columns):

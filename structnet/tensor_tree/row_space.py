@@ -1,8 +1,8 @@
-"""Wide rows as coordinates in the space that they span, where linear models are the same.
+"""Wide rows as coordinates in the space that they span, in which linear models are the same.
 
-The weights of a linear model with a penalty of their squares are a sum of the rows that it learns
-from (the representer theorem: Kimeldorf and Wahba 1971; Schoelkopf, Herbrich, Smola 2001). So of
-200 rows in 20,000 columns, 200 coordinates a row do, and what has an intercept may be centred.
+The weights of a linear model with a squared penalty are a combination of its training rows (the
+representer theorem: Kimeldorf and Wahba 1971; Schoelkopf, Herbrich, Smola 2001). So 200 rows of
+20,000 columns can be replaced by 200 coordinates each, and centred if the model has an intercept.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import csr_matrix
 
-# Columns times outputs for each entry of the square of the rows, from which a solver's own vectors,
-# as long as all weights, cost more than that square does.
+# Columns times outputs per entry of the rows' Gram matrix, above which a solver's own vectors, as
+# long as all weights, cost more than that matrix.
 WIDE = 1 / 24
-MOST = 3000  # rows, whose square is decomposed within a second or two
+MOST = 3000  # rows, whose Gram matrix is decomposed within a second or two
 
 
 class RowSpace(NamedTuple):
-    """Rows as coordinates in the space that they span, and the way back from there.
+    """Rows as coordinates in the space that they span, and the way back.
 
     Attributes:
-        coordinates: those of each row; their inner products are those of the centred rows.
+        coordinates: coordinates of each row; their inner products are those of the centred rows.
         rows: the rows.
-        mean: their mean.
-        basis: places of the rows that span the others; of these the coordinates are triangular.
+        mean: mean of the rows.
+        basis: places of the rows that span all rows; their coordinates are triangular.
 
     Shapes:
         coordinates ``[n, rank]``; rows ``[n, columns]``; mean ``[columns]``; basis ``[rank]``.
@@ -48,13 +48,15 @@ class RowSpace(NamedTuple):
     basis: np.ndarray
 
     def model(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A linear model of the rows, from one of their coordinates.
+        """The linear model on rows that equals one on their coordinates.
 
         Shapes:
             coef ``[outputs, rank]``, intercept ``[outputs]`` -> ``[outputs, columns]``,
             ``[outputs]``.
         """
-        share = np.zeros((len(self.coordinates), len(coef)))  # of each row in the weights
+        share = np.zeros(
+            (len(self.coordinates), len(coef))
+        )  # coefficient of each row in the weights
         triangle = self.coordinates[self.basis]
         share[self.basis] = solve_triangular(triangle, coef.T, trans="T", lower=True)
         weights = (self.rows.T @ share).T - np.outer(share.sum(axis=0), self.mean)
@@ -62,16 +64,16 @@ class RowSpace(NamedTuple):
 
 
 def space_of(rows: csr_matrix, outputs: int = 1) -> RowSpace | None:
-    """The coordinates of rows where a linear model is fitted faster to these.
+    """The coordinates of rows, if a linear model is fitted faster to coordinates.
 
-    They come from a pivoted Cholesky decomposition of the products of the rows.
+    They come from a pivoted Cholesky decomposition of the rows' Gram matrix.
 
     Args:
-        rows: ``[n, columns]``, in double precision.
-        outputs: numbers that the model says of a row.
+        rows: training rows, ``[n, columns]``, in double precision.
+        outputs: number of outputs of the model.
 
     Returns:
-        None where the rows are not wide enough, too many, or all the same.
+        None if the rows are not wide enough, too many, or all the same.
 
     Example:
         >>> space_of(csr_matrix((200, 20_000))), space_of(csr_matrix(np.eye(200)))

@@ -1,4 +1,4 @@
-"""Samples that are trees, and their answers, as users give them: checked."""
+"""Checks of what users give: samples that are trees, and their answers."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ SHOWN = 60  # characters of a wrong sample in a sentence
 
 
 def check_lengths(samples: Any, y: Any) -> None:
-    """Refuses another number of answers than of samples.
+    """Checks that there are as many answers as samples.
 
     Raises:
-        ValueError: there is.
+        ValueError: the numbers differ.
     """
     if len(samples) != len(y):
-        raise ValueError(f"got {len(samples)} samples and {len(y)} answers in y; expected as many")
+        raise ValueError(
+            f"got {len(samples)} samples and {len(y)} answers in y; expected one answer per sample"
+        )
 
 
 def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
-    """A sample as a tuple of trees, labels of leaves whole: whether words are read, a model says.
+    """A sample as a tuple of trees, whose labels are not split into words; the model decides that.
 
     Args:
-        x: tree or trees, as a user has them.
-        place: its place, for the error.
+        x: tree or trees, as the user gave them.
+        place: place of the sample, for the error.
 
     Raises:
-        TypeError: it is no tree.
-        ValueError: it is text that is none.
+        TypeError: the sample is not a tree.
+        ValueError: it is text that does not describe a tree.
     """
     several = isinstance(x, (tuple, list)) and not callable(getattr(x, "label", None))
     try:
@@ -49,11 +51,11 @@ def indicators(y: Any) -> np.ndarray:
     """Several labels a sample as rows of 0 and 1, ``[n, labels]``.
 
     Raises:
-        ValueError: there are other values.
+        ValueError: y contains other values.
     """
     found = np.asarray(off_torch(y))
     if found.ndim != 2 or not np.isin(found, (0, 1)).all():
-        raise ValueError("several labels a sample must be rows of 0 and 1. Got other values.")
+        raise ValueError("several labels per sample must be rows of 0 and 1. Got other values.")
     return found.astype(np.int64)
 
 
@@ -61,7 +63,7 @@ def numbers_of(samples: list, y: Any) -> np.ndarray:
     """Targets as finite numbers, ``[n, ..]``.
 
     Raises:
-        ValueError: there are others, or not one a sample.
+        ValueError: a target is not a finite number, or there is not one target per sample.
     """
     try:
         found = np.asarray(plain_numbers(y), dtype=np.float64)
@@ -80,11 +82,11 @@ def counting(
     """The samples whose weight is above 0, with their answers, weights and groups.
 
     Shapes:
-        answers ``[n, ..]``; weights ``[n]``, or None where all count alike; groups ``[n]``, or None
-        where each is by itself.
+        answers ``[n, ..]``; weights ``[n]``, or None if all are equal; groups ``[n]``, or None if
+        each sample is a group by itself.
 
     Raises:
-        ValueError: weights or groups that are none, or fewer than two samples that count.
+        ValueError: the weights or groups are invalid, or fewer than two samples count.
     """
     weights = check_weights(off_torch(sample_weight), len(samples))
     of, kept = numbered(groups, len(samples)), counting_places(weights, least=2)
@@ -95,10 +97,10 @@ def counting(
 
 
 def numbered(groups: Any, size: int) -> np.ndarray | None:
-    """The group of each sample as a number from 0, ``[size]``; None where there are none.
+    """The group of each sample as a number from 0, ``[size]``; None if no groups are given.
 
     Raises:
-        ValueError: there is not one a sample.
+        ValueError: there is not one group per sample.
 
     Example:
         >>> numbered(["b.py", "a.py", "b.py"], 3)
@@ -110,10 +112,10 @@ def numbered(groups: Any, size: int) -> np.ndarray | None:
     if not isinstance(listed, (list, tuple)):
         raise ValueError(f"groups must be a list or an array. Got {type(groups).__name__}.")
     if len(listed) != size:
-        raise ValueError(f"groups must have one entry a sample, {size}. Got {len(listed)}.")
+        raise ValueError(f"groups must have one entry per sample, {size}. Got {len(listed)}.")
     known: dict[Any, int] = {}
     for place, group in enumerate(listed):
-        # NaN is not itself; a list would be a row of several.
+        # NaN differs from itself; a list would be a row of several groups.
         if group is None or group != group or not isinstance(group, Hashable):
             raise ValueError(f"groups must name the group of each sample. Got {group} at {place}.")
         known.setdefault(group, len(known))
@@ -121,10 +123,10 @@ def numbered(groups: Any, size: int) -> np.ndarray | None:
 
 
 def node_labels(samples: list[tuple[Tree, ...]], y: Any) -> list[list[Any]]:
-    """The labels of all nodes, one list a tree, plain values or None.
+    """The labels of all nodes, one list per tree, as plain values or None.
 
     Raises:
-        ValueError: there is not one row a tree, or not one label a node.
+        ValueError: there is not one row per tree, or not one label per node.
     """
     check_lengths(samples, y)
     rows = []
@@ -138,8 +140,8 @@ def node_labels(samples: list[tuple[Tree, ...]], y: Any) -> list[list[Any]]:
         labels = [label.item() if hasattr(label, "item") else label for label in labels]
         if len(labels) != tree.size:
             raise ValueError(
-                f"tree {i} has {tree.size} nodes; got {len(labels)} labels, expected one a node, "
-                "None where there is none"
+                f"tree {i} has {tree.size} nodes; got {len(labels)} labels, expected one per node, "
+                "None for nodes without a label"
             )
         rows.append(labels)
     return rows

@@ -1,4 +1,4 @@
-"""The top-down Tree-LSTM: what stands above a node and beside it."""
+"""The top-down Tree-LSTM: carries what is above and beside a node down to it."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from structnet.tensor_tree.parameters import allocate, check_shapes
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.ways_down import upside_down
 
-BESIDE = 0.5  # of the first weights of siblings, beside those of the node itself
+BESIDE = 0.5  # scale of the first weights of siblings, relative to those of the node itself
 
 
 class TopDownTreeLSTM(ChildSumCell):
-    """Carries states from the roots down, over those that an encoder gave from the leaves up.
+    """Computes states from the roots down, from those that an encoder computed from the leaves up.
 
-    For a node v in place p below its parent u, with the states that an encoder has of it, of the
-    sibling before it and of that after it, z, z_l and z_r::
+    For a node v in place p below its parent u, where z, z_l and z_r are the encoder's states of v
+    and of the siblings just before and after it::
 
-        x       = z + A z_l + B z_r                          (without those that are not there)
+        x       = z + A z_l + B z_r                          (without siblings that do not exist)
         s       = g_p * h_u + b_p                            (0 at a root)
         i, o, n = sigmoid, sigmoid, tanh of W x + U s + b
         f       = sigmoid(W_f x + U_f h_u + b_f)
         c       = i * n + f * c_u
         h       = o * tanh(c)
 
-    But for A and B, it is a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` on the trees upside
-    down, where a node's only child is its parent. As z says what is at and below a node, each node
-    learns of all others. A and B are ours: what is just beside a word, say, below a node with many
-    children, its parent's state tells hardly.
+    Except for A and B, this is a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` on the trees
+    upside down, where the only child of a node is its parent. As z describes what is at and below a
+    node, each node's state depends on all other nodes. A and B are not in the papers: the state of
+    a parent with many children says little of what is just beside, for example, a word below it.
 
     Args:
         hidden_size: c, the size of its states and of the encoder's.
-        places: places among siblings that are told apart; all from the last one on share it.
+        places: number of places among siblings that are told apart; all later ones share the last.
 
-    It is called with a forest, the encoder's states z, a backend and, where that is at hand, the
+    The module is called with a forest, the encoder's states z, a backend and, if it is at hand, the
     forest's preorder.
 
     Raises:
-        ValueError: a size below 1; or, when it is called, not a state a node.
+        ValueError: a size is below 1; or, in a call, z does not have one state per node.
         GraphError: the forest is empty.
 
     Shapes:
@@ -90,8 +90,8 @@ class TopDownTreeLSTM(ChildSumCell):
             raise GraphError("the forest is empty; a sweep needs at least one node")
         if z.shape != (forest.num_nodes, self.hidden_size):
             raise ValueError(
-                f"z must have a state a node, [{forest.num_nodes}, {self.hidden_size}]; got shape "
-                f"{list(z.shape)}"
+                f"z must have one state per node, [{forest.num_nodes}, {self.hidden_size}]; got "
+                f"shape {list(z.shape)}"
             )
         check_shapes(self, self.shapes)
         ways = upside_down(forest, order)

@@ -1,4 +1,4 @@
-"""Models of users' trees, trained."""
+"""Trains models of users' trees."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from structnet.training.seeding import random_states_kept
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
-BATCH = 500  # held-out examples that are asked at once
-RISE = 0.1  # the share of the steps in which the rate rises
+BATCH = 500  # held-out examples that are predicted at once
+RISE = 0.1  # share of the steps in which the learning rate rises
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, and how it came to be.
+    """A trained model, with what was used to train it.
 
     Attributes:
         model: the model.
-        vocabulary: the numbers of labels, with one for those that were not seen.
-        question: the kind of thing that it says of trees.
-        settings: hyper-parameters that were used, without None but for limits, ranks, and a
+        vocabulary: numbers of the labels, with one for labels that were not seen.
+        question: question that the model answers.
+        settings: hyper-parameters that were used; None only stands for no limit, no rank, or a
             dropout of labels by how rare they are.
-        history: a record an epoch.
+        history: one record per epoch.
     """
 
     model: TreePredictor | BesideBag | NodePredictor | BesideTable
@@ -61,7 +61,7 @@ class Trained:
     history: History
 
     def config(self) -> dict[str, Any]:
-        """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
+        """Everything but the weights, for JSON; :meth:`from_config` builds the model from it."""
         bag = self.model.bag if isinstance(self.model, BesideBag) else None
         return {
             "vocabulary": self.vocabulary.to_dict(),
@@ -76,7 +76,7 @@ class Trained:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Trained:
-        """The same again, with new weights."""
+        """The model that :meth:`config` described, with new weights."""
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
         question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
         history = History(config["history"])
@@ -89,7 +89,7 @@ class Trained:
             counted = {"num_pairs": config["pairs"], "num_values": config.get("values", 0)}
             sizes = bag_sizes(vocabulary, question)
             sizes["form"] = config.get("form") or sizes["form"]
-            sizes["alike"] = config.get("alike", False)  # not of models saved before
+            sizes["alike"] = config.get("alike", False)  # missing in older files
             bag = LabelBag(**sizes, **counted)
             assert isinstance(model, TreePredictor)
             return cls(BesideBag(model, bag), vocabulary, question, settings, history)
@@ -109,23 +109,23 @@ def train(
     train_vectors: bool = True,
     refit: bool = False,
 ) -> Trained:
-    """Trains a model of trees; it keeps the weights of its best epoch on the validation examples.
+    """Trains a model of trees and keeps the weights of its best epoch on the validation examples.
 
     Args:
         settings: hyper-parameters.
-        question: the kind of thing that is to be said of trees.
+        question: question that the model answers.
         learn, validation: examples.
-        device: place of the training.
-        folder: place of its state after each epoch, from which it goes on when called again.
-        progress: show a bar.
-        vectors: file of words' vectors, as GloVe and word2vec write them as text.
-        train_vectors: train these further.
-        refit: fit the linear model, once its weight is chosen, to the validation examples too, as
-            is right if they were drawn from those to learn from.
+        device: device to train on.
+        folder: folder for the state after each epoch, from which another call resumes.
+        progress: True to show a progress bar.
+        vectors: file of word vectors in the text format of GloVe and word2vec.
+        train_vectors: True to train these vectors further.
+        refit: True to fit the linear model to the validation examples too, once its weight is
+            chosen; for validation examples that were held out of those to learn from.
 
     Raises:
-        ValueError: settings that do not fit the trees.
-        TextError: the file does not hold vectors.
+        ValueError: the settings do not suit the trees.
+        TextError: the file does not contain vectors.
     """
     how: dict[str, Any] = {"device": device, "progress": progress}
     how |= {"vectors": vectors, "train_vectors": train_vectors}
@@ -147,7 +147,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A trained model, and the samples as it reads them."""
+    """A trained model, and the samples in the form it reads."""
 
     trained: Trained
     learn: Targets
@@ -157,7 +157,7 @@ class _Candidate:
         return targets.examples(self.trained.question, self.trained.vocabulary)
 
     def losses(self) -> np.ndarray:
-        """The loss of each held-out example, of all nodes of a tree, times its count. ``[n]``."""
+        """The weighted loss of each held-out example, or of all nodes of a tree, ``[n]``."""
         assert self.validation is not None
         model, examples, found = self.trained.model, self._examples(self.validation), []
         device = next(model.parameters()).device
@@ -176,7 +176,7 @@ class _Candidate:
         return np.concatenate(found)
 
     def refit(self) -> None:
-        """Fits what is linear beside the tree to the validation examples, too."""
+        """Fits the linear part beside the Tree-LSTM to the validation examples too."""
         assert self.validation is not None
         model, every = self.trained.model, self.learn.with_others(self.validation)
         if isinstance(model, BesideTable):
@@ -197,9 +197,9 @@ def _candidate(
     vectors: str | Path | None,
     train_vectors: bool,
 ) -> _Candidate:
-    """A model of one cell, which keeps the weights of its best epoch; errors as of train."""
+    """A model of one cell with the weights of its best epoch; errors as for :func:`train`."""
     if vectors is not None and settings.words is None:
-        settings = replace(settings, words=False)  # what a label means is known, if it is whole
+        settings = replace(settings, words=False)  # a whole label has a known meaning
     if settings.reads_words(question.kind):
         read, held = learn.with_words(), validation and validation.with_words()
         asked = settings.words is None and question.kind != "nodes"
@@ -226,12 +226,12 @@ def _candidate(
     if given.cell == "child-sum" and given.label_dropout is None:
         types, tokens = labels_of_trees(examples.forest, vocabulary)
         if known is not None:
-            tokens[known[1]] = np.inf  # what it means is known
+            tokens[known[1]] = np.inf  # its vector is known
         child_sum(model).drop_rare_labels(types, tokens, RARE)
     mixed: BesideBag | BesideTable | None = None
     to_learn, to_judge = examples, held_out
     if isinstance(model, NodePredictor):
-        # Where nothing is held out, nobody could say what the table counts.
+        # Without held-out examples, the weight of the table could not be chosen.
         given = replace(given, bag=given.bag and held_out is not None)
         if given.bag:
             mixed = BesideTable(model, LabelTable(**table_sizes(vocabulary, question)))
@@ -267,10 +267,10 @@ def _candidate(
 def _labels_of(
     learn: Targets, settings: TreeLSTMSettings, question: Question, vectors: bool
 ) -> tuple[Vocabulary, TreeLSTMSettings]:
-    """The labels that are known, and the settings with what is chosen from the data.
+    """The vocabulary, and the settings completed with choices made from the data.
 
     Args:
-        vectors: are there vectors from elsewhere, which say what a word of one tree means?
+        vectors: True if a file gives vectors, which also say what a word of a single tree means.
     """
 
     def listed(least: int) -> Vocabulary:
@@ -287,7 +287,7 @@ def _labels_of(
     size = vocabulary.num_types + vocabulary.num_tokens
     given = settings.resolved(len(learn.answers), size, question.kind)
     given = replace(given, numbers=vocabulary.numbers, min_count=least)
-    # Without a dropout by how rare labels are, only those left out teach what an unknown one says.
+    # Without dropout by rarity, the unknown label's vector is only learnt from labels left out.
     if settings.min_count is not None or given.label_dropout is not None:
         return vocabulary, given
     vocabulary = listed(1)
@@ -297,7 +297,7 @@ def _labels_of(
 
 
 def _worth_knowing(every: Vocabulary, learn: Targets, question: Question) -> Vocabulary:
-    """The labels of a vocabulary that say enough of the answers for a vector of their own."""
+    """The labels of a vocabulary that tell enough about the answers to get their own vectors."""
     examples = learn.examples(question, every)
     assert isinstance(examples, TreeExamples)
     known = known_labels(
@@ -316,10 +316,10 @@ def _worth_knowing(every: Vocabulary, learn: Targets, question: Question) -> Voc
 def _left_open(
     mixed: BesideBag, examples: Any, held_out: Any, seed: int, groups: np.ndarray | None
 ) -> tuple[TreeExamples, TreeExamples | None]:
-    """Fits the linear model; the examples with what is left to the tree as their targets.
+    """Fits the linear model; returns the examples with the targets that are left to the tree.
 
-    Of numbers that is what the linear model lacks, as it says it of examples that it has not
-    learnt from: of those that it has, it lacks too little.
+    For numbers these are the residuals of the linear model, each predicted without learning from
+    its example: the residuals of examples it has learnt from are too small.
     """
     guess = _fit_bag(mixed, examples, seed, groups, held_out)
     if guess is None:
@@ -340,7 +340,7 @@ def _left_open(
 def _fit_bag(
     mixed: BesideBag, examples: Any, seed: int, groups: np.ndarray | None, held_out: Any = None
 ) -> np.ndarray | None:
-    """Fits the linear model; of numbers, what it says of each example without having learnt it."""
+    """Fits the linear model; for numbers, returns cross-validated predictions of the examples."""
     if mixed.kind == "classes":
         mixed.bag.fit_classes(examples, held_out, seed)
         return None
@@ -350,7 +350,7 @@ def _fit_bag(
 
 
 def judged_by(question: Question) -> dict[str, Any]:
-    """What says which epoch is best: the accuracy where there is one."""
+    """The measure by which the best epoch is chosen: the accuracy where there is one."""
     if question.kind == "classes":
         return {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
     if question.kind == "nodes":

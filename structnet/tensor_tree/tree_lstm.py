@@ -32,26 +32,28 @@ class TreeLSTM(WithInputs):
         c       = i * u + sum_j f_j * c_j
         h       = o * tanh(c)
 
-    all parameters being those of t. A leaf has its input instead of children and one set of
-    parameters: ``i, o, u`` of ``W x + b``, ``c = i * u``. These are Eq. (11), but for two things:
-    u is a tanh, as in the paper's released code and in every other LSTM, where the text prints a
-    sigmoid; and the paper's b has a place, b_j, which ``forget_bias="place"`` gives it.
+    where all parameters are those of type t. A leaf has an input but no children, and all leaves
+    share one set of parameters: ``i, o, u`` of ``W x + b``, ``c = i * u``. These are Eq. (11),
+    except that u is a tanh, as in the paper's released code and in every other LSTM, while the
+    paper's text prints a sigmoid; and that b is the same for all places, while the paper has a
+    b_j, as ``forget_bias="place"`` does.
 
     Args:
         hidden_size: c, the size of h and of the cell state.
-        num_types: node types, each with parameters of its own (``vocabulary.num_types``).
+        num_types: number of node types, each with parameters of its own (``vocabulary.num_types``).
         arity: L, the number of places (``vocabulary.arity``).
         inputs: the input vectors, ``[num_tokens, input_size]``: a tensor for fixed ones, an
             ``nn.Embedding`` for learned ones.
-        aggregator: called with ``(hidden_size, arity, num_types, gates=.., input_size=..)``.
-        forget: "child", f_j from child j alone; "all", from all children by the aggregator, as
-            the paper's released code does.
-        forget_bias: "type", a b for each type; "place", for each type and place.
+        aggregator: an aggregator class, or a function that returns one's instance, called with
+            ``(hidden_size, arity, num_types, gates=.., input_size=..)``.
+        forget: "child" to compute f_j from child j only; "all" to compute it from all children by
+            the aggregator, as the paper's released code does.
+        forget_bias: "type" for one b per type; "place" for one per type and place.
         bottom: the state of a missing child: "zero", or "learned".
         inner_inputs: True if nodes with a type carry inputs too (as in dependency trees).
 
     Raises:
-        ValueError: an unknown option, or options that exclude each other.
+        ValueError: an option is unknown, or options exclude each other.
 
     Shapes:
         output: ``[len(forest), hidden_size]``.
@@ -147,7 +149,7 @@ class TreeLSTM(WithInputs):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw the first weights, but for the aggregator's and the inputs."""
+        """Draw the first weights, except the aggregator's and the inputs."""
         self.draw_leaf_weights()
         if self.forget == "child":
             self.forget_weight.normal_().mul_(0.5 * (HIDDEN_MOMENT * self.hidden_size) ** -0.5)
@@ -170,16 +172,17 @@ class TreeLSTM(WithInputs):
 
         Args:
             forest: the trees.
-            nodes: numbers of nodes of the forest.
-            backend: that of :func:`structnet.message_passing.propagate`; on a CPU "levels" is
-                compiled where :mod:`structnet.tensor_tree.compiled` can do it, with equal results.
+            nodes: numbers of nodes in the forest.
+            backend: backend as for :func:`structnet.message_passing.propagate`; on a CPU "levels"
+                is compiled where :mod:`structnet.tensor_tree.compiled` supports the model, with
+                equal results.
 
         Shapes:
             output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.
 
         Raises:
-            GraphError: types, places or tokens that the model does not have.
-            ValueError: a parameter of another shape than it was made with.
+            GraphError: the forest has types, places or tokens that the model does not have.
+            ValueError: a parameter no longer has its shape.
         """
         self.check_sweep(forest)
         if backend == "levels" and covers(self, forest):

@@ -1,7 +1,7 @@
-"""Whether the words of texts and names at leaves say anything of the answers, by held-out examples.
+"""Whether the words of texts and names at leaves help to predict held-out examples.
 
-Of what a function is for its names tell; how long it is, or whether it has a loop in a condition,
-they do not, and then their words are only more to learn by heart.
+Names tell what a function is for, but not how long it is or whether it has a loop in a condition;
+for such questions their words are only more to memorise.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
-MOST = 2000  # examples that are asked, so that it takes a second or two
-MOST_LABELS = 5  # of several, those that are neither on most examples nor on few
+MOST = 2000  # examples that are used, so that it takes a second or two
+MOST_LABELS = 5  # of several labels, those that are neither on most examples nor on few
 
 
 def words_tell(learn: Targets, validation: Targets | None, question: Question, seed: int) -> bool:
-    """Does a linear model on labels say the answers of held-out examples better with words?
+    """Whether a linear model on labels predicts held-out examples at least as well with words.
 
-    Better is a loss that is not higher: of classes the cross-entropy on the validation examples; of
-    numbers, and of several labels as numbers 0 and 1, the squared error over folds of the others.
-    It is so, too, where nobody can say: where no leaf is a text, or all examples are alike.
+    The losses compared are, for classes, the cross-entropy on the validation examples; for numbers,
+    and for several labels as numbers 0 and 1, the squared error over folds of the training
+    examples. The answer is also True if there is no way to tell: without validation examples for
+    classes, if no leaf is a text, or if all training examples have the same answer.
 
     Args:
         learn, validation: examples with their words; see :meth:`.Targets.with_words`.
-        question: one of "classes", "labels" or "numbers".
-        seed: seed of the folds, and of the choice of some examples, where there are very many.
+        question: question of kind "classes", "labels" or "numbers".
+        seed: seed of the folds, and of the random choice of examples if there are very many.
     """
     learn = _some(learn, seed)
     vocabulary = Vocabulary.from_trees(

@@ -1,12 +1,12 @@
-"""Text as numbers: sentences read from files, their words' ids, and vectors of words.
+"""Text as numbers: sentences from files, the numbers of their words, and word vectors.
 
 ======================  ==========================================================================
-``sentences``           :func:`read_sentences`: a file of one sentence a line
+``sentences``           :func:`read_sentences`: a file of one sentence per line
 ``words``               :class:`Words`: the vocabulary of a text; :class:`Encoded`: its ids
 ``vectors``             :func:`learn_vectors` from a text by PPMI and SVD, :func:`read_vectors` from
                         a file of GloVe or word2vec
-``ngrams``              :class:`NGrams`: how often words follow rows of others, as Kneser and Ney
-                        count it
+``ngrams``              :class:`NGrams`: probabilities of next words by counting, after Kneser and
+                        Ney
 ======================  ==========================================================================
 """
 

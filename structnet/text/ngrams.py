@@ -1,4 +1,4 @@
-"""How often words follow rows of other words: what is known of the next word by counting."""
+"""Probabilities of next words, by counting how often words follow sequences of other words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from structnet.text.words import Encoded
 
-WORDS = 4  # before the next one; of a fifth there is little more to count
+WORDS = 4  # words before the next one; a fifth adds little
 
 
 def contexts_of(encoded: Encoded, boundary: int, size: int) -> np.ndarray:
@@ -35,23 +35,23 @@ def contexts_of(encoded: Encoded, boundary: int, size: int) -> np.ndarray:
 
 
 class NGrams(nn.Module):
-    """The probability of each word behind others, by counting.
+    """The probability of each word after others, by counting.
 
     For a history h of the last k words, and h' of the last k - 1::
 
         p(w | h)  = (max(#(h w) - d_k, 0) + d_k n(h) p(w | h')) / #(h)
         p(w | no history at all) likewise from 1 / words
 
-    where #(h w) counts, for the longest histories and those that begin a sentence, how often w
-    stands behind h; for all others how many words stand before h w; n(h) is the number of
-    different words behind h. Of a history that was never seen nothing is asked.
-    ``d_k = (n_1 + 1/2) / (n_1 + 2 n_2 + 1)``, n_i being how many of the #(h w) are i.
+    where #(h w), for the longest histories and those that begin a sentence, is how often w follows
+    h, and for all others how many different words precede h w; n(h) is the number of different
+    words after h. Histories that were never seen are not used.
+    ``d_k = (n_1 + 1/2) / (n_1 + 2 n_2 + 1)``, where n_i is how many of the #(h w) are i.
 
     Args:
-        num_words: number of words; the number itself is what stands before a sentence.
-        size: most words of a history.
-        num_histories, num_events: numbers of histories and of words behind them, as another one
-            of them has found; :meth:`count` finds them.
+        num_words: number of words; this number itself stands for the beginning of a sentence.
+        size: largest number of words in a history.
+        num_histories, num_events: numbers of histories and of words after them, to load a state
+            with such counts; :meth:`count` finds them.
 
     Shapes:
         histories ``[num_histories - 1]``, ascending: number of the history without its first
@@ -93,12 +93,12 @@ class NGrams(nn.Module):
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """The constructor's arguments, with which it makes one that takes these counts."""
+        """The constructor's arguments for an object that can load these counts."""
         histories, events = len(self.histories) + 1, len(self.events)
         return self.num_words, len(self.discounts) - 1, histories, events
 
     def count(self, contexts: Tensor, words: Tensor) -> None:
-        """Takes the counts of a text in place of those that were there.
+        """Counts a text; earlier counts are replaced.
 
         Shapes:
             contexts ``[tokens, size]``, words ``[tokens]``.
@@ -112,7 +112,7 @@ class NGrams(nn.Module):
         self.discounts = torch.from_numpy(discounts).to(self.discounts)
 
     def choose_longest(self, contexts: Tensor, words: Tensor) -> None:
-        """Sets the most words that are looked at, as makes words likeliest that were not counted.
+        """Sets the length of the longest histories to that which best predicts a held-out text.
 
         Shapes:
             contexts ``[n, size]``, words ``[n]``.
@@ -138,7 +138,7 @@ class NGrams(nn.Module):
         return found.log()
 
     def log_prob_of(self, contexts: Tensor, words: Tensor) -> Tensor:
-        """The log-probabilities of single words, as :meth:`forward` gives those of all.
+        """The log-probabilities of single words, where :meth:`forward` gives those of all words.
 
         Shapes:
             contexts ``[n, size]``, words ``[n]`` -> ``[n]``.
@@ -158,7 +158,7 @@ class NGrams(nn.Module):
         return math.exp(-self.log_prob_of(past, words).double().mean().item())
 
     def known_words(self, contexts: Tensor) -> Tensor:
-        """The lengths of the longest histories that are known. ``[n]``."""
+        """The length of the longest known history of each context. ``[n]``."""
         found = torch.full((len(contexts),), -1, device=contexts.device)
         for _, row, *_ in self._known(contexts):
             found[row] += 1

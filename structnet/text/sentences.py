@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 class TextError(ValueError):
-    """A file of text that cannot be read, with the place where it is not what it should be."""
+    """A text file cannot be read; the error has the place where it is wrong."""
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not blank, one at a time, with their numbers from 1.
+    """Yields the lines of a file that are not blank, with their numbers from 1.
 
-    Only a newline ends a line: other separators of Unicode stand inside of sentences.
+    Only a newline ends a line: other separators of Unicode occur inside sentences.
 
     Raises:
         TextError: the file is not UTF-8 text.
@@ -29,13 +29,13 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def read_sentences(path: str | Path) -> list[list[str]]:
-    """The sentences of a file that has one a line, its words between blanks.
+    """The sentences of a file with one sentence per line and spaces between words.
 
     Args:
-        path: UTF-8 text; empty lines are skipped.
+        path: file of UTF-8 text; empty lines are skipped.
 
     Raises:
-        TextError: the file is not UTF-8 text, or holds no word.
+        TextError: the file is not UTF-8 text, or contains no word.
 
     Example:
         >>> from tempfile import TemporaryDirectory

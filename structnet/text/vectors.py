@@ -1,4 +1,4 @@
-"""Vectors of words: learned from a text without a network, or read from a published file."""
+"""Word vectors: learned from a text without a network, or read from a published file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def learn_vectors(
     smoothing: float = 0.75,
     seed: int = 0,
 ) -> np.ndarray:
-    """Vectors whose products tell how much more often two words meet than by chance.
+    """Word vectors whose products tell how much more often two words occur together than by chance.
 
     ``PPMI(w, c) = max(0, log(#(w, c) #(.) / (#(w) #(c))))``, of which the largest ``size`` singular
     values are kept; a word's vector is its row of ``U sqrt(S)``. A neighbour at distance d counts
@@ -28,18 +28,17 @@ def learn_vectors(
 
     Args:
         encoded: the text.
-        num_words: the number of words of its vocabulary.
-        size: the length of a vector. Where the text has too few words for it, the last numbers
-            are 0.
-        window: the farthest neighbour that counts, on either side.
-        smoothing: the power of the counts of neighbours, below 1 so that rare ones weigh less.
-        seed: the seed of the decomposition; the same one gives the same vectors.
+        num_words: number of words in its vocabulary.
+        size: length of a vector. If the text has too few words for it, the last numbers are 0.
+        window: largest distance of a neighbour, on either side.
+        smoothing: power of the counts of neighbours, below 1 so that rare ones weigh less.
+        seed: seed of the decomposition; the same seed gives the same vectors.
 
     Shapes:
         ``[num_words, size]``, float32. A word without neighbours has zeros.
 
     Raises:
-        ValueError: a number is out of its range, or a word has no number of the vocabulary.
+        ValueError: an argument is out of its range, or a number in the text is not a word's.
 
     Reference:
         Levy, Goldberg and Dagan, Improving Distributional Similarity with Lessons Learned from Word
@@ -67,7 +66,7 @@ def learn_vectors(
 
 
 def _meetings(encoded: Encoded, num_words: int, window: int) -> sparse.csr_matrix:
-    """How often each word stands near each other one. ``[num_words, num_words]``, symmetric."""
+    """How often each word is near each other word. ``[num_words, num_words]``, symmetric."""
     ids, offsets = encoded
     if len(ids) and (ids.min() < 0 or ids.max() >= num_words):
         raise ValueError(
@@ -97,23 +96,23 @@ def _ppmi(met: sparse.csr_matrix, smoothing: float) -> sparse.csr_matrix:
 
 
 def read_vectors(path: str | Path, words: Words) -> tuple[np.ndarray, np.ndarray]:
-    """The vectors of words from a text file: a line is a word and its numbers, between blanks.
+    """Word vectors from a text file, in which a line is a word and its numbers, between spaces.
 
-    Files of GloVe are of this form, and those of word2vec and fastText, which begin with a line of
-    two numbers. A word that stands there twice has its first vector.
+    GloVe writes such files, and so do word2vec and fastText, whose files begin with a line of two
+    numbers. A word that occurs twice has its first vector.
 
     Args:
         path: file of vectors; only those of known words are kept.
-        words: vocabulary.
+        words: the vocabulary.
 
     Returns:
-        The vectors, zeros for words that are not in the file; and which words are.
+        The vectors, with zeros for words that are not in the file; and a mask of those that are.
 
     Shapes:
         vectors ``[words, size]``, float32; found ``[words]``, bool.
 
     Raises:
-        TextError: the file holds no vector, or a line has another length or no finite numbers.
+        TextError: the file has no vector, or a line has another length or numbers not finite.
 
     Example:
         >>> from tempfile import TemporaryDirectory

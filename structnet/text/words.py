@@ -1,4 +1,4 @@
-"""The vocabulary of a text: which number a word has, the frequent ones first."""
+"""The vocabulary of a text: the numbers of its words, the most frequent first."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ UNKNOWN = "<unk>"
 
 
 class WordError(ValueError):
-    """A word that a vocabulary does not know, or a text that gives no vocabulary."""
+    """A word is not in the vocabulary, or a text has no words for a vocabulary."""
 
 
 class Encoded(NamedTuple):
-    """Sentences as the numbers of their words, one behind the other.
+    """Sentences as the numbers of their words, joined.
 
     Attributes:
         ids: numbers of the words.
-        offsets: place where each sentence begins, and where the last one ends.
+        offsets: place where each sentence begins, followed by the end of the last one.
 
     Shapes:
         ids ``[tokens]``, int32; offsets ``[sentences + 1]``, int64.
@@ -35,7 +35,7 @@ class Encoded(NamedTuple):
 
     @property
     def num_sentences(self) -> int:
-        """How many sentences there are."""
+        """The number of sentences."""
         return len(self.offsets) - 1
 
 
@@ -44,8 +44,8 @@ class Words:
 
     Args:
         words: the words; the i-th has the number i.
-        counts: number of times that each occurs.
-        unknown: the one of them that stands for all others; None refuses others.
+        counts: number of times that each word occurs.
+        unknown: one of the words, which stands for all unknown ones; None to refuse unknown words.
 
     Shapes:
         counts ``[words]``, int64.
@@ -84,17 +84,17 @@ class Words:
         max_size: int | None = None,
         unknown: str | None = UNKNOWN,
     ) -> Words:
-        """The words that occur often enough.
+        """The vocabulary of the words that occur often enough in a text.
 
         Args:
             sentences: the text.
-            min_count: fewest occurrences of a word that is listed.
-            max_size: most words that are listed, besides the unknown one; None is without limit.
-            unknown: the word that stands for those not listed, whose count is theirs; None if
-                they are to be refused.
+            min_count: smallest number of occurrences of a word in the vocabulary.
+            max_size: largest number of words, not counting the unknown one; None for no limit.
+            unknown: word that stands for all words left out and has their total count; None to
+                refuse unknown words.
 
         Raises:
-            WordError: the text has no word, or none that occurs so often.
+            WordError: the text has no words, or none that occurs often enough.
         """
         check_integer("min_count", min_count, 1, owner="Words")
         check_integer("max_size", max_size, 1, optional=True, owner="Words")
@@ -117,7 +117,7 @@ class Words:
         return cls(words, counts, unknown)
 
     def config(self) -> dict[str, Any]:
-        """The vocabulary as JSON, from which :meth:`from_config` makes it again."""
+        """The vocabulary for JSON, from which :meth:`from_config` makes it again."""
         return {
             "words": list(self.words),
             "counts": self.counts.tolist(),
@@ -126,7 +126,7 @@ class Words:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Words:
-        """The vocabulary that :meth:`config` wrote, which may stand among other things."""
+        """The vocabulary that :meth:`config` described; other entries are ignored."""
         listed, unknown = config["words"], config["unknown"]
         return cls(listed, config["counts"], None if unknown is None else listed[unknown])
 
@@ -137,10 +137,10 @@ class Words:
         return word in self._ids
 
     def id_of(self, word: str) -> int:
-        """A word's number, or that of the unknown word.
+        """The number of a word, or that of the unknown word.
 
         Raises:
-            WordError: the word is not known, and there is no unknown one.
+            WordError: the word is not in the vocabulary, which has no unknown word.
 
         Example:
             >>> Words(["cat", "dog"], [2, 1]).id_of("dgo")
@@ -160,7 +160,7 @@ class Words:
         """The numbers of the words of sentences.
 
         Raises:
-            WordError: a word is not known, and there is no unknown one.
+            WordError: a word is not in the vocabulary, which has no unknown word.
 
         Example:
             >>> Words(["cat", "dog"], [2, 1]).encode([["dog", "cat"], [], ["cat"]])

@@ -1,20 +1,20 @@
-"""One training loop, which knows one thing of a model: its loss.
+"""One training loop for every model, of which it only needs the loss.
 
 ======================  ==========================================================================
-``fitting``             :func:`fit`: what can be set, and its checks
+``fitting``             :func:`fit`: its arguments, and their checks
 ``loop``                the loop itself: epochs, batches, early stopping, exact resuming
 ``averaging``           a running mean of the weights
-``history``             :class:`History`: a record an epoch, and which epoch was the best
-``schedules``           AdamW whose rate rises and falls: the arguments of :func:`fit` for it
+``history``             :class:`History`: one record per epoch, and which epoch was the best
+``schedules``           arguments of :func:`fit` for AdamW with a rate that rises and falls
 ``metrics``             :func:`accuracy`, :func:`evaluate`, :func:`predict_all`
 ``checkpoint``          models and states on disk, without pickle
-``files``               files that are whole or not there; folders for one process at a time
+``files``               files written whole or not at all; folders for one process at a time
 ``processes``           several processes of one run (torchrun)
-``progress``            a bar, or a line now and then where nobody watches
-``threads``             how many threads compute: one for small products
-``one_thread``          the matrix library, kept on one thread
+``progress``            a progress bar, or lines at intervals in a log
+``threads``             the number of threads that compute: one for small products
+``one_thread``          keeps the matrix library on one thread
 ``targets``             :class:`TargetError`: classes that a model does not have
-``seeding``             the global random generators, seeded for an epoch and given back
+``seeding``             seeds the global random generators for an epoch, and restores them
 ======================  ==========================================================================
 """
 

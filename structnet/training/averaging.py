@@ -1,4 +1,4 @@
-"""A running mean of a model's weights: steps that go to and fro around an optimum cancel in it."""
+"""A running mean of a model's weights, in which steps back and forth around an optimum cancel."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from torch import nn
 
 
 class Average:
-    """The running mean of a model's weights, and of its buffers of real numbers.
+    """The running mean of a model's weights, and of its floating-point buffers.
 
-    It is the plain mean over the first steps, until there are as many as it remembers, and
-    exponential from then on.
+    Until there have been ``steps`` steps it is their plain mean, from then on an exponential mean.
 
     Args:
         model: model whose weights change from step to step, in place.
-        steps: number of steps that the mean remembers; None leaves the weights as they are.
+        steps: number of steps that the mean covers; None to leave the weights as they are.
 
     Reference:
         Polyak and Juditsky, Acceleration of Stochastic Approximation by Averaging, SIAM Journal on
@@ -44,14 +43,14 @@ class Average:
         self._most, self._taken = steps or 1, 0
 
     def update(self) -> None:
-        """Takes in the weights after a step."""
+        """Adds the weights after a step to the mean."""
         self._taken += 1
         if self._mean:
             torch._foreach_lerp_(self._mean, self._weights, 1 / min(self._taken, self._most))
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Inside, the model has the mean; afterwards its own weights again."""
+        """A context in which the model has the mean; afterwards it has its own weights again."""
         self.exchange()
         try:
             yield
@@ -59,24 +58,24 @@ class Average:
             self.exchange()
 
     def exchange(self) -> None:
-        """Puts the mean into the model, and keeps in its place what the model had."""
+        """Exchanges the mean and the model's own weights."""
         if self._mean:
             kept = [part.clone() for part in self._weights]
             torch._foreach_copy_(self._weights, self._mean)
             torch._foreach_copy_(self._mean, kept)
 
     def state(self) -> dict[str, Any]:
-        """What :meth:`restore` takes: of how many steps it is, and the mean itself."""
+        """The arguments of :meth:`restore`: the number of steps so far, and the mean itself."""
         return {"taken": self._taken, "mean": self._mean}
 
     def restore(self, taken: int = 0, mean: Sequence[torch.Tensor] = ()) -> None:
-        """Goes on from what :meth:`state` gave; with nothing, from none.
+        """Continues from what :meth:`state` returned; without arguments, begins anew.
 
         Shapes:
-            mean: ``[..]`` each, as the weights and buffers have them.
+            mean: ``[..]`` each, those of the weights and buffers.
 
         Raises:
-            ValueError: it is the state of another model.
+            ValueError: the state is that of another model.
         """
         for part, saved in zip(self._mean, mean, strict=True):
             part.copy_(saved)

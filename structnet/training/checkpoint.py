@@ -1,8 +1,8 @@
 """Models and training states on disk: one safetensors file each, never a pickle.
 
-A file holds the tensors and, in its header, JSON and a hash of all of the file, so that no damage
-goes unnoticed. It is written beside its place and moved there in one step, so whoever reads it
-finds the old state or the new one, whole, whenever the power goes.
+A file holds the tensors and, in its header, JSON and a hash of the whole file, so that damage is
+always noticed. It is written beside its place and moved there in one step, so that a reader finds
+either the old state or the new one, complete, even after a power failure.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ WRITERS = {"model": "save_model", "training checkpoint": "fit"}
 
 
 class CheckpointError(ValueError):
-    """A file is not what was asked for, or does not fit what it is loaded into."""
+    """A file is not of the expected kind, or does not match what it is loaded into."""
 
 
 def save_model(path: str | Path, model: nn.Module, config: Mapping[str, Any]) -> None:
     """Writes a model's tensors and its configuration to one safetensors file.
 
     Args:
-        path: the file; its folder is made if need be, an older file is replaced in one step.
-        model: its ``state_dict`` is stored, under its own names; tied weights are stored twice.
-        config: all that it takes to build the model again: dicts, lists, strings, numbers,
-            booleans and None. Tuples come back as lists.
+        path: path of the file; its folder is made if needed, an older file is replaced in one step.
+        model: model whose ``state_dict`` is stored under its own names; tied weights are stored
+            twice.
+        config: everything needed to build the model again, made of dicts, lists, strings, numbers,
+            booleans and None. Tuples are loaded as lists.
 
     Raises:
-        TypeError: the config is not made of these, or the model's state is not all tensors.
+        TypeError: the config contains something else, or the model's state is not only tensors.
 
     Example:
         >>> import tempfile
@@ -84,14 +85,14 @@ def load_model(path: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any
     """The tensors and the configuration that ``save_model`` wrote.
 
     Args:
-        path: the file.
+        path: path of the file.
 
     Returns:
         The state for ``model.load_state_dict``, tensors ``[...]`` as they were, on the CPU; and the
         configuration.
 
     Raises:
-        CheckpointError: there is no such file, or it is damaged, or something else.
+        CheckpointError: the file does not exist, is damaged, or is something else.
     """
     tensors, config = _read(Path(path), "model")
     if not isinstance(config, dict):
@@ -103,11 +104,11 @@ def save_state(path: str | Path, state: Mapping[str, Any]) -> None:
     """Writes nested dicts, lists and tuples of tensors and plain values to one safetensors file.
 
     Args:
-        path: the file; its folder is made if need be, an older file is replaced in one step.
-        state: the state to write, such as ``{"optimizer": optimizer.state_dict(), "epoch": 3}``.
+        path: path of the file; its folder is made if needed, an older file is replaced in one step.
+        state: state to write, such as ``{"optimizer": optimizer.state_dict(), "epoch": 3}``.
 
     Raises:
-        TypeError: the state holds something else.
+        TypeError: the state contains something else.
 
     Example:
         >>> import tempfile
@@ -122,10 +123,10 @@ def save_state(path: str | Path, state: Mapping[str, Any]) -> None:
 
 
 def load_state(path: str | Path) -> dict[str, Any]:
-    """What ``save_state`` wrote, with all tensors on the CPU.
+    """The state that ``save_state`` wrote, with all tensors on the CPU.
 
     Raises:
-        CheckpointError: there is no such file, or it is damaged, or something else.
+        CheckpointError: the file does not exist, is damaged, or is something else.
     """
     tensors, content = _read(Path(path), "training checkpoint")
     try:
@@ -139,16 +140,16 @@ def load_state(path: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def bounded(weights: Mapping[str, torch.Tensor]) -> Iterator[None]:
-    """Inside, no tensor is made that is much larger than all weights of a file together.
+    """A context in which no tensor can be much larger than all weights of a file together.
 
-    A file says how large its model is. Whoever changed it may have said more than fits in memory;
-    a model that the weights fit is no larger than they are.
+    A file says how large its model is. A manipulated file may name sizes that do not fit in memory,
+    while a model that matches the weights is no larger than they are.
 
     Args:
-        weights: the tensors of the file, each ``[..]``.
+        weights: tensors of the file, each ``[..]``.
 
     Raises:
-        CheckpointError: something made a larger one.
+        CheckpointError: a larger tensor would be made.
     """
     with _Bounded(sum(x.numel() * x.element_size() for x in weights.values()) + 2**20):
         yield
@@ -181,7 +182,7 @@ class _Bounded(TorchFunctionMode):  # unlike a dispatch mode it needs none of to
 
 
 def copy_state(model: nn.Module) -> dict[str, Any]:
-    """A copy of the model's state that later training leaves alone."""
+    """A copy of the model's state that later training does not change."""
     return {
         name: value.detach().clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
         for name, value in model.state_dict().items()
@@ -189,7 +190,7 @@ def copy_state(model: nn.Module) -> dict[str, Any]:
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> None:
-    """``load_state_dict`` to the bit: torch rounds the state to the dtype of the parameters."""
+    """``load_state_dict`` without rounding: torch rounds the state to the parameters' dtype."""
     optimizer.load_state_dict(saved)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     for index, values in saved["state"].items():
@@ -200,7 +201,7 @@ def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> N
 
 
 def describe(name: str, part: Any) -> dict[str, Any]:
-    """The class and the plain hyper-parameters of an optimizer or a schedule, in a flat dict.
+    """The class and the plain hyper-parameters of an optimizer or a schedule, as a flat dict.
 
     Example:
         >>> optimizer = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
@@ -226,10 +227,11 @@ def describe(name: str, part: Any) -> dict[str, Any]:
 
 
 def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Compares the settings a checkpoint was made with to those it is resumed with.
+    """Compares the settings of a checkpoint with those of the training that resumes from it.
 
     Raises:
-        CheckpointError: some differ; the first few are named, and of digests no more is said.
+        CheckpointError: some settings differ; the error names the first few, without the values of
+            digests.
     """
     names = [*given, *(name for name in saved if name not in given)]
     absent = "absent"

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and folders in which one process works at a time."""
+"""Files that are written whole or not at all, and folders in which one process works at a time."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class FolderInUseError(OSError):
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write, which takes the place of another in one step once it is whole.
+    """Opens a file for writing that replaces the one at a path in one step once it is complete.
 
-    Whatever happens on the way, what was there stays. The name until then cannot be guessed, and
-    is never one that is there already: nobody can plant a link to be written through.
+    If anything fails before that, the old file stays. The temporary name cannot be guessed and is
+    never that of an existing file, so that nobody can plant a link to be written through.
 
     Args:
-        path: the place of the file; its folder is made if need be.
+        path: path of the file; its folder is made if needed.
 
     Raises:
-        OSError: it cannot be written; the error names the file.
+        OSError: the file cannot be written; the error names it.
 
     Example:
         >>> import tempfile
@@ -61,13 +61,13 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Errors of the system inside name a file, which those of a full disk do not.
+    """A context that adds a file's name to system errors, such as those of a full disk.
 
     Args:
-        path: the file.
+        path: path of the file.
 
     Raises:
-        OSError: what is raised inside, with the name.
+        OSError: the error raised inside, with the name.
     """
     try:
         yield
@@ -79,14 +79,14 @@ def naming(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
-    """Inside, other processes are kept out of a folder; it is free again when this one dies.
+    """A context that keeps other processes out of a folder; the lock ends if this process dies.
 
     Args:
-        folder: the folder; it is made if need be, and taken away if it stays empty.
+        folder: path of the folder; it is made if needed, and removed if it stays empty.
 
     Raises:
-        FolderInUseError: another process is in there; it is named.
-        OSError: the folder cannot be written into.
+        FolderInUseError: another process uses the folder; the error names it.
+        OSError: the folder cannot be written to.
     """
     folder = Path(folder).absolute()
     if fcntl is None or folder in _held:

@@ -1,6 +1,6 @@
-"""The training loop of every model in the library; it knows one thing of a model: its loss.
+"""The training loop of every model in the library, of which it only needs the loss.
 
-``fit`` trains, ``evaluate`` measures. Structure learning is outside and calls them.
+``fit`` trains, ``evaluate`` measures. Structure learning is done elsewhere and calls them.
 """
 
 from __future__ import annotations
@@ -58,68 +58,72 @@ def fit(
 ) -> History:
     """Trains a model on minibatches, and leaves the weights of its best epoch in it.
 
-    However the training ends, by ``KeyboardInterrupt`` or another error too, the model is left in
+    However the training ends, also by ``KeyboardInterrupt`` or another error, the model is left in
     evaluation mode with the weights (and buffers) of the best epoch so far on the validation data,
-    or with the last weights where there are none. Python's, numpy's and torch's random generators
-    are seeded anew at each epoch and given back as they were found.
+    or with the last weights if there are no validation data. The random generators of Python, numpy
+    and torch are seeded anew for each epoch, and restored at the end.
 
-    Under ``torchrun`` each process takes its share of every batch, and the gradients are those of
-    one process; only the first process writes files and shows the bar.
+    Under ``torchrun`` each process takes a share of every batch, and the gradients are those of a
+    single process on the whole batch; only the first process writes files and shows the bar.
 
-    On a CPU, one thread computes, unless the products in the first step are so large that all of
-    torch's threads gain even beside a busy program; afterwards the number is as it was. Sweeps over
-    some hundred trees have all of them in any case. A number that was set is kept: by
-    ``set_threads``, ``OMP_NUM_THREADS`` or ``MKL_NUM_THREADS``, or by ``torch.set_num_threads`` to
-    other than the number of cores, from which torch begins.
+    On a CPU, training uses one thread, unless the products in the first step are so large that all
+    of torch's threads are faster even beside a busy program; afterwards the number is restored.
+    Sweeps over some hundred trees use all threads in any case. A number of threads that was set is
+    kept: by ``set_threads``, ``OMP_NUM_THREADS`` or ``MKL_NUM_THREADS``, or by
+    ``torch.set_num_threads`` to other than the number of cores, which is torch's default.
 
     Args:
-        model: a module with ``loss(batch)``, the mean loss over the batch, a scalar. It is moved to
-            the device.
-        data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array. What has
-            ``read_ahead(list of indices)``, an iterator of batches, is told of an epoch's at once.
-        validation: the same, to evaluate on after every epoch.
-        epochs: the most passes through the data.
-        batch_size: examples a step, over all processes; the last batch may be smaller, and takes
-            in an example that would be left by itself.
-        optimizer: gives the optimizer of the parameters.
-        schedule: gives the learning rate scheduler of the optimizer. ``ReduceLROnPlateau`` is told
-            the monitored value, or the training loss where there are no validation data.
-        schedule_per: step the schedule after each "epoch" or each "batch".
-        patience: stop after so many epochs in a row without a new best; None never stops.
-        monitor: the validation value that says what is best, "loss" or the name of a metric; of
-            epochs with the same value, the one with the lower loss.
-        mode: is the best one the "min" or the "max"? None takes the lowest if the monitor's name
-            ends in loss, error or perplexity, else the highest.
+        model: module with a method ``loss(batch)`` that returns the mean loss over the batch, a
+            scalar. It is moved to the device.
+        data: object with ``len(data)``, of which ``data[indices]`` is a batch for an int64 array.
+            If it has ``read_ahead(list of indices)``, an iterator of batches, this is called with
+            all batches of an epoch at once.
+        validation: data of the same kind, to evaluate on after every epoch.
+        epochs: largest number of passes through the data.
+        batch_size: examples per step, over all processes; the last batch may be smaller, or larger
+            by one example that would otherwise be alone.
+        optimizer: function that returns the optimizer for the parameters.
+        schedule: function that returns the learning rate scheduler for the optimizer.
+            ``ReduceLROnPlateau`` gets the monitored value, or the training loss without validation
+            data.
+        schedule_per: "epoch" or "batch", after each of which the schedule makes a step.
+        patience: number of consecutive epochs without a new best after which training stops; None
+            to never stop early.
+        monitor: validation value that decides which epoch is best, "loss" or the name of a metric;
+            among epochs with the same value, the lower loss decides.
+        mode: "min" or "max", the direction of the best value; None for "min" if the monitor's name
+            ends in loss, error or perplexity, else "max".
         metrics: name -> ``metric(model, batch)``, the mean of a measure over a validation batch.
-        validation_batch_size: examples a batch in validation.
-        seed: the order of the examples and all random numbers follow from it and the epoch.
-        device: "cpu", "cuda", ...
-        checkpoint: the folder for ``checkpoint.safetensors`` and ``history.jsonl``, written after
-            every epoch in place of the last.
-        resume: continue from the checkpoint, to the same weights and records (times apart) as
-            without the break; begin where there is none yet. Only ``epochs`` and ``patience`` may
-            differ from the interrupted call. False begins anew and replaces the checkpoint.
-        clip_norm: scale a longer gradient down to this norm; None leaves it.
-        amp: compute the loss in bfloat16 where torch holds that to be safe.
-        keep_start: the weights that the training starts with count as well, and stay if no epoch
-            is better on the validation data.
-        average: epochs whose steps a running mean of the weights remembers. The mean is validated
-            and left in the model in place of the weights, with which training goes on.
-        callbacks: each is called as ``callback(model, history)`` after every epoch.
-        progress: a bar if somebody watches the terminal or notebook, else a line an epoch, at most
-            every ten seconds; False says nothing. A larger training hands over its ``Progress``.
-        history: an empty one to fill, for a caller who wants the records after an error too.
+        validation_batch_size: examples per batch in validation.
+        seed: seed which, with the number of the epoch, determines the order of the examples and all
+            random numbers.
+        device: device to train on: "cpu", "cuda", ...
+        checkpoint: folder for ``checkpoint.safetensors`` and ``history.jsonl``, which are replaced
+            after every epoch.
+        resume: True to continue from the checkpoint, to the same weights and records (except times)
+            as without the break, or to begin if there is none yet. Only ``epochs`` and ``patience``
+            may differ from the interrupted call. False to begin anew and replace the checkpoint.
+        clip_norm: norm to which larger gradients are scaled down; None to leave them.
+        amp: True to compute the loss in bfloat16 where torch considers that safe.
+        keep_start: True to keep the weights that the training starts with if no epoch is better on
+            the validation data.
+        average: number of epochs whose steps a running mean of the weights covers. The mean is
+            validated and left in the model, while training continues with the weights themselves.
+        callbacks: functions that are called as ``callback(model, history)`` after every epoch.
+        progress: True for a bar in a terminal or notebook, elsewhere a line per epoch, at most
+            every ten seconds; False for no output. A larger training passes its ``Progress``.
+        history: empty ``History`` to fill, for a caller who needs the records after an error too.
 
     Returns:
-        One record an epoch; see ``History`` for the fields.
+        One record per epoch; see ``History`` for the fields.
 
     Raises:
-        TypeError: the model has no loss, its loss is not one number that its parameters have a
-            gradient of, or no optimizer or scheduler is made.
-        ValueError: an argument is out of its range, or two do not go together.
+        TypeError: the model has no loss, its loss is not one number with a gradient for its
+            parameters, or a function does not return an optimizer or scheduler.
+        ValueError: an argument is out of its range, or two arguments exclude each other.
         NonFiniteLossError: the loss or the gradient is infinite or not a number.
-        StepError: the optimizer fails, as at a learning rate that overflows.
-        TargetError: an example's target is no class of the model.
+        StepError: the optimizer fails, for example at a learning rate that overflows.
+        TargetError: an example's target is not a class of the model.
         CheckpointError: the checkpoint cannot be read, or belongs to another training.
 
     Example:

@@ -1,4 +1,4 @@
-"""What a training run recorded: one record an epoch, and what counts as a better epoch."""
+"""The records of a training run, one per epoch, and the choice of the best epoch."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ LOWER_IS_BETTER = ("loss", "error", "perplexity")
 
 
 class History:
-    """The records of a training run, one dictionary an epoch, kept on disk as JSON lines.
+    """The records of a training run, one dictionary per epoch, stored on disk as JSON lines.
 
     ``fit`` writes these fields: ``epoch`` (from 1), ``loss`` (mean over the training examples as
-    they were trained on), ``validation_loss`` and ``validation_<metric>`` where there is validation
-    data, ``best`` (was this epoch the best so far?), ``learning_rate`` (at the epoch's first step),
-    ``seconds`` (validation included) and ``examples_per_second`` (training alone).
+    they were trained on), ``validation_loss`` and ``validation_<metric>`` if there are validation
+    data, ``best`` (whether this epoch was the best so far), ``learning_rate`` (at the epoch's first
+    step), ``seconds`` (including validation) and ``examples_per_second`` (of training alone).
 
     Args:
-        records: the records to start with, in order.
+        records: records to start with, in order.
 
     Example:
         >>> history = History([{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.5}])
@@ -44,9 +44,9 @@ class History:
     def best(self) -> dict | None:
         """The record of the epoch whose weights ``fit`` leaves in the model.
 
-        That is the best epoch on the validation data, or the last one where there were none. None
-        if no epoch was the best: before the first one; as none was better than the start that
-        ``keep_start`` holds on to; or as none had a finite value, when the last weights stay.
+        This is the best epoch on the validation data, or the last epoch without validation data. It
+        is None if no epoch was the best: before the first epoch; if none was better than the start
+        that ``keep_start`` keeps; or if none had a finite value, when the last weights stay.
         """
         # Without validation data no record has the field, and the last one counts.
         judged = any("best" in record for record in self.records)
@@ -55,14 +55,14 @@ class History:
 
     @property
     def epochs_since_best(self) -> int:
-        """How many epochs have passed without a new best; all of them if none was ever best."""
+        """The number of epochs since the last best one; all epochs if none was ever the best."""
         for passed, record in enumerate(reversed(self.records)):
             if record.get("best"):
                 return passed
         return len(self.records)
 
     def save(self, path: str | Path) -> None:
-        """Writes one line of JSON a record, replacing the file in one step."""
+        """Writes one line of JSON per record, replacing the file in one step."""
         with replacing(path) as file:
             file.write("".join(map(_line, self.records)).encode())
 
@@ -73,10 +73,10 @@ class History:
 
     @classmethod
     def load(cls, path: str | Path) -> History:
-        """Reads a file written by ``save``; a last line that was cut short is left out.
+        """Reads a file written by ``save``, without a last line that was cut short.
 
         Raises:
-            ValueError: another line holds no JSON object.
+            ValueError: another line is not a JSON object.
         """
         # Undecodable bytes can only be the torn end of a line, which the JSON reader then refuses.
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
@@ -87,7 +87,8 @@ class History:
             except (ValueError, TypeError):
                 if number < len(lines):
                     raise ValueError(
-                        f"{path}, line {number}: expected one JSON object a line, got {line[:60]!r}"
+                        f"{path}, line {number}: expected one JSON object per line, got "
+                        f"{line[:60]!r}"
                     ) from None
         return history
 
@@ -121,14 +122,14 @@ def _line(record: Mapping) -> str:
 
 @dataclass(frozen=True)
 class Monitor:
-    """Which validation value decides the best epoch, and in which direction.
+    """The validation value that decides which epoch is best, and its direction.
 
-    Of two epochs with the same value the one with the lower loss is the better.
+    Of two epochs with the same value the one with the lower loss is better.
 
     Args:
         name: ``"loss"`` or the name of a metric.
-        mode: ``"min"`` if lower is better, ``"max"`` if higher is. None reads it off the name:
-            a name that ends in loss, error or perplexity is better lower, any other higher.
+        mode: ``"min"`` if lower is better, ``"max"`` if higher is; None to choose by the name:
+            ``"min"`` for names that end in loss, error or perplexity, ``"max"`` for others.
 
     Raises:
         ValueError: the mode is none of these.
@@ -152,13 +153,13 @@ class Monitor:
 
     @property
     def lower(self) -> bool:
-        """Is a lower value better?"""
+        """Whether a lower value is better."""
         if self.mode is None:
             return self.name.endswith(LOWER_IS_BETTER)
         return self.mode == "min"
 
     def improves(self, scores: Mapping[str, float], best: Mapping[str, float] | None) -> bool:
-        """Are the scores better than the best so far? A value that is not finite never is."""
+        """Whether the scores are better than the best so far; a value must be finite for that."""
         value = scores[self.name]
         if not math.isfinite(value):
             return False

@@ -1,4 +1,4 @@
-"""What ``fit`` does at each epoch and step, once its arguments are checked."""
+"""The epochs and steps of ``fit``, once its arguments are checked."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class NonFiniteLossError(RuntimeError):
 
     Args:
         what: "loss" or "gradient".
-        epoch: from 1.
-        batch: from 1, within the epoch.
-        indices: the examples of the batch, as places in the training data.
-        culprits: up to five of them whose loss is not finite when they are a batch of their own.
+        epoch: number of the epoch, from 1.
+        batch: number of the batch within the epoch, from 1.
+        indices: examples of the batch, as places in the training data.
+        culprits: up to five of these whose loss is not finite in a batch of their own.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class NonFiniteLossError(RuntimeError):
 
 
 class StepError(RuntimeError):
-    """The optimizer failed while it changed the weights; some of them may be changed.
+    """The optimizer failed while it changed the weights, some of which may have changed.
 
     Args:
-        epoch: from 1.
-        batch: from 1, within the epoch.
-        learning_rate: rate of the first group of parameters.
-        why: words of the optimizer's own error.
+        epoch: number of the epoch, from 1.
+        batch: number of the batch within the epoch, from 1.
+        learning_rate: learning rate of the first group of parameters.
+        why: text of the optimizer's own error.
     """
 
     def __init__(self, epoch: int, batch: int, learning_rate: float, why: str):
@@ -384,9 +384,10 @@ def _checked_loss(loss: Any) -> Tensor:
 
 
 def steps_per_epoch(examples: int, batch_size: int) -> int:
-    """How many batches an epoch has.
+    """The number of batches in an epoch.
 
-    A last example by itself joins the batch before: batch normalisation learns nothing from one.
+    A last example that would be alone joins the batch before it, as batch normalisation cannot
+    learn from a single example.
 
     Example:
         >>> steps_per_epoch(8, 4), steps_per_epoch(9, 4), steps_per_epoch(10, 4)

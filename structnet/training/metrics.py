@@ -17,18 +17,18 @@ Metric = Callable[[nn.Module, Any], float]
 
 
 def accuracy(model: Any, batch: Any) -> float:
-    """The share of a batch that the model predicts right.
+    """The share of a batch that the model predicts correctly.
 
     Args:
-        model: anything with ``predict(batch)``, the predicted classes.
-        batch: anything with ``targets``, the true classes, and perhaps ``weights`` of mean 1, what
-            each example counts.
+        model: any object with ``predict(batch)``, which returns the predicted classes.
+        batch: any object with ``targets``, the true classes, and optionally ``weights``, the
+            weight of each example, of mean 1.
 
     Shapes:
         predictions and targets ``[n]``, integers; weights ``[n]``.
 
     Raises:
-        ValueError: the model's predictions have another shape than the targets.
+        ValueError: the predictions do not have the shape of the targets.
 
     Example:
         >>> from types import SimpleNamespace
@@ -49,12 +49,12 @@ def accuracy(model: Any, batch: Any) -> float:
 
 
 def accuracy_by(predictions: Any, targets: Any, groups: Any) -> dict[Hashable, tuple[float, int]]:
-    """The accuracy of every group of examples, by depth or by number of operators for instance.
+    """The accuracy of every group of examples, for example by depth or number of operators.
 
     Args:
-        predictions: the predicted classes.
-        targets: the true classes.
-        groups: the group each example belongs to; any values that can be sorted.
+        predictions: predicted classes.
+        targets: true classes.
+        groups: group of each example; any values that can be sorted.
 
     Shapes:
         all three ``[n]``; tensors, arrays or lists.
@@ -73,7 +73,7 @@ def accuracy_by(predictions: Any, targets: Any, groups: Any) -> dict[Hashable, t
     if not len(predictions) == len(targets) == len(groups):
         raise ValueError(
             f"got {len(predictions)} predictions, {len(targets)} targets and {len(groups)} groups; "
-            f"expected as many of each"
+            f"expected the same number of each"
         )
     names, place = np.unique(groups, return_inverse=True)
     count = np.bincount(place, minlength=len(names))  # [groups]
@@ -96,14 +96,14 @@ def evaluate(
 ) -> dict[str, float]:
     """The mean loss and metrics of a model over data, in evaluation mode and without gradients.
 
-    Every batch counts by its number of examples, so the result does not depend on the batch size.
-    The mode of each of the model's modules is put back afterwards.
+    Batches are weighted by their number of examples, so that the result does not depend on the
+    batch size. The mode of each of the model's modules is restored afterwards.
 
     Args:
-        model: a module with ``loss(batch)``, the mean loss over the batch.
-        data: has ``len(data)``, and ``data[indices]`` gives a batch for an int64 array.
-        batch_size: examples a batch.
-        device: the device of the model, to which the batches go.
+        model: module with ``loss(batch)``, the mean loss over the batch.
+        data: object with ``len(data)``, of which ``data[indices]`` is a batch for an int64 array.
+        batch_size: examples per batch.
+        device: device of the model, to which the batches are moved.
         metrics: name -> ``metric(model, batch)``, the mean of a measure over the batch.
 
     Returns:
@@ -134,7 +134,7 @@ def predict_all(
     """The predictions of a model for all data, in order, on the CPU.
 
     Args:
-        model: a module with ``predict(batch)``.
+        model: module with ``predict(batch)``.
         data, batch_size, device: arguments of :func:`evaluate`.
 
     Shapes:
@@ -156,7 +156,7 @@ def predict_all(
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode without gradients; each module's own mode comes back at the end."""
+    """A context of evaluation mode without gradients; each module's mode is restored at its end."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -181,16 +181,16 @@ def batch_starts(data: Any, batch_size: int) -> range:
 
 
 def most_at_once(data: Any, batch_size: int) -> int:
-    """The batch size to ask data for, which may say that they can give no more ``at_once``."""
+    """The batch size, limited to ``data.at_once`` if the data have such a limit."""
     most = getattr(data, "at_once", None)
     return batch_size if most is None else min(batch_size, most)
 
 
 def in_order(data: Any, batches: Sequence[Any]) -> Iterator[Any]:
-    """Batches one after the other; data that can ``read_ahead`` are told of all of them.
+    """Yields batches in order; data with ``read_ahead`` get the indices of all of them at once.
 
     Args:
-        batches: indices of each, as the data take them.
+        batches: indices of each batch, in the form that the data take.
 
     Raises:
         TypeError: the data give items one by one.
@@ -257,7 +257,7 @@ def batch_scores(
         ``[len(starts), 1 + len(metrics)]``, float64.
 
     Raises:
-        TargetError: a target is no class of the model.
+        TargetError: a target is not a class of the model.
     """
     rows = np.empty((len(starts), 1 + len(metrics)))
     with evaluating(model):

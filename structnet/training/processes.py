@@ -1,4 +1,4 @@
-"""The processes of one ``torchrun``: who is who, and how their gradients become one.
+"""The processes of one ``torchrun``: their ranks, and the sum of their gradients.
 
 Each process takes its share of every batch and scales its loss by that share, so that the sum of
 the processes' gradients is the gradient of one process on the whole batch. torch's
@@ -18,19 +18,19 @@ from torch import Tensor, nn
 
 
 def process_rank() -> tuple[int, int]:
-    """This process's number and how many there are: (0, 1) outside ``torchrun``."""
+    """The number of this process and the number of processes: (0, 1) outside ``torchrun``."""
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
 def is_first_process() -> bool:
-    """Is this process the one that writes and speaks? Outside ``torchrun`` it is."""
+    """Whether this process is the one that writes files and shows progress."""
     return process_rank()[0] == 0
 
 
 def own_device(device: str | torch.device) -> torch.device:
-    """The device this process trains on: under ``torchrun``, "cuda" means one GPU a process.
+    """The device this process trains on: under ``torchrun``, "cuda" means one GPU per process.
 
     Raises:
         ValueError: there is no such device here.
@@ -50,10 +50,10 @@ def own_device(device: str | torch.device) -> torch.device:
 
 
 class Processes:
-    """All processes that train together; every method does nothing where there is only one.
+    """All processes that train together; the methods have no effect if there is only one.
 
     Args:
-        device: the device of this process; "cuda" communicates by NCCL, anything else by gloo.
+        device: device of this process; "cuda" communicates by NCCL, others by gloo.
     """
 
     def __init__(self, device: torch.device):
@@ -68,7 +68,7 @@ class Processes:
             atexit.register(dist.destroy_process_group)
 
     def share(self, indices: np.ndarray) -> np.ndarray:
-        """This process's part of a batch ``[n]``, maybe empty; no two differ by more than one."""
+        """This process's part of a batch ``[n]``, possibly empty; sizes differ by at most one."""
         return indices if self.world == 1 else np.array_split(indices, self.world)[self.rank]
 
     def sum(self, values: np.ndarray) -> np.ndarray:
@@ -80,11 +80,11 @@ class Processes:
         return total.cpu().numpy()
 
     def wait(self) -> None:
-        """Goes on when all processes have come this far."""
+        """Waits until all processes have come this far."""
         self.sum(np.zeros(1))
 
     def agree(self, number: int) -> bool:
-        """Do all processes have the same number? None goes on before all have asked."""
+        """Whether all processes have the same number; waits until all have asked."""
         total, squares = self.sum(np.array([number, number**2], dtype=np.float64))
         return squares * self.world == total**2  # only equal numbers have no variance
 
@@ -103,7 +103,7 @@ class Processes:
 
         Args:
             parameters: parameters that have gradients, ``[...]`` each.
-            loss: that of this process, ``[]``; None if it had no examples.
+            loss: loss of this process, ``[]``; None if it had no examples.
 
         Shapes:
             output: ``[]``.

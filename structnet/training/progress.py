@@ -1,4 +1,4 @@
-"""How far a training is: a bar where somebody watches, else a line now and then."""
+"""The progress of a training: a bar in a terminal or notebook, lines at intervals elsewhere."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ BAR = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}, {rate_fmt}{postfix
 
 @dataclass
 class Progress:
-    """Tells whoever waits how far a training is, on the standard error.
+    """Shows the progress of a training on the standard error.
 
-    In a terminal or notebook that is a bar. Elsewhere, as in a log, it is a plain line an epoch:
-    the first, the last, and of the others no two within some seconds. Trainings that are parts of
-    a larger one share it, and what these come to is said in lines between them.
+    In a terminal or notebook it is a bar. Elsewhere, such as in a log, it is one line per epoch:
+    the first, the last, and the others at intervals of at least some seconds. Trainings that are
+    parts of a larger one share one object, and their results are lines between them.
 
     Args:
-        shown: False says nothing.
-        seconds: the least time between two lines.
-        clock: gives the time in seconds.
+        shown: False for no output.
+        seconds: shortest time between two lines.
+        clock: function that returns the time in seconds.
 
     Attributes:
-        part: name of this part of a larger training; it stands first in the bar and in each line.
+        part: name of this part of a larger training; the bar and each line begin with it.
     """
 
     shown: bool = True
@@ -41,13 +41,13 @@ class Progress:
 
     @classmethod
     def of(cls, given: bool | Progress) -> Progress:
-        """What was given, or a new one; of several processes, the first alone says something."""
+        """The given progress, or a new one; of several processes only the first shows anything."""
         progress = given if isinstance(given, cls) else cls(shown=bool(given))
         progress.shown = progress.shown and is_first_process()
         return progress
 
     def open(self, total: int, done: int) -> None:
-        """Begins a bar of so many examples, of which some are done."""
+        """Begins a bar for ``total`` examples, of which ``done`` are done."""
         self._bar = tqdm(
             total=total,
             initial=done,
@@ -60,11 +60,11 @@ class Progress:
         self._watched = not self._bar.disable
 
     def begin(self, epoch: str) -> None:
-        """Names the epoch that begins, as "epoch 1/10"."""
+        """Names the epoch that begins, such as "epoch 1/10"."""
         self._bar.set_description_str(f"{self.part}{epoch} ", refresh=False)
 
     def advance(self, note: str, examples: int) -> None:
-        """Moves the bar by some examples, with a note behind it."""
+        """Advances the bar by some examples, and shows a note after it."""
         self._bar.set_postfix_str(note, refresh=False)
         self._bar.update(examples)
 
@@ -73,7 +73,7 @@ class Progress:
         self._bar.close()
 
     def say_when_due(self, text: str, last: bool) -> None:
-        """Writes a line if there is no bar: the first, the last, and of the others what is due."""
+        """Writes a line if there is no bar: the first, the last, and others that are due."""
         now = self.clock()
         last = last and not self.part  # that of a part is not that of the whole
         if not self._watched and (last or self._next is None or now >= self._next):
@@ -81,6 +81,6 @@ class Progress:
             self.say(self.part + text)
 
     def say(self, text: str) -> None:
-        """Writes a line, whatever the time; no bar is open then."""
+        """Writes a line at any time, while no bar is open."""
         if self.shown:
             print(text, file=sys.stderr, flush=True)

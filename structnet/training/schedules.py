@@ -1,4 +1,4 @@
-"""AdamW whose rate rises, then falls to nothing, over the steps of a training."""
+"""AdamW with a learning rate that rises, then falls to nearly 0, over the steps of a training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CLIP_NORM = 1.0
 
 
 def one_cycle(rate: float, decay: float, steps: int, rise: float) -> dict[str, Any]:
-    """The arguments of :func:`structnet.training.fit` for such a training.
+    """The arguments of :func:`structnet.training.fit` for such a one-cycle training.
 
     Gradients are clipped to norm ``CLIP_NORM``.
 

@@ -1,4 +1,4 @@
-"""The global random generators of Python, numpy and torch: seeded for an epoch, then given back."""
+"""Seeds the global random generators of Python, numpy and torch for an epoch, and restores them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 
 def epoch_order(size: int, seed: int, epoch: int) -> np.ndarray:
-    """The order in which an epoch goes through the examples: a function of its arguments alone.
+    """The order in which an epoch visits the examples, which depends on the arguments only.
 
     Shapes:
         output: ``[size]``, int64.
@@ -30,7 +30,7 @@ def seed_epoch(seed: int, epoch: int, rank: int = 0) -> None:
 
 @contextmanager
 def random_states_kept(device: torch.device) -> Iterator[None]:
-    """Gives the global generators back as they were found, the device's among them."""
+    """A context that restores the global generators, including the device's, at its end."""
     python, numpy = random.getstate(), np.random.get_state()
     try:
         with torch.random.fork_rng([device] if device.type == "cuda" else []):

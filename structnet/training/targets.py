@@ -1,4 +1,4 @@
-"""Classes as targets: each must be one that the model has."""
+"""Checks that targets are classes of the model."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from torch import Tensor
 
 
 class TargetError(ValueError):
-    """The target of an example is no class of the model.
+    """The target of an example is not a class of the model.
 
     Args:
         value: target that was given.
         num_classes: number of the model's classes.
         example: place of the example, in its batch or in all data.
-        where: words that say in what, such as "the batch".
+        where: name of these data, such as "the batch".
     """
 
     def __init__(self, value: int, num_classes: int, example: int, where: str):
@@ -24,12 +24,12 @@ class TargetError(ValueError):
         )
 
     def at(self, example: int, where: str) -> TargetError:
-        """The same error, said of a place in all data."""
+        """The same error with the example's place in all data."""
         return TargetError(self.value, self.num_classes, example, where)
 
 
 def check_classes(targets: Tensor, num_classes: int) -> None:
-    """Refuses targets that a loss would skip, or stumble over: torch skips -100 without a word.
+    """Refuses targets that a loss would skip or fail on: torch silently skips -100.
 
     Args:
         targets: classes of a batch.
@@ -39,8 +39,8 @@ def check_classes(targets: Tensor, num_classes: int) -> None:
         targets ``[n]``, int64.
 
     Raises:
-        TargetError: one is out of range.
-        ValueError: they are not int64.
+        TargetError: a target is out of range.
+        ValueError: the targets are not int64.
 
     Example:
         >>> check_classes(torch.tensor([0, 3]), num_classes=3)

@@ -1,8 +1,8 @@
-"""How many threads a training computes with.
+"""The number of threads that a training uses.
 
-On several threads, each waits at the end of a product for the slowest. Where another program holds
-one of the cores, that wait is a slice of the scheduler's time, some milliseconds, and a model of
-small products comes to a standstill. So one thread computes unless the products take that long.
+At the end of a product, all threads wait for the slowest. If another program keeps one of the cores
+busy, they wait for a time slice of the scheduler, some milliseconds, and a model of small products
+nearly stops. So training uses one thread, unless its products take that long themselves.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _set_by_user = False
 
 
 def set_threads(number: int) -> None:
-    """``torch.set_num_threads``, with a number that :func:`~.fit` then keeps in any case.
+    """Calls ``torch.set_num_threads`` with a number that :func:`~.fit` will then always keep.
 
     Args:
-        number: threads of this process, from 1.
+        number: number of threads of this process, from 1.
 
     Raises:
-        ValueError: the number is no int, or below 1.
+        ValueError: the number is not an int, or below 1.
     """
     global _set_by_user
     check_integer("number", number, 1, owner="set_threads")
@@ -40,10 +40,10 @@ def set_threads(number: int) -> None:
 
 
 def threads_are_set() -> bool:
-    """Has the user set the number of threads?
+    """Whether the user has set the number of threads.
 
-    By :func:`set_threads`, in the environment, or by ``torch.set_num_threads`` to a number that
-    torch would not take by itself, which is the number of cores.
+    This may be by :func:`set_threads`, in the environment, or by ``torch.set_num_threads`` to other
+    than the number of cores, which is torch's default.
     """
     named = any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
     affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
@@ -53,19 +53,19 @@ def threads_are_set() -> bool:
 
 
 def coarse_threads() -> int:
-    """Threads for long calls of which none waits for one that has not begun.
+    """The number of threads for long calls, none of which waits for one that has not begun.
 
-    These are torch's, also within a training that computes on one because its products are small.
+    This is torch's number, also in a training that uses one thread as its products are small.
     """
     around = _around.get()
     return torch.get_num_threads() if around is None else around.found
 
 
 class Products(TorchDispatchMode):
-    """Sees the products of matrices and the convolutions that are computed in it.
+    """A context that records the matrix products and convolutions that are computed in it.
 
     Attributes:
-        sizes: the floating-point operations of each.
+        sizes: floating-point operations of each.
 
     Example:
         >>> with Products() as products:
@@ -89,15 +89,15 @@ class Products(TorchDispatchMode):
 
     @property
     def are_large(self) -> bool:
-        """Does the average product gain from threads whatever else the machine does?"""
+        """Whether the average product gains from threads even on a busy machine."""
         return bool(self.sizes) and sum(self.sizes) >= LARGE * len(self.sizes)
 
 
 class Threads:
-    """The number of threads of one training: one, until a step has shown that more gain.
+    """The number of threads of one training: one, until a step has shown that more are faster.
 
-    Trainings within another one's :meth:`kept` choose among the threads that this found. What is
-    computed between them has its number, or where it has not chosen any, that of the last.
+    Trainings inside another one's :meth:`kept` choose from the threads that the outer one found.
+    Work between them uses the outer one's number or, if it has not chosen any, the last one's.
     """
 
     found: int
@@ -113,7 +113,7 @@ class Threads:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """What is computed inside may change the number of threads; it is put back at the end."""
+        """A context in which the number of threads may change; it is restored at its end."""
         around, entered = _around.get(), _around.set(self)
         try:
             if self.free:
@@ -128,7 +128,7 @@ class Threads:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """A step, by which the number is chosen unless it has been."""
+        """A context for one step, by which the number is chosen if it has not been chosen yet."""
         if not self.free or self.number is not None:
             yield
             return
@@ -137,7 +137,7 @@ class Threads:
         self.choose(self.found if products.are_large else 1)
 
     def choose(self, number: int | None) -> None:
-        """Takes a number from now on; None leaves the choice to the next step."""
+        """Sets the number from now on; None leaves the choice to the next step."""
         if self.free and number is not None:
             self.number = min(number, self.found)
             torch.set_num_threads(self.number)

@@ -1,25 +1,25 @@
-"""Trees that are data: one tree, its labels' numbers, and many trees in one graph.
+"""Trees that are data: one tree, the numbers of its labels, and many trees in one graph.
 
 ======================  ==========================================================================
-``tree``                :class:`Tree`, plain and immutable: what parsers give
-``notation``            how a tree is written in brackets or as an outline, and read
+``tree``                :class:`Tree`, plain and immutable, which parsers return
+``notation``            writes a tree in brackets or as an outline, and reads it
 ``spans``               :func:`leaf_spans`: which leaves a node covers
-``binarization``        :func:`binarize` and :func:`unbinarize`: at most two children a node
+``binarization``        :func:`binarize` and :func:`unbinarize`: at most two children per node
 ``label_words``         :func:`with_words`: texts and names at leaves with their words below them
 ``texts``               the same in a forest, where a text is one node
 ``vocabulary``          :class:`Vocabulary`: the labels of inner nodes as types, of leaves as tokens
-``number_tokens``       numbers at leaves, which are tokens by their values
+``number_tokens``       numbers at leaves, whose tokens encode their values
 ``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once
-``ways_down``           the way from its root down to each node, as a forest
-``replacement``         one tree many times, each time with another subtree replaced
-``arrays``              what the arrays of a forest must hold
+``ways_down``           the paths from the root down to each node, as a forest
+``replacement``         copies of one tree, each with another subtree replaced
+``arrays``              the checks of a forest's arrays
 ``schema``              the fields of every DGL graph, and the only ``import dgl``
 ``networkx_graph``      to networkx and back
-``examples``            :class:`TreeExamples`: trees with what is to be learned of them
-``numbering``           how trees become arrays of nodes
-``memory``              how millions of them are built quickly
+``examples``            :class:`TreeExamples`: trees with the targets to learn
+``numbering``           turns trees into arrays of nodes
+``memory``              builds millions of trees quickly
 ``_kernels``            the loops over nodes: heights, sub-forests, topological order
-``_llvm``               words of the instructions that families compile themselves
+``_llvm``               LLVM building blocks for instructions that families compile themselves
 ======================  ==========================================================================
 """
 

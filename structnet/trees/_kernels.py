@@ -1,7 +1,8 @@
-"""The loops over nodes that numpy cannot say: compiled once by numba, cached on disk.
+"""The loops over nodes that numpy cannot express: compiled once by numba, cached on disk.
 
-All but ``doubled`` and the last take and give int64 arrays. Children are in CSR form: those of node
-v are ``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its parent.
+All but ``doubled`` and the last take and return int64 arrays. Children are in CSR form: those of
+node v are ``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its
+parent.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 
 class CacheFiles(IndexDataCacheFile):
-    """Compiled functions on disk, in files that are named after what they hold.
+    """Compiled functions on disk, in files that are named after their contents.
 
-    Numba numbers them. Two processes that compile for different types at the same time may then
-    both write number 1, and whoever reads it later calls code made for other types: a crash, at
-    every start, until the files are removed. Here a lost race costs a compilation, no more.
+    Numba numbers its files. Two processes that compile for different types at the same time may
+    then both write number 1, and a process that reads it later calls code made for other types: it
+    crashes at every start, until the files are removed. Here a lost race only costs a compilation.
     """
 
     def save(self, key: tuple, data: Any) -> None:
-        """Keeps what was compiled for a signature (``key``)."""
+        """Stores what was compiled for a signature (``key``)."""
         digest = hashlib.sha256(repr((self._source_stamp, key)).encode()).hexdigest()[:16]
         name = self._index_name.replace(".nbi", f".{digest}.nbc")
         self._save_data(name, data)  # before the index says that it is there
@@ -42,7 +43,7 @@ class Cache(FunctionCache):
 
 
 def compiled(function: Callable, nogil: bool = True, **options: Any) -> Callable:
-    """Compile on first use and keep the result on disk, if there is a place to keep it.
+    """Compiles on first use and keeps the result on disk, if there is a place to keep it.
 
     Several threads may run it at the same time, unless ``nogil=False``.
     """
@@ -55,7 +56,7 @@ def compiled(function: Callable, nogil: bool = True, **options: Any) -> Callable
 
 @compiled
 def grouped(keys, num_keys):
-    """Rows in the order of their keys, and where each key's begin: a counting sort."""
+    """Rows in the order of their keys, and where the rows of each key begin: a counting sort."""
     offsets = np.zeros(num_keys + 1, np.int64)
     for key in keys:
         offsets[key + 1] += 1
@@ -71,7 +72,7 @@ def grouped(keys, num_keys):
 
 @compiled
 def doubled(x):
-    """Twice the room: the numbers, and as many zeros; numpy's ``append`` takes long to compile."""
+    """The numbers followed by as many zeros; numpy's ``append`` takes long to compile."""
     wider = np.zeros(2 * len(x), x.dtype)
     for i in range(len(x)):
         wider[i] = x[i]
@@ -90,9 +91,9 @@ def heights(offsets, children):
 
 @compiled
 def reached(roots, offsets, children):
-    """All nodes at or below the roots, those of the first root first, and where each one's end.
+    """All nodes at or below the roots, those of the first root first, and where each root's end.
 
-    The work is linear in them and their edges.
+    The work is linear in these nodes and their edges.
     """
     seen = np.zeros(len(offsets) - 1, np.bool_)  # of the memory, only what is touched costs
     found, ends = np.empty(len(offsets) - 1, np.int64), np.empty(len(roots), np.int64)
@@ -124,8 +125,8 @@ def below(roots, offsets, children):
 def restrict(nodes, roots, offsets, children):
     """CSR and roots of the sub-forest on ``nodes``, which are renumbered.
 
-    These stand behind their children; of several such lists, one after the other, each has copies
-    of its own, and the roots are those of the last.
+    Nodes follow their children in the list. If several such lists are joined, each gets copies of
+    its own, and the roots are those of the last list.
     """
     local = np.empty(len(offsets) - 1, np.int64)  # only the entries of ``nodes`` are ever touched
     new_offsets = np.zeros(len(nodes) + 1, np.int64)
@@ -175,7 +176,7 @@ def topological_order(child, parent, num_nodes):
 
 @compiled
 def sizes(offsets, children):
-    """The nodes at and below each, as often as they stand there; float64, as they may be many."""
+    """The number of nodes at and below each, float64; shared ones count as often as they occur."""
     size = np.ones(len(offsets) - 1)
     for v in range(len(size)):
         for e in range(offsets[v], offsets[v + 1]):
@@ -185,9 +186,9 @@ def sizes(offsets, children):
 
 @compiled
 def preorder(roots, offsets, children, total):
-    """The nodes below each root, parents first, children in order; shared ones wherever they stand.
+    """The nodes at and below each root, parents first, children in order, shared ones repeated.
 
-    ``total`` is how many these are.
+    ``total`` is the number of these nodes.
     """
     found = np.empty(total, np.int64)
     # What waits are children of nodes on one path, and no node is on it twice.
@@ -209,10 +210,10 @@ def preorder(roots, offsets, children, total):
 
 @compiled
 def ways_down(nodes, size, offsets, children):
-    """Of each entry of a preorder its parent's entry, the edge between them, and its depth.
+    """For each entry of a preorder its parent's entry, the edge between them, and its depth.
 
-    ``nodes`` is the preorder, ``size`` how many entries each stored node and all below it have. A
-    root has no parent, -1, and no edge, -1.
+    ``nodes`` is the preorder, ``size`` the number of entries of each stored node and all below it.
+    The parent and the edge of a root are -1.
     """
     n = len(nodes)
     parent, edge, depth = np.full(n, -1), np.full(n, -1), np.zeros(n, np.int64)
@@ -226,10 +227,10 @@ def ways_down(nodes, size, offsets, children):
 
 @compiled
 def add_rows(x, places, rows):
-    """Add each row to that of its place, in place: ``x[places[i]] += rows[i]``.
+    """Adds each row to the row at its place, in place: ``x[places[i]] += rows[i]``.
 
-    Torch's own, ``index_add_``, on two threads beside another busy program takes thousands of times
-    as long.
+    Torch's own ``index_add_`` takes thousands of times as long on two threads beside another busy
+    program.
     """
     for i in range(len(places)):
         place = places[i]

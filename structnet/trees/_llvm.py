@@ -1,4 +1,4 @@
-"""Words of LLVM that more than one family of models compiles its instructions of vectors from."""
+"""LLVM building blocks from which more than one family of models compiles vector instructions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def vector(number, width):
 
 
 def all_of(b, value, width):
-    """A vector of one number."""
+    """A vector of which all entries are one number."""
     kind = vector(value.type, width)
     first = b.insert_element(kind(ir.Undefined), value, I32(0))
     return b.shuffle_vector(first, kind(ir.Undefined), vector(I32, width)([0] * width))

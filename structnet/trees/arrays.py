@@ -1,4 +1,4 @@
-"""What the arrays of a forest must hold: compiled loops go by them and check no index."""
+"""Checks of a forest's arrays, which compiled loops rely on without checking any index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_PLACE = 2**31 - 1
 
 
 class ForestArrays(NamedTuple):
-    """The nodes of a :class:`~structnet.trees.forest.Forest`, which says what each array holds.
+    """The nodes of a :class:`~structnet.trees.forest.Forest`, where the arrays are described.
 
     Shapes:
         types, tokens, height: ``[num_nodes]``; offsets: ``[num_nodes + 1]``.
@@ -33,11 +33,11 @@ class ForestArrays(NamedTuple):
 
 
 def check_arrays(arrays: ForestArrays, arity: int) -> None:
-    """Check that arrays are those of a forest, in linear time.
+    """Checks that arrays are those of a forest, in linear time.
 
     Raises:
-        GraphError: they are not.
-        ValueError: an arity that is no int, or negative.
+        GraphError: the arrays are not those of a forest.
+        ValueError: the arity is not an int, or negative.
     """
     check_integer("arity", arity, 0, owner="Forest")
     for name, array in arrays._asdict().items():
@@ -61,14 +61,14 @@ def check_arrays(arrays: ForestArrays, arity: int) -> None:
 
 
 def check_numbers(name: str, array: np.ndarray, least: int, most: int | None = None) -> None:
-    """Check the range of numbers, ``[n]``.
+    """Checks the range of numbers, ``[n]``.
 
     Args:
-        name: words for them.
-        least, most: ends of the range; None has no end.
+        name: name of the numbers in the error.
+        least, most: ends of the range; None for no upper end.
 
     Raises:
-        GraphError: one is outside.
+        GraphError: a number is outside the range.
     """
     outside = array < least if most is None else (array < least) | (array > most)
     if outside.any():
@@ -83,7 +83,7 @@ def _check_kind(name: str, array: np.ndarray) -> None:
 
 
 def _check_order(arrays: ForestArrays) -> None:
-    """Children before parents and in the order of places; nodes by height, then type."""
+    """Checks that children come before parents, by place, and nodes by height, then type."""
     types, _, height, offsets, children, pos, _ = arrays
     parent = np.repeat(np.arange(len(types)), np.diff(offsets))
     late = children >= parent

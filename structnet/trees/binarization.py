@@ -1,20 +1,20 @@
-"""Trees as binary trees of the same content, and back.
+"""Trees as binary trees with the same content, and back.
 
 ================  ============================================================================
 ``how``           ``(A b c d)`` becomes
 ================  ============================================================================
-``"right"``       ``(A b (A| c d))``: a node takes its first child, and a part that has the rest
-``"left"``        ``(A (A| b c) d)``: a node takes its last child, and a part that has the rest
-``"head"``        with ``c`` as the head ``(A b (A| c d))``: parts grow from the head, over all
-                  children behind it, then over those before it
-``"siblings"``    ``(A (<leaf>/b <nothing> (<leaf>/c <nothing> d)) <nothing>)``: the first child on
-                  the left, the next sibling on the right
+``"right"``       ``(A b (A| c d))``: a node has its first child, and a part with the rest
+``"left"``        ``(A (A| b c) d)``: a node has its last child, and a part with the rest
+``"head"``        with ``c`` as the head ``(A b (A| c d))``: parts grow from the head, first over
+                  the children after it, then over those before it
+``"siblings"``    ``(A (<leaf>/b <nothing> (<leaf>/c <nothing> d)) <nothing>)``: the first child is
+                  on the left, the next sibling on the right
 ================  ============================================================================
 
-In the first three a node of one child or two stays as it is, and a part is labelled as its node,
-with ``|`` behind it. Left child, right sibling makes every inner node one of two children; a leaf
-that has a sibling becomes a node ``<leaf>`` with the leaf's label as its token, so that words stay
-inputs.
+In the first three, a node with one or two children stays as it is, and a part has the label of its
+node followed by ``|``. In the last (left child, right sibling), every inner node has two children;
+a leaf with a next sibling becomes a node ``<leaf>`` whose token is the leaf's label, so that words
+stay inputs.
 
 References:
     Chomsky, "On certain formal properties of grammars", Information and Control 1959.
@@ -31,9 +31,9 @@ from structnet.checks import check_one_of
 from structnet.trees.label_words import without_words
 from structnet.trees.tree import Tree
 
-PART = "|"  # behind the label of a node that holds some of another's children
-NOTHING = Tree("<nothing>")  # in the place of a child or a sibling that is not there
-LEAF = "<leaf>"  # a leaf that has a sibling
+PART = "|"  # follows the label in a node that holds some of another node's children
+NOTHING = Tree("<nothing>")  # stands for a missing child or sibling
+LEAF = "<leaf>"  # a leaf with a next sibling
 
 _HOW = ("right", "left", "head", "siblings")
 
@@ -44,19 +44,19 @@ def binarize(
     *,
     head: Callable[[Tree], int] | None = None,
 ) -> Tree:
-    """A tree whose nodes have at most two children, from which :func:`unbinarize` gives the first.
+    """A tree whose nodes have at most two children; :func:`unbinarize` restores the original.
 
-    The words of texts are left out: :func:`structnet.trees.with_words` is the last thing to do.
+    The words of texts are left out, so call :func:`structnet.trees.with_words` afterwards.
 
     Args:
         tree: any tree.
-        how: "right", "left", "head" or "siblings", as the head of this module shows.
-        head: for "head", a function of a node that gives the place of its head among its children.
+        how: "right", "left", "head" or "siblings", as shown at the top of this module.
+        head: for "head", a function of a node that returns the place of its head child.
 
     Raises:
-        ValueError: ``how`` is none of them, "head" comes without the function or the function
-            without "head"; or a label looks like one of those that are put in.
-        IndexError: the function of heads gives a place where there is no child.
+        ValueError: ``how`` is none of these; "head" comes without the function, or the function
+            without "head"; or a label looks like one that binarisation adds.
+        IndexError: the function returns a place where there is no child.
 
     Example:
         >>> tree = Tree.fromstring("(NP the big cat)")
@@ -72,7 +72,7 @@ def binarize(
     check_one_of("how", how, _HOW, "binarize")
     if (how == "head") != (head is not None):
         raise ValueError(
-            "binarize(tree, 'head', head=function) takes a function of heads, and only there; "
+            "how='head' needs a function as head, and the other ways take none; "
             f"got how={how!r} and head={head!r}"
         )
     tree = without_words(tree)
@@ -93,15 +93,15 @@ def binarize(
 
 
 def unbinarize(tree: Tree) -> Tree:
-    """The tree of which :func:`binarize` made a binary one, in whichever way.
+    """The original of a tree that :func:`binarize` returned, in any of its ways.
 
-    A tree that was not binarised comes back as it is.
+    A tree that was not binarised is returned as it is.
 
     Args:
-        tree: binary tree that :func:`binarize` gave.
+        tree: binary tree from :func:`binarize`.
 
     Raises:
-        ValueError: the tree was changed, so that a part or a sibling hangs on no node.
+        ValueError: the tree was changed, so that a part or a sibling belongs to no node.
 
     Example:
         >>> unbinarize(Tree.fromstring("(NP (NP| the big) cat)"))
@@ -110,7 +110,7 @@ def unbinarize(tree: Tree) -> Tree:
     siblings = bool(tree.children) and tree.children[-1] == NOTHING
     below = _siblings_below if siblings else _children_below
     if tree.label == LEAF or (_is_part(tree) and not siblings):
-        raise ValueError(f"the root of a binarised tree is a node of its own; got {tree.label!r}")
+        raise ValueError(f"the root of a binarised tree must be a whole node; got {tree.label!r}")
     made: dict[int, Tree] = {}
     for node in tree.postorder(once=True):
         if siblings and node.label == LEAF:
@@ -122,7 +122,7 @@ def unbinarize(tree: Tree) -> Tree:
 
 
 def _factored(node: Tree, children: Sequence[Tree], place: int) -> Tree:
-    """Parts from the head outward: first over the children behind it, then over those before."""
+    """Parts from the head outward: first over the children after it, then over those before."""
     part = f"{node.label}{PART}"
     built = children[place]
     for child in children[place + 1 :]:
@@ -133,7 +133,7 @@ def _factored(node: Tree, children: Sequence[Tree], place: int) -> Tree:
 
 
 def _row(children: Sequence[Tree], made: dict[int, Tree]) -> Tree:
-    """The first of some siblings, with the others behind it."""
+    """The first of some siblings, followed by the others."""
     row = NOTHING
     for child in reversed(children):
         row = _with_sibling(child, made[id(child)], row)
@@ -180,7 +180,7 @@ def _is_part(node: Tree) -> bool:
 def _check_label(node: Tree, how: str) -> None:
     if node.label in (NOTHING.label, LEAF) or (how != "siblings" and _is_part(node)):
         raise ValueError(
-            f"the label {node.label!r} stands for something else in a binarised tree "
+            f"the label {node.label!r} has a special meaning in a binarised tree "
             f"(parts end in {PART!r}); relabel the tree first"
         )
 

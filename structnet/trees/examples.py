@@ -1,4 +1,4 @@
-"""Trees with targets: what a training loop cuts into batches."""
+"""Trees with targets, which a training loop cuts into batches."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from structnet.trees.numbering import positions
 
 
 class TreeExamples:
-    """A forest and one target an example; an example is one tree or several in a row.
+    """A forest with one target per example, where an example is one or more consecutive trees.
 
     Args:
-        forest: ``roots_per_example * n`` trees, those of one example next to each other.
+        forest: ``roots_per_example * n`` trees, with those of an example next to each other.
         targets: class numbers ``[n]``, or numbers ``[n, ..]``.
-        weights: count of each example, of mean 1; None counts all alike.
+        weights: weight of each example, of mean 1; None for equal weights.
 
     Shapes:
         weights ``[n]``.
 
     Raises:
-        ValueError: the trees cannot be shared out evenly among the targets.
+        ValueError: the number of trees is not a multiple of the number of targets, or there is not
+            one weight per target.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -48,14 +49,16 @@ class TreeExamples:
         if len(forest) % max(n, 1) or (n == 0) != (len(forest) == 0):
             raise ValueError(f"{len(forest)} trees cannot be shared evenly by {n} targets")
         if self.weights is not None and len(self.weights) != n:
-            raise ValueError(f"{len(self.weights)} weights for {n} targets; expected one each")
+            raise ValueError(
+                f"{len(self.weights)} weights for {n} targets; expected one per target"
+            )
         self.roots_per_example = len(forest) // n if n else 1
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def __getitem__(self, indices: slice | Sequence[int] | np.ndarray) -> TreeExamples:
-        """The chosen examples, with a forest of just their trees."""
+        """The chosen examples, with a forest of their trees only."""
         chosen = positions(indices, len(self))
         k = self.roots_per_example
         roots = chosen if k == 1 else (chosen[:, None] * k + np.arange(k)).ravel()
@@ -70,14 +73,14 @@ class TreeExamples:
 
 
 class NodeExamples:
-    """A forest and a class for some nodes of each tree: an example is a tree.
+    """A forest with classes for some nodes of each tree, where an example is a tree.
 
     Args:
         forest: the trees.
         labels: for each tree, a class number for each of its nodes in preorder, -1 for none.
 
     Raises:
-        ValueError: a tree has another number of nodes than of labels.
+        ValueError: a tree does not have as many labels as nodes.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -96,7 +99,7 @@ class NodeExamples:
             i = next((i for i, (a, b) in enumerate(zip(given, found)) if a != b), len(found))  # noqa: B905
             told = f"tree {i} has {found[i]} nodes" if i < len(found) else f"{len(found)} trees"
             got = f"{given[i]} labels" if i < min(len(given), len(found)) else f"{len(given)} lists"
-            raise ValueError(f"{told}; got {got}, expected one label a node, -1 for none")
+            raise ValueError(f"{told}; got {got}, expected one label per node, -1 for none")
         flat = [label for each in labels for label in each]
         self._hold(forest, order, torch.tensor(flat, dtype=torch.int64))
 
@@ -106,7 +109,7 @@ class NodeExamples:
 
     @property
     def nodes(self) -> Tensor:
-        """The node of the forest that each label is of, ``[labels]``."""
+        """The node of the forest that each label belongs to, ``[labels]``."""
         return torch.from_numpy(self.order.nodes).to(self.forest.device)
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """Many trees in one graph of the schema, equal subtrees stored once: checked, shared, sliced.
 
-A :class:`Forest` is acyclic rather than a tree, as an equal subtree may stand below several nodes.
-Order is data: nothing here relies on the order of edges.
+The graph of a :class:`Forest` is acyclic rather than a tree, as one stored subtree may be below
+several nodes. Order is data: nothing here relies on the order of edges.
 """
 
 from __future__ import annotations
@@ -62,23 +62,23 @@ class Preorder(NamedTuple):
 class Forest:
     """Many trees in one graph, equal subtrees stored once.
 
-    Nodes are numbered by height, then type: a level is a run of numbers, and children come before
-    parents. Build one with :meth:`from_trees` or :meth:`from_graph`; arrays by hand are checked.
-    Everything is held in numpy arrays on the CPU; ``device`` says where models put the tensors they
-    derive from them.
+    Nodes are numbered by height, then type, so that a level is a range of numbers, and children
+    come before parents. Build a forest with :meth:`from_trees` or :meth:`from_graph`; the
+    constructor checks arrays that are given to it. Everything is held in numpy arrays on the CPU;
+    ``device`` says where models put the tensors they derive from them.
 
     Attributes:
         types, tokens: ``[num_nodes]``, int64, -1 for none.
         height: ``[num_nodes]``, edges on the longest way down to a leaf.
         offsets, children, pos: CSR lists of children, ``[num_nodes + 1]``, ``[num_edges]``,
-            ``[num_edges]``, those of one node in the order of their places.
-        roots: ``[len(forest)]``, the node at which each tree is rooted.
+            ``[num_edges]``; the children of a node are in the order of their places.
+        roots: ``[len(forest)]``, the root node of each tree.
         texts: the words of leaves that are texts; None if there are none.
         vocabulary: the labels of types and tokens, or None.
         arity: the number of places of a node.
 
     Raises:
-        GraphError: arrays that are no forest.
+        GraphError: the arrays are not those of a forest.
 
     Example:
         >>> a, b = Tree("a"), Tree("b")
@@ -130,7 +130,7 @@ class Forest:
         device: str | torch.device = "cpu",
         texts: Texts | None = None,
     ) -> Forest:
-        """The forest of arrays that need no check: minibatches are cut all the time."""
+        """The forest of arrays that need no check, as minibatches are cut all the time."""
         forest = cls.__new__(cls)
         forest._hold(arrays, arity, vocabulary, device, texts)
         return forest
@@ -147,13 +147,13 @@ class Forest:
         """The forest of ``trees``.
 
         Args:
-            trees: root ``i`` of the forest is the i-th of them.
+            trees: trees to store; root ``i`` of the forest is that of the i-th tree.
             vocabulary: the numbers of their labels.
-            share: store equal subtrees once. False stores every node of every tree: the same
-                values and gradients for more work.
+            share: True to store equal subtrees once; False to store every node of every tree,
+                which gives the same values and gradients with more work.
 
         Raises:
-            VocabularyError: a label that the vocabulary does not know, or too many children.
+            VocabularyError: the vocabulary does not know a label, or a node has too many children.
         """
         trees = list(trees)
         add = add_shared if share else add_unshared
@@ -174,9 +174,9 @@ class Forest:
         roots: Sequence[int] | None = None,
         vocabulary: Vocabulary | None = None,
     ) -> Forest:
-        """The forest of a DGL graph that follows the schema; the graph is left as it was.
+        """The forest of a DGL graph that follows the schema; the graph is not changed.
 
-        A graph knows of no words: texts that :attr:`graph` was made of are whole labels here.
+        A graph stores no words of texts: a text that went into a :attr:`graph` is a whole label.
 
         Args:
             graph: edges child -> parent, with ``pos``, ``type`` and ``token``.
@@ -184,8 +184,8 @@ class Forest:
             vocabulary: the labels of types and tokens, if known.
 
         Raises:
-            GraphError: a missing field, a cycle, a number out of range, two children in one
-                place, or roots that are no numbers.
+            GraphError: a field is missing, there is a cycle, a number is out of range, two
+                children have the same place, or the roots are not numbers.
         """
         child, parent, pos = edges_by_place(graph)
         types, tokens = graph.ndata["type"].numpy(), graph.ndata["token"].numpy()
@@ -205,7 +205,9 @@ class Forest:
         chosen = chosen.astype(np.int64)
         outside = (chosen < 0) | (chosen >= len(types))
         if outside.any():
-            raise GraphError(f"root {chosen[outside][0]} is no node; the graph has {len(types)}")
+            raise GraphError(
+                f"root {chosen[outside][0]} is not a node; the graph has {len(types)} nodes"
+            )
         arrays = renumbered(order, types, tokens, offsets, child, pos, chosen)
         return cls._sorted(arrays, arity, vocabulary)
 
@@ -217,7 +219,7 @@ class Forest:
         vocabulary: Vocabulary | None,
         texts: Texts | None = None,
     ) -> Forest:
-        """Renumber topologically ordered nodes by height, then type."""
+        """Renumbers topologically ordered nodes by height, then type."""
         types, _, offsets, children, _, _ = arrays
         height = _kernels.heights(offsets, children)
         order = np.lexsort((types, height))
@@ -230,20 +232,21 @@ class Forest:
 
     @property
     def num_nodes(self) -> int:
-        """How many distinct nodes the forest stores."""
+        """The number of distinct nodes that the forest stores."""
         return len(self.types)
 
     def __getitem__(self, indices: int | slice | Sequence[int] | np.ndarray) -> Forest:
-        """The sub-forest at and below the chosen roots, in the order in which they are named."""
+        """The sub-forest at and below the chosen roots, in the order in which they are given."""
         roots = self.roots[positions(indices, len(self))]
         return self.copied(_kernels.below(roots, self.offsets, self.children), roots)
 
     def copied(self, nodes: np.ndarray, roots: Sequence[int] | np.ndarray = ()) -> Forest:
-        """The forest on some nodes, side by side with another copy of those that stand there again.
+        """The forest on some nodes, in which nodes that are listed several times are copied.
 
         Args:
-            nodes: numbers, of each copy ascending, with all that is below them.
-            roots: some of the last copy.
+            nodes: lists of node numbers, joined, one for each copy; each is ascending and includes
+                all nodes below its nodes.
+            roots: roots, among the nodes of the last copy.
         """
         offsets, children, edges, new_roots = _kernels.restrict(
             nodes, np.asarray(roots, np.int64), self.offsets, self.children
@@ -254,18 +257,18 @@ class Forest:
         return Forest.of(arrays, self.arity, self.vocabulary, self.device, texts)
 
     def sizes(self) -> np.ndarray:
-        """How many nodes each tree has, shared ones as often as they stand there.
+        """The number of nodes of each tree, with shared ones counted as often as they occur.
 
         Shapes:
-            output: ``[len(forest)]``, float64, as sharing can fold up astronomical numbers.
+            output: ``[len(forest)]``, float64, as shared trees can have astronomical sizes.
         """
         return _kernels.sizes(self.offsets, self.children)[self.roots]
 
     def preorder(self) -> Preorder:
-        """Where each node of each tree is in the forest.
+        """The forest's node for each node of each tree, in preorder.
 
         Raises:
-            ValueError: written out, the trees do not fit in memory.
+            ValueError: without sharing, the trees do not fit in memory.
 
         Example:
             >>> trees = [Tree("f", [Tree("x"), Tree("y"), Tree("x")])]
@@ -280,13 +283,13 @@ class Forest:
         return Preorder(offsets, nodes)
 
     def edges(self, order: Preorder) -> tuple[np.ndarray, np.ndarray]:
-        """The edges of each tree, shared ones as often as they stand there, by parents in preorder.
+        """The edges of each tree, by parents in preorder; shared ones occur several times.
 
         Args:
-            order: nodes of each tree, as :meth:`preorder` gives them.
+            order: nodes of each tree, from :meth:`preorder`.
 
         Returns:
-            The parent's entry of ``order.nodes``, and the child's node, of each edge.
+            For each edge, the parent's entry in ``order.nodes`` and the child's node.
 
         Shapes:
             ``[edges of all trees]``, both.
@@ -303,10 +306,10 @@ class Forest:
         return np.repeat(np.arange(len(count)), count), child
 
     def parents(self, order: Preorder) -> np.ndarray:
-        """The entry of each node's parent, in each tree; -1 of roots.
+        """The entry of each node's parent, in each tree; -1 for roots.
 
         Args:
-            order: nodes of each tree, as :meth:`preorder` gives them.
+            order: nodes of each tree, from :meth:`preorder`.
 
         Shapes:
             ``[nodes of all trees]``.
@@ -321,10 +324,10 @@ class Forest:
         return _kernels.ways_down(order.nodes, sizes, self.offsets, self.children)[0]
 
     def words_at(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All words of some nodes: the place among these, ascending, and the word's token.
+        """All words of some nodes: the node's place in ``nodes``, ascending, and the word's token.
 
         Shapes:
-            nodes ``[n]`` -> ``[words of these]`` each.
+            nodes ``[n]`` -> ``[words of these nodes]`` each.
         """
         if self.texts is None:
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -349,7 +352,7 @@ class Forest:
 
     @property
     def graph(self) -> DGLGraph:
-        """The DGL graph, of the schema above; node i is that of the forest, texts without words."""
+        """The DGL graph of the forest, with the same node numbers and without words of texts."""
         if self._graph is None:
             parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
             arrays = (parent, self.children, self.pos, self.types, self.tokens)
@@ -358,7 +361,7 @@ class Forest:
         return self._graph
 
     def tree(self, index: int) -> Tree:
-        """The tree at one root, with the vocabulary's labels (the numbers where there is none).
+        """The tree at one root, with the vocabulary's labels (or numbers without a vocabulary).
 
         Raises:
             IndexError: there is no such root.

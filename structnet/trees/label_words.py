@@ -1,7 +1,7 @@
 """The words of texts and of compound names at leaves, as leaves below them.
 
-A text, or a name such as ``getElementById``, is one label, and mostly one that no other tree has;
-its words are met again.
+A text, or a name such as ``getElementById``, is one label, and mostly one that no other tree has,
+while its words occur in others too.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from structnet.trees.number_tokens import number_of
 from structnet.trees.tree import Tree
 
 MOST = 50  # words below a leaf
-SHORT = 100  # characters of a label that is kept, with its words, as it may come again
-CACHED = 2**16  # such labels, each one object wherever it stands
+SHORT = 100  # characters of a label that is cached with its words, as it may occur again
+CACHED = 2**16  # labels that are cached, each as one object
 
 
 class Text(Tree):
-    """A leaf that is several words, with these as leaves below it.
+    """A leaf whose label is several words, with these as leaves below it.
 
-    A :class:`~structnet.trees.forest.Forest` holds it as one node, which has its label's token and
-    its words' tokens.
+    A :class:`~structnet.trees.forest.Forest` stores it as one node, with the token of its label and
+    the tokens of its words.
     """
 
     __slots__ = ()
 
 
 def with_words(tree: Tree) -> Tree:
-    """The same tree, in which a leaf whose label is several words is a :class:`Text` over these.
+    """The tree with each leaf whose label is several words replaced by a :class:`Text` over these.
 
-    Words are runs of letters, in small letters, the first 50 of them; a capital behind a small
-    letter begins one, and so does the last of several capitals before a small letter. What is a
-    number, or one word, stays as it is, as do inner nodes and leaves with a token; and texts in
-    scripts without blanks between words. A tree without such a leaf is given back itself. It is the
-    last thing to do to a tree: :meth:`.Tree.map` takes words for nodes, but keeps texts; networkx,
-    DGL and what else makes a new tree make nodes of both, or leave out the words.
+    Words are runs of letters, in lower case, at most the first 50; a capital after a small letter
+    begins a word, and so does the last of several capitals before a small letter. Labels that are
+    numbers or single words stay as they are, as do inner nodes, leaves with a token, and texts in
+    scripts without spaces between words. A tree without such leaves is returned itself.
+
+    Call this after all other changes to a tree: :meth:`.Tree.map` treats words as nodes, but keeps
+    texts; networkx, DGL and others that make a new tree turn both into nodes, or drop the words.
 
     Example:
         >>> tree = Tree("Call", [Tree("getElementById"), Tree("'main page'"), Tree("x1")])
@@ -48,12 +49,12 @@ def with_words(tree: Tree) -> Tree:
 
 
 def without_words(tree: Tree) -> Tree:
-    """The same tree without words below its texts: what :func:`with_words` was given."""
+    """The tree without the words below its texts; the inverse of :func:`with_words`."""
     return _with_leaves(tree, lambda leaf: Tree(leaf.label) if isinstance(leaf, Text) else leaf)
 
 
 def _with_leaves(tree: Tree, new: Callable[[Tree], Tree]) -> Tree:
-    """The same tree with new leaves, itself if these are the old ones; a text is a leaf."""
+    """The tree with new leaves, or itself if none differs; a text counts as a leaf."""
     done: dict[int, Tree] = {}
     for node in tree.postorder(once=True):
         found = node
@@ -68,7 +69,7 @@ def _with_leaves(tree: Tree, new: Callable[[Tree], Tree]) -> Tree:
 
 
 def _over_own_words(leaf: Tree) -> Tree:
-    """A leaf with its words, if it is a text that has none yet."""
+    """A leaf with its words below it, if it is a text without them."""
     if not isinstance(leaf.label, str) or leaf.token is not None or leaf.children:
         return leaf
     read = _kept if len(leaf.label) <= SHORT else _over_words
@@ -90,7 +91,7 @@ def own_nodes(tree: Tree) -> list[Tree]:
 
 
 def _over_words(label: str) -> Text | None:
-    """A label with its words; None if these are fewer than two."""
+    """A label with its words below it; None if it has fewer than two."""
     words = list(islice(_words(label), MOST))
     if len(words) < 2 or number_of(label) is not None:
         return None

@@ -1,4 +1,4 @@
-"""Building millions of trees without the garbage collector in the way."""
+"""Builds millions of trees without interference by the garbage collector."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No garbage collection inside.
+    """A context without garbage collection.
 
-    Trees hold no cycles, so the collector finds nothing in them; but it walks over all of them
-    again and again while they are made, which takes twice as long as making them.
+    Trees contain no reference cycles, so that the collector finds nothing in them; but while they
+    are made it visits all of them again and again, which takes twice as long as making them.
 
     Example:
         >>> with collector_paused():

@@ -1,7 +1,7 @@
 """Trees and schema graphs as networkx graphs, and back.
 
-In networkx edges run parent -> child, so that ``networkx.is_arborescence`` holds for a tree. All
-attributes are texts, numbers and booleans, which every file format of networkx can write.
+In networkx edges run parent -> child, so that ``networkx.is_arborescence`` is true for a tree. All
+attributes are texts, numbers and booleans, which every file format of networkx can store.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 
 def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
-    """The same tree or forest with edges parent -> child, each with its ``pos``.
+    """The tree or forest with edges parent -> child, each with its ``pos``.
 
-    Nodes are numbered: those of a Tree in preorder (the root is 0), with ``label`` and, if it has
-    one, ``token``; those of a Forest or a DGL graph as there, with ``type`` and ``token``. Those of
-    a model tree have also what it says of them: ``kind``, ``words``, ``parameters``,
-    ``transformers`` and, if it has one, ``shape``. The graph attribute ``roots`` is a text of the
-    roots' numbers, ``"0 7"``.
+    Nodes are numbers. Those of a Tree are numbered in preorder (the root is 0) and have a ``label``
+    and, if there is one, a ``token``; those of a Forest or a DGL graph keep their numbers and have
+    ``type`` and ``token``. Nodes of a model tree also have its descriptions of them: ``kind``,
+    ``words``, ``parameters``, ``transformers`` and, if there is one, ``shape``. The graph attribute
+    ``roots`` is a text of the roots' numbers, ``"0 7"``.
 
-    What the graph says can be written as GraphML, GEXF, JSON or DOT: of labels and tokens, texts,
-    numbers and booleans stay as they are, and anything else becomes its text.
+    The result can be written as GraphML, GEXF, JSON or DOT: labels and tokens that are texts,
+    numbers or booleans stay as they are, and all others become text.
 
     Args:
         graph: a tree, a forest, a DGL graph of the schema, or a tree that is a model
             (:class:`structnet.routing.RoutedTree`).
 
     Returns:
-        A DiGraph; or a MultiDiGraph, whose keys are the places, where a forest that stores equal
-        subtrees once has a node with the same child in two places. Of a forest built with
+        A DiGraph; or a MultiDiGraph, whose keys are the places, if the forest stores equal subtrees
+        once and a node has the same child in two places. With a forest that was built with
         ``share=False``, every tree is a component.
 
     Raises:
-        GraphError: a DGL graph that does not follow the schema.
+        GraphError: a DGL graph does not follow the schema.
 
     Example:
         >>> tree = Tree("MAX", [Tree("2"), Tree("9")])
@@ -83,7 +83,7 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
     return digraph
 
 
-def _from_model(tree: Any) -> nx.DiGraph:  # a layer above: known by what it can say
+def _from_model(tree: Any) -> nx.DiGraph:  # of a higher layer, so known by its methods only
     digraph = nx.DiGraph(roots="0")
     numbers = zip(*map(np.ndarray.tolist, tree.topology.numbers()), strict=True)
     for v, (kind, token) in enumerate(numbers):
@@ -112,22 +112,22 @@ def _from_tree(tree: Tree) -> nx.DiGraph:
 
 
 def _plain(value: Any) -> str | int | float | bool:
-    """A value as files have it: a number of numpy as Python's, what is no number as its text."""
+    """A value for files: numpy's numbers as Python's, and anything but numbers as text."""
     value = value.item() if isinstance(value, np.generic) else value
-    # An int of an enumeration, say, is not what a file takes for one.
+    # A file format may refuse, for example, an int of an enumeration.
     return value if type(value) in (str, int, float, bool) else str(value)
 
 
 def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
-    """The DGL graph of the schema that :func:`to_networkx` made the digraph from.
+    """The DGL graph of a digraph in the form that :func:`to_networkx` returns for it.
 
     Args:
-        digraph: edges parent -> child with ``pos``; nodes with ``type`` and ``token`` (-1 where
-            there is none); a MultiDiGraph too. Nodes are numbered in the digraph's order. A digraph
-            whose nodes have labels is read by :func:`structnet.parse.networkx_tree` instead.
+        digraph: DiGraph or MultiDiGraph whose edges parent -> child have ``pos`` and whose nodes
+            have ``type`` and ``token`` (-1 for none). Nodes are numbered in the digraph's order. A
+            digraph whose nodes have labels is read by :func:`structnet.parse.networkx_tree`.
 
     Raises:
-        GraphError: a node or an edge lacks an attribute, or it is no int.
+        GraphError: a node or an edge lacks an attribute, or the attribute is not an int.
 
     Example:
         >>> digraph = nx.DiGraph()
@@ -163,7 +163,7 @@ def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
 
 
 def _whole(value: Any, what: str, name: str) -> int:
-    """An attribute that is an int, and not a bool."""
+    """The value of an attribute, which must be an int and not a bool."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise GraphError(f"{what} has {name!r} {value!r}; expected an int")
     return int(value)

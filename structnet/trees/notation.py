@@ -1,8 +1,8 @@
-"""How a tree is written and read: in brackets on one line, and as an outline.
+"""Writes and reads trees: in brackets on one line, and as an outline.
 
-The functions need only ``label``, ``children`` and ``token`` of a node, so that
-:class:`structnet.trees.tree.Tree` can be built on them. The treebanks' brackets, with their traces
-and functions, are read by :mod:`structnet.parse.brackets`.
+The functions only need ``label``, ``children`` and ``token`` of a node, so that
+:class:`structnet.trees.tree.Tree` can be built on them. The brackets of treebanks, with their
+traces and functions, are read by :mod:`structnet.parse.brackets`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Protocol
 
 _PIECE = re.compile(r"[()]|[^\s()]+")
-_SHOWN = 40  # characters of a text that a message quotes
+_SHOWN = 40  # characters of a text that an error quotes
 
 
 class _Node(Protocol):
-    """What is written of a tree."""
+    """The parts of a node that are written."""
 
     @property
     def label(self) -> Hashable: ...
@@ -29,12 +29,12 @@ class _Node(Protocol):
 
 
 def name_of(node: _Node) -> str:
-    """A node's label, and behind "/" the token it carries."""
+    """A node's label, followed by "/" and its token if it carries one."""
     return str(node.label) if node.token is None else f"{node.label}/{node.token}"
 
 
 def written(tree: _Node) -> str:
-    """The tree in brackets, ``(label child child)``; a token follows its label, after "/"."""
+    """The tree in brackets, ``(label child child)``; a token follows its label after "/"."""
     parts: list[str] = []
     stack: list[_Node | None] = [tree]
     while stack:
@@ -49,7 +49,7 @@ def written(tree: _Node) -> str:
 
 
 def outlined(tree: _Node) -> str:
-    """One node a line, indented by depth, the way a file browser draws folders."""
+    """The tree with one node per line, indented by depth, as a file browser draws folders."""
     lines = []
     stack = [(tree, 0, "")]
     open_columns: list[bool] = []  # per depth: does a sibling still follow below?
@@ -69,11 +69,11 @@ def outlined(tree: _Node) -> str:
 
 
 def postorder_of(text: str, separator: str | None = None) -> Iterator[tuple[str, int, str | None]]:
-    """What :func:`written` wrote, as ``(label, number of children, token)``, children first.
+    """Reads what :func:`written` wrote, as ``(label, number of children, token)``, children first.
 
     Args:
         text: one tree.
-        separator: characters between a label and a token; None takes labels whole.
+        separator: characters between a label and a token; None if there are no tokens.
 
     Raises:
         ValueError: the text is not one tree in balanced brackets.
@@ -115,7 +115,7 @@ def postorder_of(text: str, separator: str | None = None) -> Iterator[tuple[str,
     if opened:
         raise _problem(f"{len(opened)} unclosed '('", text, opened[-1][1])
     if counts == [0]:
-        raise ValueError("a tree in brackets, (label child child ...); got no tree")
+        raise ValueError("expected a tree in brackets, (label child child ...); got no tree")
 
 
 def _problem(message: str, text: str, place: int) -> ValueError:

@@ -1,10 +1,10 @@
-"""Numbers at leaves that enter by their value: which labels are numbers, and their tokens.
+"""Numbers at leaves that are read by their value: which labels are numbers, and their tokens.
 
-A token below ``FIRST`` is the number of a word in a table. From there on it is a number itself:
-the 32 bits of its value as a float, after ``FIRST``. So a forest, a graph and a slice of one hold
+A token below ``FIRST`` is the number of a word in a table. From ``FIRST`` on it is a number itself:
+``FIRST`` plus the 32 bits of its value as a float. So forests, graphs and slices of them hold
 values as they hold words, and a value that was never seen is a token like any other.
 
-Nothing here imports numpy before it is needed, as vocabularies come with the command's help.
+Numpy is only imported when it is needed, as the command's help loads vocabularies.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 FIRST = 2**32  # tokens from here on are numbers
-MANY = 20.0  # different numbers, were all as frequent, above which they are no categories
+MANY = 20.0  # equally frequent different numbers, above which they are not categories
 _WRITTEN = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _LARGEST = 2.0**128 - 2.0**104  # in single precision
 
 
 def number_of(label: Hashable) -> float | None:
-    """The value of a label that is a finite number, or text that spells one; None of others.
+    """The value of a label that is a finite number, or text that spells one; None for others.
 
     Example:
         >>> number_of("-1.5e3"), number_of(7), number_of("nan"), number_of("1,000"), number_of(True)
@@ -52,7 +52,7 @@ def token_of_number(value: float) -> int:
         >>> values_of(np.array([token_of_number(2.5), token_of_number(-1e300)])).tolist()
         [2.5, -3.4028234663852886e+38]
     """
-    within = min(max(value, -_LARGEST), _LARGEST) + 0.0  # of two zeros the one without a sign
+    within = min(max(value, -_LARGEST), _LARGEST) + 0.0  # turns -0.0 into 0.0
     return FIRST + int.from_bytes(struct.pack("<f", within), "little")
 
 
@@ -68,13 +68,13 @@ def values_of(tokens: np.ndarray) -> np.ndarray:
 
 
 def are_many(counts: Mapping[Hashable, int]) -> bool:
-    """Whether labels that are numbers are too many to be categories.
+    """Whether there are too many different numbers among labels for them to be categories.
 
-    They are if their perplexity, the number of equally frequent ones of the same entropy, is above
-    ``MANY``: 0 and 1 in most trees are categories, whatever else a few trees have.
+    This is so if their perplexity, the number of equally frequent labels with the same entropy, is
+    above ``MANY``: 0 and 1 in most trees are categories, whatever else a few trees have.
 
     Args:
-        counts: trees that each label is in.
+        counts: number of trees that each label is in.
 
     Example:
         >>> are_many({str(digit): 100 for digit in range(10)})

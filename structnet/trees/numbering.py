@@ -21,10 +21,10 @@ def renumbered(
     pos: np.ndarray,
     roots: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """The arrays of a forest whose i-th node is to be the one that has number ``order[i]``.
+    """The arrays of a forest after renumbering, where the old node ``order[i]`` becomes node i.
 
     Shapes:
-        order: ``[n]``; the others as those of a :class:`~structnet.trees.forest.Forest`.
+        order: ``[n]``; the others as in a :class:`~structnet.trees.forest.Forest`.
     """
     rank = np.empty_like(order)  # [n] the new number of each node
     rank[order] = np.arange(len(order))
@@ -42,7 +42,7 @@ class _Texts(dict[tuple[int, ...], int]):
         self.vocabulary = vocabulary
 
     def number(self, node: Tree) -> int:
-        """That of a node, -1 if it is no text."""
+        """The number of a node's text, -1 if it is not a text."""
         if not isinstance(node, Text):
             return NONE
         words = tuple(self.vocabulary.token_of(word.label) for word in node.children)
@@ -52,11 +52,11 @@ class _Texts(dict[tuple[int, ...], int]):
 def add_shared(
     trees: Sequence[Tree], vocabulary: Vocabulary
 ) -> tuple[tuple[np.ndarray, ...], Texts | None]:
-    """Number distinct subtrees, children first (hash-consing).
+    """Numbers distinct subtrees, children first (hash-consing).
 
     Shapes:
         output: types and tokens ``[n]``; offsets ``[n + 1]`` of children ``[edges]``; roots; and
-        the texts, None if there are none.
+        the texts, or None.
     """
     texts = _Texts(vocabulary)
     nodes: dict[tuple, int] = {}  # (type, token, text, numbers of the children) -> number
@@ -82,7 +82,7 @@ def add_shared(
 def add_unshared(
     trees: Sequence[Tree], vocabulary: Vocabulary
 ) -> tuple[tuple[np.ndarray, ...], Texts | None]:
-    """Number every node of every tree, children first; arrays ``[n]`` as of :func:`add_shared`."""
+    """Numbers every node of every tree, children first; arrays ``[n]`` as in :func:`add_shared`."""
     texts = _Texts(vocabulary)
     nodes: list[tuple] = []
     roots = []
@@ -117,14 +117,14 @@ def _to_arrays(
 
 
 def positions(indices: object, length: int) -> np.ndarray:
-    """What ``indices`` chooses of ``length`` things: numbers from 0, ``[n]``, int64.
+    """The places that ``indices`` chooses out of ``length``: numbers from 0, ``[n]``, int64.
 
     Args:
         indices: an int, a slice, or a sequence or array of ints or of ``length`` booleans.
-        length: the number of things.
+        length: number of places.
 
     Raises:
-        IndexError: indices of another kind, or out of range.
+        IndexError: the indices are of another kind, or out of range.
     """
     if not isinstance(indices, slice):
         indices = np.asarray(indices.cpu() if hasattr(indices, "cpu") else indices)

@@ -1,4 +1,4 @@
-"""One tree many times, each time with another of its subtrees replaced."""
+"""Copies of one tree, each with another of its subtrees replaced."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def each_replaced(
     before: Sequence[int] = (),
     behind: Sequence[int] = (),
 ) -> Forest:
-    """The first tree of a forest, once for each of some nodes, there replaced by another tree.
+    """Copies of a forest's first tree, in each of which another node is replaced by a tree.
 
-    What is below and beside the way down to the node is shared by all of them; only the nodes on
-    the way have a copy a tree.
+    The copies share everything below and beside the path down to the replaced node; only the nodes
+    on that path are copied for each of them.
 
     Args:
         forest: trees in which no subtree is shared.
-        nodes: nodes of the first tree.
-        by: number of the forest's tree that stands there instead, of each.
-        before, behind: numbers of trees that stand before and behind each, as those of its example.
+        nodes: nodes of the first tree to replace, one in each copy.
+        by: number of the tree in the forest that replaces each node.
+        before, behind: numbers of trees that precede and follow each copy, as parts of its example.
 
     Shapes:
-        nodes, by ``[n]`` -> a forest of n trees, and of as many of each of the others.
+        nodes, by ``[n]`` -> a forest of n copies, each with the trees before and behind it.
 
     Example:
         >>> from structnet.trees.tree import Tree

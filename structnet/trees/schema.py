@@ -30,10 +30,10 @@ def dgl() -> Any:
     """The dgl module, imported on first use.
 
     Importing dgl takes a second, prints, and writes a file into the home folder unless a backend
-    is named; here nobody pays for that who does not ask for a graph.
+    is named; only users who ask for a graph pay for that.
 
     Raises:
-        ModuleNotFoundError: there is no dgl, as on Python 3.12 and later.
+        ModuleNotFoundError: dgl is not installed, as on Python 3.12 and later.
     """
     os.environ.setdefault("DGLBACKEND", "pytorch")
     try:
@@ -46,7 +46,7 @@ def dgl() -> Any:
 
 
 def _missing(python: tuple[int, int]) -> str:
-    """Why there is no dgl on a version of Python, and what to do."""
+    """The error text on a version of Python without dgl: why it is missing, and what to do."""
     if python < (3, 12):
         why = "which is not installed; install it with: pip install 'dgl>=1.1.2,<2'"
     else:
@@ -63,8 +63,8 @@ def make_graph(
     """A DGL graph of the schema.
 
     Args:
-        parent, child, pos: numbers of each edge, ``[edges]``, int64.
-        types, tokens: numbers of each node, ``[nodes]``, int64.
+        parent, child, pos: parent, child and place of each edge, ``[edges]``, int64.
+        types, tokens: type and token of each node, ``[nodes]``, int64.
     """
     graph = dgl().graph((torch.from_numpy(child), torch.from_numpy(parent)), num_nodes=len(types))
     graph.edata["pos"] = torch.from_numpy(pos)
@@ -77,8 +77,8 @@ def check_fields(graph: DGLGraph) -> None:
     """Checks that a DGL graph has the schema's fields.
 
     Raises:
-        GraphError: a field is missing, or not of int64.
-        ModuleNotFoundError: there is no dgl.
+        GraphError: a field is missing, or is not int64.
+        ModuleNotFoundError: dgl is not installed.
     """
     dgl()  # where there is none, its error says more than a missing field
     for where, name in (("edata", "pos"), ("ndata", "type"), ("ndata", "token")):
@@ -96,7 +96,7 @@ def edges_by_place(graph: DGLGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]
         each ``[edges]``, int64.
 
     Raises:
-        GraphError: a field of the schema is missing, or two children are in one place.
+        GraphError: a field of the schema is missing, or two children have the same place.
     """
     check_fields(graph)
     child, parent = (ends.numpy() for ends in graph.edges())

@@ -1,4 +1,4 @@
-"""Which leaves a node of a tree covers."""
+"""The leaves that each node of a tree covers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Span(NamedTuple):
 
     Attributes:
         node: the node; a leaf covers itself.
-        start: the first of its leaves.
-        end: the leaf behind its last one.
+        start: number of its first leaf.
+        end: number after that of its last leaf.
     """
 
     node: Tree
@@ -26,7 +26,7 @@ def leaf_spans(tree: Tree) -> Iterator[Span]:
     """Every node of a tree in preorder, with the leaves that it covers.
 
     Args:
-        tree: a tree, such as a sentence's, whose leaves are its words.
+        tree: any tree, such as the parse of a sentence, whose leaves are its words.
 
     Example:
         >>> for node, start, end in leaf_spans(Tree.fromstring("(S (NP the cat) sleeps)")):

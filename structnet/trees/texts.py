@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Texts(NamedTuple):
-    """Which nodes are texts, and the words of these.
+    """Which nodes are texts, and their words.
 
     Attributes:
         of: the text of each node, -1 for none.
@@ -25,17 +25,17 @@ class Texts(NamedTuple):
 
     @classmethod
     def listed(cls, of: np.ndarray, words: Sequence[Sequence[int]]) -> Texts:
-        """Those whose words are given as lists."""
+        """The texts whose words are given as lists."""
         offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
         flat = (word for each in words for word in each)
         return cls(of, offsets, np.fromiter(flat, np.int64, int(offsets[-1])))
 
     def take(self, nodes: np.ndarray) -> Texts:
-        """The same for some nodes in another order."""
+        """The texts of some nodes, in their order."""
         return self._replace(of=self.of[nodes])
 
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """The nodes that have words, ascending, and the number of each one's.
+        """The nodes that have words, ascending, and the number of words of each.
 
         Shapes:
             ``[nodes with words]`` each.
@@ -45,10 +45,10 @@ class Texts(NamedTuple):
         return nodes[count > 0], count[count > 0]
 
     def words_at(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All words of some nodes: the place among these, ascending, and the word.
+        """All words of some nodes: the node's place in ``nodes``, ascending, and the word.
 
         Shapes:
-            ``[n]`` -> ``[words of these]`` each.
+            ``[n]`` -> ``[words of these nodes]`` each.
         """
         text = self.of[nodes]
         place = np.flatnonzero(text >= 0)

@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 
 
 class _Unsealed:
-    """A tree while it is built: its fields, which may still be set."""
+    """A tree while it is being built, whose fields may still be set."""
 
     __slots__ = ("_hash", "children", "height", "label", "size", "token")
 
@@ -32,10 +32,10 @@ class _Unsealed:
 class Tree(_Unsealed):
     """An immutable, hashable, ordered tree.
 
-    A *leaf* is a node without children; its label is what a model reads there (a digit, a word).
-    The label of an inner node says what combines its children (an operator, a tag, a relation).
-    A node that does both, as a word with a relation in a dependency tree does, carries the word as
-    ``token``.
+    A *leaf* is a node without children; its label is the input of a model there (a digit, a word).
+    The label of an inner node says how its children are combined (an operator, a tag, a relation).
+    A node that has both, such as a word with a relation in a dependency tree, carries the word as
+    its ``token``.
 
     Args:
         label: any hashable value, usually a string.
@@ -78,7 +78,7 @@ class Tree(_Unsealed):
         tree.height = height
         # The children's hashes are cached, so this never descends.
         tree._hash = hash((label, token, children))
-        # To set six fields past a __setattr__ that refuses would take twice as long.
+        # Setting six fields past a __setattr__ that refuses would take twice as long.
         if cls is Tree:
             tree.__class__ = Tree
             return tree  # type: ignore[return-value]  # of that class since the line above
@@ -98,7 +98,7 @@ class Tree(_Unsealed):
         """The tree of ``(label, number of children, token)``, children before parents.
 
         Raises:
-            ValueError: a node has fewer children before it than it says, or nodes are left over.
+            ValueError: fewer nodes come before a node than it has children, or nodes are left over.
 
         Example:
             >>> Tree.from_postorder([("2", 0, None), ("4", 0, None), ("MAX", 2, None)])
@@ -118,17 +118,17 @@ class Tree(_Unsealed):
     def fromstring(cls, text: str, separator: str | None = None) -> Tree:
         """The tree of a text in brackets, ``(label child child ...)``, as ``str(tree)`` writes it.
 
-        Labels are the strings between blanks and brackets; ``(x)`` is a leaf like ``x``. Treebanks
-        are read with :func:`structnet.parse.bracketed`, which knows traces and functions, and shows
-        the place of an error.
+        Labels are the strings between spaces and brackets; ``(x)`` is a leaf, as ``x`` is.
+        Treebanks are read with :func:`structnet.parse.bracketed`, which understands traces and
+        functions, and shows the place of an error.
 
         Args:
             text: one tree.
-            separator: characters between a node's label and its token, the first ones counting;
-                None takes labels whole.
+            separator: characters between a node's label and its token; only the first occurrence
+                separates. None if there are no tokens.
 
         Raises:
-            ValueError: brackets that do not balance, an empty one, two trees or none.
+            ValueError: the brackets do not balance, one is empty, or there is not one tree.
 
         Example:
             >>> Tree.fromstring("(NP (DT the) (NN cat))")[1, 0]
@@ -139,10 +139,10 @@ class Tree(_Unsealed):
         return cls.from_postorder(postorder_of(text, separator))
 
     def __getitem__(self, place: int | tuple[int, ...]) -> Tree:
-        """The child at a place; or, at a tuple of places, the node at the end of that path down.
+        """The child at a place or, for a tuple of places, the node at the end of that path.
 
-        A tree has neither length nor iterator: ``tree.children`` has both, and a tree in the place
-        of a list of trees is an error, not the list of its children.
+        A tree has neither length nor iterator, but ``tree.children`` has both: a tree that is given
+        for a list of trees is an error, and is not taken for the list of its children.
 
         Raises:
             IndexError: a node has no such child.
@@ -154,7 +154,7 @@ class Tree(_Unsealed):
                 node = node.children[index(step)]
             except TypeError:
                 raise TypeError(
-                    f"a place in a tree is an int, or a tuple of them from the top down; "
+                    f"a place in a tree is an int, or a tuple of ints from the top down; "
                     f"got {place!r}"
                 ) from None
             except IndexError:
@@ -179,7 +179,7 @@ class Tree(_Unsealed):
         """Every node, children before parents, children in order.
 
         Args:
-            once: visit a subtree that stands in several places as one object only once.
+            once: True to visit a subtree that is one object in several places only once.
         """
         if once:
             return self._distinct()
@@ -214,12 +214,13 @@ class Tree(_Unsealed):
     ) -> Tree:
         """A tree of the same shape with new labels, or tokens, or both.
 
-        The words of a text (:func:`structnet.trees.with_words`) are nodes like others here; it
+        The words of a text (:func:`structnet.trees.with_words`) are nodes like others here; a text
         stays a text, unless it gets a token.
 
         Args:
-            label: function of a node that gives its new label; None keeps labels.
-            token: function of a node that gives its new token, or None; None keeps tokens.
+            label: function of a node that returns its new label; None to keep labels.
+            token: function of a node that returns its new token, or None for no token; None to
+                keep tokens.
 
         Example:
             >>> tree = Tree.fromstring("(NP (DT The) (NN cat))")
@@ -235,10 +236,10 @@ class Tree(_Unsealed):
         return made[id(self)]
 
     def relabel(self, labels: Mapping[Hashable, Hashable]) -> Tree:
-        """The tree with some labels replaced, of inner nodes and of leaves.
+        """The tree with some labels of inner nodes and leaves replaced.
 
         Args:
-            labels: old labels and the new ones; a label that is not in it stays.
+            labels: new label for each old one; labels that are not in it stay as they are.
 
         Example:
             >>> Tree.fromstring("(NP (NNS cats))").relabel({"NNS": "NN"})
@@ -247,7 +248,7 @@ class Tree(_Unsealed):
         return self.map(lambda node: labels.get(node.label, node.label))
 
     def fold(self, function: Callable[[Tree, list[Value]], Value]) -> Value:
-        """``function(node, results of its children)`` from the leaves up; the result at the root.
+        """Calls ``function(node, results of its children)`` from the leaves up; returns the root's.
 
         Example:
             >>> tree = Tree("+", [Tree("1"), Tree("+", [Tree("2"), Tree("3")])])
@@ -285,7 +286,7 @@ class Tree(_Unsealed):
         return True
 
     def __str__(self) -> str:
-        """The tree in brackets, ``(label child child)``; a token follows its label, after "/"."""
+        """The tree in brackets, ``(label child child)``; a token follows its label after "/"."""
         return written(self)
 
     def __repr__(self) -> str:
@@ -293,7 +294,7 @@ class Tree(_Unsealed):
         return f"<Tree {text}>"
 
     def pretty(self) -> str:
-        """One node a line, indented by depth, the way a file browser draws folders.
+        """The tree with one node per line, indented by depth, as a file browser draws folders.
 
         Example:
             >>> print(Tree("MAX", [Tree("2"), Tree("MIN", [Tree("4")])]).pretty())
@@ -323,8 +324,8 @@ class Tree(_Unsealed):
         return self
 
     def _repr_svg_(self) -> str:
-        """The picture that a notebook shows; of a large tree, its top."""
-        # By name: trees know of no pictures, but a notebook asks the tree for one.
+        """The picture that a notebook shows; for a large tree, only its top."""
+        # Imported by name: pictures are a higher layer, but a notebook asks the tree for one.
         return import_module("structnet.plot.svg").tree_svg(self)
 
 

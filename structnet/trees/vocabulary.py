@@ -1,4 +1,4 @@
-"""Which number a label has: inner labels are types, leaf labels and tokens are tokens."""
+"""The numbers of labels: inner labels have types, leaf labels and tokens have tokens."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class VocabularyError(ValueError):
 
 
 class Vocabulary:
-    """The numbers of labels, fixed once, so that every forest built with it agrees.
+    """The numbers of labels, fixed once so that all forests built with it agree.
 
     Args:
         types: labels of inner nodes; the i-th has type i. None gives every inner node type 0.
         tokens: labels of leaves, and tokens that inner nodes carry; the i-th has token i.
-        arity: the largest number of children of a node; None for any, for models that have no
-            parameters of their own for each place.
-        unknown: map labels not listed to one extra type and one extra token, the last of each,
-            instead of raising.
-        numbers: take a token that is not listed and is a number, or spells one, by its value; see
-            :mod:`structnet.trees.number_tokens`.
+        arity: the largest number of children of a node; None for any number, for models that have
+            no parameters of their own for each place.
+        unknown: True to map labels that are not listed to one extra type and one extra token, the
+            last of each, instead of raising an error.
+        numbers: True to read a token that is not listed by its value, if it is a number or spells
+            one; see :mod:`structnet.trees.number_tokens`.
 
     Raises:
-        VocabularyError: a label is listed twice, or the arity is no number of children.
+        VocabularyError: a label is listed twice, or the arity is not an int >= 0 or None.
 
     Example:
         >>> vocabulary = Vocabulary(types=["MAX", "MIN"], tokens="0123456789", arity=5)
@@ -80,21 +80,21 @@ class Vocabulary:
 
         Args:
             trees: the trees to read.
-            typed: give each inner label a type of its own; False gives all of them type 0, as
-                for sentiment trees, whose inner labels are targets.
+            typed: True to give each inner label a type of its own; False to give all of them type
+                0, as for sentiment trees, whose inner labels are targets.
             unknown: the argument of the constructor.
-            min_count: leave out labels that fewer trees have; with ``unknown`` these stand for
-                those that are never seen, whose parameters are trained so.
-            any_arity: do not limit nodes to as many children as they have in ``trees``.
-            numbers: take tokens that are numbers by their values; None does if there are many
-                different ones (:func:`structnet.trees.number_tokens.are_many`).
+            min_count: number of trees that a label must occur in to be listed; the labels left out
+                become the unknown one, whose parameters are trained by them.
+            any_arity: True to allow more children than nodes have in ``trees``.
+            numbers: True to read tokens that are numbers by their values; None to do so if there
+                are many different ones (:func:`structnet.trees.number_tokens.are_many`).
 
         Raises:
-            VocabularyError: labels would be left out that could not be unknown.
+            VocabularyError: ``min_count`` is given without ``unknown=True``.
         """
         if min_count > 1 and not unknown:
             raise VocabularyError(
-                f"min_count={min_count} needs unknown=True for what it leaves out"
+                f"min_count={min_count} needs unknown=True for the labels that it leaves out"
             )
         types: dict[Hashable, int] = {}  # -> trees that have it, in the order of first meeting
         tokens: dict[Hashable, int] = {}
@@ -132,12 +132,12 @@ class Vocabulary:
 
     @property
     def num_types(self) -> int:
-        """How many types there are, the unknown one included."""
+        """The number of types, including the unknown one."""
         return 1 if self.types is None else len(self.types) + self.unknown
 
     @property
     def num_tokens(self) -> int:
-        """How many tokens there are, the unknown one included."""
+        """The number of tokens, including the unknown one."""
         return len(self.tokens) + self.unknown
 
     def type_of(self, label: Hashable) -> int:
@@ -163,10 +163,10 @@ class Vocabulary:
         return self._look_up(label, self.tokens, "token")
 
     def encode(self, node: Tree) -> tuple[int, int]:
-        """Type and token of one node, each ``NONE`` (-1) where the node has none.
+        """The type and the token of one node, each ``NONE`` (-1) if the node has none.
 
         Raises:
-            VocabularyError: an unknown label, or more children than the arity.
+            VocabularyError: a label is not known, or the node has more children than the arity.
         """
         if isinstance(node, Text):
             return NONE, self.token_of(node.label)

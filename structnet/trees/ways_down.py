@@ -1,7 +1,7 @@
-"""A forest upside down, for what comes to nodes from above.
+"""A forest upside down, by which nodes receive messages from above.
 
-Turned over, a root is what a leaf was, and each node of each tree has one child, its parent. So
-whatever sweeps a forest sweeps the ways from the roots down to the nodes.
+Upside down, a root is like a leaf, and each node of each tree has one child, its parent. So any
+sweep of a forest also sweeps the paths from the roots down to the nodes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from structnet.trees.vocabulary import NONE
 
 
 class WaysDown(NamedTuple):
-    """The way from its root down to each node of each tree of a forest.
+    """The path from its root down to each node of each tree of a forest.
 
     Attributes:
-        forest: the ways: a node's only child is its parent, in the place that the node has among
+        forest: the paths: a node's only child is its parent, in the place that the node has among
             its parent's children. Root i is the node of entry i of the trees' ``preorder()``.
-        nodes: the number that each of its nodes has among those of the trees, which store equal
-            subtrees once; here they stand wherever they do there, as the ways differ.
-        left, right: the number there of the node just before it, and just after it, below the same
-            parent; -1 where there is none.
+        nodes: for each node of ``forest``, its number in the original forest, which stores equal
+            subtrees once; here they are not shared, as their paths differ.
+        left, right: for each node of ``forest``, the number in the original forest of the sibling
+            just before it, and just after it; -1 if there is none.
 
     Shapes:
         ``[nodes of all trees]`` each.
@@ -38,14 +38,14 @@ class WaysDown(NamedTuple):
 
 
 def upside_down(forest: Forest, order: Preorder | None = None) -> WaysDown:
-    """The ways down to the nodes of a forest's trees.
+    """The paths down to the nodes of a forest's trees.
 
     Args:
         forest: the trees.
-        order: their preorder, where it is at hand.
+        order: their preorder, if it is at hand.
 
     Raises:
-        ValueError: written out, the trees do not fit in memory.
+        ValueError: without sharing, the trees do not fit in memory.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -77,10 +77,10 @@ def upside_down(forest: Forest, order: Preorder | None = None) -> WaysDown:
 
 
 def _beside(forest: Forest) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes before and after that of each edge, below the same parent, -1 for none.
+    """The siblings just before and just after the child of each edge, -1 for none.
 
     Shapes:
-        ``[num_edges + 1]`` each, the last for what has no edge.
+        ``[num_edges + 1]`` each; the last entry is for roots, which have no edge.
     """
     parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
     left, right = np.full((2, len(parent) + 1), NONE)

@@ -284,7 +284,7 @@ def test_samples_of_tokens_that_weigh_nothing_are_absent() -> None:
     ("lists", "y", "said"),
     [
         ([[1], []], [0, 1], "sample 1 has no token"),
-        ([[1], [2]], [0, 0], "y has one class alone"),
+        ([[1], [2]], [0, 0], "y has only one class"),
         ([[1], [-2]], [0, 1], "example 1 has the feature -2"),
         ([["a"], [2]], [0, 1], "must be lists of token ids"),
         (np.ones((2, 2)), [0, 1], "must be lists of token ids"),

@@ -191,9 +191,11 @@ def test_numbers_beyond_single_precision_are_refused(form: Any) -> None:
     far = np.where(X.max() == X, -1e300, X.astype(np.float64))
     for cls in (SoftmaxTreeClassifier, LabelTreeClassifier):
         model = cls(standardize=False, random_state=0)
-        with pytest.raises(ValueError, match=r"size 1e\+300; expected at most 3.4e\+38, as single"):
+        with pytest.raises(
+            ValueError, match=r"size 1e\+300; expected at most 3.4e\+38, the largest"
+        ):
             model.fit(form(far), Y)
-    with pytest.raises(ValueError, match=r"expected at most 3.4e\+38, as single"):
+    with pytest.raises(ValueError, match=r"expected at most 3.4e\+38, the largest"):
         quick().fit(form(X), Y).predict(form(far))
 
 
@@ -240,7 +242,7 @@ def test_a_loss_that_collapses_is_warned_of() -> None:
     ("x", "y", "message"),
     [
         (np.where(X > 5, np.nan, X), Y, "Input X contains NaN"),
-        (X, np.zeros(240), "y has one class alone, 0.0"),
+        (X, np.zeros(240), "y has only one class, 0.0"),
         (csr_matrix(np.where(X > 5, np.inf, X)), Y, "Input X contains infinity"),
     ],
 )

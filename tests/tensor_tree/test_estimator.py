@@ -93,7 +93,7 @@ def test_pairs_of_trees():
     y = [value(left) == value(right) for left, right in pairs]
     model = TreeLSTMClassifier(**QUICK).fit(pairs, y)
     assert model.predict(pairs).shape == (80,) and model.predict(pairs).dtype == bool
-    with pytest.raises(ValueError, match="sample 0 has 1 trees; expected 2, as those to learn"):
+    with pytest.raises(ValueError, match="sample 0 has 1 trees; expected 2, as in the samples"):
         model.predict(X[:2])
 
 

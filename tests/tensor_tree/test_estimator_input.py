@@ -25,8 +25,13 @@ from structnet.training.checkpoint import CheckpointError
         ([("f", ("g", "a"))] * 2, [0, 1], ValueError, "outside of brackets; structnet.parse has"),
         (["(a b)"], [0], ValueError, "got 1 samples; expected at least 2"),
         (["(a b)"] * 3, [0, 1], ValueError, "got 3 samples and 2 answers in y"),
-        (["(a b)"] * 2, [1, 1], ValueError, "y has one class alone, 1"),
-        (["(a b)", ("(a b)",) * 2], [0, 1], ValueError, "sample 1 has 2 trees; expected 1, as s"),
+        (["(a b)"] * 2, [1, 1], ValueError, "y has only one class, 1"),
+        (
+            ["(a b)", ("(a b)",) * 2],
+            [0, 1],
+            ValueError,
+            "sample 1 has 2 trees; expected 1, as in s",
+        ),
         (["(a b)"] * 2, ["x", None], ValueError, "y must be all text, all numbers"),
     ],
 )
@@ -103,7 +108,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
 
 def test_validation_samples_are_like_the_others():
     X, y = data(60)
-    with pytest.raises(ValueError, match="sample 0 has 2 trees; expected 1, as those"):
+    with pytest.raises(ValueError, match="sample 0 has 2 trees; expected 1, as in the"):
         TreeLSTMClassifier(**QUICK).fit(X, y, validation=([(X[0], X[1])] * 4, y[:4]))
     with pytest.raises(ValueError, match=r"validation targets have shape \[4, 2\]; expected \[4\]"):
         TreeLSTMRegressor(**QUICK).fit(X, range(60), validation=(X[:4], np.ones((4, 2))))

@@ -190,7 +190,7 @@ def test_other_cells_drop_nothing_by_themselves() -> None:
 @pytest.mark.parametrize(
     ("types", "strength", "said"),
     [
-        ([1.0], 3.0, "types must be 2 counts, one a type; got shape"),
+        ([1.0], 3.0, "types must be 2 counts, one per type; got shape"),
         ([1.0, -1.0], 3.0, "the least -1.0"),
         ([1.0, 1.0], 0.0, "strength"),
     ],

@@ -40,7 +40,7 @@ def test_both_backends_read_the_same():
 
 def test_half_a_pair_is_refused():
     readout, trees = TreeReadout(encoder(), 2, ["root"], roots_per_example=2), forest()
-    with pytest.raises(ValueError, match="examples of 2 trees need a multiple of it; got 1"):
+    with pytest.raises(ValueError, match="examples of 2 trees need a multiple of 2 trees; got 1"):
         readout(trees[:1])
 
 
@@ -74,7 +74,7 @@ def test_weights_are_taken_in_the_precision_of_the_model():
 
 
 def test_class_weights_of_another_number_are_refused():
-    with pytest.raises(ValueError, match=r"class_weight must have shape \[2\], one an output"):
+    with pytest.raises(ValueError, match=r"class_weight must have shape \[2\], one per output"):
         TreePredictor(TreeReadout(encoder(), 2), class_weight=torch.ones(3))
 
 

@@ -165,7 +165,9 @@ def test_states_of_other_trees_are_refused():
     forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
     model = TopDownTreeLSTM(C)
     for shape in ((2, C), (4, C), (3, C + 1)):
-        with pytest.raises(ValueError, match=r"z must have a state a node, \[3, 5\]; got shape"):
+        with pytest.raises(
+            ValueError, match=r"z must have one state per node, \[3, 5\]; got shape"
+        ):
             model(forest, torch.zeros(shape))
     with pytest.raises(ValueError, match=r"one of 2 rows, or -1, for each of 3 nodes; got 3 num"):
         model.states(forest, (np.arange(3), np.full(3, -1)), (torch.zeros(2, C), torch.zeros(0, C)))

@@ -87,7 +87,7 @@ def test_places():
     [
         (3, IndexError, "place 3: node 'MAX' has 3 children; got 3"),
         ((1, 0, -1), IndexError, r"place \(1, 0, -1\): node '4' has 0 children; got -1"),
-        ("0", TypeError, "a place in a tree is an int, or a tuple of them .*; got '0'"),
+        ("0", TypeError, "a place in a tree is an int, or a tuple of ints .*; got '0'"),
         ((0.0,), TypeError, r"got \(0\.0,\)"),
         (slice(1), TypeError, "got slice"),
     ],

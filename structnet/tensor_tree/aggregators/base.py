@@ -1,8 +1,8 @@
-"""What the aggregators share: how the children's hidden states become one vector a gate.
+"""The base of the aggregators: how the children's hidden states become one vector per gate.
 
-Notation, after the paper: L the arity, c the hidden size, r the rank, G the number of gates that
-aggregate; ``h_j`` the state of the child in place j, ``hbar = [h; 1]`` its homogeneous form, ``x``
-the input that the node itself may carry. Every node type has parameters of its own.
+Notation, after the paper: L is the arity, c the hidden size, r the rank, G the number of gates that
+aggregate; ``h_j`` is the state of the child in place j, ``hbar = [h; 1]`` its homogeneous form,
+``x`` the input that the node itself may carry. Every node type has parameters of its own.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ HIDDEN_MOMENT = 0.056
 class Aggregator(nn.Module):
     """Maps the states of up to L children, and the node's input, to G vectors of size c.
 
-    A subclass says what a child sends (:meth:`message`) and how a node combines what it received
-    (:meth:`reduce`). The linear part of the message, ``message_weight``, is applied by the cell,
-    in one product with its own.
+    A subclass defines what a child sends (:meth:`message`) and how a node combines what it received
+    (:meth:`reduce`). The cell applies the linear part of the message, ``message_weight``, in one
+    product with its own weights.
 
     Args:
         hidden_size: c.
         arity: L.
-        num_types: the number of sets of parameters.
+        num_types: number of node types, each with its own parameters.
         gates: G.
         input_size: size of the input that inner nodes carry; 0 if they carry none.
 
@@ -44,8 +44,8 @@ class Aggregator(nn.Module):
         positional: True if children in different places use different parameters.
         pads: True if a missing child takes part, as the bottom state.
         summed: True if messages are only ever added up.
-        shapes: the shape of each parameter, by name, as ``parameters.allocate`` gives them; what is
-            not named is not checked.
+        shapes: the shape of each parameter, by name, as from ``parameters.allocate``; parameters
+            that are not named are not checked.
 
     Example:
         >>> from structnet import Forest, Tree, TreeLSTM, Vocabulary
@@ -111,11 +111,11 @@ class Aggregator(nn.Module):
             arity: L.
             rank: r, for the low-rank forms.
             gates: G.
-            output: True counts the output map (``r c`` a gate of a low-rank form) and the bias
-                (``c``) too, which the paper leaves out. The full tensor holds its bias.
+            output: True to count the output map (``r c`` per gate of a low-rank form) and the bias
+                (``c``) too, which the paper leaves out. The full tensor contains its bias.
 
         Raises:
-            ValueError: a rank missing or given in vain.
+            ValueError: the rank is missing, or the form has none.
 
         Reference: Castellana and Bacciu, IJCNN 2020, Sec. IV and Tables I, II.
         """
@@ -129,51 +129,51 @@ class Aggregator(nn.Module):
 
     @classmethod
     def _count_inner(cls, c: int, L: int, r: int) -> int:
-        """What combines the children's states, of one gate."""
+        """The number of parameters of one gate that combine the children's states."""
         raise NotImplementedError
 
     @classmethod
     def _count_outer(cls, c: int, r: int) -> int:
-        """What maps the result out, of one gate."""
+        """The number of parameters of one gate that map the result to the output."""
         return c
 
     @property
     def num_keys(self) -> int:
-        """How many kinds of edge there are, a parent's type and a place each."""
+        """The number of kinds of edges; each is a parent's type and a place."""
         return self.num_types * (self.arity if self.positional else 1)
 
     @property
     def mode_sizes(self) -> list[int]:
-        """Of the vectors that are multiplied: the input, if there is one, and the children."""
+        """The sizes of the vectors that are multiplied: the input, if any, and the children."""
         return [self.input_size] * (self.input_size > 0) + [self.hidden_size] * self.arity
 
     @property
     def num_modes(self) -> int:
-        """How many vectors are multiplied."""
+        """The number of vectors that are multiplied."""
         return len(self.mode_sizes)
 
     @property
     def constant_term(self) -> tuple[slice | int, ...]:
-        """Where a dense tensor, see :meth:`to_full`, has it: at the homogeneous one of each mode.
+        """The index of the constant term in the tensor of :meth:`to_full`: the one of each mode.
 
         Shapes:
-            to index ``[num_types, G, .., c]`` with, for ``[num_types, G, c]``.
+            indexes ``[num_types, G, .., c]`` -> ``[num_types, G, c]``.
         """
         return (slice(None), slice(None), *[-1] * self.num_modes)
 
     def numbers_a_node(self) -> int:
-        """How many weights it takes to combine what one node received."""
+        """The number of weights that combine what one node received."""
         return self.gates * self.hidden_size
 
     def forward(self) -> None:
-        """Nothing: called once before a sweep, so that hooks run which set parameters before it.
+        """Does nothing; it is called once before a sweep, to run hooks that set parameters.
 
-        Those of ``torch.nn.utils.prune`` are such. What an aggregator computes, it computes level
-        by level, in :meth:`message` and :meth:`reduce` or in compiled loops; no hook can see it.
+        Such hooks are those of ``torch.nn.utils.prune``. The aggregator's own work is done level by
+        level, in :meth:`message` and :meth:`reduce` or in compiled loops, where no hook can see it.
         """
 
     def register_forward_hook(self, *_: Any, **__: Any) -> RemovableHandle:
-        """Refused, as it would see nothing.
+        """Raises an error, as such a hook would see nothing.
 
         Raises:
             NotImplementedError: always.
@@ -188,21 +188,22 @@ class Aggregator(nn.Module):
     register_backward_hook = register_forward_hook
 
     def message_weight(self) -> Tensor | None:
-        """``[num_keys, c, width]``, what a child's h is multiplied by; None to send h itself."""
+        """The weight that multiplies a child's h, ``[num_keys, c, width]``; None sends h itself."""
         raise NotImplementedError
 
     def message(self, edges: Edges, z: Tensor) -> Tensor:
-        """What a child sends; ``z`` is h times the message weight, ``[runs, length, width]``."""
+        """A child's message; ``z`` is h times the message weight, ``[runs, length, width]``."""
         return z
 
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
-        """Combine what was received: G tensors ``[runs, length, c]``."""
+        """Combines what was received into G tensors ``[runs, length, c]``."""
         raise NotImplementedError
 
     def by_mode(self, name: str) -> list[Tensor]:
-        """What a child's h is multiplied by, or its ones: a ``[num_types, ..]`` for each mode.
+        """The parameters of this name, one ``[num_types, ..]`` for each mode.
 
-        The input's, of the same name after ``input_``, stands first if there is one.
+        The input's parameters, which have the same name after ``input_``, come first if there are
+        any.
         """
         children = getattr(self, name).unflatten(0, (self.num_types, -1))
         if not self.positional:
@@ -211,7 +212,7 @@ class Aggregator(nn.Module):
         return [*own, *children.unbind(1)]
 
     def set_by_mode(self, name: str, modes: Sequence[Tensor]) -> None:
-        """The inverse: fill these parameters from a ``[num_types, ..]`` for each mode."""
+        """The inverse of :meth:`by_mode`: sets parameters from a ``[num_types, ..]`` per mode."""
         if self.input_size:
             own, *modes = modes
             getattr(self, f"input_{name}").data.copy_(own)
@@ -220,13 +221,13 @@ class Aggregator(nn.Module):
     def to_full(self) -> Tensor:
         """The same map as one dense tensor ``[num_types, G, (input_size + 1), (c+1)^L.., c]``.
 
-        One mode for the input, if there is one, then one a child; index -1 of each is the
-        homogeneous one.
+        The modes are that of the input, if there is one, then one per child; index -1 of each is
+        its homogeneous one.
         """
         raise NotImplementedError
 
     def load_full(self, tensor: Tensor) -> None:
-        """Set the parameters so that :meth:`to_full` comes close to ``[num_types, G, .., c]``."""
+        """Sets the parameters so that :meth:`to_full` is close to a ``[num_types, G, .., c]``."""
         raise NotImplementedError
 
     def extra_repr(self) -> str:
@@ -236,23 +237,23 @@ class Aggregator(nn.Module):
         )
 
     def _all_modes(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> list[Tensor]:
-        """What is multiplied, mode by mode: each ``[runs, length, ..]`` as a child's message is."""
+        """The vectors that are multiplied, one per mode, each ``[runs, length, ..]``."""
         modes = list(nodes.split(received).unbind(2))
         if self.input_size:
-            assert x is not None  # what carries inputs gets them
+            assert x is not None  # nodes that carry inputs get them
             modes.insert(0, self.input_mode(nodes, nodes.split(x)))
         return modes
 
     def input_mode(self, nodes: Nodes, x: Tensor) -> Tensor:
-        """The node's own input, ``[runs, length, input_size]``, as a child's message."""
+        """The node's own input, ``[runs, length, input_size]``, in the form of a message."""
         raise NotImplementedError
 
 
 def checked_size(name: str, value: int, least: int, owner: object) -> int:
-    """The value as an int, if it is one.
+    """The value as an int.
 
     Raises:
-        ValueError: it is not an int, or less than ``least``.
+        ValueError: the value is not an int, or less than ``least``.
     """
     check_integer(name, value, least, owner=type(owner).__name__)
     return int(value)
@@ -261,10 +262,10 @@ def checked_size(name: str, value: int, least: int, owner: object) -> int:
 def homogeneous_moments(sizes: Sequence[int]) -> Tensor:
     """Variances for a core over homogeneous modes that keep the output's variance near one.
 
-    The entries of a mode of size n share ``1 / modes`` of the weight of its homogeneous one, so
-    that terms of low order dominate, and a missing child, which leaves only the one, changes the
-    output's variance little. The constant term gets none. Entries are scaled to unit total
-    variance when half of the modes, rounded up, are present.
+    The entries of a mode of size n share ``1 / modes`` of the weight of its homogeneous one.
+    Therefore terms of low order dominate, and a missing child, of which only the one is left,
+    hardly changes the output's variance. The constant term gets no variance. Entries are scaled to
+    unit total variance when half of the modes, rounded up, are present.
 
     Shapes:
         output: ``[n_1 + 1, .., n_M + 1]``.

@@ -1,4 +1,4 @@
-"""The products of several vectors that the dense aggregators are made of."""
+"""Products of several vectors, from which the dense aggregators are built."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from structnet.message_passing.cell import Nodes
 
 
 def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
-    """Contract a dense core with one vector a mode.
+    """Contracts a dense core with one vector per mode.
 
-    ``y(k) = sum G(i_1, .., i_M, k) z_1(i_1) .. z_M(i_M)``, evaluated as a matrix product between
-    the outer product of the first modes and that of the rest, whichever split is smallest; on the
-    reference backend one mode after the other.
+    ``y(k) = sum G(i_1, .., i_M, k) z_1(i_1) .. z_M(i_M)``. The outer product of the first modes is
+    multiplied by the core, then that of the rest, at the split that stores the fewest numbers; on
+    the reference backend one mode follows the other.
 
     Shapes:
         modes: M of ``[runs, length, G, n_m]``.
@@ -52,7 +52,7 @@ def _mode_by_mode(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor
 
 @lru_cache
 def best_split(sizes: tuple[int, ...], k: int) -> int:
-    """How many modes to multiply out before the core, so that the fewest numbers are stored."""
+    """The number of modes to multiply out before the core that stores the fewest numbers."""
 
     def stored(at: int) -> int:
         rest = math.prod(sizes[at:])
@@ -62,7 +62,7 @@ def best_split(sizes: tuple[int, ...], k: int) -> int:
 
 
 class OuterProduct(torch.autograd.Function):
-    """The outer product of one vector a mode, flattened, the last mode fastest.
+    """The flattened outer product of one vector per mode, with the last mode fastest.
 
     Shapes:
         modes: M of ``[runs, length, G, n_m]``.

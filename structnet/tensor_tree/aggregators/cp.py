@@ -1,4 +1,4 @@
-"""The canonical polyadic form: a sum of r products of one number a child."""
+"""The canonical polyadic form: a sum of r products of one number per child."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CP(WithOnes):
 
     Args:
         rank: r.
-        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: other arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         factors: ``[num_types * L, c, G r]``; ones: the homogeneous part, ``[num_types * L, G r]``.
@@ -75,10 +75,10 @@ class CP(WithOnes):
         Args:
             tensor: a dense tensor, of the shape that :meth:`to_full` gives.
             rank: r; the best approximation of a given rank is not always found, and need not exist.
-            input_size: the size of the input's mode, 0 for none.
-            sweeps: the number of times that each factor is solved for, at most.
-            starts: the number of starts, at most; each gate of each type keeps its best one. Those
-                that come close to the tensor end it earlier.
+            input_size: size of the input's mode, 0 for none.
+            sweeps: the most times that each factor is solved for.
+            starts: the most starts; each gate of each type keeps its best one. The search ends
+                early once it is close to the tensor.
 
         Reference: Kolda and Bader, SIAM Review 51(3), 2009, Fig. 3.3.
         """
@@ -115,7 +115,7 @@ _EXACT = 1e-8
 
 
 def _improve(tensor: Tensor, factors: list[Tensor], sweeps: int) -> Tensor:
-    """Solve for the factors in turn; gives their errors as shares of the norm, ``[types, G]``."""
+    """Solves for the factors in turn; returns the errors as shares of the norm, ``[types, G]``."""
     norm = tensor.flatten(2).norm(dim=-1).clamp_min(torch.finfo(tensor.dtype).tiny)
     error = norm.new_full(norm.shape, torch.inf)
     for sweep in range(sweeps):

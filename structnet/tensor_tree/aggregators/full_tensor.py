@@ -21,11 +21,11 @@ A = TypeVar("A", bound=Aggregator)
 class FullTensor(Aggregator):
     """``y(k) = sum T(i, j_1, .., j_L, k) xbar(i) hbar_1(j_1) .. hbar_L(j_L)``.
 
-    Args: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+    Args: those of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         tensor: ``[num_types, (input_size + 1), (c + 1)^L.., G c]``; the input's mode only if there
-            is one. The gates share their modes, so they stand side by side in the last one.
+            is one. The gates share these modes, so that they lie side by side in the last one.
 
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (4).
     """
@@ -91,10 +91,10 @@ class FullTensor(Aggregator):
 
 
 def from_dense(cls: type[A], tensor: Tensor, input_size: int, **kwargs: int) -> A:
-    """An aggregator of class ``cls`` that stands for a dense tensor.
+    """An aggregator of class ``cls`` that represents a dense tensor.
 
     Shapes:
-        tensor: that of :meth:`Aggregator.to_full`, ``[num_types, G, .., c]``.
+        tensor: ``[num_types, G, .., c]``, as from :meth:`Aggregator.to_full`.
 
     Raises:
         ValueError: the tensor's modes are not those of an aggregator.

@@ -1,4 +1,4 @@
-"""What the low-rank forms share: each gate works with r numbers, which one matrix maps to c."""
+"""The base of the low-rank forms: each gate computes r numbers, which one matrix maps to c."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from structnet.tensor_tree.parameters import Shape, allocate
 
 
 class LowRank(Aggregator):
-    """``y = Q v + b``: a subclass computes v, of r numbers a gate, from the children.
+    """``y = Q v + b``, where a subclass computes v, r numbers per gate, from the children.
 
     Args:
         rank: r.
-        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: other arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         output: Q, ``[num_types, G, r, c]``; bias: b, ``[num_types, G, c]``.
 
     Raises:
-        ValueError: a size that is not an int, or too small.
+        ValueError: a size is not an int, or too small.
     """
 
     ranked = True
@@ -37,7 +37,7 @@ class LowRank(Aggregator):
         self.reset_parameters()
 
     def _shapes(self) -> dict[str, Shape]:
-        """The shape of each parameter; a subclass has more."""
+        """The shape of each parameter; a subclass adds its own."""
         c, t, g = self.hidden_size, self.num_types, self.gates
         return {"output": (t, g, self.rank, c), "bias": (t, g, c)}
 
@@ -64,8 +64,9 @@ class WithOnes(LowRank):
     """Low-rank forms whose messages are linear in ``[h; 1]``.
 
     Attributes:
-        linear: name of the parameter that h is multiplied by, ``[num_types * L, c, width]``. The
-            one's is ``ones``, ``[num_types * L, width]``; those of the input begin with ``input_``.
+        linear: name of the parameter that h is multiplied by, ``[num_types * L, c, width]``. That
+            for the 1 is named ``ones``, ``[num_types * L, width]``; names of those for the input
+            begin with ``input_``.
     """
 
     linear = ""
@@ -73,7 +74,7 @@ class WithOnes(LowRank):
     input_ones: nn.Parameter
 
     def _with_message(self, width: int, others: dict[str, Shape]) -> dict[str, Shape]:
-        """The shapes of all parameters, if a message has this width and the others are these."""
+        """The shapes of all parameters, from the width of a message and the other shapes."""
         keys, c, t, n = self.num_keys, self.hidden_size, self.num_types, self.input_size
         shapes: dict[str, Shape] = {self.linear: (keys, c, width), "ones": (keys, width), **others}
         if n:
@@ -91,13 +92,13 @@ class WithOnes(LowRank):
         return z + nodes.select(self.input_ones).unsqueeze(1)
 
     def _homogeneous(self, *shape: int) -> list[Tensor]:
-        """What ``[h; 1]`` of each mode is multiplied by, ``[num_types, G, n + 1, *shape]``."""
+        """The weights of ``[h; 1]`` for each mode, ``[num_types, G, n + 1, *shape]``."""
         pairs = zip(self.by_mode(self.linear), self.by_mode("ones"), strict=True)
         joined = [torch.cat([weight, one.unsqueeze(1)], 1) for weight, one in pairs]
         return [each.unflatten(-1, (self.gates, *shape)).transpose(1, 2) for each in joined]
 
     def _set_homogeneous(self, modes: Sequence[Tensor]) -> None:
-        """The inverse."""
+        """The inverse of :meth:`_homogeneous`."""
         flat = [each.transpose(1, 2).flatten(2) for each in modes]  # [num_types, n + 1, width]
         self.set_by_mode(self.linear, [each[:, :-1] for each in flat])
         self.set_by_mode("ones", [each[:, -1] for each in flat])

@@ -30,10 +30,11 @@ def count_aggregation(
 
     Args:
         kind: name of the aggregator, one of the above.
-        hidden_size, arity, rank, output: c, L and, for the last three, r; True counts all weights.
+        hidden_size, arity, rank, output: c, L and, for the last three, r; output=True counts all
+            weights.
 
     Raises:
-        ValueError: an unknown kind, or a rank missing or given in vain.
+        ValueError: the kind is unknown, or the rank is missing or the kind has none.
 
     Example:
         >>> count_aggregation("full", 10, arity=2), count_aggregation("tucker", 10, 2, rank=7)

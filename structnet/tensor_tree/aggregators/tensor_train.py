@@ -1,4 +1,4 @@
-"""The tensor-train form: each child is a matrix, a node their product."""
+"""The tensor-train form: each child becomes a matrix, and a node their product."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class TensorTrain(WithOnes):
 
     Args:
         rank: r.
-        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: other arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         cores: ``[num_types * L, c, G r r]``.
-        ones: their homogeneous part, ``[num_types * L, G r r]``.
+        ones: the homogeneous part, ``[num_types * L, G r r]``.
         input_cores, input_ones: ``[num_types, input_size, G r r]``, ``[num_types, G r r]``.
         start: v, ``[num_types, G, r]``.
         output: ``[num_types, G, r, c]``; bias: ``[num_types, G, c]``.

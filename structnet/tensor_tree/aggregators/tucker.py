@@ -20,12 +20,12 @@ from structnet.tensor_tree.parameters import Shape
 class Tucker(LowRank):
     """``y = q(sum G(i_1, .., i_L, :) zbar_1(i_1) .. zbar_L(i_L))`` with ``z_j = U_j h_j``.
 
-    Each gate has modes, a core and an output map of its own. A node's input, if it has one, is one
-    mode more.
+    Each gate has modes, a core and an output map of its own. A node's input, if it has one, is an
+    additional mode.
 
     Args:
         rank: r, the size of the modes z.
-        others: arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+        others: other arguments of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         modes: ``[num_types * L, c, G r]``.
@@ -128,7 +128,7 @@ def times(tensor: Tensor, matrix: Tensor) -> Tensor:
 
 
 def homogeneous(matrix: Tensor) -> Tensor:
-    """``[.., n, r]`` -> ``[.., n + 1, r + 1]``, the one passing to the one."""
+    """``[.., n, r]`` -> ``[.., n + 1, r + 1]``, which maps the homogeneous one to itself."""
     padded = F.pad(matrix, (0, 1, 0, 1))
     corner = torch.zeros_like(padded)
     corner[..., -1, -1] = 1

@@ -14,7 +14,7 @@ from structnet.tensor_tree.parameters import Shape, allocate
 class WeightedSum(Aggregator):
     """``W x + sum_j U_j h_j + b``: one matrix for each place.
 
-    Args: as :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
+    Args: those of :class:`~structnet.tensor_tree.aggregators.base.Aggregator`.
 
     Shapes:
         weight: ``[num_types * L, c, G c]``.
@@ -60,7 +60,7 @@ class WeightedSum(Aggregator):
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
         y = nodes.split(received) + nodes.select(self.bias).unsqueeze(1)
         if self.input_size:
-            assert x is not None  # what carries inputs gets them
+            assert x is not None  # nodes that carry inputs get them
             y = y + nodes.product(nodes.split(x), self.input_weight)
         return y.unflatten(-1, (self.gates, -1)).unbind(-2)
 
@@ -77,9 +77,9 @@ class WeightedSum(Aggregator):
 
 
 class ChildSum(WeightedSum):
-    """``W x + U sum_j h_j + b``: the order of the children does not matter, nor how many there are.
+    """``W x + U sum_j h_j + b``: for any number of children, whose order does not matter.
 
-    Args: as :class:`WeightedSum`; ``arity`` does not limit the number of children.
+    Args: those of :class:`WeightedSum`; ``arity`` does not limit the number of children.
 
     Shapes:
         weight: ``[num_types, c, G c]``.
