@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 COMMANDS = {
     "train": "train a model and test it",
     "evaluate": "measure a trained model",
-    "predict": "ask a trained model",
-    "plot": "draw a run's pictures again",
+    "predict": "predict with a trained model",
+    "plot": "draw the pictures of a run again",
     "data": "download, generate or check a data set",
-    "reproduce": "train a paper's models and compare with its tables",
+    "reproduce": "train a paper's models and compare the results with its tables",
 }
 
 

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class RunFlags:
     """the run folder, which gets config.json, model.safetensors, history.jsonl, result.json,
-    pictures, and what a run that was killed goes on from; last, result.json is printed on one line
+    pictures, and the state from which an interrupted run is resumed; the last line that is printed
+    is the content of result.json
 
     Args:
-        out: folder of a new run (default: runs/MODEL-DATA-...)
-        resume: folder of a run to continue, or to begin anew if its first epoch never ended; it
-            keeps its settings, and only what says where it is computed may differ
+        out: folder for a new run (default: runs/MODEL-DATA-...)
+        resume: folder of a run to continue (it starts anew if its first epoch never ended); the run
+            keeps its settings, and only the place options may be changed
     """
 
     out: Path | None = None

@@ -60,7 +60,7 @@ def test_predict_reads_what_is_not_named(
     [
         (["--epochs", "3"], "name the model first, one of tree-lstm, neural-tree"),
         (["chess"], "there is no model 'chess'; expected one of tree-lstm, neural-tree"),
-        (["tree-lstm"], "--data is missing: listops, the value (0-9) of a list expression; or"),
+        (["tree-lstm"], "--data is missing: listops, to predict the value (0-9) of a list expr"),
         (["LISTOPS", "--epochs", "0"], "--epochs must be an int in the range [1, inf). Got 0"),
         (["LISTOPS", "--epochs", "three"], "--epochs: must be a whole number; got 'three'"),
         (["LISTOPS", "--epochs"], "--epochs needs a value"),
@@ -150,7 +150,7 @@ def test_a_slip_gets_a_suggestion(typed: str, meant: str) -> None:
     [
         ("evaluate", "usage: structnet evaluate RUN"),
         ("evaluate --device cpu", "name the run first"),
-        ("reproduce tree-lstm", "--table is missing: the table's number in the paper"),
+        ("reproduce tree-lstm", "--table is missing: number of the table in the paper"),
         ("reproduce tree-lstm --table 3", "--table must be one of 1, 2, own; got 3"),
         ("reproduce tree-lstm 1", "'1' must be said by flags"),
         ("reproduce tree-lstm --table 1 --seeds 0", "--seeds must be an int in the range [1"),
