@@ -100,7 +100,7 @@ def _help() -> str:
     return f"""\
 usage: structnet COMMAND ...
 
-Train and look at models of trees, and models that are trees.
+Train and inspect models of trees, and models that are trees.
 
 commands:
 {commands}
@@ -108,11 +108,11 @@ commands:
 models, for train and reproduce:
 {models()}
 
-for a start:
+to begin with:
 {EXAMPLES}
 
-'structnet COMMAND --help' explains a command, 'structnet train MODEL --help' a model's settings,
-'structnet --version' says which version this is. Each command takes --debug, which shows the
-traceback of an error. Results go to the standard output, as one JSON object on the last line;
-errors go to the standard error. The exit status is 0 on success, 2 for bad input, 1 for any other
-failure, 130 after Ctrl-C and 141 where nobody reads any further."""
+'structnet COMMAND --help' explains a command, 'structnet train MODEL --help' the settings of a
+model, and 'structnet --version' prints the version. Every command accepts --debug, which shows the
+traceback of an error. Results go to standard output, with one JSON object as the last line, and
+errors to standard error. The exit status is 0 on success, 2 for bad input, 1 for any other failure,
+130 after Ctrl-C, and 141 if whatever reads the output has stopped reading."""

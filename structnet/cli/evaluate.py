@@ -16,9 +16,10 @@ from structnet.recipes.recipe import Ask, result_of
 if TYPE_CHECKING:
     from structnet.recipes.protocol import Recipe
 
-ABOUT = """Measures a trained model on its own test data, or on a file of yours.
+ABOUT = """Measures a trained model on its own test data, or on a file of your own.
 
-The metrics are those of the run's result: shares of 1, or in the units of the targets."""
+The metrics are those of the run's result: shares from 0 to 1, or values in the units of the
+targets."""
 EXAMPLES = """\
   structnet evaluate runs/first
   structnet evaluate runs/first --data expressions.tsv
@@ -28,20 +29,21 @@ EXAMPLES = """\
 
 @dataclass(frozen=True)
 class Measured:
-    """what it is measured on
+    """the data to measure the model on
 
     Args:
-        data: file of examples (default: the run's own test data). A file of trees has one example a
-            line, VALUE<TAB>EXPRESSION for listops, RELATION<TAB>LEFT<TAB>RIGHT for lrt, or is like
-            the one that the model was trained on; a table has the columns of that one, or none
-            named and the same order, and the one to predict is among them
+        data: file of examples (default: the run's own test data). A file of trees has one example
+            on each line, VALUE<TAB>EXPRESSION for listops and RELATION<TAB>LEFT<TAB>RIGHT for lrt,
+            or the form of the file that the model was trained on; a table has the same columns as
+            that one, either by name or, without names, in the same order, including the column to
+            predict
     """
 
     data: str | None = None
 
 
 def run(words: Sequence[str]) -> None:
-    """Measures a trained model and prints what came out as JSON."""
+    """Measures a trained model and prints the results as JSON."""
     recipe, run, ask, own, _ = asked("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
     from structnet.recipes.words import metrics
 
@@ -64,7 +66,7 @@ def asked(
     own: type | None = None,
     cls: type | None = None,
 ) -> tuple[Recipe, Any, Any, Any, list[str]]:
-    """What a command about a run is told: recipe, run, how to ask, its own flags, other words.
+    """What a command about a run was given: recipe, run, questions, its own flags, other words.
 
     Args:
         usage: the command and what follows its name.
@@ -76,11 +78,11 @@ def asked(
     """
     prog = f"structnet {usage}"
     if not words or words[0] in ("-h", "--help"):
-        further = "Some models have further flags, such as --path of neural trees, which\n"
+        further = "Some models have further flags, such as --path for neural trees, which\n"
         more = "" if cls else f"\n\n{further}'{prog} --help' explains."
         parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
     if words[0].startswith("-"):
-        raise ValueError(f"name the run first, its folder: {prog} ... (see {prog} --help)")
+        raise ValueError(f"name the run first, by its folder: {prog} ... (see {prog} --help)")
     from structnet.recipes.execution import take
     from structnet.recipes.run import Run
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from structnet.cli.evaluate import asked
 from structnet.recipes.recipe import Place
 
-ABOUT = """Draws a run's pictures again, all that it has come to.
+ABOUT = """Draws the pictures of a run again, as far as it has got.
 
-An input behind RUN is drawn in the place of the example that the run chose."""
+An input after RUN is drawn instead of the example that the run chose."""
 EXAMPLES = """\
   structnet plot runs/first
   structnet plot runs/digits --out pictures
@@ -21,10 +21,10 @@ EXAMPLES = """\
 
 @dataclass(frozen=True)
 class Drawn:
-    """Where the pictures go.
+    """Where to put the pictures.
 
     Args:
-        out: folder of the pictures (default: the run's)
+        out: folder for the pictures (default: the run's)
     """
 
     out: Path | None = None

@@ -15,12 +15,13 @@ from structnet.cli.names import chosen_recipe, show_models
 
 @dataclass(frozen=True)
 class TableFlags:
-    """which table
+    """which table or figure to reproduce
 
     Args:
-        table: the table's number in the paper, or the name of one of ours; of a figure, --figure N
-        seeds: trainings of each model, with the seeds 0 to N-1
-        out: folder of the runs and the table (default: runs/reproduce-MODEL)
+        table: number of the table in the paper, or name of a table of this library's own; for a
+            figure give --figure N
+        seeds: number of trainings of each model, with the seeds 0 to N-1
+        out: folder for the runs and the table (default: runs/reproduce-MODEL)
     """
 
     table: str
@@ -57,7 +58,7 @@ def run(words: Sequence[str]) -> None:
     # Seed by seed, so that an interrupted table has as many models as possible.
     members = [each for seed in range(own.seeds) for each in table.members(choice, seed)]
     if not members:
-        raise ValueError(f"--only leaves nothing of table {own.table}")
+        raise ValueError(f"--only leaves no row of table {own.table}")
     runs = trained(recipe, members, folder, speaker())
     if is_first_process():
         made = table.make(choice, runs)

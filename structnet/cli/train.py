@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class RunFlags:
     """the run folder, which gets config.json, model.safetensors, history.jsonl, result.json,
-    pictures, and what a run that was killed goes on from; last, result.json is printed on one line
+    pictures, and the state from which an interrupted run is resumed; the last line that is printed
+    is the content of result.json
 
     Args:
-        out: folder of a new run (default: runs/MODEL-DATA-...)
-        resume: folder of a run to continue, or to begin anew if its first epoch never ended; it
-            keeps its settings, and only what says where it is computed may differ
+        out: folder for a new run (default: runs/MODEL-DATA-...)
+        resume: folder of a run to continue (it starts anew if its first epoch never ended); the run
+            keeps its settings, and only the place options may be changed
     """
 
     out: Path | None = None
@@ -60,12 +61,12 @@ def run(words: Sequence[str]) -> None:
 
 
 def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
-    """The recipe of a run to go on with, its settings, and its folder."""
+    """The recipe of the run to resume, its settings, and its folder."""
     from structnet.recipes.run import Run
 
     place = list(words).index("--resume") + 1
     if place >= len(words):
-        raise ValueError("--resume names the folder of a run; got nothing behind it")
+        raise ValueError("--resume names the folder of a run; got nothing after it")
     run = Run(words[place])
     recipe = recipe_of(run)
     if not words[0].startswith("-"):

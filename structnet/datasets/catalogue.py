@@ -15,7 +15,7 @@ ARRAY_SETS = {
 TEXT_SETS = {
     "brown": "a million words of American English",
     "wikitext-2": "two million words of articles",
-    "gutenberg": "books of Project Gutenberg, as many as are at hand",
+    "gutenberg": "those books of Project Gutenberg that are found",
     "pydoc": "the help on Python's language; comes with Python",
 }
 TABLES = (".csv", ".tsv")  # how the name of a table ends
@@ -24,8 +24,8 @@ PACKED = (".gz", ".bz2")
 SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in ("", *PACKED))
 TEXTS = (".txt",)
 OWN = {
-    "FILE.mrg": "trees of yours (or .conllu, .nwk, .jsonl, LABEL<TAB>TREE, a folder of folders)",
-    "FILE.csv": "a table of yours (or FILE.tsv): numeric features, and a column to predict",
-    "FILE.svm": "sparse rows of yours (or FILE.libsvm, FILE.svmlight): a label and COLUMN:VALUE",
-    "FILE.txt": "a text of yours: a sentence a line, words between blanks",
+    "FILE.mrg": "your own trees (or .conllu, .nwk, .jsonl, LABEL<TAB>TREE, a folder of folders)",
+    "FILE.csv": "your own table (or FILE.tsv): numeric features, and a column to predict",
+    "FILE.svm": "your own sparse rows (or FILE.libsvm, FILE.svmlight): a label and COLUMN:VALUE",
+    "FILE.txt": "your own text: one sentence on each line, blanks between words",
 }

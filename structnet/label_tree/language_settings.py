@@ -21,26 +21,30 @@ class LanguageModelSettings:
     """How a log-bilinear language model is made and trained.
 
     Args:
-        head: end of the model, which gives the next word: a tree that is learned, Huffman's, of
-            clusters of words, or random; or a softmax over all words, "flat" or "adaptive".
-        context: words before that are looked at.
-        size: size of the words' vectors.
-        arity: children of a node.
-        max_depth: most decisions on a path; None is without limit.
-        start: beginning of a learned tree, "huffman" or "clusters" of the words' vectors.
-        epochs: passes through the text.
-        batch_size: places a step.
-        learning_rate: rate of Adagrad, which falls to a tenth in the last epoch.
-        rebuilds: number of reassignments an epoch.
-        prior_weight: observations that hold a word in its place: the more, the fewer words move.
-        memory: share of the statistics that stays after a reassignment.
-        dropout: share of the numbers of words' vectors, and of those that represent what is before
-            a word, that is dropped in training; by default .4, in proportion less of vectors of
-            fewer than 100 numbers.
-        gain: worth of a word's going to a child: "margin", the "exact" gradient, or the "paper"'s.
-        ngrams: counts of words behind rows of up to 4 others, beside the model, mixed as makes the
-            validation text likeliest.
-        seed: number that everything random follows from.
+        head: last part of the model, which gives the next word: a tree that is learned, that of
+            Huffman, one of clusters of words, or a random one; or a softmax over all words, "flat"
+            or "adaptive".
+        context: number of previous words that are used.
+        size: length of the words' vectors.
+        arity: number of children of a node.
+        max_depth: largest number of decisions on a path; None sets no limit.
+        start: tree from which a learned tree starts: "huffman", or "clusters" of the words'
+            vectors.
+        epochs: number of passes through the text.
+        batch_size: number of words predicted in each step.
+        learning_rate: learning rate of Adagrad, which falls to a tenth in the last epoch.
+        rebuilds: number of reassignments in each epoch.
+        prior_weight: number of observations that hold a word in its place: the more, the fewer
+            words move.
+        memory: share of the statistics that is kept after a reassignment.
+        dropout: share of the entries of the words' vectors, and of the vectors that represent a
+            context, that is dropped in training; by default 0.4, or proportionally less for vectors
+            of fewer than 100 entries.
+        gain: value of moving a word to a child: "margin", the "exact" gradient, or that of the
+            "paper".
+        ngrams: counts of the words that follow sequences of up to 4 others, mixed with the model as
+            makes the validation text likeliest.
+        seed: number that determines everything random.
 
     Raises:
         ValueError: a value is out of its range.
@@ -90,5 +94,5 @@ class LanguageModelSettings:
 
     @property
     def dropped(self) -> float:
-        """The share of numbers that is dropped, whether it was told or not."""
+        """The share of entries that is dropped, whether it was given or not."""
         return DROPOUT * min(1, self.size / LARGE) if self.dropout is None else self.dropout

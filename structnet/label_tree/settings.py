@@ -21,40 +21,42 @@ PRIORS, METHODS = get_args(Prior), get_args(Method)
 
 @dataclass(frozen=True)
 class LabelTreeSettings:
-    """How a label tree is trained; what is None is chosen from the data.
+    """How a label tree is trained; settings that are not given (None) are chosen from the data.
 
     Args:
-        tree: "learned" moves labels while it trains, or groups them once (see start);
+        tree: kind of tree: "learned" moves labels during training, or groups them once (see start);
             "huffman", "clusters" (k-means of the labels' mean examples), "complete" (by frequency)
-            and "random" stay as they begin. By default learned or Huffman's or, where it decides on
-            sparse rows themselves, clusters: whichever is best on samples held out.
-        arity: children of a node; by default the root of the number of labels, from 20 to 128, or
-            as many as there are labels, if a single node is better than a tree on samples held
-            out. It is tried of up to 500 labels, and of more where it learns in seconds, without
-            vectors. Of a table it begins at a linear discriminant analysis, and is tried first.
-        embedding_size: size of the features' vectors; 0 decides on the features themselves, with a
-            weight of each at every node. By default 0 for a table; for what is sparse or text 50,
-            or 0 if that is better on samples held out.
-        epochs: passes through the data; by default 5, and of few samples more, though fewer at a
-            single node without vectors, and none where these do not help: see arity.
-        learning_rate: rate of the steps, before it falls to 0; by default the best of some on
-            samples held out.
-        start: way to a learned tree: by reassignments from that of "huffman" or of "clusters", or
-            by "groups" of labels once, after a fifth of the training. By default clusters where the
-            features are not learned; else groups, or huffman, with a warning, where rebuilds, gain,
-            prior, prior_weight, method or memory is other than its default: whoever compares values
-            of these gives a start, or two ways are compared.
-        rebuilds: number of reassignments, evenly over the first half of training.
-        gain: worth of a label's going to a child: "margin", the "exact" gradient, or the "paper"'s.
-        prior: observations that stand beside a label's own, "anchored" to its place or not.
+            and "random" are fixed. By default learned, Huffman's or, for sparse rows that are
+            classified directly, clusters: whichever is best on held-out samples.
+        arity: number of children of a node; by default the square root of the number of labels, but
+            at least 20 and at most 128, or the number of labels itself if a single node is better
+            than a tree on held-out samples. A single node is tried with up to 500 labels, and with
+            more if it learns in seconds, without vectors. On a table it starts as a linear
+            discriminant analysis, and is tried first.
+        embedding_size: length of the vectors learned for features; 0 means none: each node has a
+            weight for every feature. By default 0 for a table; for sparse rows and text 50, or 0 if
+            that is better on held-out samples.
+        epochs: number of passes through the data; by default 5, more if there are few samples,
+            fewer for a single node without vectors, and none if they do not help there (see arity).
+        learning_rate: initial learning rate, which falls to 0; by default the best of several on
+            held-out samples.
+        start: way to a learned tree: by reassignments from the tree of "huffman" or of "clusters",
+            or by "groups" of labels, which are made once, after a fifth of the training. By default
+            clusters if no vectors are learned; otherwise groups, or, with a warning, huffman if
+            rebuilds, gain, prior, prior_weight, method or memory differs from its default. To
+            compare values of these, give start; otherwise two different ways are compared.
+        rebuilds: number of reassignments, spread evenly over the first half of training.
+        gain: value of moving a label to a child: "margin", the "exact" gradient, or that of the
+            "paper".
+        prior: observations that are added to a label's own, "anchored" to its present place or not.
         prior_weight: number of these observations: the more, the fewer labels move. With many rare
-            labels a weight of 10 and a memory of 0.9 keep them from moving by chance.
-        method: "greedy" takes pairs of a label and a child by falling gain; "optimal" tries all
-            ways where a node is small.
-        max_depth: most decisions on a path; by default without limit.
-        memory: share of the statistics that stays after a reassignment.
-        bias: bias of each child, which is learned.
-        seed: number that everything random follows from.
+            labels, a weight of 10 and a memory of 0.9 keep them from moving by chance.
+        method: "greedy" assigns pairs of a label and a child in order of falling gain; "optimal"
+            tries all assignments where a node is small.
+        max_depth: largest number of decisions on a path; by default no limit.
+        memory: share of the statistics that is kept after a reassignment.
+        bias: learned bias of each child.
+        seed: number that determines everything random.
 
     Raises:
         ValueError: a value is out of its range.
@@ -108,12 +110,12 @@ class LabelTreeSettings:
 
     @property
     def begins(self) -> Start:
-        """The way to a learned tree, as it is told or follows from the rest.
+        """The way to a learned tree, as given or as it follows from the other settings.
 
-        Groups: Huffman's tree for a fifth of the training, and then the tree of :func:`.grouped` by
-        what has been learnt of the labels' examples (that of k-means, where it is deeper than
-        ``max_depth``), without reassignments. ``partial_fit`` always reassigns, by default from
-        Huffman's tree or clusters.
+        Groups: Huffman's tree for a fifth of the training, and then the tree that :func:`.grouped`
+        makes from what has been learned of the labels' examples (or the tree of k-means, if the
+        former is deeper than ``max_depth``), without reassignments. ``partial_fit`` always
+        reassigns, by default from Huffman's tree or clusters.
         """
         if self.start or not self.embedding_size:
             return self.start or "clusters"
@@ -121,12 +123,13 @@ class LabelTreeSettings:
 
     @property
     def of_reassignments(self) -> list[str]:
-        """The names of what tells only of reassignments and is other than its default."""
+        """The names of the settings that concern only reassignments and differ from their
+        defaults."""
         names = ("rebuilds", "gain", "prior", "prior_weight", "method", "memory")
         return [name for name in names if getattr(self, name) != getattr(type(self), name)]
 
     @property
     def rules(self) -> dict[str, Any]:
-        """What a tree must know of the reassignment, and whether it has biases."""
+        """What a tree must know about reassignment, and whether it has biases."""
         names = ("gain", "prior", "prior_weight", "method", "max_depth", "memory", "bias")
         return {name: getattr(self, name) for name in names}

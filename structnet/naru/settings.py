@@ -24,32 +24,34 @@ class NaruSettings:
     """What a routed language model is made of, and how it is trained.
 
     Args:
-        sizes: bundles of each capsule; the first and the last have one.
-        dims: numbers in the states of the capsules between the first and the last, whose states are
-            as long as a word's vector.
-        max_cone: most routes of a bundle.
+        sizes: number of bundles in each capsule; the first and the last have one.
+        dims: length of the states of the capsules between the first and the last; the states of
+            those two are as long as a word's vector.
+        max_cone: largest number of routes of a bundle.
         objective: "regression" predicts the vector of the next word, by the mean squared error;
             "cross-entropy" its probability, by a layer over the whole vocabulary.
-        decoding: word that a predicted vector means: "nearest", that of the nearest vector; or
-            "likeliest": of words as near, the one that more often stands behind the last words.
-        vector_size: numbers in a word's vector, if the vectors are learned from the text.
-        min_count: fewest occurrences of a word that is known; the others are one unknown word.
-        max_words: most words that are known.
-        max_length: most words of a sentence; longer ones are cut into several.
-        epochs: passes through the text; by default so many that about 60,000 sentences are seen,
-            from 2 to 30.
-        patience: epochs in a row without a lower validation loss after which it stops; None never
-            stops.
-        batch_size: sentences a step.
-        learning_rate: learning rate of Adam. A bundle's weight, of whose products a mean is taken,
-            has as many times this rate as it has connections.
-        clip_norm: norm to which a longer gradient is scaled down; None leaves it.
-        lazy: leave bundles that no sentence of a batch visited exactly as they are; without it Adam
-            goes on moving them.
+        decoding: word that a predicted vector stands for: "nearest", the one with the nearest
+            vector; or "likeliest", which among words about as near prefers those that more often
+            follow the last words.
+        vector_size: length of a word's vector, if the vectors are learned from the text.
+        min_count: smallest number of occurrences of a known word; all others are one unknown word.
+        max_words: largest number of known words.
+        max_length: largest number of words in a sentence; longer ones are cut into several.
+        epochs: number of passes through the text; by default such that about 60,000 sentences are
+            seen, but at least 2 and at most 30.
+        patience: number of epochs in a row without a lower validation loss after which training
+            stops; None never stops.
+        batch_size: number of sentences in each step.
+        learning_rate: learning rate of Adam. For the weights of a bundle, whose products are
+            averaged, it is multiplied by the bundle's number of connections.
+        clip_norm: norm to which longer gradients are scaled down; None leaves them as they are.
+        lazy: leaving bundles that no sentence of a batch visited exactly as they are, where Adam
+            would go on moving them.
         balance: weight of a loss that is lowest if all bundles of a capsule are elected equally
             often.
-        gate_noise: deviation of what is added to the gates when bundles are elected in training.
-        seed: number that everything random follows from.
+        gate_noise: standard deviation of the noise that is added to the gates when bundles are
+            elected in training.
+        seed: number that determines everything random.
 
     Raises:
         ValueError: a value is out of its range.
@@ -107,7 +109,7 @@ class NaruSettings:
         check_bool("lazy", self.lazy)
 
     def epochs_for(self, sentences: int) -> int:
-        """The epochs for a text of so many sentences."""
+        """The number of epochs for a text with this many sentences."""
         if self.epochs is not None:
             return self.epochs
         return min(max(round(SEEN / max(sentences, 1)), FEWEST), MOST)

@@ -24,53 +24,60 @@ class NeuralTreeSettings:
     """How far a neural tree may grow, and how it is trained.
 
     Args:
-        max_depth: most routers on a path; None is without limit.
-        max_leaves: most leaves of the tree; None is without limit.
-        max_parameters: most numbers to learn in the whole tree; None is without limit. A root that
-            has more by itself stays as it is.
-        max_transformers: most transformers on a path; None is without limit. The root's own one
-            counts and is always there, if the tree has any: 0 leaves that one, as does 1.
-        min_gain: amount by which a split or a deepening must lower the validation loss, and more.
-        gain_errors: standard errors of that gain, over the validation samples, by which it must
-            be above 0, and more: what another draw of them might undo is no gain.
-        prefer_split: take a split that gains, whatever a deepening would; a deepening is tried
-            where no split gains. False takes the better of the two, as in the paper.
-        min_samples: training samples that must be expected at a leaf for anything to be tried
-            there. A gain from fewer is hardly ever more than its noise.
-        epochs: most epochs for the root, and for each split or deepening that is tried.
-        refine_epochs: epochs for the whole tree, once it has grown; 0 leaves it as it grew.
-        patience: epochs in a row without a new best after which a training of the growth stops;
-            None never stops. Where epochs are short, it waits for 240 steps, or 120 for a split or
-            a deepening. These also end as soon as they would not gain enough by
-            their last epoch at their recent pace, that over the latter half of their epochs and
-            over as many as it waits for, unless the learning rate has a schedule.
-        stop_refinement: end refinement, too, after so many epochs without a new best, instead of
-            going through all of them.
-        n_init: number of times that each split or deepening is trained, from other beginnings; the
-            best one counts. A split that began badly may never become a decision.
-        batch_size: samples a step; None takes as many as give an epoch some 16 steps, as
-            :meth:`batch` says it.
-        learning_rate: learning rate of Adam; in refinement a tenth of it after every 50 epochs.
-        weight_decay: share, times the learning rate, by which each step of refinement makes all
-            weights but biases and those of routers smaller, as AdamW has it: softer routers make
-            a single path worse. A penalty that growth began with holds in its place, for routers,
-            too.
-        warm_start_solvers: begin new solvers as copies of their leaf's own, where that fits.
-        balance_routers: scale a new router to the samples at its leaf, so that it starts by sending
-            about half of them to each side.
-        lookahead: most leaves that a split may bring at once. Where routers and solvers are linear
-            and samples many enough to tell, a split begins with all regions that a model tree of
-            what is unexplained at its leaf has, and is not tried where that has one; 1 begins
-            every split by chance, and with a single router. Of more columns than samples can tell
-            of, regions are those of the few that tell most, if any. A region has at least 4 % of
-            all samples, and half more than ``prune``; its sides lie across columns, or, where that
-            is clearly better, along two axes that are turned in the plane of two columns.
-        cache_bytes: size of the largest cache of what reaches a leaf, in bytes; without one the
-            tree above is run at every step.
-        prune: share of the training samples that each branch must have. A split that leaves one
-            less is not taken, and a branch that comes to less in refinement is cut in the end,
-            unless validation loses by that more than by chance; None asks for none.
-        seed: number that everything random follows from.
+        max_depth: largest number of routers on a path; None sets no limit.
+        max_leaves: largest number of leaves of the tree; None sets no limit.
+        max_parameters: largest number of learned parameters in the whole tree; None sets no limit.
+            A root that exceeds it on its own is left as it is.
+        max_transformers: largest number of transformers on a path; None sets no limit. The
+            transformer of the root counts, and always exists if the tree has transformers at all: 0
+            leaves that one, as does 1.
+        min_gain: decrease of the validation loss that a split or a deepening must exceed.
+        gain_errors: number of its standard errors, over the validation samples, that this decrease
+            must exceed as well: a decrease that other validation samples might undo is no gain.
+        prefer_split: take a split that gains, even if a deepening would gain more; a deepening is
+            then tried only where no split gains. False takes the better of the two, as in the
+            paper.
+        min_samples: number of training samples that must be expected at a leaf for anything to be
+            tried there. A gain from fewer samples hardly ever exceeds its noise.
+        epochs: largest number of epochs for the root, and for each split or deepening that is
+            tried.
+        refine_epochs: epochs in which the whole tree is trained after growth; 0 skips this phase.
+        patience: number of epochs in a row without a new best after which a training during growth
+            stops; None never stops. Where epochs are short, it waits for 240 steps, or 120 for a
+            split or a deepening. The training of a split or a deepening also stops as soon as it
+            would not gain enough by its last epoch at its recent pace, measured over the latter
+            half of its epochs but over no fewer than it waits for, unless the learning rate has a
+            schedule.
+        stop_refinement: end refinement, too, after that many epochs without a new best, instead of
+            running all its epochs.
+        n_init: number of times that each split or deepening is trained, from different initial
+            weights; the best counts. A split that starts badly may never become a decision.
+        batch_size: number of samples in each step; None chooses it so that an epoch has about 16
+            steps, see :meth:`batch`.
+        learning_rate: learning rate of Adam; in refinement it is divided by 10 after every 50
+            epochs.
+        weight_decay: weight decay of refinement, as in AdamW: in each step, all weights except
+            biases and those of routers shrink by this share times the learning rate. Routers are
+            left out because softer routers make predictions along a single path worse. If growth
+            began with a penalty, that penalty is used instead, for routers as well.
+        warm_start_solvers: start new solvers as copies of their leaf's solver, where the shapes
+            allow it.
+        balance_routers: scaling of a new router to the samples at its leaf, so that at first it
+            sends about half of them to each side.
+        lookahead: largest number of leaves that may replace a leaf in one split. If routers and
+            solvers are linear and there are enough samples, a split starts with all the regions of
+            a model tree that is fitted to what the leaf leaves unexplained, and is not tried if
+            there is only one region; with 1, every split starts at random, with a single router. If
+            there are too many columns for the number of samples, regions are sought in the few
+            columns that tell most, if any do. A region has at least 4 % of all samples, and 1.5
+            times ``prune``; its borders are perpendicular to columns or, where that is clearly
+            better, to two rotated axes in the plane of two columns.
+        cache_bytes: largest size in bytes of the cache of what reaches a leaf; without a cache, the
+            tree above the leaf is run at every step.
+        prune: share of the training samples that each branch must have. A split with a smaller
+            branch is not taken, and a branch that becomes smaller in refinement is cut at the end,
+            unless this raises the validation loss by more than chance; None requires no share.
+        seed: number that determines everything random.
 
     Raises:
         ValueError: a value is out of its range.
@@ -80,7 +87,8 @@ class NeuralTreeSettings:
         1e-3, no weight decay, a patience of 5, new solvers from scratch, one router at a time, any
         gain at all, the better of split and deepening, all epochs of refinement, and no branch cut.
         The defaults here are for tables of hundreds or thousands of rows; runs on the paper's data
-        sets have the paper's, but for ``prune``, and SARCOS's ``gain_errors`` and weight decay.
+        sets use the paper's values, except for ``prune``, and for ``gain_errors`` and the weight
+        decay on SARCOS.
 
     Example:
         >>> NeuralTreeSettings(max_leaves=8).learning_rate
@@ -142,10 +150,10 @@ class NeuralTreeSettings:
         check_bool("warm_start_solvers", self.warm_start_solvers)
 
     def batch(self, size: int) -> int:
-        """Samples a step where there are so many to learn from.
+        """Number of samples in each step, for this number of training samples.
 
-        Of few samples, large batches give an epoch so few steps that nothing is learnt before
-        patience ends; of many, small ones only take time.
+        With few samples, large batches give an epoch so few steps that nothing is learned before
+        patience ends; with many, small batches only take time.
 
         Example:
             >>> [NeuralTreeSettings().batch(size) for size in (100, 1000, 5000, 60_000)]
@@ -156,11 +164,11 @@ class NeuralTreeSettings:
         return 2 ** min(max(round(math.log2(max(size, 1) / STEPS)), 4), 9)
 
     def waits(self, size: int, steps: int = WAIT) -> int | None:
-        """Epochs without a new best that end a training, with so many samples to learn from.
+        """Number of epochs without a new best that end a training on this number of samples.
 
         Args:
             size: number of samples.
-            steps: steps without a new best that there must have been.
+            steps: smallest number of steps without a new best.
 
         Example:
             >>> [NeuralTreeSettings().waits(size) for size in (100, 1000, 5000, 60_000)]
@@ -173,16 +181,19 @@ class NeuralTreeSettings:
     def adam(
         self, strength: float | None = None, decay: float = 0.0, spared: Iterable[Any] = ()
     ) -> Callable[..., Any]:
-        """What makes the optimizer: Adam at the learning rate, in one pass over the memory.
+        """A function that makes the optimizer: Adam at the learning rate, fused into one pass over
+        the memory.
 
-        A step of Adam moves each weight about alike, and so an output the further, the more inputs
-        it has. Beside a penalty, weights of more than 16 inputs are moved less, by their number.
+        A step of Adam moves every weight by about the same amount, and therefore moves an output
+        the more, the more inputs it has. With a penalty, weights of more than 16 inputs get a
+        smaller learning rate, in proportion to their number.
 
         Args:
-            strength: strength of a penalty, half of it times the squares of all weights, of what
-                grows from a penalised linear model; None or 0 is without one. Biases are free.
-            decay: weight decay where there is no penalty.
-            spared: parameters that it leaves as they are.
+            strength: strength of a penalty, half of it times the sum of squares of all weights
+                except biases, for what grows from a penalised linear model; None or 0 is no
+                penalty.
+            decay: weight decay if there is no penalty.
+            spared: parameters without weight decay.
 
         Reference:
             Yang et al., Tensor Programs V, 2022, has the same rule for the rates of wide networks;

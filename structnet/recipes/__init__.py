@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 def _tree_lstm() -> Recipe:
-    """Tree-LSTMs, which read parses (listops, lrt, files of trees)"""
+    """Tree-LSTMs, for parses (listops, lrt, files of trees)"""
     from structnet.recipes.tree_lstm.recipe import TreeLSTMRecipe
 
     return TreeLSTMRecipe()
 
 
 def _neural_tree() -> Recipe:
-    """neural trees, which grow a network of their own (images and tables)"""
+    """neural trees, which grow their own network (images and tables)"""
     from structnet.recipes.neural_tree.recipe import NeuralTreeRecipe
 
     return NeuralTreeRecipe()
@@ -60,7 +60,7 @@ def _softmax_tree() -> Recipe:
 
 
 def _adaptive_softmax_tree() -> Recipe:
-    """softmax trees that grow where it pays (the same data)"""
+    """softmax trees that grow where this lowers the loss (the same data)"""
     from structnet.recipes.softmax_tree.recipe import AdaptiveSoftmaxTreeRecipe
 
     return AdaptiveSoftmaxTreeRecipe()
@@ -81,7 +81,7 @@ def _label_tree() -> Recipe:
 
 
 def _language_model() -> Recipe:
-    """language models, whose next word is a leaf of a tree (text)"""
+    """language models that predict the next word as a leaf of a tree (text)"""
     from structnet.recipes.language_model.recipe import LanguageModelRecipe
 
     return LanguageModelRecipe()
@@ -101,7 +101,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
 
 
 def recipe_for(name: str, data: object = None) -> Recipe:
-    """The recipe of a model, or that which it hands over to for some data.
+    """The recipe of a model, or the one that it delegates to for some data.
 
     Args:
         name: a model of ``RECIPES``.

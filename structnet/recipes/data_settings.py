@@ -18,13 +18,14 @@ OF_TABLES = ("classification", "regression")
 
 @dataclass(frozen=True)
 class Generated:
-    """generated listops and lrt
+    """generated data for listops and lrt
 
     Args:
         generate: write generated data instead; needs no network
-        num: number of expressions, or pairs, to generate (default: 100,000, or 250,000)
+        num: number of expressions, or of pairs, to generate (default: 100,000 expressions, or
+            250,000 pairs)
         seed: seed of the generator (default: 0)
-        out: folder of the generated files (default: data/cache/NAME)
+        out: folder for the generated files (default: data/cache/NAME)
     """
 
     generate: bool = False
@@ -39,17 +40,19 @@ class Generated:
 
 @dataclass(frozen=True)
 class OfFile:
-    """files of your own: trees, tables
+    """your own files: trees and tables
 
     Args:
-        format: format of the trees; that it has trees is seen by the ending or the first lines, or
-            said by this
-        target: column to predict: its name, or its number from 1 (default: the last of a table; of
-            trees the first); of trees also root-label, node-labels, or the key of a comment
-        task: kind of the target (default: classification if it is not numeric, or a few whole
-            numbers); pairs and nodes are for trees
-        header: is the first row of a table the columns' names? (default: yes if it holds no number)
-        delimiter: character between fields of a table (default: a comma; a tab in FILE.tsv)
+        format: format of the trees; needed only if neither the name's ending nor the first lines
+            show that the file has trees
+        target: column to predict, by name or by number from 1 (default: the last column of a table,
+            the first of a file of trees); for trees also root-label, node-labels, or the key of a
+            comment
+        task: kind of target (default: classification if the target is not numeric, or has only a
+            few whole numbers); pairs and nodes are for trees
+        header: does the first row of a table hold the column names? (default: yes if it contains no
+            number)
+        delimiter: character between the fields of a table (default: a comma; a tab for FILE.tsv)
     """
 
     format: Format | None = None
@@ -61,15 +64,15 @@ class OfFile:
 
 @dataclass(frozen=True)
 class DataSettings:
-    """Downloads, generates or checks a data set, or tells what is in a file of yours.
+    """Downloads, generates or checks a data set, or shows what is in a file of your own.
 
-    Finds the published files, or downloads them once into the cache, and checks them. The cache is
-    the folder that the environment's STRUCTNET_DATA names, or ~/.cache/structnet. Of a file of
-    trees it tells how many there are, their heights, arities, labels and targets, which are equal,
-    and which lines cannot be read.
+    The published files are searched for, downloaded once into the cache if they are not found, and
+    checked. The cache is the folder named by the environment variable STRUCTNET_DATA, or
+    ~/.cache/structnet. For a file of trees, it shows how many there are, their heights, arities,
+    labels and targets, which trees are equal, and which lines cannot be read.
 
     Args:
-        data_dir: folder that is looked into before the cache
+        data_dir: folder that is searched before the cache
     """
 
     data_dir: str | None = None
@@ -81,8 +84,8 @@ def kind_of(name: str, told: DataSettings) -> str:
     """The kind of a data set: "sets of trees", "trees", "texts" or "arrays".
 
     Args:
-        name: the word that names it.
-        told: flags; none may be given that would be ignored.
+        name: name of the data set, as given.
+        told: flags; one that would be ignored is refused.
 
     Raises:
         ValueError: there is no such data set, or a flag is not for it.
@@ -103,7 +106,7 @@ def kind_of(name: str, told: DataSettings) -> str:
         if name not in TREE_SETS:
             raise ValueError(f"--generate is for {' and '.join(TREE_SETS)}; the data set is {name}")
         if told.data_dir is not None:
-            raise ValueError("--data-dir is where published files lie; generated ones go to --out")
+            raise ValueError("--data-dir is for published files; generated ones go to --out")
     for flag, value in vars(made).items():
         if flag != "generate" and value is not None and not made.generate:
             raise ValueError(f"--{flag} goes with --generate")
@@ -136,5 +139,5 @@ def _check_flags(name: str, file: OfFile, trees: bool) -> None:
 
 
 def listed() -> str:
-    """The data sets, a line each, for the help."""
+    """The data sets, one on each line, for the help."""
     return "\n".join(f"  {name:<10} {what}" for name, what in (KNOWN | catalogue.OWN).items())

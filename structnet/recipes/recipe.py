@@ -28,13 +28,13 @@ Values = dict[str, Any]  # settings as JSON has them: name -> value, without gro
 
 @dataclass(frozen=True)
 class Place:
-    """Where it is computed and where its data lie: all that may differ when a run goes on.
+    """Where to compute, and where the data are; only these may change when a run is resumed.
 
     Args:
-        data_dir: folder of published files, looked into before the cache
-        device: device of torch: cpu, cuda, ...
-        threads: threads of the processor (default: one, unless the products are so large that
-            more gain)
+        data_dir: folder of published files, searched before the cache
+        device: torch device: cpu, cuda, ...
+        threads: number of CPU threads (default: one, unless the matrix products are so large that
+            more are faster)
     """
 
     data_dir: Path | None = None
@@ -47,10 +47,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Ask:
-    """What ``evaluate`` and ``predict`` may be told.
+    """What ``evaluate`` and ``predict`` accept.
 
     Args:
-        batch_size: examples that are computed at once
+        batch_size: number of examples computed at once
     """
 
     batch_size: int = 1000
@@ -62,10 +62,10 @@ class Ask:
 
 @dataclass(frozen=True)
 class AskOfWords(Ask):
-    """What ``evaluate`` and ``predict`` may be told of a model of words, or of labels.
+    """What ``evaluate`` and ``predict`` accept for a model of words, or of labels.
 
     Args:
-        top: words, or labels, that are named, the likeliest first
+        top: number of words, or labels, to print, the likeliest first
     """
 
     top: int = 5
@@ -189,7 +189,7 @@ def is_several(kind: Any) -> bool:
 
 
 def filled(group: S, known: Mapping[str, Any]) -> S:
-    """A group of settings with what is known where it has None.
+    """A group of settings, with known values in place of None.
 
     Example:
         >>> filled(Place(device="cuda"), {"threads": 2, "device": "cpu", "epochs": 3})
@@ -239,7 +239,7 @@ def _listed(words: Sequence[str], last: str) -> str:
 
 
 def is_file(data: str, files: Sequence[str]) -> bool:
-    """Is it the path of a user's file, and not the name of a data set?
+    """Is it the path of a user's file, rather than the name of a data set?
 
     Example:
         >>> is_file("houses.CSV", (".csv", ".tsv")), is_file("mnist", (".csv",))
@@ -249,7 +249,7 @@ def is_file(data: str, files: Sequence[str]) -> bool:
 
 
 def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> str:
-    """The whole path of a user's file, as whoever resumes may stand in another folder.
+    """The absolute path of a user's file, as a run may be resumed from another folder.
 
     Args:
         data: path, or the name of a data set, which stays as it is.
@@ -264,7 +264,7 @@ def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> s
 
 
 def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:
-    """The file that somebody asks about; None where there are numbers of examples.
+    """The file that was asked about; None if numbers of examples were given.
 
     Raises:
         ValueError: there is more than one file, or a file and a number.
@@ -275,7 +275,7 @@ def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:
 
 
 def example_number(text: str, size: int, files: str = "") -> int:
-    """The number of one of so many test examples; files might be named instead.
+    """The number of a test example, checked; files could have been named instead.
 
     Raises:
         ValueError: there is no such example.
@@ -293,7 +293,7 @@ def example_number(text: str, size: int, files: str = "") -> int:
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """The end of a sentence on a word that is not known: the known one that is nearest, if any.
+    """The end of a sentence about an unknown word: the most similar known one, if any.
 
     Example:
         >>> did_you_mean("listop", ["listops", "lrt"]), did_you_mean("chess", ["listops"])
@@ -304,7 +304,7 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
 
 
 def parts(text: str | None, known: Sequence[str], flag: str) -> tuple[str, ...] | None:
-    """Known names, separated by commas, as a flag has them.
+    """The known names in the value of a flag, in which commas separate them.
 
     Raises:
         ValueError: one of them is not known.

@@ -21,28 +21,29 @@ STARTS: tuple[str, ...] = get_args(Start)
 class SoftmaxTreeSettings:
     """The structure of a softmax tree, and how it is trained.
 
-    What is not said is chosen by the sizes of the data and by samples that are held out.
+    Settings that are not given are chosen from the sizes of the data and on held-out samples.
 
     Args:
-        depth: decisions on each path of the tree to begin with; 0 is a flat softmax.
-        k: most classes of a leaf.
-        decision_penalty: lambda, the weight of the L1 norm of a decision node's weights; the
-            objective is a sum over samples.
-        leaf_penalty: mu, the same for the weights of a leaf. Where it is left open, a quadratic
-            penalty may be chosen beside it, ``model.trained_.settings.leaf_ridge``, the weight of
-            half the squared L2 norm; :func:`.train` takes these settings with all that was chosen.
-        missing_loss: loss of a sample whose class its leaf lacks; by default 2 log K. Below log K
-            training collapses into few classes.
-        max_iter: most iterations over all nodes.
-        tol: relative fall of the objective below which it stops.
-        solver_steps: most steps of the solver for one node in one iteration.
-        start: tree to begin with: "centroids" parts the classes by balanced 2-means on their
-            means, with the median as threshold; "rows" parts the rows by 2-means, whatever their
-            classes; of both the best of eight trees is taken where leaves may not have all classes;
-            "random" draws directions; "axes" is a decision tree of single features, as scikit-learn
-            grows it down to the depth.
-        n_jobs: threads that train the nodes of a depth; the results are the same.
-        seed: number that everything random follows from.
+        depth: number of decisions on each path of the initial tree; 0 is a flat softmax.
+        k: largest number of classes in a leaf.
+        decision_penalty: lambda, the weight of the L1 norm of a decision node's weights, in an
+            objective that is a sum over samples.
+        leaf_penalty: mu, the same for the weights of a leaf. If it is not given, a quadratic
+            penalty may be chosen in addition: half the squared L2 norm, with a weight nu,
+            ``leaf_ridge``.
+        missing_loss: loss of a sample whose class is missing from its leaf; by default 2 log K,
+            where K is the number of classes. Below log K, training collapses into few classes.
+        max_iter: largest number of iterations over all nodes.
+        tol: relative decrease of the objective below which training stops.
+        solver_steps: largest number of steps of the solver for one node in one iteration.
+        start: initial tree: "centroids" divides the classes by balanced 2-means on their means,
+            with the median as threshold; "rows" divides the rows by 2-means, whatever their
+            classes; for both, if leaves may not have all classes, the best of eight trees is taken;
+            "random" draws directions at random; "axes" is a decision tree on single features, grown
+            by scikit-learn to this depth.
+        n_jobs: number of threads that train the nodes of one depth; the results do not depend on
+            it.
+        seed: number that determines everything random.
 
     Raises:
         ValueError: a value is out of its range.
@@ -81,7 +82,7 @@ class SoftmaxTreeSettings:
             check_integer(name, getattr(self, name), least)
 
     def check_classes(self, num_classes: int) -> None:
-        """Refuses more classes a leaf than there are.
+        """Refuses a leaf size above the number of classes.
 
         Raises:
             ValueError: k is larger than their number.
@@ -90,7 +91,7 @@ class SoftmaxTreeSettings:
             raise wrong("k", f"at most {num_classes}, the number of classes", self.k)
 
     def loss_of_missing(self, num_classes: int) -> float:
-        """What a sample costs whose class its leaf lacks.
+        """The loss of a sample whose class is missing from its leaf.
 
         Warns:
             UserWarning: it is below log K.
@@ -109,11 +110,11 @@ class SoftmaxTreeSettings:
 
 @dataclass(frozen=True)
 class ChosenSettings(SoftmaxTreeSettings):
-    """Those of a training, with what is always left to the choice.
+    """The settings of a training, with those that are always chosen from the data.
 
     Args:
-        leaf_ridge: nu, the weight of half the squared L2 norm of a leaf's weights; it is chosen
-            where leaf_penalty is left open, and else it stays as it is.
+        leaf_ridge: nu, the weight of half the squared L2 norm of a leaf's weights; it is chosen if
+            leaf_penalty is not given, and otherwise stays as it is.
 
     Raises:
         ValueError: a value is out of its range.
@@ -133,7 +134,7 @@ class ChosenSettings(SoftmaxTreeSettings):
 
     @classmethod
     def of(cls, settings: SoftmaxTreeSettings) -> ChosenSettings:
-        """The same settings, with a ridge of 0 if they are those that a user tells."""
+        """The same settings, with a ridge of 0 if they are those of a user."""
         return cls(**vars(settings))
 
 
@@ -142,26 +143,28 @@ class GrowthSettings:
     """How a softmax tree grows (Sec. 4 of the paper).
 
     Args:
-        alpha: factor from a leaf's number of classes to that of the leaves that replace it.
-        rho: ratio of the new subtree's loss to the leaf's below which it replaces the leaf.
-        start_depth: decisions on each path of the tree that growth begins with.
-        start_k: most classes of its leaves, or all if there are no more; by default as many as if
-            it had grown from one leaf of all, but no fewer than twice those that fall to each leaf.
-            Where leaves begin narrow, every division covers more classes: growth goes further.
+        alpha: number of classes in the leaves that replace a leaf, as a share of that leaf's.
+        rho: ratio of a new subtree's loss to that of the leaf, below which the subtree replaces the
+            leaf.
+        start_depth: number of decisions on each path of the tree from which growth starts.
+        start_k: largest number of classes in its leaves, capped at the number of classes; by
+            default as many as if the tree had grown from a single leaf with all classes, but no
+            fewer than twice the classes that fall to each leaf. With narrow leaves at the start,
+            all splits together cover more classes: growth goes further.
         step: depth of a subtree that is tried, 1 or 2.
-        ratio_of: "loss" compares losses, "objective" penalties as well.
-        k_from: "actual" contracts the number of classes that a leaf has, "nominal" the most that
-            it may have.
-        max_depth: most decisions on a path; by default without limit.
-        max_leaves: most leaves of the tree; by default without limit.
-        max_rounds: most rounds of growth.
-        min_samples: samples that must come to a leaf for anything to be tried there.
+        ratio_of: "loss" compares losses, "objective" losses and penalties.
+        k_from: "actual" applies alpha to the number of classes that a leaf has, "nominal" to the
+            largest number that it may have.
+        max_depth: largest number of decisions on a path; by default no limit.
+        max_leaves: largest number of leaves of the tree; by default no limit.
+        max_rounds: largest number of rounds of growth.
+        min_samples: number of samples that must reach a leaf for anything to be tried there.
 
     Raises:
         ValueError: a value is out of its range.
 
     Warns:
-        UserWarning: rho is 1 or more: leaves are split that get worse.
+        UserWarning: rho is 1 or more, so that leaves are split even if this makes them worse.
 
     Example:
         >>> GrowthSettings(alpha=1.0)
@@ -205,14 +208,14 @@ class GrowthSettings:
 
     @property
     def deepest(self) -> float:
-        """The most decisions on each path of a tree to begin with that is within the limits."""
+        """The largest number of decisions on each path of an initial tree within the limits."""
         depth = math.inf if self.max_depth is None else self.max_depth
         return (
             depth if self.max_leaves is None else min(depth, int(self.max_leaves).bit_length() - 1)
         )
 
     def narrowed(self, classes: int, k: int) -> int:
-        """The most classes of the leaves in place of one that has so many of k that it may have.
+        """The largest number of classes in the leaves that replace one with this many of at most k.
 
         Example:
             >>> GrowthSettings(alpha=0.5).narrowed(10, 20), GrowthSettings(alpha=0.9).narrowed(2, 2)
@@ -223,10 +226,10 @@ class GrowthSettings:
         return min(math.floor(self.alpha * classes), classes - 1)
 
     def check_start(self) -> None:
-        """Refuses a tree to begin with that may be beyond the limits.
+        """Refuses an initial tree that may exceed the limits.
 
         Raises:
-            ValueError: the depth to begin with is above what max_depth or max_leaves allow.
+            ValueError: the initial depth is more than max_depth or max_leaves allow.
         """
         if self.start_depth is not None and self.start_depth > self.deepest:
             raise ValueError(
@@ -237,11 +240,11 @@ class GrowthSettings:
 
 @dataclass(frozen=True)
 class ChosenGrowth(GrowthSettings):
-    """Those of a training, with what is always left to the choice.
+    """The settings of growth, with those that are always chosen from the data.
 
     Args:
-        least_k: classes that a leaf may have at least, if there are so many; 0 where alpha is told.
-            Of few classes, narrow leaves save nothing, and know too little to be of use.
+        least_k: smallest limit on the classes of a leaf, if there are that many; 0 if alpha is
+            given. With few classes, narrow leaves save nothing, and know too little to be of use.
 
     Example:
         >>> ChosenGrowth(alpha=0.7, least_k=10).narrowed(5, 5)
@@ -251,5 +254,5 @@ class ChosenGrowth(GrowthSettings):
     least_k: int = 0  # type: ignore[misc]  # a field, for the constant
 
     def narrowed(self, classes: int, k: int) -> int:
-        """As in other growth, but no fewer than ``least_k``."""
+        """As for other growth, but no fewer than ``least_k``."""
         return max(super().narrowed(classes, k), min(self.least_k, k))

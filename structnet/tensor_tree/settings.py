@@ -26,7 +26,7 @@ RARE = 3.0  # trees with a label at which it is dropped as often as not
 
 
 def check_pools(pools: Sequence[str] | None, *, optional: bool = False, owner: str = "") -> None:
-    """Refuses what names no pools.
+    """Refuses a value that does not name pools.
 
     Args:
         optional: may they be None?
@@ -44,49 +44,56 @@ def check_pools(pools: Sequence[str] | None, *, optional: bool = False, owner: s
 
 @dataclass(frozen=True)
 class TreeLSTMSettings:
-    """A model of trees, and how it is trained.
+    """What a model of trees consists of, and how it is trained.
 
     The defaults were chosen on syntax trees of Python functions and of English sentences.
 
     Args:
-        cell: form in which a node combines its children: "child-sum" has one set of weights and
-            learns a vector for each label, which fits any tree; the others have weights for each
-            label, or for each label and place, as the paper's models have: for few labels and few
-            children. By default child-sum; of trees of operators, a few labels each of which has
-            its own number of children, at most 3, tucker if it says held-out examples better; it
-            takes no node of more children than there are in the trees to learn from.
-        hidden_size: numbers in a node's state.
+        cell: kind of function by which a node combines its children: "child-sum" has one set of
+            weights and learns a vector for each label, which suits any tree; the others have
+            weights for each label, or for each label and place, as the paper's models do, and suit
+            few labels and few children. By default child-sum; for trees of operators (few labels,
+            each of which always has the same number of children, at most 3) tucker if it predicts
+            held-out examples better. Such a model takes no node with more children than in the
+            training trees.
+        hidden_size: length of a node's state.
         rank: rank of "tucker", "cp" and "tensor-train".
-        pools: names of what is read of the nodes' states: that of the "root", and the "sum",
-            "mean", "max" or "attention" over all nodes; by default root, max and attention, and for
-            numbers the sum too.
-        bag: linear model of how often each label occurs beside it, mixed as the held-out examples
-            choose; of classes and numbers. Of nodes, a table of the classes of labels and tokens.
-        context: judge a node by what stands above it and beside it, too, not only by what is at and
-            below it; by default so of nodes, and of whole trees not used.
-        words: take texts and compound names at leaves by their words, too, which
-            structnet.trees.with_words finds; only the cell "child-sum" can. By default so of whole
-            trees, if no vectors are given, unless a linear model says the answers of held-out trees
-            better without; not of nodes, where names mostly tell less than what stands around.
-        numbers: take leaves and tokens that are numbers by their values, as features of the number,
-            which one that was never seen has too; by default if training trees have many different
-            ones (a perplexity above 20), while few, such as digits, are words.
-        min_count: training trees that a label must occur in; others stand as the unknown one; by
-            default 2. Where there are so many labels that rare ones are dropped, see label_dropout,
-            1, and of classes 1 to 4, until a label says something of the class, as far as other
-            rare labels do that stand where it does; of more than 10,000 labels at least 2.
-        dropout: share of the label vectors' numbers that is dropped in training.
-        label_dropout: share of the labels that stand as the unknown one in training; by default
-            3 / (3 + n) for a label that n trees have, so that rare ones are not learnt by heart; of
-            numbers, to which all labels may add, 0.2 for each; or 0 of at most 100 labels.
-        epochs: passes through the examples; by default 10, or more for few examples.
-        batch_size: examples a step; by default 32, or 16 below 1000 examples.
-        learning_rate: highest rate of AdamW; it rises in the first tenth of the steps and falls
-            after a cosine.
-        weight_decay: decay of the weights in AdamW; by default 0.01, and for numbers 0.3, which are
-            soon learnt by heart.
-        patience: epochs without a new best on the validation examples after which training ends.
-        seed: number that everything random follows from.
+        pools: vectors read from the states of the nodes: that of the "root", and the "sum", "mean",
+            "max" or "attention" over all nodes; by default root, max and attention, and for numbers
+            also sum.
+        bag: linear model of how often each label occurs, mixed with the Tree-LSTM in the proportion
+            that the held-out examples choose; for classes and numbers. For nodes, a table of the
+            classes of labels and tokens.
+        context: use what is above and beside a node for its prediction, not only what is at and
+            below it; by default True for nodes; not used for whole trees.
+        words: read texts and compound names at leaves word by word, as structnet.trees.with_words
+            splits them; only the cell "child-sum" can. By default True for whole trees, if no
+            vectors are given, unless a linear model predicts held-out trees better without; False
+            for nodes, where names mostly tell less than what is around them.
+        numbers: represent leaves and tokens that are numbers by their values, through features that
+            unseen numbers have as well; by default if the training trees have many different
+            numbers (a perplexity above 20), while few, such as digits, are treated as words.
+        min_count: number of training trees in which a label must occur; others are replaced by the
+            unknown label. By default 2. With so many labels that rare ones are dropped (see
+            label_dropout), 1, and for classes 1 to 4: the number from which on a label says
+            something about the class, to the extent that other rare labels in its position do; with
+            more than 10,000 labels at least 2.
+        dropout: share of the entries of the labels' vectors that is dropped in training.
+        label_dropout: share of the labels that are replaced by the unknown label in training; by
+            default 3 / (3 + n) for a label in n trees, so that rare labels are not learned by
+            heart; for numbers, to which all labels may add, 0.2 for each; 0 with at most 100
+            labels.
+        epochs: number of passes through the examples; by default 10, or more if there are few
+            examples.
+        batch_size: number of examples in each step; by default 32, or 16 with fewer than 1000
+            examples.
+        learning_rate: highest learning rate of AdamW; it rises in the first tenth of the steps and
+            falls along a cosine.
+        weight_decay: weight decay of AdamW; by default 0.01, and for numbers, which are soon
+            learned by heart, 0.3.
+        patience: number of epochs without a new best on the validation examples after which
+            training ends.
+        seed: number that determines everything random.
 
     Raises:
         ValueError: a value is out of its range, or a rank where there is none.
@@ -141,13 +148,13 @@ class TreeLSTMSettings:
             raise wrong("rank", f"None, as the cell {cell} has no rank", self.rank)
 
     def reads_words(self, kind: str) -> bool:
-        """Are the words of labels read, where something of this kind is to be said?"""
+        """Are the words of labels read, for predictions of this kind?"""
         if self.words is not None:
             return self.words
         return self.cell in (None, "child-sum") and kind != "nodes"
 
     def resolved(self, size: int, labels: int, kind: str) -> TreeLSTMSettings:
-        """The same with what is chosen from the data.
+        """The same, with the settings that are chosen from the data.
 
         Args:
             size: number of examples to learn from.

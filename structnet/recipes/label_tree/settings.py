@@ -18,13 +18,13 @@ FILES = (*LABELLED, *SPARSE)
 
 @dataclass(frozen=True)
 class Rows:
-    """which examples
+    """which examples to use
 
     Args:
-        min_count: fewest occurrences of a word that is to predict, of brown and pydoc
-        word_pairs: count neighbouring words of a text as features too
-        char_ngrams: count pieces of so many letters of each word as features too (default: none)
-        planted_arity: children a group of the planted hierarchy
+        min_count: smallest number of occurrences of a word to predict (brown and pydoc)
+        word_pairs: use pairs of neighbouring words of a text as features too
+        char_ngrams: use sequences of this many letters of each word as features too (default: none)
+        planted_arity: children of each group of the planted hierarchy
         planted_depth: levels of the planted hierarchy
         planted_size: columns of the planted points
         train_size: number of planted points
@@ -52,19 +52,20 @@ class Rows:
 
 @dataclass(frozen=True)
 class LabelTreeRunSettings:
-    """Learns a tree of labels, and tests it.
+    """Trains a label tree, and tests it.
 
     A label tree (Jernite et al., ICML 2017) has a label at each leaf and a softmax at each inner
-    node; while it trains, labels move to the children that their examples prefer. What is not said
-    is chosen on examples held out of those to learn from.
+    node; during training, labels move to the children that their examples prefer. Settings that are
+    not given are chosen on examples held out from the training data.
 
     The run folder also gets tree.txt (the first levels). In "test" of the result, accuracy is
-    precision at 1, nodes_visited what branch and bound computed an example.
+    precision at 1, and nodes_visited is the number of nodes that branch and bound computed for an
+    example.
 
     Args:
-        data: planted (points of a hierarchy that is known), brown or pydoc (the next word from the
-            four before it), FILE.txt (lines like "__label__x some words", as fastText reads them),
-            or FILE.svm (sparse rows)
+        data: planted (points from a known hierarchy), brown or pydoc (the next word, from the four
+            before it), FILE.txt (lines like "__label__x some words", as for fastText), or FILE.svm
+            (sparse rows)
 
     Raises:
         ValueError: a value is out of its range.
@@ -92,11 +93,11 @@ class LabelTreeRunSettings:
 
 @dataclass(frozen=True)
 class AskOfLabels(AskOfWords):
-    """What ``evaluate`` and ``predict`` may be told of a label tree.
+    """What ``evaluate`` and ``predict`` accept for a label tree.
 
     Args:
-        beam: most nodes that go on at each depth (default: all that may matter)
-        threshold: least probability of a label that is named
+        beam: largest number of nodes kept at each depth (default: all that can matter)
+        threshold: smallest probability of a label to print
     """
 
     beam: int | None = None
@@ -116,7 +117,7 @@ class Choice:
         data: brown or pydoc
         epochs: passes through the data
         embedding_size: size of the features' vectors
-        learning_rate: rate of the steps, before it falls to 0
+        learning_rate: learning rate, which falls to 0
     """
 
     data: Literal["brown", "pydoc"] = "brown"

@@ -16,12 +16,12 @@ NAMES = tuple(TEXT_SETS)
 
 @dataclass(frozen=True)
 class Rows:
-    """which words
+    """which words and sentences to use
 
     Args:
-        min_count: fewest occurrences of a word; rarer ones count as one, <unk>
-        max_words: most words, the frequent ones (default: all)
-        train_size: sentences to learn from, the first ones (default: all)
+        min_count: smallest number of occurrences of a word; rarer words are all replaced by <unk>
+        max_words: largest number of words; the most frequent are kept (default: all)
+        train_size: number of training sentences, taken from the beginning (default: all)
     """
 
     min_count: int = 3
@@ -36,18 +36,19 @@ class Rows:
 
 @dataclass(frozen=True)
 class LanguageModelRunSettings:
-    """Learns to predict the next word, and tests it.
+    """Trains a language model, which predicts the next word, and tests it.
 
-    A log-bilinear model (Jernite et al., ICML 2017) represents the four words before by one vector;
-    the next word is a leaf of a tree of softmaxes, and while it trains, words move to the children
-    that their contexts prefer. What follows the last words how often is counted beside it, and both
-    are mixed as the validation text says it best; the result has the perplexity of each alone.
+    A log-bilinear model (Jernite et al., ICML 2017) represents the previous four words by one
+    vector; the next word is a leaf of a tree of softmaxes, and during training words move to the
+    children that their contexts prefer. N-grams are counted in addition and mixed with the model in
+    the proportion that is best for the validation text; the result also has the perplexity of each
+    alone.
 
-    The run folder also gets neighbours.txt, words that share a last node.
+    The run folder also gets neighbours.txt, which lists words whose leaves have the same parent.
 
     Args:
-        data: brown, wikitext-2, gutenberg (books in plain text), pydoc (the help that every Python
-            has), or FILE.txt: a text of a sentence a line, words between blanks
+        data: brown, wikitext-2, gutenberg (books in plain text), pydoc (the help that comes with
+            Python), or FILE.txt: a text with one sentence on each line and blanks between words
 
     Raises:
         ValueError: a value is out of its range.
@@ -73,14 +74,14 @@ class LanguageModelRunSettings:
 
 @dataclass(frozen=True)
 class Choice:
-    """Compares trees of words with softmaxes over all of them.
+    """Compares trees of words with softmaxes over all words.
 
     Args:
         data: name of the text
         only: some of learned, huffman, clusters, random, flat, adaptive, separated by commas
             (default: all)
         epochs: passes through the text
-        train_size: sentences to learn from (default: all)
+        train_size: number of training sentences (default: all)
     """
 
     data: Literal["brown", "wikitext-2", "gutenberg", "pydoc"] = "brown"

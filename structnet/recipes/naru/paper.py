@@ -27,10 +27,10 @@ STEPS = (1, 5, 10, 20)  # of which the utilisation is told
 
 @dataclass(frozen=True)
 class Choice:
-    """Trains the thesis' network as it did, and draws its figures.
+    """Trains the thesis's network as described there, and draws its figures.
 
-      --figure 17   the loss: of the network, before and after its training, of the mean vector
-                    and of a GRU of as many multiplications a word
+      --figure 17   the loss of the network before and after training, of the mean vector, and of
+                    a GRU with as many multiplications for each word
       --figure 18   network utilisation, word by word
       --figure 19   route changes, epoch by epoch
       --figure 20   routing bias
@@ -39,10 +39,10 @@ class Choice:
     sentences are 235 steps (the thesis: 200).
 
     Args:
-        data: the text
+        data: name of the text
         epochs: passes through the text
-        train_size: training sentences, drawn from all
-        longest: most words of a sentence
+        train_size: number of training sentences, drawn at random
+        longest: largest number of words in a sentence
     """
 
     data: Literal["brown", "wikitext-2", "pydoc"] = "brown"

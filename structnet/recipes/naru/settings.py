@@ -18,15 +18,17 @@ RATES = {"naru": NaruSettings.learning_rate, "gru": 1e-3}
 
 @dataclass(frozen=True)
 class Sentences:
-    """which sentences
+    """which sentences to use
 
     Args:
-        train_size: training sentences, drawn from all (default: all)
-        validation_size: sentences that say which epoch is best, drawn from all (default: all)
-        test_size: test sentences, drawn from all (default: all)
-        longest: most words of a sentence that is taken at all (default: any)
-        vectors: file of word vectors, as GloVe and word2vec have them (default: vectors are learned
-            from the training sentences)
+        train_size: number of training sentences, drawn at random (default: all)
+        validation_size: number of sentences on which the best epoch is chosen, drawn at random
+            (default: all)
+        test_size: number of test sentences, drawn at random (default: all)
+        longest: largest number of words in a sentence; longer sentences are left out (default: no
+            limit)
+        vectors: file of word vectors in the format of GloVe or word2vec (default: vectors are
+            learned from the training sentences)
     """
 
     train_size: int | None = None
@@ -46,9 +48,9 @@ class Training(NaruSettings):
     """the network, and how it is trained
 
     Args:
-        network: naru, or as a baseline gru, with as many multiplications a word
-        learning_rate: learning rate of Adam (default: naru 3e-4, gru 1e-3)
-        seed: seed of the weights, of the order of sentences, and of which are drawn
+        network: naru, or, as a baseline, gru, with as many multiplications for each word
+        learning_rate: learning rate of Adam (default: 3e-4 for naru, 1e-3 for gru)
+        seed: seed of the weights, of the order of the sentences, and of which are drawn
     """
 
     network: Literal["naru", "gru"] = "naru"
@@ -67,17 +69,18 @@ class Training(NaruSettings):
 class NaruRunSettings:
     """Trains a routed language model on a text, and tests it.
 
-    A routed network (Nepp, 2021) has capsules of bundles. Each word takes one bundle a capsule,
-    which elects the next; all others cost nothing. It learns to predict the vector of the next
-    word. Which word that means, the nearest vectors say and how often words follow the last ones,
-    weighed as makes the validation sentences likeliest.
+    A routed network (Nepp, 2021) consists of capsules of bundles. In each capsule a word takes one
+    bundle, which elects the next; the others cost nothing. The network learns to predict the vector
+    of the next word. That vector is turned into a word by how near the vectors of words are and by
+    how often words follow the last ones, in the proportion that makes the validation sentences
+    likeliest.
 
-    The weights of the epoch best on validation are kept. The run folder also gets routing.json and
-    routing.npz, which bundles the test sentences visit.
+    The weights of the best epoch on the validation sentences are kept. The run folder also gets
+    routing.json and routing.npz, which record the bundles that the test sentences visit.
 
     Args:
-        data: brown, wikitext-2, pydoc (the help on Python's language), or FILE.txt: one sentence a
-            line, words between blanks
+        data: brown, wikitext-2, pydoc (the help on Python's language), or FILE.txt: one sentence on
+            each line, blanks between words
 
     Raises:
         ValueError: a value is out of its range.

@@ -135,38 +135,40 @@ OF_PATH = (
 
 @dataclass(frozen=True)
 class Choice:
-    """Trains the paper's neural trees and compares with its tables.
+    """Trains the paper's neural trees and compares the results with its tables.
 
-      --table 3   errors and parameters, also of other models
-      --table 4   what is lost without routers (a plain network), or without transformers
+      --table 3   errors and parameters, compared with other models
+      --table 4   errors of the full tree, without routers (a plain network), without transformers
       --table 5   time and epochs of growth and of refinement
-      --table 6   one path: the greedy one, the likeliest leaf, and the least likely
-      --table 7   multiply-adds, all leaves and one path
-      --table 8   single trees and all of them together
-      --table figure3   errors and sizes by the number of examples, beside a CNN and a linear model
-      --table figure4   patience of the growth
+      --table 6   predictions along one path: greedy, to the likeliest leaf, to the least likely
+      --table 7   multiply-adds of all leaves and of one path
+      --table 8   single trees, and an ensemble of all of them
+      --table figure3   errors and sizes by number of examples, also of a CNN and a linear model
+      --table figure4   effect of the patience of growth
 
-    Each tree is trained with each of the seeds 0 to N-1, which also say what is held out for
-    validation. The numbers are those of the paper's last version on arXiv. The tables share their
-    trees: the folder gets a run for each tree, and each table as .md, .json and .png. Given again,
-    the command skips what is done and continues what is not.
+    Each tree is trained once with each of the seeds 0 to N-1, which also determine what is held out
+    for validation. The paper's numbers are those of its last version on arXiv. The tables share
+    their trees: the folder gets a run for each tree, and each table as .md, .json and .png. If the
+    command is given again, finished runs are skipped and unfinished ones are continued.
 
     Args:
         data: the data set
         primitives: modules of the trees, separated by commas (default: mnist_c, sarcos or
             cifar10_c)
-        only: rows; of table 4 some of full, no-routers, no-transformers; of table 3 for sarcos
-            some of full, one-path, linear, decision-tree, mlp1, mlp, mlp5, forest, boosting30,
-            boosting, for mnist of full, one-path, linear, forest, histograms, mlp2, lenet, for
-            cifar10 of full, one-path, linear, all-cnn; one-path, the network from the root to a
-            leaf without routers, trained by itself, brings full (default: all)
-        train_size: training examples, drawn from all, validation among them (default: all)
-        test_size: test examples, drawn from all (default: all)
-        epochs: most epochs for each candidate
-        n_init: trainings of each candidate, from other beginnings; the best one counts
-        refine_epochs: epochs for the whole tree, and for a network of table 3 (default: the
-            paper's, 100 for mnist, 300 sarcos, 200 cifar10)
-        max_leaves: most leaves of a tree (default: no limit)
+        only: rows, separated by commas; for table 4 some of full, no-routers, no-transformers; for
+            table 3 with sarcos some of full, one-path, linear, decision-tree, mlp1, mlp, mlp5,
+            forest, boosting30, boosting, with mnist of full, one-path, linear, forest, histograms,
+            mlp2, lenet, with cifar10 of full, one-path, linear, all-cnn; one-path, the network from
+            the root to a leaf without routers, trained on its own, includes full (default: all)
+        train_size: number of training examples, drawn at random; validation examples are taken from
+            these (default: all)
+        test_size: number of test examples, drawn at random (default: all)
+        epochs: largest number of epochs for each candidate
+        n_init: number of times that each candidate is trained, from different initial weights; the
+            best counts
+        refine_epochs: epochs in which the whole tree, or a network of table 3, is trained (default:
+            the paper's, 100 for mnist, 300 for sarcos, 200 for cifar10)
+        max_leaves: largest number of leaves of a tree (default: no limit)
 
     Raises:
         ValueError: a value is out of its range, or the paper has nothing of the kind.

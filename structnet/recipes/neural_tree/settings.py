@@ -71,20 +71,21 @@ OF_TABLE: dict[str, Any] = {"primitives": "table", "refine_epochs": 50}
 
 @dataclass(frozen=True)
 class Rows:
-    """which examples
+    """which examples to use
 
     Args:
         target: column of a table to predict, by name or number from 1 (default: the last)
-        task: kind of a table's target (default: regression, unless it is not numeric or few whole
-            numbers)
-        train_size: training examples, drawn from all, validation among them (default: all)
-        test_size: test examples, drawn from all (default: all)
-        validation_fraction: share of the training examples that decides instead of teaching
-        learn_size: examples to learn from, of those that are not held out, as for a curve over the
-            number of examples with the same validation; drawn whatever their classes, so that of
-            few one may be missing (default: all)
-        finish: learn from those that were held out, too, in the end, for half as many epochs as
-            refinement may have (default: no; for sarcos yes)
+        task: kind of a table's target (default: regression, unless it is not numeric or has only a
+            few whole numbers)
+        train_size: number of training examples, drawn at random; validation examples are taken from
+            these (default: all)
+        test_size: number of test examples, drawn at random (default: all)
+        validation_fraction: share of the training examples that is held out to make decisions
+        learn_size: number of examples to learn from, out of those not held out, for instance for a
+            curve over the number of examples with the same validation data; drawn without regard to
+            classes, so that a small number may lack a class (default: all)
+        finish: learn from the held-out examples too, at the end, for half as many epochs as
+            refinement may take (default: no; yes for sarcos)
     """
 
     target: str | None = None
@@ -107,15 +108,15 @@ class Modules:
     """what the tree is made of
 
     Args:
-        primitives: table (for rows: it begins as a linear model), mlp (for rows, or images as rows:
-            it begins with a transformer), conv (for images), or the paper's modules (default: see
-            the table above)
-        width: channels or units of a transformer (default: conv 16, others 128)
-        router_width: hidden units of the routers of rows, as in the paper's soft decision tree of
+        primitives: kind of modules: table (for rows; starts as a linear model), mlp (for rows, or
+            images flattened to rows; starts with a transformer), conv (for images), or one of the
+            paper's (default: see the table above)
+        width: channels or units of a transformer (default: 16 for conv, otherwise 128)
+        router_width: hidden units of routers for rows, as in the paper's soft decision tree for
             SARCOS (default: linear routers)
         batch_norm: batch normalisation after the convolutions of conv and cifar10_a to cifar10_c
-        routers: without them it never splits: an ordinary network that grows
-        transformers: without them it never deepens: a soft decision tree
+        routers: without routers the tree never splits: an ordinary network that grows
+        transformers: without transformers the tree never deepens: a soft decision tree
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.
@@ -144,30 +145,31 @@ class Modules:
 
 @dataclass(frozen=True, kw_only=True)
 class Training(NeuralTreeSettings):
-    """how far it may grow, and how it is trained
+    """how far the tree may grow, and how it is trained
 
     Args:
-        refine_epochs: epochs for the whole tree, once it has grown; 0 leaves it as it grew
+        refine_epochs: epochs in which the whole tree is trained after growth; 0 skips this phase
             (default: see the table above)
-        batch_size: samples a step (default: some 16 steps an epoch, 16 to 512 samples each; 32 for
-            sarcos)
-        learning_rate: learning rate of Adam; in refinement a tenth of it after every 50 epochs
-            (default: see the table above)
-        weight_decay: share, times the learning rate, by which each step of refinement makes all
-            weights but biases and routers' smaller, as AdamW has it (default: 0; 0.1 for sarcos)
-        min_gain: amount by which a split or a deepening must lower the validation loss, and more
-            (default: 0.01; 0 for mnist, cifar10 and sarcos)
-        gain_errors: standard errors of that gain by which it must be above 0, and more
-            (default: 2; 0 for mnist and cifar10, as in the paper)
-        prefer_split: take a split that gains, whatever a deepening would (default: yes; for mnist,
-            cifar10 and sarcos the better of the two, as in the paper)
-        stop_refinement: end refinement after as many epochs without a new best as growth's
-            trainings (default: yes; not for mnist, cifar10 and sarcos)
-        warm_start_solvers: begin new solvers as copies of their leaf's own, where that fits
-            (default: yes; not for mnist, cifar10 and sarcos)
-        lookahead: most leaves that a split may bring at once, where routers and solvers are linear
-            (default: 16; for mnist, cifar10 and sarcos 1, one router at a time, as in the paper)
-        seed: seed of the weights, the order of examples, and what is held out
+        batch_size: samples in each step (default: about 16 steps for each epoch, with 16 to 512
+            samples each; 32 for sarcos)
+        learning_rate: learning rate of Adam; in refinement it is divided by 10 after every 50
+            epochs (default: see the table above)
+        weight_decay: weight decay of refinement, as in AdamW, on all weights except biases and
+            those of routers (default: 0; 0.1 for sarcos)
+        min_gain: decrease of the validation loss that a split or a deepening must exceed (default:
+            0.01; 0 for mnist, cifar10 and sarcos)
+        gain_errors: number of its standard errors that this decrease must exceed as well (default:
+            2; 0 for mnist and cifar10, as in the paper)
+        prefer_split: take a split that lowers the loss enough, even if a deepening lowers it more
+            (default: yes; for mnist, cifar10 and sarcos the better of the two, as in the paper)
+        stop_refinement: end refinement after as many epochs without a new best as a training in
+            growth (default: yes; no for mnist, cifar10 and sarcos)
+        warm_start_solvers: start new solvers as copies of their leaf's solver, where the shapes
+            allow it (default: yes; no for mnist, cifar10 and sarcos)
+        lookahead: largest number of leaves that may replace a leaf in one split, if routers and
+            solvers are linear (default: 16; 1, a single router at a time as in the paper, for
+            mnist, cifar10 and sarcos)
+        seed: seed of the weights, of the order of the examples, and of what is held out
     """
 
     refine_epochs: int | None = None  # type: ignore[assignment]  # until resolved
@@ -194,18 +196,18 @@ class NeuralTreeRunSettings:
     """Grows a tree of neural networks, and tests it.
 
     An adaptive neural tree (Tanno et al., ICML 2019) sends each sample from its root to its leaves:
-    routers on inner nodes say how probably it goes left, transformers on edges change it on the
-    way, solvers on leaves predict.
+    routers at inner nodes give the probability that it goes left, transformers on edges transform
+    it on the way, solvers at leaves predict.
 
     Training has two phases. Growth: the root is trained; then each leaf in turn may be split (a
-    router and two new leaves), deepened (one more transformer above it) or kept, as the validation
-    loss says. Refinement: all modules are trained together; branches that hardly any training
+    router and two new leaves), deepened (one more transformer above it) or kept, depending on the
+    validation loss. Refinement: all modules are trained together; branches that hardly any training
     example takes (--prune) are then cut. The test data decide nothing; they are measured before and
     after refinement.
 
     The run folder also gets growth.safetensors (the tree so far) and summary.txt. In "test" of the
-    result, accuracy (or mse, of numbers) is that of the mixture of all leaves, accuracy_greedy that
-    of each router's likelier side, and so on.
+    result, accuracy (mse if numbers are predicted) is that of the mixture of all leaves,
+    accuracy_greedy that of the path along each router's likelier side, and so on.
 
     Args:
         data: digits, mnist, cifar10, sarcos, or FILE.csv (or .tsv): a table of numbers with a
@@ -289,11 +291,11 @@ def table_of_defaults() -> str:
 
 @dataclass(frozen=True)
 class AskOfTree(Ask):
-    """What ``evaluate`` and ``predict`` may be told of a neural tree.
+    """What ``evaluate`` and ``predict`` accept for a neural tree.
 
     Args:
-        path: way through the tree: mix all leaves (multi), or take one of them so (default: of
-            evaluate each way, of predict multi)
+        path: way through the tree: multi mixes all leaves, the others take a single leaf (default:
+            every way for evaluate, multi for predict)
     """
 
     path: Way | None = None

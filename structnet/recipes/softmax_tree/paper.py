@@ -53,21 +53,20 @@ QUANTITIES = ("error", "FLOPs", "leaves", "depth", "coverage", "perplexity", "se
 
 @dataclass(frozen=True)
 class Choice:
-    """Trains softmax trees and what they are compared with.
+    """Trains softmax trees and the models that they are compared with.
 
       --table 1   flat softmax, one-vs-all, hierarchical softmax, ST, AST, and ST (from AST)
       --table 2   a grid of softmax trees and adaptive ones: error against FLOPs
-      --table defaults   models with no setting touched, on digits, mnist, uneven and brown
+      --table defaults   models with default settings, on digits, mnist, uneven and brown
 
     Args:
         data: digits, mnist, clusters, uneven, brown, pydoc, wikitext-2, or FILE.csv, FILE.svm
-            (default: uneven; of table defaults: all four)
-        depth: decisions on a path of ST (default: chosen by held-out examples)
-        k: most classes of a leaf of ST (default: likewise)
+            (default: uneven; for table defaults all four)
+        depth: number of decisions on each path of ST (default: chosen on held-out examples)
+        k: largest number of classes in a leaf of ST (default: likewise)
         penalty: weight of the L1 norms of all trees and of the flat softmax
-        start: tree that all trees begin with: centroids, rows, axes, or, as the papers have it,
-            random
-        only: models to train, by their names in folders, separated by commas (default: all)
+        start: tree from which all trees start: centroids, rows, axes, or, as in the papers, random
+        only: models to train, by their names in the run folders, separated by commas (default: all)
     """
 
     data: str | None = None

@@ -18,16 +18,17 @@ GENERATED = ("clusters", "uneven")
 
 @dataclass(frozen=True)
 class Samples:
-    """which examples
+    """which examples to use
 
     Args:
         target: column of a table to predict, by name or number from 1 (default: the last)
-        test_file: file of test rows for FILE.svm (default: a fifth of every class is drawn)
-        train_size: training examples, drawn from all (default: all)
-        test_size: test examples, drawn from all (default: all)
-        classes: words to tell apart, of a text; or classes of generated rows (default: 1000 words,
-            200 classes)
-        validation_fraction: share of the training examples by which the round of growth is chosen
+        test_file: file of test rows, for FILE.svm (default: a fifth of each class is drawn)
+        train_size: number of training examples, drawn at random (default: all)
+        test_size: number of test examples, drawn at random (default: all)
+        classes: number of words to predict, for a text, or of classes, for generated rows (default:
+            1000 words, 200 classes)
+        validation_fraction: share of the training examples that is held out to choose the round of
+            growth
     """
 
     target: str | None = None
@@ -48,16 +49,16 @@ class SoftmaxTreeRunSettings:
     """Trains a softmax tree, and tests it.
 
     A softmax tree sends each example through hyperplanes to one leaf, a softmax over a few of the
-    classes. Tree alternating optimisation trains its nodes one after the other, deepest first,
-    until the objective hardly falls; what no example comes to is pruned.
+    classes. Tree alternating optimisation trains the nodes one after the other, deepest first,
+    until the objective hardly falls; nodes that no example reaches are pruned.
 
-    The run folder also gets summary.txt. In "test" of the result, flops are the weights on an
-    example's path and in its leaf, coverage is the share of examples whose class has a probability
-    above 0, and the perplexity is that of these.
+    The run folder also gets summary.txt. In "test" of the result, flops is the number of weights on
+    an example's path and in its leaf, coverage the share of examples whose class has a probability
+    above 0, and perplexity that of these examples.
 
     Args:
         data: digits, mnist; clusters, uneven (generated); brown, pydoc, wikitext-2 (the next word);
-            or FILE.csv, FILE.svm (or .tsv, .libsvm): rows and a class
+            or FILE.csv, FILE.svm (or .tsv, .libsvm): rows with a class
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.
@@ -102,11 +103,11 @@ class SoftmaxTreeRunSettings:
 class AdaptiveRunSettings(SoftmaxTreeRunSettings):
     """Grows a softmax tree, and tests it.
 
-    An adaptive softmax tree (Kairgeldin et al., UAI 2024) begins as a complete softmax tree. Round
-    by round, a small subtree is tried in the place of every leaf, and takes it if the loss falls
-    below a share rho of the leaf's; then tree alternating optimisation trains the whole tree. The
-    round with the lowest error on held-out examples is kept, and then learns from them, too. The
-    folder and the result have what those of softmax-tree have.
+    An adaptive softmax tree (Kairgeldin et al., UAI 2024) starts as a complete softmax tree. In
+    each round a small subtree is tried in place of every leaf, and replaces it if its loss is below
+    a share rho of the leaf's; then tree alternating optimisation trains the whole tree. The round
+    with the lowest error on held-out examples is kept, and then learns from these examples too. The
+    run folder and the result contain the same as those of softmax-tree.
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.

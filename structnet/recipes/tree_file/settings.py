@@ -29,26 +29,26 @@ Task = Literal["classification", "regression", "pairs", "nodes"]
 
 @dataclass(frozen=True)
 class Source:
-    """the trees, and what is to be predicted
+    """the trees, and what to predict
 
     Args:
         format: format of the trees; penn is bracketed without traces and function tags (default:
-            what the file's ending or its first lines tell)
-        target: column of the targets, by name or number from 1, or first-column; root-label or
-            node-labels, which are then hidden from the model; the key of a comment in CoNLL-U
-            (default: the first column, or that called label)
-        task: classification, regression, pairs (two trees a line) or nodes, a label for every node
-            (default: regression for numbers, unless they are a few whole ones)
-        node_label: column of CoNLL-U that labels a word's node, beside the word itself (default:
-            deprel)
-        test_file: file to test on (default: a share of the trees is drawn, of every class; or of
-            whole files or groups, see --group)
-        validation_file: file by which the best epoch is chosen (default: a share is drawn)
-        group: column of what a tree is of, such as its file or author, where new trees will be of
-            others: none is both in what is drawn and in the rest (default: of a folder the file,
-            if files have several trees and each class has five files)
-        test_fraction: share of the trees that is drawn to test on
-        validation_fraction: share of the others that is drawn to choose the epoch by
+            found from the file's ending or its first lines)
+        target: column of the targets, by name or by number from 1, or first-column; root-label or
+            node-labels, which are then hidden from the model; or the key of a comment in CoNLL-U
+            (default: the first column, or the one named label)
+        task: classification, regression, pairs (two trees on each line) or nodes (a label for every
+            node) (default: regression for numbers, unless they are a few whole numbers)
+        node_label: CoNLL-U column used as the label of a word's node, in addition to the word
+            itself (default: deprel)
+        test_file: file of test trees (default: a share of the trees is drawn, from every class, or
+            as whole files or groups, see --group)
+        validation_file: file on which the best epoch is chosen (default: a share is drawn)
+        group: column that names the origin of a tree, such as its file or author, if new trees will
+            have other origins: no group is split between what is drawn and the rest (default: for a
+            folder, the file, if files have several trees and each class has five files)
+        test_fraction: share of the trees that is drawn for testing
+        validation_fraction: share of the other trees that is drawn to choose the best epoch
     """
 
     format: Format | None = None
@@ -68,16 +68,17 @@ class Source:
 
 @dataclass(frozen=True)
 class TreeFileSettings:
-    """Trains a Tree-LSTM on trees of your own, and tests it.
+    """Trains a Tree-LSTM on your own trees, and tests it.
 
-    FILE has LABEL<TAB>TREE on a line (LABEL<TAB>TREE<TAB>TREE for pairs; a number is regressed on),
-    objects with a tree and a label (.jsonl), trees in brackets (.mrg) or sentences (.conllu), whose
-    labels can be the target; or it is a folder with a folder of files for each class.
+    FILE has LABEL<TAB>TREE on each line (LABEL<TAB>TREE<TAB>TREE for pairs; if the label is a
+    number, the task is regression), objects with a tree and a label (.jsonl), or trees in brackets
+    (.mrg) or sentences (.conllu), whose labels can be the target. FOLDER has a folder of files for
+    each class.
 
-    The weights of the epoch best on validation are kept; tree.png is a test tree with what the
-    model says, why.png which of its parts that depends on. The result has accuracy, macro F1 and
-    confusion matrix of all test trees together, or the errors of numbers, beside what the most
-    frequent class or the mean would give.
+    The weights of the best epoch on the validation trees are kept; tree.png shows a test tree with
+    the model's answer, why.png the parts on which that answer depends. The result has accuracy,
+    macro F1 and confusion matrix over all test trees, or the errors of predicted numbers, and for
+    comparison what predicting the most frequent class or the mean would give.
 
     Args:
         data: FILE or FOLDER of trees

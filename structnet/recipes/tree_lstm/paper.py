@@ -43,23 +43,24 @@ ACCURACY, OVER_OPERATORS = "test accuracy", "mean over operators"
 
 @dataclass(frozen=True)
 class Choice:
-    """Trains the paper's Tree-LSTMs and compares with its tables.
+    """Trains the paper's Tree-LSTMs and compares the results with its tables.
 
       --table 1   listops
       --table 2   lrt
       --table own functions of Python's library, expressions, and sentences of a treebank: the
-                  estimators with no setting touched, beside linear models and boosting
+                  estimators with default settings, compared with linear models and boosting
 
-    Each model is trained with each of the seeds 0 to N-1 (the paper: 3). The folder gets a run for
-    each, and the table as .md, .json and .png. Given again, the command skips what is done and
-    continues what is not.
+    Each model is trained once with each of the seeds 0 to N-1 (the paper: 3 seeds). The folder gets
+    a run for each training, and the table as .md, .json and .png. If the command is given again,
+    finished runs are skipped and unfinished ones are continued.
 
     Args:
-        only: some of tucker, sum, full, child-sum, cp, tensor-train, separated by commas (default:
-            the paper's, tucker,sum,full); of table own some of package, package-by-file,
+        only: rows, separated by commas: some of tucker, sum, full, child-sum, cp, tensor-train
+            (default: the paper's, tucker,sum,full); for table own some of package, package-by-file,
             package-bare, loop, value, root, tag, nouns, nouns-hidden (default: all; the last four
             need --treebank)
-        epochs: passes through the training examples, for all models (default: each model's own)
+        epochs: passes through the training examples, the same for all models (default: each model's
+            own)
         treebank: file of bracketed sentences, for table own
     """
 

@@ -29,10 +29,10 @@ class TreeLSTMRecipe(Recipe):
   torchrun --nproc-per-node 2 -m structnet train tree-lstm --data listops --out runs/two
   structnet train tree-lstm --data my-trees.tsv --out runs/own
 
-trees of your own, LABEL<TAB>TREE lines, treebanks, source code, have other settings, which
-'structnet train tree-lstm --data FILE --help' explains; here are those of listops and lrt.
+Your own trees (LABEL<TAB>TREE lines, treebanks, source code) have other settings, which
+'structnet train tree-lstm --data FILE --help' explains; those below are for listops and lrt.
 
-models of the paper, which stand for what is not said:
+defaults (the sizes of tucker, sum and full are the paper's):
 {table_of_defaults()}""",
         "reproduce": """\
   structnet reproduce tree-lstm --table 1 --seeds 3

@@ -25,15 +25,15 @@ WARM_UP = 0.15
 
 @dataclass(frozen=True)
 class Sizes:
-    """how many examples
+    """how many examples to use
 
     Args:
-        train_size: training examples; of listops 1 in 20 of them is for validation (default: 90000
-            of listops, all of lrt)
-        test_size: test examples (default: 10000 of listops, all of lrt)
-        max_depth: levels of the deepest listops expression; other than the published 20 means to
-            generate (default: 20)
-        generate: generate the data in any case, even where published files are at hand
+        train_size: number of training examples; for listops, 1 in 20 of them is held out for
+            validation (default: 90000 for listops, all for lrt)
+        test_size: number of test examples (default: 10000 for listops, all for lrt)
+        max_depth: levels of the deepest listops expression; with any value but 20, that of the
+            published data, expressions are generated (default: 20)
+        generate: generate the data even if published files are available
     """
 
     train_size: int | None = None
@@ -49,15 +49,15 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Model:
-    """what a node makes of its children (defaults: see the table above)
+    """how a node combines its children (defaults: see the table above)
 
     Args:
-        aggregator: form in which a node combines its children
-        hidden_size: numbers in a node's state, c
-        rank: rank of tucker, cp and tensor-train, r
-        forget: children that a child's forget gate depends on: that child alone, or all
-            (default: child)
-        bottom: state of a missing child
+        aggregator: kind of function by which a node combines its children
+        hidden_size: length of a node's state, c
+        rank: rank r of tucker, cp and tensor-train
+        forget: children on which a child's forget gate depends: that child alone, or all (default:
+            child)
+        bottom: state that stands for a missing child
         forget_bias: biases of the forget gate: one for each type, or, as in the paper, one for each
             type and place
 
@@ -94,19 +94,19 @@ class Model:
 
 @dataclass(frozen=True)
 class Training:
-    """how it is trained (defaults: see the table above)
+    """how the model is trained (defaults: see the table above)
 
     Args:
         epochs: passes through the training examples
-        batch_size: examples a step
-        optimizer: adamw, with a one-cycle schedule and gradients clipped to norm 1, or the paper's
-            adadelta, without either
-        learning_rate: the cycle's highest rate (with adadelta 1.0)
-        weight_decay: weight decay of adamw; for adadelta an L2 penalty, 0.01 in the paper (with
+        batch_size: number of examples in each step
+        optimizer: adamw, with a one-cycle schedule and gradients clipped to norm 1, or, as in the
+            paper, adadelta without either
+        learning_rate: highest learning rate of the cycle (with adadelta 1.0)
+        weight_decay: weight decay of adamw, or L2 penalty for adadelta, 0.01 in the paper (with
             adadelta 0)
-        patience: epochs in a row without a better validation accuracy after which it stops
-            (default: never)
-        seed: seed of the first weights and of the order of examples; the data are the same for all
+        patience: number of epochs in a row without a better validation accuracy after which
+            training stops (default: never)
+        seed: seed of the initial weights and of the order of examples; the data do not depend on it
     """
 
     epochs: int | None = None
@@ -182,12 +182,12 @@ def table_of_defaults() -> str:
 class TreeLSTMRunSettings:
     """Trains a Tree-LSTM on parses, and tests it.
 
-    The weights of the epoch best on validation are kept; tree.png is a test expression with the
-    model's prediction. The test data are used once, at the end.
+    The weights of the best epoch on the validation examples are kept; tree.png shows a test
+    expression with the model's prediction. The test data are used once, at the end.
 
     Args:
-        data: listops, the value (0-9) of a list expression; or lrt, the relation, one of seven, of
-            two logical sentences; or FILE or FOLDER of trees of your own
+        data: listops, to predict the value (0-9) of a list expression; lrt, to predict which of
+            seven relations holds between two logical sentences; or FILE or FOLDER, your own trees
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.
