@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from structnet.neural_tree import Growth, NeuralTree, NeuralTreeSettings, presets
+from structnet.neural_tree.growth.decision import gained
+from structnet.neural_tree.growth.measures import of_each
 from structnet.neural_tree.pretrained import from_sequential
 from structnet.neural_tree.pruning import prune
 from structnet.neural_tree.training import _pruned
@@ -271,3 +273,24 @@ def test_a_rare_branch_stays_where_it_is_missed(needed: bool, few: int) -> None:
     settings = NeuralTreeSettings(prune=0.01)
     kept = _pruned(tree, settings, samples, samples, "cpu").num_leaves
     assert kept == (2 if needed and few else 1)
+
+
+def test_a_branch_that_no_sample_takes_goes_however_surely_it_helps_a_little() -> None:
+    """Its leaf is the better one, and has a hundred-thousandth of each sample's mixture."""
+    torch.manual_seed(0)
+    tree = NeuralTree(presets.mlp(num_outputs=2, width=4), shape=(2,))
+    left, right = tree.split(0)
+    tree.nodes[0].transformers, tree.nodes[0].router = nn.Sequential(), nn.Linear(2, 1)
+    for leaf, sure in ((left, 1.0), (right, 4.0)):
+        tree.nodes[leaf].solver = nn.Linear(2, 2)
+        nn.init.zeros_(tree.nodes[leaf].solver.weight)
+        tree.nodes[leaf].solver.bias.data.copy_(torch.tensor([sure, -sure]))
+    nn.init.zeros_(tree.nodes[0].router.weight)
+    nn.init.constant_(tree.nodes[0].router.bias, 11.0)
+    samples = Samples(torch.rand(1000, 2), (torch.arange(1000) % 20 == 0).long())
+    without = prune(tree, samples, 0.01)
+    losses = [of_each(each.losses, each, samples, "cpu") for each in (tree, without)]
+    gain, error = gained(*losses, samples.counts())
+    assert -1e-4 < gain < -2 * error
+    settings = NeuralTreeSettings(prune=0.01, min_gain=0.0)  # as in the paper
+    assert _pruned(tree, settings, samples, samples, "cpu").num_leaves == 1
