@@ -82,7 +82,7 @@ def asked(
         more = "" if cls else f"\n\n{further}'{prog} --help' explains."
         parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
     if words[0].startswith("-"):
-        raise ValueError(f"name the run first, its folder: {prog} ... (see {prog} --help)")
+        raise ValueError(f"name the run first, by its folder: {prog} ... (see {prog} --help)")
     from structnet.recipes.execution import take
     from structnet.recipes.run import Run
 

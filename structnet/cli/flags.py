@@ -96,7 +96,7 @@ def parse(
             more = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(f"unknown flag {word}{more} (see {prog} --help)")
         if not inputs:
-            raise ValueError(f"what is {word!r}? (see {prog} --help)")
+            raise ValueError(f"unexpected argument {word!r} (see {prog} --help)")
     settings = cls(**{each.name: getattr(found, each.name) for each in fields(cls)})
     return settings, getattr(found, "run", None), rest
 

@@ -1,4 +1,4 @@
-"""What the first words of a command name: a model or a run; and what is said when they do not."""
+"""What the first words of a command name, a model or a run, and the errors if they do not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]
     """The recipe that the first word names, and the other words.
 
     Raises:
-        ValueError: it names none; with a command that works, where one can be guessed.
+        ValueError: it names none; the message has a command that works, if one can be guessed.
     """
     name, *rest = words
     if name not in RECIPES:
@@ -43,8 +43,8 @@ def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]
         if command == "train":
             meant = f"with --data; did you mean: structnet train {name} --data {rest[0]}"
         else:
-            meant = f"by flags (see structnet {command} {name} --help)"
-        raise ValueError(f"{rest[0]!r} must be said {meant}")
+            meant = f"as a flag (see structnet {command} {name} --help)"
+        raise ValueError(f"{rest[0]!r} must be given {meant}")
     return recipe, rest
 
 
@@ -52,14 +52,14 @@ def recipe_of(run: Run) -> Recipe:
     """The recipe that a run follows.
 
     Raises:
-        CheckpointError: there is none of its name, or no run, or one of a model that is not kept.
+        CheckpointError: there is no such recipe, no run, or only one whose model is not kept.
     """
     from structnet.training import CheckpointError
 
     name = run.config["model"]
     if isinstance(run.config["data"], str):  # as the baselines of a table have it
         raise CheckpointError(
-            f"{run} is of a table's {name!r}, a model that is not kept: its figures are in "
+            f"{run} belongs to a table, and its model {name!r} is not kept: its figures are in "
             "result.json; expected a run of structnet train"
         )
     if name not in RECIPES:
@@ -68,7 +68,7 @@ def recipe_of(run: Run) -> Recipe:
 
 
 def _guess(command: str, name: str) -> str:
-    """What may have been meant by a word in the place of a model's name."""
+    """What may have been meant by a word in place of a model's name."""
     for model, make in RECIPES.items():
         recipe = make()
         flags = [f"--data {name}"] * (name in recipe.data_sets or is_file(name, recipe.files))
@@ -82,7 +82,7 @@ def _guess(command: str, name: str) -> str:
 
 
 def models() -> str:
-    """The models, a line each, for the help."""
+    """The models, one on each line, for the help."""
     width = max(map(len, RECIPES)) + 2
     return "\n".join(f"    {name:<{width}}{make.__doc__}" for name, make in RECIPES.items())
 

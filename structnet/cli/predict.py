@@ -39,7 +39,7 @@ def run(words: Sequence[str]) -> None:
     if not texts and not sys.stdin.isatty():
         texts = [text] if (text := sys.stdin.read().strip()) else []
     if not texts:
-        raise ValueError("there is nothing to predict: name the input behind the run")
+        raise ValueError("there is nothing to predict: give the input after the run")
     answers = recipe.answer(recipe.open(run, ask.place), texts, ask)
     print(*(answer.words for answer in answers[:SHOWN]), sep="\n")
     if len(answers) > SHOWN:

@@ -58,7 +58,7 @@ def run(words: Sequence[str]) -> None:
     # Seed by seed, so that an interrupted table has as many models as possible.
     members = [each for seed in range(own.seeds) for each in table.members(choice, seed)]
     if not members:
-        raise ValueError(f"--only leaves nothing of table {own.table}")
+        raise ValueError(f"--only leaves no row of table {own.table}")
     runs = trained(recipe, members, folder, speaker())
     if is_first_process():
         made = table.make(choice, runs)

@@ -61,12 +61,12 @@ def run(words: Sequence[str]) -> None:
 
 
 def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
-    """The recipe of a run to go on with, its settings, and its folder."""
+    """The recipe of the run to resume, its settings, and its folder."""
     from structnet.recipes.run import Run
 
     place = list(words).index("--resume") + 1
     if place >= len(words):
-        raise ValueError("--resume names the folder of a run; got nothing behind it")
+        raise ValueError("--resume names the folder of a run; got nothing after it")
     run = Run(words[place])
     recipe = recipe_of(run)
     if not words[0].startswith("-"):

@@ -106,7 +106,7 @@ def kind_of(name: str, told: DataSettings) -> str:
         if name not in TREE_SETS:
             raise ValueError(f"--generate is for {' and '.join(TREE_SETS)}; the data set is {name}")
         if told.data_dir is not None:
-            raise ValueError("--data-dir is where published files lie; generated ones go to --out")
+            raise ValueError("--data-dir is for published files; generated ones go to --out")
     for flag, value in vars(made).items():
         if flag != "generate" and value is not None and not made.generate:
             raise ValueError(f"--{flag} goes with --generate")

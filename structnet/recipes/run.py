@@ -271,7 +271,7 @@ class Run:
             found = found.resolved()
         for name, before, now in _different(saved, found):
             raise ValueError(
-                f"{self} was started with {name} {before}, and a run that goes on keeps its "
+                f"{self} was started with {name} {before}, and a resumed run keeps its "
                 f"settings; got {name} {now}"
             )
         return found.resolved()
@@ -289,12 +289,12 @@ class Run:
         differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
         if differ and known.get("content") is not None and known["content"] == found.get("content"):
             raise CheckpointError(
-                f"{self} learnt from the same files, which this version reads otherwise: other "
+                f"{self} learned from the same files, which this version reads differently: other "
                 f"{', '.join(differ)} than in its config.json; train a new run"
             )
         if differ:
             raise CheckpointError(
-                f"the data at hand are not those of {self}: other {', '.join(differ)} than in its "
+                f"the data are not those of {self}: other {', '.join(differ)} than in its "
                 "config.json; bring the old data back (--data-dir names their folder), or train a "
                 "new run"
             )

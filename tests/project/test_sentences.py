@@ -49,7 +49,7 @@ def test_data_that_changed_are_named_and_nothing_else() -> None:
     run = a_run(name="houses", train=96, features=["area"] * 500)
     run.check_same_data({"name": "houses", "train": 96, "features": ["area"] * 500})
     changed = {"name": "houses", "train": 97, "features": ["age"] * 500}
-    expected = "the data at hand are not those of runs/a: other train, features than in its "
+    expected = "the data are not those of runs/a: other train, features than in its "
     with pytest.raises(CheckpointError) as caught:
         run.check_same_data(changed)
     assert str(caught.value).startswith(expected + "config.json; bring the old data back")

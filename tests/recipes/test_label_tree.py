@@ -213,7 +213,7 @@ def test_a_run_from_before_sparse_rows_had_a_scale(tmp_path: Path) -> None:
         ("", "is empty; expected lines like"),
         ("__label__a b\n" * 3 + "no label\n", "line 4: no label"),
         ("__label__a b\n__label__c\n", "line 2: a label without words"),
-        ("__label__a b\n" * 20, "has one label alone, 'a'"),
+        ("__label__a b\n" * 20, "has only one label, 'a'"),
         ("__label__a b\n__label__c d\n", "expected at least 10"),
         ("__label__a \xff\n", "line 1: the text is not UTF-8"),
     ],

@@ -174,6 +174,6 @@ def test_the_figure_of_patience_draws_growth_and_refinement(
     ax = curves.draw_trajectories({"one": [run]}, Figure().add_subplot())
     dotted = [line for line in ax.lines if line.get_linestyle() == ":"]
     assert [line.get_xdata()[0] for line in dotted] == [refinement[0][0]]
-    assert "one kind of trees; got mnist_a,mnist_b" in refused(
+    assert "one kind of tree; got mnist_a,mnist_b" in refused(
         "reproduce", "neural-tree", "--table", "figure4", *given, "--primitives", "mnist_a,mnist_b"
     )

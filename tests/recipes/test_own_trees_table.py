@@ -192,7 +192,7 @@ def test_a_small_table(tmp_path: Path, treebank: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ("--epochs 3", "no setting touched; leave out --epochs"),
+        ("--epochs 3", "default settings; leave out --epochs"),
         ("--only vaule", "did you mean 'value'?"),
         ("--only sum", "--only must name some of package, "),
         ("--treebank nowhere.mrg", "--treebank must be a file of sentences; got nowhere.mrg"),

@@ -61,8 +61,8 @@ def test_a_small_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        (["--depth", "3"], "no setting touched; leave out --depth, --k, --penalty, "),
-        (["--penalty", "2"], "no setting touched; leave out --depth, --k, --penalty, "),
+        (["--depth", "3"], "default settings; leave out --depth, --k, --penalty, "),
+        (["--penalty", "2"], "default settings; leave out --depth, --k, --penalty, "),
         (["--data", "clusters"], "--data must be one of digits, mnist, uneven, brown"),
     ],
 )

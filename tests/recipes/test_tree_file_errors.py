@@ -123,7 +123,7 @@ def test_files_that_are_read_otherwise_are_not_to_be_brought_back(classes_run: P
     run = Run(classes_run)
     found = run.config["data"]
     run.check_same_data(found)
-    with pytest.raises(CheckpointError, match="this version reads otherwise: other classes than"):
+    with pytest.raises(CheckpointError, match="this version reads differently: other classes than"):
         run.check_same_data(found | {"classes": ["no", "1.0"]})
     with pytest.raises(CheckpointError, match="bring the old data back"):
         run.check_same_data(found | {"classes": ["no", "1.0"], "content": "another"})

@@ -103,7 +103,7 @@ def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
 
     Raises:
         LabelledTextError, TableError, TextError: a file is not what it should be.
-        ValueError: there is one label alone.
+        ValueError: there is only one label.
     """
     data = settings.data
     if data == "planted":
@@ -115,7 +115,7 @@ def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
     else:
         found = _next_words(settings)
     if len(found.labels) < 2:
-        raise ValueError(f"{data} has one label alone, {found.labels[0]!r}; expected at least 2")
+        raise ValueError(f"{data} has only one label, {found.labels[0]!r}; expected at least 2")
     return found
 
 

@@ -67,7 +67,7 @@ def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
     train = text.train[: rows.train_size]
     words = Words.from_sentences(train, rows.min_count, rows.max_words)
     if len(words) < 2:
-        raise ValueError(f"{settings.data} has one word alone; expected at least 2")
+        raise ValueError(f"{settings.data} has only one word; expected at least 2")
     coded = [words.encode(part) for part in (train, text.validation, text.test)]
     train_part, validation, test = (NextWords(each, len(words), told.context) for each in coded)
     data = TextData(words, coded[0], train_part, validation, test, text.name)

@@ -83,7 +83,7 @@ def _tree(choice: Choice, seed: int, end: str) -> Member:
     default = DEFAULTS[choice.data]["primitives"]
     primitives, *more = parts(choice.primitives, PRIMITIVES, "--primitives") or [default]
     if more:
-        raise ValueError(f"a figure is about one kind of trees; got {choice.primitives}")
+        raise ValueError(f"a figure is about one kind of tree; got {choice.primitives}")
     settings = choice.settings(primitives, "full", seed)
     return Member(TREE, f"{primitives}-full-{seed}{end}", settings)
 

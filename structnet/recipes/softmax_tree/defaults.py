@@ -80,7 +80,7 @@ def members(choice: Any, seed: int) -> list[Member]:
     own = (choice.depth, choice.k, choice.only, choice.penalty, choice.start)
     if own != (None, None, None, 1, "centroids"):
         raise ValueError(
-            "table defaults is of models with no setting touched; leave out --depth, --k, "
+            "table defaults is about models with default settings; leave out --depth, --k, "
             "--penalty, --start, --only"
         )
     if choice.data is not None:

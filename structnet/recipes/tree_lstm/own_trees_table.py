@@ -75,7 +75,7 @@ def members(choice: Any, seed: int) -> list[Member]:
         ValueError: settings that this table does not have.
     """
     if choice.epochs is not None:
-        raise ValueError("table own is of models with no setting touched; leave out --epochs")
+        raise ValueError("table own is about models with default settings; leave out --epochs")
     if choice.sizes.max_depth is not None or choice.sizes.generate or choice.place.data_dir:
         raise ValueError("--max-depth, --generate and --data-dir are for tables 1 and 2")
     asked = parts(choice.only, tuple(TASKS), "--only") or TASKS
