@@ -13,7 +13,7 @@ from structnet.training.metrics import evaluating
 
 
 def count_parameters(module: nn.Module) -> int:
-    """The numbers that a module learns; one that it uses in two places counts once.
+    """The number of learned parameters of a module; one that is used in two places counts once.
 
     Example:
         >>> count_parameters(nn.Linear(784, 10))
@@ -23,11 +23,11 @@ def count_parameters(module: nn.Module) -> int:
 
 
 def count_flops(module: nn.Module, x: Tensor) -> int:
-    """The FLOPs of one run of a module in evaluation mode, 2 a multiply-add.
+    """The FLOPs of one run of a module in evaluation mode, 2 for each multiply-add.
 
     Args:
-        module: anything that is called with one tensor.
-        x: the batch that it is called with, whose FLOPs are counted.
+        module: module that is called with one tensor.
+        x: batch with which it is called, and whose FLOPs are counted.
 
     Shapes:
         x ``[n, ...]``.

@@ -16,52 +16,55 @@ from structnet.neural_tree.likelihood import Categorical, GaussianMixture, Squar
 
 
 class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
-    """A classifier that is an adaptive neural tree, or several.
+    """A classifier that is an adaptive neural tree, or an average of several.
 
     Args:
         primitives: name of a preset ("table", "mlp", "sarcos", "mnist_a", ..., "cifar10_c"),
             :class:`Primitives`, or a function ``num_outputs -> Primitives``; None takes "table" for
             tables and "mnist_b" for images.
-        loss: name of the loss; None is that of the task. A classifier has "log_loss" alone.
-        routers: may the tree have routers? They or transformers must be allowed.
-        transformers: may the tree have transformers?
+        loss: name of the loss; None takes that of the task. A classifier only has "log_loss".
+        routers: permission for the tree to have routers. Routers or transformers must be allowed.
+        transformers: permission for the tree to have transformers.
         max_depth, max_leaves, max_parameters, max_transformers, min_gain, gain_errors,
             prefer_split, min_samples, epochs, refine_epochs, patience, stop_refinement, n_init,
             batch_size, learning_rate, weight_decay, warm_start_solvers, balance_routers, lookahead,
-            cache_bytes, prune: limits and hyper-parameters, as :class:`.NeuralTreeSettings` has
-            them. Refinement keeps the epoch of the highest validation accuracy, as in the paper;
-            after it the tree learns from the validation samples, too, for half as many epochs,
-            unless ``fit`` was given some. A table's tree begins as a linear model, its weights
-            penalised as strongly as samples held out advise; where it stays one, it is not refined,
-            and what grows from it is penalised alike.
-        class_weight: class -> weight, 1 where none is said, times that of the sample; "balanced"
-            makes all classes count alike. It holds for the validation samples, too.
-        validation_fraction: share of the samples to choose by; the classes keep their shares.
-        standardize: take each column of a table, or channel of an image, to mean 0 and standard
-            deviation 1 over the samples to learn from.
-        path: way to predict, as in :meth:`NeuralTree.output`; ``batch_size`` samples at a
+            cache_bytes, prune: limits and hyper-parameters, see :class:`.NeuralTreeSettings`.
+            Refinement keeps the epoch with the highest validation accuracy, as in the paper; after
+            it the tree also learns from the validation samples, for half as many epochs, unless
+            ``fit`` was given some. On a table, the tree starts as a linear model with a penalty
+            whose strength is chosen on held-out samples; if it stays one, it is not refined, and
+            what grows from it has the same penalty.
+        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
+            the sample; "balanced" gives all classes the same total weight. The validation samples
+            are weighted too.
+        validation_fraction: share of the samples that is held out for validation; it has the same
+            class proportions.
+        standardize: scaling of each column of a table, or channel of an image, to mean 0 and
+            standard deviation 1 over the training samples.
+        path: way to predict, as in :meth:`NeuralTree.output`, with ``batch_size`` samples at a
             time.
         n_members: number of trees, each with its own seed and validation samples; their
             probabilities are averaged.
-        warm_start: go on with the trees that are there when ``fit`` is called again: all their
-            parameters are trained for ``refine_epochs`` more on the samples given, and the epoch is
-            kept that is best on those held out of them, or on ``validation``. Bring that where
-            samples come back: those that a tree has learnt say little of it. Branches, classes and
-            scales stay, and nothing is learnt from held-out samples in the end; where
-            ``n_members`` is larger than it was, new trees are grown. There is no
+        warm_start: continue with the existing trees when ``fit`` is called again: all their
+            parameters are trained for ``refine_epochs`` more on the given samples, and the epoch is
+            kept that is best on those held out of them, or on ``validation``. Pass ``validation``
+            if samples occur again: those that a tree has learned from say little about it.
+            Branches, classes and scales are kept, and held-out samples are not learned from at the
+            end; if ``n_members`` is larger than before, new trees are grown. There is no
             ``partial_fit``, as a tree grows by comparing losses on all samples.
-        random_state: an int makes everything repeatable.
-        device: place to train and predict; "cpu", "cuda", ...
-        verbose: show a bar for each training.
-        folder: place to keep growth and refinement, epoch by epoch; an interrupted ``fit`` goes on
-            from there, given the same data and parameters; ``random_state`` must be an int.
+        random_state: seed; an int makes results repeatable.
+        device: device for training and prediction; "cpu", "cuda", ...
+        verbose: show a progress bar for each training.
+        folder: folder in which growth and refinement are saved, epoch by epoch; an interrupted
+            ``fit`` resumes from it, given the same data and parameters; ``random_state`` must be an
+            int.
 
     Attributes:
         classes_: classes, sorted.
         n_features_in_: columns of the table, or channels of the images.
         sample_shape_: shape of one sample.
-        tree_: tree of the first member. It takes standardized inputs: ``samples(X, y)`` gives them;
-            ``plot(X, y)``, ``export_text(X, y)`` and ``explain(x)`` take the user's own.
+        tree_: tree of the first member. It takes standardized inputs, which ``samples(X, y)``
+            gives; ``plot(X, y)``, ``export_text(X, y)`` and ``explain(x)`` take the user's own.
         growth_, history_: decisions and records of the first member; see there.
         members_: all members, each with ``tree``, ``decisions`` and ``history``.
 
@@ -81,24 +84,26 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
 
 
 class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
-    """A regressor, of one column of targets or several, that is an adaptive neural tree.
+    """A regressor, for one column of targets or several, that is an adaptive neural tree.
 
-    Its parameters and attributes are those of :class:`NeuralTreeClassifier`, but for what follows.
+    Its parameters and attributes are those of :class:`NeuralTreeClassifier`, except for the
+    following.
 
     Args:
-        class_weight: None; numbers have no classes.
-        loss: "squared_error" (None is that, too) of the mean of all leaves, or "gaussian", the
-            negative log-likelihood of a mixture of a Gaussian a leaf. With fewer than ten samples
-            for each column such a tree does not learn from the validation samples in the end.
+        class_weight: None, as numbers have no classes.
+        loss: "squared_error" (also if None) of the mean over all leaves, or "gaussian", the
+            negative log-likelihood of a mixture with one Gaussian for each leaf. With fewer than
+            ten samples for each column, a tree with "gaussian" does not learn from the validation
+            samples at the end.
         min_gain: gain as there, but in the validation loss of the standardized targets.
-        refine_epochs: epochs as there, but the one of the lowest validation loss is kept.
-        validation_fraction: share of the samples to choose by, drawn at random.
-        standardize: the inputs, as there, and each column of the targets.
+        refine_epochs: epochs as there, but the one with the lowest validation loss is kept.
+        validation_fraction: share of the samples that is held out for validation, drawn at random.
+        standardize: scaling of the inputs, as there, and of each column of the targets.
         n_members: number of trees, as there; their means are averaged.
 
     Warns:
-        UserWarning: a few of the numbers lie far from all others, as -999 for a missing one does,
-            or one with a slipped point; the loss sees little else.
+        UserWarning: a few of the numbers are far from all others, such as -999 for a missing value,
+            or a number with a misplaced decimal point; they dominate the loss.
 
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019.
@@ -120,17 +125,17 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
         return found
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The means and, if asked for, the standard deviations of the predicted distribution.
+        """The means and, if requested, the standard deviations of the predicted distribution.
 
         Args:
             X: samples, as for ``fit``.
-            return_std: give both; for ``loss="gaussian"`` and all leaves (``path="multi"``).
+            return_std: return both; for ``loss="gaussian"`` and all leaves (``path="multi"``).
 
         Shapes:
-            means, deviations: ``[n]`` or ``[n, columns]``, as of the targets.
+            means, deviations: ``[n]`` or ``[n, columns]``, like the targets.
 
         Raises:
-            ValueError: deviations of another loss or path, or samples that do not fit.
+            ValueError: deviations with another loss or path, or samples that do not fit.
 
         Example:
             >>> X = np.linspace(0, 1, 100)[:, None]

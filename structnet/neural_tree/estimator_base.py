@@ -1,4 +1,4 @@
-"""What neural trees are as scikit-learn estimators, whatever they predict."""
+"""What neural trees share as scikit-learn estimators, whatever they predict."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ GROWN_WITH = ("primitives", "routers", "transformers", "loss")  # what a tree ke
 
 
 class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
-    """What the classifier and the regressor share; its parameters are told at the classifier."""
+    """What the classifier and the regressor share; the classifier documents its parameters."""
 
     members_: list[Member]
     _dense = True
@@ -105,15 +105,15 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, validation: tuple | None = None
     ) -> NeuralTreeEstimator:
-        """Grows the trees, refines and prunes them; with ``warm_start``, goes on with them.
+        """Grows the trees, refines and prunes them; with ``warm_start``, refines existing ones.
 
         Args:
-            X: samples: a table, in full or sparse, or images. Of a sparse one a batch at a time is
-                dense, and what reaches a leaf as far as ``cache_bytes`` go.
-            y: their classes or numbers.
-            sample_weight: count of each sample; 0 leaves it out.
-            validation: ``(X, y)`` or ``(X, y, sample_weight)`` to choose by, instead of a part of
-                the samples.
+            X: samples: a table, dense or sparse, or images. A sparse table is made dense one batch
+                at a time, and what reaches a leaf as far as ``cache_bytes`` allows.
+            y: classes or numbers of the samples.
+            sample_weight: number of times that each sample counts; 0 leaves it out.
+            validation: ``(X, y)`` or ``(X, y, sample_weight)`` used for validation, instead of a
+                part of the samples.
 
         Shapes:
             X ``[n, features]`` or ``[n, channels, height, width]``; y ``[n]``, or ``[n, columns]``
@@ -121,12 +121,12 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
         Raises:
             TypeError: X is a torch Dataset or a DataLoader.
-            ValueError: data or parameters that do not fit; the message says which.
+            ValueError: data or parameters that are not valid; the message says which.
             CheckpointError: the folder belongs to another training.
         """
         if isinstance(X, Dataset | DataLoader):
             raise TypeError(
-                f"X is a {type(X).__name__}, and an estimator has all samples in memory; expected "
+                f"X is a {type(X).__name__}, but an estimator has all samples in memory; expected "
                 "arrays: what reads them batch by batch is structnet.neural_tree.train(tree, "
                 "settings, train, validation), where both may be a Dataset or a DataLoader"
             )
@@ -151,25 +151,25 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     @property
     def tree_(self) -> NeuralTree:
-        """The tree; of several members the first.
+        """The tree; if there are several members, that of the first.
 
-        It takes standardized inputs, and knows classes by their numbers: give it what
-        :meth:`samples` gives, not the user's own. :meth:`explain` takes the user's own.
+        It takes standardized inputs, and numbers classes from 0: pass it what :meth:`samples`
+        returns, not the user's own data. :meth:`explain` takes the user's own.
         """
         return self._first.tree
 
     @property
     def growth_(self) -> Trained:
-        """How the tree grew, its ``decisions`` and ``history``; of several members the first."""
+        """How the tree grew: its ``decisions`` and ``history``; of several members, the first."""
         return replace(self._first, history=self._first.growth)
 
     @property
     def history_(self) -> History:
-        """A record an epoch of growth and refinement; of several members the first's.
+        """A record for each epoch of growth and refinement; of several members, the first.
 
         The fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen",
-        "refine" or "finish"), ``node`` and ``decision``, the number of the decision that it was
-        for.
+        "refine" or "finish"), ``node`` and ``decision``, the number of the decision for which the
+        training was made.
         """
         return self._first.history
 

@@ -1,4 +1,4 @@
-"""How the leaves of a neural tree make one prediction, and what it costs to be wrong.
+"""How the leaves of a neural tree make one prediction, and the loss of that prediction.
 
 Each leaf l contributes a term made of its path's log-probability and its solver's output; the
 terms of all leaves are joined into a total, from which loss and prediction follow. As joining is
@@ -21,21 +21,21 @@ from structnet.routing.samples import check_indices
 
 @runtime_checkable
 class Likelihood(Protocol):
-    """What a neural tree needs to know of its task.
+    """What a neural tree needs to know about its task.
 
     Shapes:
-        log_prob ``[n, ...]``: of the leaf's path; outputs ``[n, ..., k]``; any number of leaves may
-        stand between.
+        log_prob ``[n, ...]``, of the leaf's path; outputs ``[n, ..., k]``; the dots stand for any
+        number of leaves.
     """
 
     def num_outputs(self, num_targets: int) -> int:
-        """The outputs a solver must have for so many classes or target columns."""
+        """The number of outputs that a solver must have for this number of classes or columns."""
 
     def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
-        """What leaves contribute. ``[n, L], [n, L, k], targets -> [n, L, ...]``.
+        """The contribution of leaves. ``[n, L], [n, L, k], targets -> [n, L, ...]``.
 
         Raises:
-            ValueError: targets that do not fit the outputs.
+            ValueError: the targets do not fit the outputs.
         """
 
     def join(self, terms: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ class _LogTotals(Likelihood):
 class Categorical(_LogTotals):
     """Classes; the loss is the negative log-likelihood of the mixture (nats).
 
-    Solvers give one logit a class; targets are int64 ``[n]``.
+    Solvers give one logit for each class; targets are int64 ``[n]``.
 
     Example:
         >>> log_prob = torch.tensor([[0.25, 0.75]]).log()
@@ -92,7 +92,7 @@ class Categorical(_LogTotals):
 class SquaredError(Likelihood):
     """Numbers; the loss is the squared error of the mixture's mean, averaged over the columns.
 
-    Solvers give one mean a column; targets are ``[n, columns]``.
+    Solvers give one mean for each column; targets are ``[n, columns]``.
 
     Example:
         >>> total = torch.tensor([[1.0, 2.0]])
@@ -123,7 +123,7 @@ class SquaredError(Likelihood):
 class GaussianMixture(_LogTotals):
     """Numbers; the loss is the negative log-likelihood of a mixture of Gaussians (nats).
 
-    Solvers give a mean and a log standard deviation a column, all means first; targets are
+    Solvers give a mean and a log standard deviation for each column, all means first; targets are
     ``[n, columns]``. Predictions are the mixture's means.
 
     Example:
@@ -140,7 +140,7 @@ class GaussianMixture(_LogTotals):
         columns, odd = divmod(outputs.shape[-1], 2)
         if odd:
             raise ValueError(
-                "solvers must give a mean and a log standard deviation a column. Got "
+                "solvers must give a mean and a log standard deviation for each column. Got "
                 f"{outputs.shape[-1]} outputs."
             )
         _check_columns(targets, outputs, columns)
@@ -157,7 +157,7 @@ class GaussianMixture(_LogTotals):
         return outputs.chunk(2, dim=-1)[0]
 
     def second_moment(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
-        """The mean square of the mixture, from which its variance follows. ``[n, columns]``."""
+        """The mean square of the mixture, for its variance. ``[n, columns]``."""
         mean, log_sd = outputs.chunk(2, dim=-1)
         return (log_prob.exp().unsqueeze(-1) * (mean.square() + (2 * log_sd).exp())).sum(1)
 

@@ -1,11 +1,11 @@
-"""The linear model that a tree of a table begins as, and stays where no more pays.
+"""The linear model as which a tree on a table starts, and which it stays if no more is worth it.
 
     min_w  mean loss + strength / 2 * |weights|^2
 
-The biases are free. Of hundreds of columns and few rows, weights that nothing holds down learn the
-noise, and a gradient descent that ends early learns less of it only by luck. So what grows from it
-is trained with that penalty, too, but of few columns: there a line may explain nothing, and be best
-held at 0, where regions explain everything.
+The biases are not penalised. With hundreds of columns and few rows, weights without a penalty learn
+the noise, and a gradient descent that ends early learns less of it only by luck. So what grows from
+the model is trained with the same penalty, except on few columns: there a linear model may explain
+nothing, and be best held at 0, where regions explain everything.
 """
 
 from __future__ import annotations
@@ -61,21 +61,21 @@ def _is_linear(tree: NeuralTree, samples: Samples) -> bool:
 def fit_linear(
     tree: NeuralTree, samples: Samples, *, seed: int, device: str | torch.device = "cpu"
 ) -> float | None:
-    """Takes a linear model to the penalised optimum that predicts best what it has not seen.
+    """Moves a linear model to the penalised optimum that predicts unseen samples best.
 
-    The strength falls from one that leaves hardly more than a constant, until samples held out say
-    that it gets no better. Of squares the optima are computed, of other losses, and of very many
-    columns, descended to, each from the last. Of numbers too large for the precision of the tree it
-    is left as it is.
+    The strength decreases from one that leaves hardly more than a constant, until held-out samples
+    show no further improvement. For squared errors the optima are computed; for other losses, and
+    for very many columns, gradient descent finds them, each from the last. If the numbers are too
+    large for the precision of the tree, it is left as it is.
 
     Args:
-        tree: tree of which :func:`is_linear_model` holds.
+        tree: tree for which :func:`is_linear_model` is true.
         samples: samples to learn from.
-        seed: number that the parts to hold out follow from.
-        device: place to compute; the tree is there.
+        seed: seed that determines which parts are held out.
+        device: device on which to compute; the tree is there.
 
     Returns:
-        The strength, or None where the tree was left as it is.
+        The strength, or None if the tree was left as it was.
 
     Example:
         >>> from structnet.neural_tree import SquaredError, presets
@@ -173,18 +173,19 @@ def start_linear(
     seed: int,
     device: str | torch.device = "cpu",
 ) -> float | None:
-    """Begins a tree of a table as :func:`fit_linear` leaves it, unless it is better as it is.
+    """Starts a tree on a table as :func:`fit_linear` leaves it, unless the tree is better as it is.
 
-    It may be a trained network, and what there is to learn from not finite. Of Gaussians the means
-    begin so, each with the deviation that is left over of the samples to compare by.
+    The tree may be a trained network, and the numbers to learn from may not be finite. For
+    Gaussians, the means start as the linear model, each with the deviation that is left over on the
+    samples to compare by.
 
     Args:
-        validation: samples to compare by; the other arguments are those there.
+        validation: samples to compare by; the other arguments are those of :func:`fit_linear`.
 
     Returns:
-        The strength of the penalty for what grows from it, in units of the tree's loss, 0 of few
-        columns; None of a tree that is left as it is, as all are that are no linear map of a table,
-        or of another loss.
+        The strength of the penalty for what grows from the tree, in units of its loss, 0 for few
+        columns; None if the tree is left as it is, which holds for all trees that are not a linear
+        map of a table, or that have another loss.
     """
     gaussian = isinstance(tree.likelihood, GaussianMixture)
     if not (gaussian and _is_linear(tree, samples)) and not is_linear_model(tree, samples):

@@ -19,7 +19,7 @@ from structnet.routing.on_demand import DenseRows
 
 @dataclass(frozen=True)
 class Member(Trained):
-    """A trained tree, on the CPU, and what stands between its numbers and the user's.
+    """A trained tree, on the CPU, with the scales between its numbers and the user's.
 
     Attributes:
         inputs: scaler of the inputs; None leaves them as they are.

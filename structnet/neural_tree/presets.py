@@ -42,7 +42,7 @@ def linear(shape: Shape, num_outputs: int) -> nn.Module:
 
 
 def perceptron(shape: Shape, hidden: int, num_outputs: int) -> nn.Module:
-    """Two linear maps with tanh between."""
+    """Two linear maps with tanh between them."""
     return nn.Sequential(linear(shape, hidden), nn.Tanh(), nn.Linear(hidden, num_outputs))
 
 
@@ -50,7 +50,7 @@ def mlp(num_outputs: int, width: int = 128, router_width: int | None = None) -> 
     """Fully connected modules, for vectors (or images taken as vectors).
 
     Args:
-        num_outputs: outputs of a solver.
+        num_outputs: number of outputs of a solver.
         width: width of a transformer.
         router_width: hidden units of a router; None makes it linear.
     """
@@ -62,10 +62,10 @@ def mlp(num_outputs: int, width: int = 128, router_width: int | None = None) -> 
 
 
 def table(num_outputs: int, width: int = 128, router_width: int | None = None) -> Primitives:
-    """The modules of :func:`mlp`, but a tree begins as a linear model, and is more where it pays.
+    """The modules of :func:`mlp` for a tree that starts as a linear model.
 
     Args:
-        num_outputs, width, router_width: those of :func:`mlp`.
+        num_outputs, width, router_width: see :func:`mlp`.
     """
     return replace(mlp(num_outputs, width, router_width), plain_root=True)
 
@@ -85,12 +85,12 @@ def conv(
     """Convolutional modules, for images ``(channels, height, width)``.
 
     Args:
-        num_outputs: outputs of a solver.
+        num_outputs: number of outputs of a solver.
         width: channels of transformers and routers.
-        kernel: the side of the convolutions' kernel.
-        layers: convolutions in a transformer and in a router.
-        padding: padding of the transformers' convolutions.
-        router_layers: fully connected layers at the end of a router, 1 or 2.
+        kernel: side of the kernels of the convolutions.
+        layers: number of convolutions in a transformer and in a router.
+        padding: padding of the convolutions in transformers.
+        router_layers: number of fully connected layers at the end of a router, 1 or 2.
         pool_every: see :class:`Primitives`.
         pooled_solver: average each channel before the linear solver.
         batch_norm: normalise each channel after every convolution (Ioffe and Szegedy, ICML 2015).
@@ -110,7 +110,7 @@ def conv(
 
 
 def sarcos(num_outputs: int = 7, width: int = 128, router_width: int | None = None) -> Primitives:
-    """Table 2, ANT-SARCOS; the paper's text says a width of 256, its counts 128."""
+    """Table 2, ANT-SARCOS; the paper's text has a width of 256, its parameter counts fit 128."""
     return mlp(num_outputs, width, router_width)
 
 
@@ -158,10 +158,10 @@ def made_of(chosen: str | Primitives | Callable[[int], Primitives], num_outputs:
 
     Args:
         chosen: name of a preset, primitives, or a function of the number of outputs.
-        num_outputs: outputs of a solver.
+        num_outputs: number of outputs of a solver.
 
     Raises:
-        ValueError: there is no preset of that name.
+        ValueError: there is no preset with that name.
         TypeError: it is none of the three.
 
     Example:
@@ -182,14 +182,14 @@ def made_of(chosen: str | Primitives | Callable[[int], Primitives], num_outputs:
 
 
 def described(chosen: Any) -> Any:
-    """What a user chose as JSON has it, from which :func:`restored` makes it again.
+    """The choice of a user as JSON, from which :func:`restored` makes it again.
 
     Args:
-        chosen: name of a preset; a preset, with arguments as ``functools.partial`` keeps them; or
-            the primitives that a preset has made.
+        chosen: name of a preset; a preset with arguments, in a ``functools.partial``; or the
+            primitives that a preset has made.
 
     Raises:
-        TypeError: there is something in it that is not of this module.
+        TypeError: something in it is not from this module.
 
     Example:
         >>> described(partial(mlp, width=7))
@@ -209,17 +209,17 @@ def described(chosen: Any) -> Any:
     plain = all(isinstance(value, bool | int | float | None) for value in given.values())
     if FUNCTIONS.get(name) is not function or not plain:
         raise TypeError(
-            "a file holds presets and their arguments, such as partial(presets.mlp, width=32), and "
-            f"no functions of one's own, which pickle holds; 'primitives' has {chosen!r}"
+            "a file can hold presets and their arguments, such as partial(presets.mlp, width=32), "
+            f"but not your own functions, for which use pickle; 'primitives' has {chosen!r}"
         )
     return [name, dict(given)]
 
 
 def restored(told: Any) -> Any:
-    """What :func:`described` told of.
+    """What was passed to :func:`described`.
 
     Raises:
-        ValueError: it is nothing of this module.
+        ValueError: it is nothing from this module.
     """
     if isinstance(told, dict):
         return Primitives(**told | {name: restored(told[name]) for name in PARTS})

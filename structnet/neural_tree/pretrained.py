@@ -1,4 +1,4 @@
-"""A neural tree that begins as a network which is trained already."""
+"""A neural tree that starts as a network which is trained already."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def from_sequential(
     shape: Sequence[int],
     likelihood: Likelihood | None = None,
 ) -> NeuralTree:
-    """A root alone that computes what a network computes, to grow a tree from.
+    """A root that computes what a network computes, from which a tree can grow.
 
-    The network's last module becomes the solver, each other one a transformer: group modules in
-    ``nn.Sequential`` where several are to count as one transformer, which matters to where the
-    primitives pool. The tree has copies, the network stays as it is.
+    The last module of the network becomes the solver, each other one a transformer: put modules
+    into an ``nn.Sequential`` if several are to count as one transformer, which affects where the
+    primitives pool. The tree has copies; the network is not changed.
 
     Args:
         sequential: the network.
-        primitives: the functions that make what grows below.
+        primitives: functions that make the modules that are grown below.
         shape: shape of one sample.
-        likelihood: rule by which leaves predict together, and the loss.
+        likelihood: rule by which the leaves predict together, and the loss.
 
     Raises:
-        TypeError: the network is no ``nn.Sequential``.
-        ValueError: it is empty, does not run on such samples, or gives another number of outputs
-            than the solvers that the primitives make.
+        TypeError: the network is not an ``nn.Sequential``.
+        ValueError: it is empty, does not run on such samples, or has another number of outputs than
+            the solvers that the primitives make.
 
     Example:
         >>> import torch

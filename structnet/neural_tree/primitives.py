@@ -1,7 +1,7 @@
-"""What a neural tree is built of: routers, transformers and solvers, made for the shapes they meet.
+"""What a neural tree is built of: routers, transformers and solvers, made for given shapes.
 
 Each is made by a function ``shape -> nn.Module``, where the shape is that of one sample, without
-the batch. What a module gives back is found by running it once.
+the batch. The shape of its output is found by running it once.
 
 A module must not change its input in place: a node's router and the modules of both its children
 see the same features.
@@ -20,12 +20,12 @@ from structnet.training.metrics import evaluating
 
 Shape = tuple[int, ...]
 Make = Callable[[Shape], nn.Module]
-LARGE = {2: 64, 3: 64, 4: 16}  # sides of a map, by the length of a sample's shape, on which a
-# module must work that fails on a smaller one only for its size
+LARGE = {2: 64, 3: 64, 4: 16}  # sides of a map, by the length of a sample's shape; a module that
+# runs on it, but not on a smaller map, fails there because of the size
 
 
 class TooSmallError(ValueError):
-    """A router or a solver cannot be had, as the map has become too small for it."""
+    """A router or a solver cannot be made, as the map has become too small for it."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,19 @@ class Primitives:
     """The functions that make the modules of a tree.
 
     Args:
-        router: gives the logit of going left; its module maps ``[n, *shape]`` to ``[n]`` or
-            ``[n, 1]``. None grows a chain without branches.
-        transformer: its module maps ``[n, *shape]`` to ``[n, *another]``. None grows a tree
-            without transformers.
-        solver: its module maps ``[n, *shape]`` to ``[n, outputs]``: logits of classes, or means.
-        pool_every: halve the map (2x2 max-pooling) after the first of every so many transformers
-            on a path; 0 never does.
-        plain_root: begin a tree as a solver alone, of the samples as they are; otherwise its root
-            has a transformer from the first.
+        router: function whose module maps ``[n, *shape]`` to ``[n]`` or ``[n, 1]``, the logit of
+            going left. None grows a chain without branches.
+        transformer: function whose module maps ``[n, *shape]`` to ``[n, *another]``. None grows a
+            tree without transformers.
+        solver: function whose module maps ``[n, *shape]`` to ``[n, outputs]``: logits of classes,
+            or means.
+        pool_every: interval of pooling: the map is halved (2x2 max-pooling) after the first of
+            every ``pool_every`` transformers on a path; 0 never halves it.
+        plain_root: start a tree as a solver of the samples as they are; otherwise its root has a
+            transformer from the beginning.
 
     Raises:
-        TypeError: one of the three is no function, but a module, say.
+        TypeError: one of the three is not a function but, for instance, a module.
 
     Example:
         >>> primitives = Primitives(
@@ -79,7 +80,7 @@ class Primitives:
                 )
 
     def without(self, *, routers: bool = False, transformers: bool = False) -> Primitives:
-        """The same without routers or transformers, as for the ablations of the paper."""
+        """The same without routers or transformers, as in the ablations of the paper."""
         return replace(
             self,
             router=None if routers else self.router,
@@ -87,16 +88,16 @@ class Primitives:
         )
 
     def make_transformer(self, shape: Shape, index: int) -> tuple[nn.Module, Shape]:
-        """A transformer for samples of a shape, and the shape of what it gives.
+        """A transformer for samples of a shape, and the shape of its output.
 
-        A map that has become too small for the module leads to an identity.
+        If the map has become too small for the module, the transformer is an identity.
 
         Args:
             shape: shape of one sample.
             index: number of transformers above it on the path.
 
         Raises:
-            ValueError: the module does not run on such samples, for another reason than their size.
+            ValueError: the module does not run on such samples, for a reason other than their size.
         """
         try:
             module, after = make("transformer", self.transformer, shape)
@@ -112,8 +113,9 @@ class Primitives:
         """A router for samples of a shape.
 
         Raises:
-            TooSmallError: their maps are too small for it.
-            ValueError: the module does not run on such samples or gives more than one number each.
+            TooSmallError: the maps are too small for it.
+            ValueError: the module does not run on such samples, or gives more than one number for
+                each.
         """
         module, after = make("router", self.router, shape)
         if after not in ((), (1,)):
@@ -127,7 +129,7 @@ class Primitives:
         """A solver for samples of a shape, and the number of its outputs.
 
         Raises:
-            TooSmallError: their maps are too small for it.
+            TooSmallError: the maps are too small for it.
             ValueError: the module does not run on such samples, or its output is not a vector.
         """
         module, after = make("solver", self.solver, shape)
@@ -140,11 +142,11 @@ class Primitives:
 
 
 def make(kind: str, function: Make | None, shape: Shape) -> tuple[nn.Module, Shape]:
-    """The module that a function makes for samples of a shape, and the shape of what it gives.
+    """The module that a function makes for samples of a shape, and the shape of its output.
 
     Raises:
-        TypeError: the function gives no module.
-        TooSmallError: their maps are too small for it.
+        TypeError: the function does not return a module.
+        TooSmallError: the maps are too small for it.
         ValueError: the module does not run on such samples, whatever their size.
     """
     module = None if function is None else function(shape)
@@ -174,15 +176,15 @@ def _runs_on_a_larger_map(module: nn.Module, shape: Shape) -> bool:
 
 
 def shape_after(module: nn.Module, shape: Shape, name: str = "the module") -> Shape:
-    """The shape of what a module makes of one sample, found by a run in evaluation mode.
+    """The shape of a module's output for one sample, found by running it in evaluation mode.
 
     Args:
         shape: shape of one sample.
-        name: name of the module in what is said of its errors.
+        name: name of the module in error messages.
 
     Raises:
-        TypeError: it gives something else than a tensor.
-        ValueError: it does not run on such samples, or does not give one entry a sample.
+        TypeError: its output is not a tensor.
+        ValueError: it does not run on such samples, or does not give one entry for each.
     """
     weights = next(module.parameters(), torch.zeros(()))
     zeros = torch.zeros((2, *shape), dtype=weights.dtype, device=weights.device)

@@ -1,7 +1,7 @@
-"""Pruning: without the branches that hardly any sample takes.
+"""Pruning: a tree without the branches that hardly any sample takes.
 
-Refinement drives routers towards 0 and 1, which leaves branches that nobody visits; without them a
-tree is smaller and its greedy predictions are the same.
+Refinement drives routers towards 0 and 1, which leaves branches that no sample visits; without them
+a tree is smaller and its greedy predictions are the same.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from structnet.routing.visits import shares
 def prune(
     tree: NeuralTree, x: Tensor | Samples, threshold: float, path: str = "greedy"
 ) -> NeuralTree:
-    """A copy of a tree without the branches that less than a share of the samples visits.
+    """A copy of a tree without the branches that fewer than a given share of the samples visit.
 
-    With a branch goes the router above it; the transformers of the other branch, which everybody
-    takes now, are appended to those above. A sample that never went to a pruned branch comes to the
-    same leaf through the same modules: its prediction along that path is the same. Of two branches
-    that are both below the threshold the one with more visits stays.
+    The router above a removed branch is removed too; the transformers of the other branch, which
+    every sample takes now, are appended to those above. A sample that never went to a removed
+    branch reaches the same leaf through the same modules: its prediction along that path is the
+    same. If both branches are below the threshold, the one with more visits stays.
 
     Args:
-        tree: the tree, which stays as it is.
-        x: samples that say how often each branch is taken, each counted by its weight.
-        threshold: the least share of the samples for a branch to stay, from 0, which prunes
-            nothing, to 1; any number above 0 prunes what no sample visits.
-        path: the way the samples go, as in :meth:`NeuralTree.output`; with ``"multi"`` each visits
-            a branch as much as it is likely to go there.
+        tree: tree, which is not changed.
+        x: samples by which visits are counted, each by its weight.
+        threshold: smallest share of the samples for a branch to stay, from 0, which prunes nothing,
+            to 1; any number above 0 prunes what no sample visits.
+        path: way of the samples, as in :meth:`NeuralTree.output`; with ``"multi"`` each sample
+            visits a branch to the extent that it is likely to go there.
 
     Shapes:
         x ``[n, *shape]``.
 
     Raises:
-        ValueError: another threshold or path, or samples of another shape, or none.
+        ValueError: another threshold or path, samples of another shape, or no samples.
 
     Example:
         >>> import torch

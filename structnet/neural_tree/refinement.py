@@ -1,7 +1,7 @@
 """Refinement: all parameters of a grown tree, trained together (Sec. 4 of the paper).
 
-The paper leaves it at that. Here, validated and kept is a running mean of the weights, and
-:func:`finish` goes on with the samples that were held out until then.
+That is all in the paper. Here, a running mean of the weights is validated and kept, and
+:func:`finish` continues with the samples that were held out until then.
 """
 
 from __future__ import annotations
@@ -37,33 +37,34 @@ def refine(
     average: float | None = AVERAGE,
     **fitting: Any,
 ) -> History:
-    """Trains a tree as a whole, and leaves its best validation epoch in it.
+    """Trains a tree as a whole, and keeps its best epoch on the validation samples.
 
-    If no epoch is better on the validation samples than the tree was before, it is left as it was.
+    If no epoch is better on the validation samples than the tree was before, it is left unchanged.
 
     Args:
-        train, validation: samples to learn from, and to choose the epoch by; or torch Datasets or
+        train, validation: samples for training, and for choosing the epoch; or torch Datasets or
             DataLoaders of them, as for :class:`.Growth`.
-        epochs: the paper takes 300 for SARCOS, 100 for MNIST, 200 for CIFAR-10.
-        batch_size: samples a step.
-        optimizer: gives the optimizer of the parameters.
-        schedule: gives the learning rate scheduler; by default a tenth of the rate after every 50
-            epochs.
-        monitor: validation value that says which epoch is best: "loss", "accuracy" of a tree that
-            predicts classes, or the name of a metric. None goes by the accuracy where there are
-            classes: the loss of a tree that has grown sure of itself may rise while right answers
-            do, too.
-        metrics: name -> ``metric(tree, batch)``; with classes, the accuracy is always one.
-        average: epochs whose steps a running mean of the weights remembers; the mean is validated
-            and kept. At a rate that stays high the last weights are off by the noise of their last
-            batches, which the mean has not. None takes the last weights.
-        fitting: others of :func:`structnet.fit`: seed, device, checkpoint, resume, callbacks, ...
+        epochs: number of epochs; the paper has 300 for SARCOS, 100 for MNIST, 200 for CIFAR-10.
+        batch_size: number of samples in each step.
+        optimizer: function that makes the optimizer of the parameters.
+        schedule: function that makes the learning rate scheduler; by default the rate is divided by
+            10 after every 50 epochs.
+        monitor: validation value by which the best epoch is chosen: "loss", "accuracy" for a tree
+            that predicts classes, or the name of a metric. None takes the accuracy if there are
+            classes: the loss of a tree that has become overconfident may rise while its accuracy
+            rises too.
+        metrics: name -> ``metric(tree, batch)``; for classes, the accuracy is always included.
+        average: number of epochs over which a running mean of the weights is taken; the mean is
+            validated and kept. At a learning rate that stays high, the last weights have the noise
+            of their last batches, which the mean has not. None takes the last weights.
+        fitting: other arguments of :func:`structnet.fit`: seed, device, checkpoint, resume,
+            callbacks, ...
 
     Returns:
-        A record an epoch; its ``best`` is None if the tree was left as it was.
+        A record for each epoch; its ``best`` is None if the tree was left unchanged.
 
     Raises:
-        ValueError: there is nothing to monitor by that name, or a class has no output of the tree.
+        ValueError: the monitored value does not exist, or the tree has no output for a class.
 
     Example:
         >>> import torch
@@ -99,17 +100,18 @@ def refine(
 def finish(
     tree: NeuralTree, samples: Samples | Dataset | DataLoader, *, epochs: int, **fitting: Any
 ) -> History:
-    """Trains a tree as a whole on all samples, those too by which its growth was decided.
+    """Trains a tree as a whole on all samples, including those by which its growth was decided.
 
-    Nothing is left to choose by, so the learning rate falls to 0 and the last weights stay.
+    No samples are left for validation, so the learning rate falls to 0 and the last weights are
+    kept.
 
     Args:
-        samples: samples to learn from; or a torch Dataset or DataLoader of them.
-        epochs: epochs, over which the learning rate falls evenly.
-        fitting: others of :func:`structnet.fit`: batch_size, optimizer, seed, device, ...
+        samples: samples to train on; or a torch Dataset or DataLoader of them.
+        epochs: number of epochs, over which the learning rate falls evenly.
+        fitting: other arguments of :func:`structnet.fit`: batch_size, optimizer, seed, device, ...
 
     Returns:
-        A record an epoch.
+        A record for each epoch.
 
     Example:
         >>> import torch

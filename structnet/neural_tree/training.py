@@ -1,4 +1,4 @@
-"""A neural tree from its root to its end: grown, refined, finished and pruned (Sec. 4)."""
+"""The whole training of a neural tree: growth, refinement, finish and pruning (Sec. 4)."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from structnet.training.metrics import accuracy
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
-SELDOM = 0.1  # times the share that a branch must have, where it is missed without
-FOR_EACH = 10  # number of an input, samples that keep a Gaussian from going through all
+SELDOM = 0.1  # times the share that a branch must have, if pruning at that share costs too much
+FOR_EACH = 10  # samples for each number of an input: with fewer, a Gaussian fits all of them
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A tree, and how it came to be.
+    """A tree and the record of its training.
 
     Attributes:
         tree: tree in its present state.
         decisions: decisions of its growth.
-        history: a record an epoch of all trainings, with ``phase`` ("root", "split", "deepen",
-            "refine" or "finish"), ``node`` and ``decision``, the number of the decision that it was
-            for.
-        undecided: leaves that wait for a decision; none once the tree has grown.
-        strength: strength of the penalty that it was trained with; None is without one.
+        history: a record for each epoch of all trainings, with ``phase`` ("root", "split",
+            "deepen", "refine" or "finish"), ``node`` and ``decision``, the number of the decision
+            for which the training was made.
+        undecided: leaves that are still to be decided on; none once growth has ended.
+        strength: strength of the penalty used in training; None if there is none.
     """
 
     tree: NeuralTree
@@ -56,18 +56,18 @@ class Trained:
 
     @property
     def growth(self) -> History:
-        """The records of the growth."""
+        """The records of growth."""
         return History(
             record for record in self.history if record["phase"] not in ("refine", "finish")
         )
 
     @property
     def refinement(self) -> History:
-        """The records of the refinement; ``best`` is None if it left the tree as it had grown."""
+        """The records of refinement; ``best`` is None if it left the tree unchanged."""
         return History(record for record in self.history if record["phase"] == "refine")
 
     def config(self) -> dict[str, Any]:
-        """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
+        """Everything except the weights, as JSON; :meth:`from_config` builds it again."""
         return {
             "tree": self.tree.config(),
             "decisions": [asdict(decision) for decision in self.decisions],
@@ -79,7 +79,7 @@ class Trained:
     def from_config(
         cls, config: Mapping[str, Any], primitives: Primitives, likelihood: Likelihood
     ) -> Trained:
-        """The same again, with new weights."""
+        """The same, with new weights."""
         decisions = [Decision(**decision) for decision in config["decisions"]]
         most = 1 + len(decisions)  # each added one at most
         with random_states_kept(torch.device("cpu")):
@@ -102,30 +102,30 @@ def train(
     callbacks: Sequence[Callable[[Trained], Any]] = (),
     progress: bool = False,
 ) -> Trained:
-    """Grows a tree from its root, refines it, learns from everything last, and prunes it.
+    """Grows a tree from its root, refines it, trains it on all samples at the end, and prunes it.
 
-    Of a tree that predicts classes, refinement keeps the epoch of the highest validation accuracy,
-    samples counted by their weights; of one that predicts numbers, that of the lowest loss; and of
-    that epoch the mean of the weights over its steps. What stayed a linear model of a table is not
-    refined: in the end its optimum is found anew.
+    For classes, refinement keeps the epoch with the highest validation accuracy, in which samples
+    count by their weights; for numbers, the one with the lowest loss. The weights that are kept are
+    their mean over the steps of that epoch. What has stayed a linear model of a table is not
+    refined: at the end, its optimum is computed anew.
 
     Args:
-        tree: a root alone; grown in place.
-        train: samples to learn from; or a torch Dataset or a DataLoader of them, as for
+        tree: root without children; it is grown in place.
+        train: training samples; or a torch Dataset or a DataLoader of them, as for
             :class:`.Growth`.
-        validation: samples to decide by, likewise.
-        everything: samples to learn from in the end, both those above, for half as many epochs as
-            refinement may have; None leaves the tree as it was refined, as does a mixture of
-            Gaussians where there are not ten samples for each column.
+        validation: validation samples, likewise.
+        everything: samples for the last training, both of the above, for half as many epochs as
+            refinement may have. None leaves the tree as it was refined; so does a mixture of
+            Gaussians with fewer than ten samples for each column.
         device: "cpu", "cuda", ...; the tree stays there.
-        folder: place for the state, decision by decision and epoch by epoch. What is there is gone
-            on from, and ends with the same tree, bit for bit.
-        callbacks: functions called as ``callback(trained)`` after every decision of the growth and
-            every epoch of the refinement, with what there is so far.
-        progress: say how far it is, as :class:`.Growth` does, its refinement as well.
+        folder: folder for the state, which is saved after each decision and each epoch. A training
+            is resumed from what is there, and ends with the same tree, bit for bit.
+        callbacks: functions called as ``callback(trained)`` after every decision of growth and
+            every epoch of refinement, with what there is so far.
+        progress: report progress, as :class:`.Growth` does, in refinement too.
 
     Returns:
-        The tree as it was grown and refined; if it was pruned, its pruned copy.
+        The tree as it was grown and refined or, if it was pruned, its pruned copy.
 
     Raises:
         ValueError: the tree has grown already, or the samples do not fit it or are too few.
@@ -195,16 +195,16 @@ def go_on(
     device: str | torch.device = "cpu",
     progress: bool = False,
 ) -> Found:
-    """Refines a trained tree further, on other samples perhaps; its branches stay as they are.
+    """Refines a trained tree further, possibly on other samples; its branches stay as they are.
 
     Args:
-        trained: tree and how it came to be, which stay as they are.
-        settings: those of refinement: ``refine_epochs``, ``stop_refinement`` with ``patience``,
+        trained: tree with the record of its training; neither is changed.
+        settings: settings of refinement: ``refine_epochs``, ``stop_refinement`` with ``patience``,
             ``batch_size``, ``learning_rate``, ``weight_decay``, ``seed``.
-        train, validation, device, progress: those of :func:`train`.
+        train, validation, device, progress: see :func:`train`.
 
     Returns:
-        A copy of the tree at its best epoch, with a history that goes on.
+        A copy of the tree at its best epoch, with a history that continues the old one.
 
     Raises:
         ValueError: the samples do not fit the tree.
@@ -258,9 +258,9 @@ def _adam(tree: NeuralTree, settings: NeuralTreeSettings, strength: float | None
 
 
 def _is_bounded(tree: NeuralTree, samples: Samples) -> bool:
-    """Is the loss such that all may be learnt from, with none left to say when to stop?
+    """Is it safe to learn from all samples, with none left to decide when to stop?
 
-    With few samples for each column, Gaussians go through all of them, ever surer.
+    With few samples for each column, Gaussians fit all of them with ever smaller deviations.
     """
     gaussian = isinstance(tree.likelihood, GaussianMixture)
     return not gaussian or len(samples) >= FOR_EACH * math.prod(tree.shape)
@@ -298,11 +298,12 @@ def _pruned(
     validation: Samples,
     device: str | torch.device,
 ) -> NeuralTree:
-    """The tree without the branches that too few samples take, as far as they are not missed.
+    """The tree without the branches that too few samples take, as far as validation allows.
 
-    Where routers stay undecided, a branch on hardly any greedy path may carry much of the mixture;
-    where they are decided, one of few samples may be the only one that knows them. If validation
-    says so, only branches are cut that are improbable as well, or that hardly any sample takes.
+    If routers stay undecided, a branch on hardly any greedy path may carry much of the mixture; if
+    they are decided, a branch with few samples may be the only one that knows them. Where pruning
+    raises the validation loss, only branches are cut that are improbable as well, or that hardly
+    any sample takes.
     """
     assert settings.prune is not None
 

@@ -42,17 +42,17 @@ class NeuralTree(Routed):
     ``p(y|x) = sum_l pi_l(x) p_l(y|x)``, where ``pi_l`` is the product of the router outputs along
     the path to leaf l (Eq. 1 and 2), computed in log space.
 
-    A new tree is its root alone: a transformer, if there are any, and a solver. :meth:`split` and
+    A new tree is its root: a transformer, if there are any, and a solver. :meth:`split` and
     :meth:`deepen` make it larger. Nodes are numbered in the order in which they were made.
 
     Args:
-        primitives: the functions that make its modules.
-        shape: the shape of one sample.
-        likelihood: the rule by which leaves predict together, and the loss.
+        primitives: functions that make its modules.
+        shape: shape of one sample.
+        likelihood: rule by which the leaves predict together, and the loss.
 
     Raises:
-        TypeError: the primitives are no :class:`Primitives`, or the likelihood is none.
-        ValueError: a function of theirs makes no module that fits the samples.
+        TypeError: the primitives are not :class:`Primitives`, or the likelihood is not one.
+        ValueError: a function of the primitives makes a module that does not fit the samples.
 
     Reference:
         Tanno et al., Adaptive Neural Trees, ICML 2019.
@@ -71,11 +71,11 @@ class NeuralTree(Routed):
         super().__init__()
         if not isinstance(primitives, Primitives):
             raise TypeError(
-                f"the primitives must be Primitives, such as presets.mlp makes. Got {primitives!r}."
+                f"the primitives must be Primitives, as made by presets.mlp. Got {primitives!r}."
             )
         if not isinstance(likelihood, Likelihood | None):
             raise TypeError(
-                f"the likelihood must be one, such as SquaredError(). Got {likelihood!r}."
+                f"the likelihood must be a Likelihood, such as SquaredError(). Got {likelihood!r}."
             )
         self.primitives = primitives
         self.likelihood = Categorical() if likelihood is None else likelihood
@@ -97,19 +97,22 @@ class NeuralTree(Routed):
 
     @property
     def graph(self) -> DGLGraph:
-        """The DGL graph of the schema: a router's type is its node's number among the inner nodes,
-        a leaf's token its number among the leaves."""
+        """The DGL graph of the schema.
+
+        The type of a router is its node's number among the inner nodes, the token of a leaf its
+        number among the leaves.
+        """
         return self.topology.graph()
 
     def num_transformers(self, node: int) -> int:
-        """How many transformers a sample passes on its way to a node, the node's own included."""
+        """The number of transformers on the way to a node, including the node's own."""
         return sum(len(self.nodes[v].transformers) for v in self.topology.path(node))
 
     def new_split(self, leaf: int) -> tuple[nn.Module, nn.Module, nn.Module]:
-        """A router and two solvers to split a leaf with.
+        """A new router and two new solvers to split a leaf with.
 
         Raises:
-            ValueError: the node is no leaf, or the tree's primitives have no routers.
+            ValueError: the node is not a leaf, or the tree's primitives have no routers.
         """
         shape = self._leaf(leaf).shape
         if self.primitives.router is None:
@@ -119,10 +122,10 @@ class NeuralTree(Routed):
         return router, left, right
 
     def new_deepening(self, leaf: int) -> tuple[nn.Module, nn.Module]:
-        """A transformer and a solver to deepen a leaf with.
+        """A new transformer and a new solver to deepen a leaf with.
 
         Raises:
-            ValueError: the node is no leaf, or the tree's primitives have no transformers.
+            ValueError: the node is not a leaf, or the tree's primitives have no transformers.
         """
         shape = self._leaf(leaf).shape
         if self.primitives.transformer is None:
@@ -132,16 +135,16 @@ class NeuralTree(Routed):
         return self._placed(transformer), self._placed(solver)
 
     def split(self, leaf: int, modules: Sequence[nn.Module] | None = None) -> tuple[int, int]:
-        """Turns a leaf into an inner node with two leaves; no transformers on the new edges.
+        """Turns a leaf into an inner node with two leaves, without transformers on the new edges.
 
         Args:
-            modules: the router and the two solvers; new ones by default.
+            modules: router and two solvers; new ones by default.
 
         Returns:
             The nodes of the new leaves, left and right.
 
         Raises:
-            ValueError: the node is no leaf, or the tree's primitives have no such modules.
+            ValueError: the node is not a leaf, or the tree's primitives have no such modules.
         """
         router, *solvers = self.new_split(leaf) if modules is None else modules
         node = self._leaf(leaf)
@@ -161,10 +164,10 @@ class NeuralTree(Routed):
         """Adds a transformer to the edge above a leaf, and replaces the leaf's solver.
 
         Args:
-            modules: the transformer and the solver; new ones by default.
+            modules: transformer and solver; new ones by default.
 
         Raises:
-            ValueError: the node is no leaf, or the tree's primitives have no such modules.
+            ValueError: the node is not a leaf, or the tree's primitives have no such modules.
         """
         transformer, solver = self.new_deepening(leaf) if modules is None else modules
         node = self._leaf(leaf)
@@ -175,7 +178,7 @@ class NeuralTree(Routed):
     def _leaf(self, node: int) -> Node:
         if not 0 <= node < len(self.nodes) or self.nodes[node].solver is None:
             leaves = self.topology.leaves.tolist()
-            raise ValueError(f"node {node} is no leaf; the leaves are {leaves}")
+            raise ValueError(f"node {node} is not a leaf; the leaves are {leaves}")
         return self.nodes[node]
 
     def _placed(self, module: nn.Module) -> nn.Module:
@@ -186,11 +189,11 @@ class NeuralTree(Routed):
     # Inference
 
     def forward(self, x: Tensor, keep: dict[int, Tensor] | None = None) -> Mixture:
-        """All leaves' probabilities and outputs; each module runs once, on all samples.
+        """The probabilities and outputs of all leaves; each module runs once, on all samples.
 
         Args:
-            keep: its keys are nodes; their values become the samples as they arrive at the nodes'
-                routers or solvers.
+            keep: dictionary whose keys are nodes; its values are set to the samples as they arrive
+                at the routers or solvers of these nodes.
 
         Shapes:
             x ``[n, *shape]``.
@@ -237,14 +240,15 @@ class NeuralTree(Routed):
     def output(
         self, x: Tensor, path: str = "multi", generator: torch.Generator | None = None
     ) -> Tensor:
-        """What the tree predicts: log-probabilities of classes, or means.
+        """The predictions of the tree: log-probabilities of classes, or means.
 
         Args:
-            path: ``"multi"`` mixes all leaves. The others take one leaf a sample: ``"greedy"``
-                goes to each router's likelier side (left at exactly 0.5) and runs each module on
-                the samples that come to it alone, ``"stochastic"`` draws the side, likewise;
-                ``"most_likely"`` and ``"least_likely"`` compare the probabilities of all leaves.
-            generator: for the stochastic path; torch's global one by default.
+            path: ``"multi"`` mixes all leaves. The others take one leaf for each sample:
+                ``"greedy"`` follows each router's likelier side (left at exactly 0.5) and runs a
+                module only on the samples that reach it; ``"stochastic"`` does the same with sides
+                drawn at random; ``"most_likely"`` and ``"least_likely"`` compare the probabilities
+                of all leaves.
+            generator: generator for the stochastic path; by default torch's global one.
 
         Shapes:
             ``[n, *shape] -> [n, classes or columns]``.
@@ -260,8 +264,11 @@ class NeuralTree(Routed):
     def apply_path(
         self, x: Tensor, path: str = "greedy", generator: torch.Generator | None = None
     ) -> Tensor:
-        """The node of the leaf that each sample ends in; ``path`` as in :meth:`output`, but one
-        leaf a sample. ``[n, *shape] -> [n]``."""
+        """The node of the leaf in which each sample ends. ``[n, *shape] -> [n]``.
+
+        Args:
+            path, generator: see :meth:`output`; any path except ``"multi"``.
+        """
         return self._one_leaf(x, path, generator)[0]
 
     def _one_leaf(
@@ -276,8 +283,7 @@ class NeuralTree(Routed):
         return leaves[place], outputs[torch.arange(len(x), device=place.device), place]
 
     def follow(self, x: Tensor, goes_left: Choose) -> tuple[Tensor, Tensor]:
-        """Sends each sample down one path; a module sees the samples that come to it, and only if
-        there are any.
+        """Sends each sample down one path; a module is run on the samples that reach it, if any.
 
         Args:
             goes_left: router logits ``[m]`` -> bool ``[m]``.
@@ -307,7 +313,7 @@ class NeuralTree(Routed):
     # Training
 
     def loss(self, batch: Samples) -> Tensor:
-        """The mean loss of a batch, ``[]``, as the likelihood defines it."""
+        """The mean loss of a batch, ``[]``, as defined by the likelihood."""
         return batch.mean(self.losses(batch))
 
     def losses(self, batch: Samples) -> Tensor:
@@ -317,18 +323,18 @@ class NeuralTree(Routed):
         return self.likelihood.losses(total, batch.targets)
 
     def predict(self, batch: Samples) -> Tensor:
-        """The likeliest classes ``[n]``, or the means ``[n, columns]``, of all leaves together."""
+        """The likeliest classes ``[n]``, or the means ``[n, columns]``, over all leaves."""
         output = self.output(batch.x)
         return output if self.num_classes is None else output.argmax(1)
 
     def predict_log_proba(self, batch: Samples) -> Tensor:
-        """Log-probabilities of the classes, ``[n, classes]``; a TypeError if there are none."""
+        """Log-probabilities of the classes, ``[n, classes]``; TypeError if there are none."""
         if not isinstance(self.likelihood, Categorical):
             raise TypeError(f"a tree of {type(self.likelihood).__name__} predicts no classes")
         return self.output(batch.x)
 
     def predict_proba(self, batch: Samples) -> Tensor:
-        """Probabilities of the classes, ``[n, classes]``; a TypeError if there are none."""
+        """Probabilities of the classes, ``[n, classes]``; TypeError if there are none."""
         return self.predict_log_proba(batch).exp()
 
     # Building again
@@ -352,8 +358,8 @@ class NeuralTree(Routed):
         """A tree of the same structure, with new weights.
 
         Args:
-            primitives, likelihood: those that the tree was made with.
-            most: the argument of :meth:`grow_to`.
+            primitives, likelihood: those with which the tree was made.
+            most: see :meth:`grow_to`.
         """
         tree = cls(primitives, config["shape"], likelihood)
         root = tree.nodes[0]
@@ -367,8 +373,8 @@ class NeuralTree(Routed):
         """Splits and deepens until the structure is that of the configuration.
 
         Args:
-            config: from :meth:`config`, of a tree that grew out of one like this.
-            most: the most transformers that it may have, where a file says so; None for any.
+            config: configuration from :meth:`config`, of a tree that has grown from one like this.
+            most: largest number of transformers that it may have, if a file says so; None for any.
 
         Raises:
             ValueError: it has more: a file of a few bytes must not keep a machine busy.

@@ -95,7 +95,7 @@ def test_functions_that_make_no_fitting_module(
 
 
 def test_a_name_is_no_primitives() -> None:
-    message = "the primitives must be Primitives, such as presets.mlp makes. Got 'mlp'."
+    message = "the primitives must be Primitives, as made by presets.mlp. Got 'mlp'."
     with pytest.raises(TypeError, match=exactly(message)):
         NeuralTree("mlp", (4,))
 
@@ -145,7 +145,9 @@ def test_targets_of_another_shape_are_not_broadcast(
 
 def test_a_mixture_of_gaussians_needs_pairs_of_outputs() -> None:
     tree = NeuralTree(small_primitives(3), (3,), GaussianMixture())
-    message = "solvers must give a mean and a log standard deviation a column. Got 3 outputs."
+    message = (
+        "solvers must give a mean and a log standard deviation for each column. Got 3 outputs."
+    )
     with pytest.raises(ValueError, match=exactly(message)):
         tree.loss(Samples(torch.zeros(2, 3), torch.zeros(2, 1)))
 

@@ -133,7 +133,9 @@ def test_settings_and_likelihoods_are_what_they_should_be() -> None:
         TypeError, match=r"^The 'settings' parameter of Growth must be Neural.* Got {"
     ):
         Growth(make_tree(), make_samples(60), make_samples(40), {"max_leaves": 3})
-    with pytest.raises(TypeError, match=r"^the likelihood must be one, such as Sq.* Got 'gauss'"):
+    with pytest.raises(
+        TypeError, match=r"^the likelihood must be a Likelihood, such as Sq.* Got 'gauss'"
+    ):
         NeuralTree(make_primitives(), (3,), "gauss")
     with pytest.raises(TypeError, match=r"^x must be a tensor, an array or a CSR matrix. Got list"):
         Samples([[0.0, 0.0]] * 3, torch.zeros(3))

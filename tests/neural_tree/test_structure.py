@@ -110,7 +110,7 @@ def test_new_modules_follow_the_trees_mode() -> None:
 def test_what_is_no_leaf_does_not_grow(node: int) -> None:
     tree = tree_of(shape=LEFT_LEAF)
     before = tree.config()
-    message = exactly(f"node {node} is no leaf; the leaves are [1, 3, 4]")
+    message = exactly(f"node {node} is not a leaf; the leaves are [1, 3, 4]")
     for grow in (tree.split, tree.deepen, tree.new_split, tree.new_deepening):
         with pytest.raises(ValueError, match=message):
             grow(node)

@@ -13,13 +13,13 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 
 
 class Gain(NamedTuple):
-    """What a trained candidate is worth.
+    """The value of a trained candidate.
 
     Attributes:
         loss: validation loss of the tree with it.
         gain: amount by which that is lower than without it.
-        error: standard error of the gain, of which the validation samples are a draw.
-        share: share of the training samples that comes to the least of a split's leaves.
+        error: standard error of the gain over the validation samples.
+        share: share of the training samples at the smallest of a split's leaves.
     """
 
     loss: float
@@ -29,10 +29,10 @@ class Gain(NamedTuple):
 
 
 def gained(before: np.ndarray, after: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """How much lower losses became, and the standard error of that.
+    """The decrease of losses, and its standard error.
 
-    The same samples are asked both times, so what makes one of them hard cancels, and the error is
-    that of the differences alone.
+    The same samples are evaluated both times, so that what makes a sample hard cancels, and the
+    error is that of the differences.
 
     Args:
         before, after: losses of the same samples.
@@ -54,17 +54,18 @@ def gained(before: np.ndarray, after: np.ndarray, weights: np.ndarray) -> tuple[
 
 
 def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
-    """What to do with a leaf: take the best candidate of those that gain.
+    """The action for a leaf: the best of the candidates that gain.
 
-    Algorithm 1 of the paper takes the best one if it lowers the validation loss at all. Of few
-    samples, one that learnt nothing does so every other time; so the gain must also exceed its own
-    noise, and no side of a split may be left to a handful of samples. Of a split and a deepening
-    that both gain, the split asks one more question and leaves the answers as simple as they were:
-    where ``prefer_split`` says so, it is taken even if the deepening gains more.
+    Algorithm 1 of the paper takes the best candidate if it lowers the validation loss at all. With
+    few samples, a candidate that has learned nothing does so every other time; so the gain must
+    also exceed its own noise, and neither side of a split may have only a handful of samples. If a
+    split and a deepening both gain, the split adds one question and leaves the answers as simple as
+    they were: with ``prefer_split``, it is taken even if the deepening gains more.
 
     Args:
-        gains: worth of each candidate, by its kind.
-        settings: rule: ``min_gain``, ``gain_errors``, ``prune`` and ``prefer_split`` of them.
+        gains: value of each candidate, by its kind.
+        settings: settings of which ``min_gain``, ``gain_errors``, ``prune`` and ``prefer_split``
+            are used.
 
     Returns:
         The kind of the candidate to take, or ``"keep"``.
@@ -91,16 +92,16 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of one node.
+    """The decision on one node.
 
     Attributes:
         number: number of the decision; 0 is the training of the root.
-        node: node that it was about.
+        node: node that was decided on.
         action: ``"root"``, ``"split"``, ``"deepen"`` or ``"keep"``.
         loss: validation loss of the tree afterwards.
         candidates: validation loss of each candidate.
         leaves: leaves of the tree afterwards.
-        parameters: numbers to learn in the tree afterwards.
+        parameters: number of learned parameters in the tree afterwards.
         seconds: time that it took.
         errors: standard error of each candidate's gain.
         metrics: values of the growth's metrics on the validation samples, afterwards.

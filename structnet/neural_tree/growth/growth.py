@@ -48,49 +48,49 @@ class Growth:
 
     First the root is trained. Then the leaves are visited breadth-first; at each, a split and a
     deepening are trained with everything else frozen, and the one with the lower validation loss is
-    taken if it is lower than the tree's. A split may bring several routers at once. New leaves,
-    and deepened ones, are visited in their turn, until every leaf has been left as it is.
+    taken if it is lower than the tree's. A split may add several routers at once. New and deepened
+    leaves are visited in their turn, until every leaf has been kept as it is.
 
-    With a folder, the state is on disk after every decision; the same call with ``resume`` goes on
+    With a folder, the state is saved after every decision; the same call with ``resume`` continues
     from there and ends with the same tree, bit for bit.
 
     Args:
-        tree: a tree that has its root alone; grown in place.
-        train: samples to learn from; or a torch Dataset or a DataLoader of pairs of an input and a
-            target, read batch by batch as :meth:`.Samples.from_dataset` says it.
-        validation: samples to decide by, likewise.
-        settings: limits of the growth and hyper-parameters of its trainings; those of refinement
-            and pruning play no part.
-        optimizer: function that gives the optimizer of the parameters; by default Adam with the
+        tree: root without children; it is grown in place.
+        train: training samples; or a torch Dataset or a DataLoader of pairs of an input and a
+            target, read batch by batch, see :meth:`.Samples.from_dataset`.
+        validation: validation samples, likewise.
+        settings: limits of growth and hyper-parameters of its trainings; those of refinement and
+            pruning are not used.
+        optimizer: function that makes the optimizer of the parameters; by default Adam with the
             learning rate of the settings.
-        schedule: function that gives the learning rate scheduler of the optimizer, as for
+        schedule: function that makes the learning rate scheduler of the optimizer, as for
             :func:`structnet.fit`; one for each training.
         schedule_per: step the schedule after each "epoch" or each "batch".
         metrics: name -> ``metric(tree, batch)``, measured on the validation samples after every
-            decision, and kept in it.
+            decision, and stored in it.
         device: "cpu", "cuda", ...
-        folder: place of the state.
-        resume: go on from the folder's state, if there is one; False begins anew and replaces the
-            folder's state.
+        folder: folder of the state.
+        resume: continue from the state in the folder, if there is one; False starts anew and
+            replaces it.
         callbacks: functions called as ``callback(growth, decision)`` after every decision.
         epoch_callbacks: functions called as ``callback(growth, record)`` after every epoch of a
-            training, with the record of it that the history will have.
-        progress: True says how far it is: a line a decision; besides, a bar for each training if
-            somebody watches the terminal or notebook, else a line an epoch, at most every ten
-            seconds.
+            training, with the record that the history will have of it.
+        progress: report progress: one line for each decision, and a progress bar for each training
+            in a terminal or notebook, otherwise a line for each epoch, at most every ten seconds.
 
     Attributes:
         decisions: decisions so far.
-        history: a record an epoch of all trainings, with ``phase``, ``node`` and ``decision``.
-        undecided: leaves that wait for a decision, in their order.
+        history: a record for each epoch of all trainings, with ``phase``, ``node`` and
+            ``decision``.
+        undecided: leaves that are still to be decided on, in order.
         loss: validation loss of the tree.
-        strength: strength of the penalty that the root began with and all is trained with, as
-            :func:`.linear.start_linear` gives it.
+        strength: strength of the penalty with which the root started and everything is trained,
+            from :func:`.linear.start_linear`.
 
     Raises:
-        TypeError: the settings are no :class:`.NeuralTreeSettings`.
-        ValueError: the tree has grown already, there are no samples of either kind or fewer than
-            classes, or a class has no output of the tree.
+        TypeError: the settings are not :class:`.NeuralTreeSettings`.
+        ValueError: the tree has grown already, there are no training or validation samples or fewer
+            than classes, or the tree has no output for a class.
         CheckpointError: the state on disk belongs to another growth.
 
     Example:
@@ -169,7 +169,7 @@ class Growth:
 
     @property
     def optimizer(self) -> Callable:
-        """What makes the optimizer; one that was given knows no penalty."""
+        """The function that makes the optimizer; one that was given has no penalty."""
         return self._optimizer or self.settings.adam(self.strength)
 
     @property
@@ -178,7 +178,7 @@ class Growth:
         return bool(self.decisions) and not self.undecided
 
     def run(self) -> None:
-        """Steps until all is decided; other processes are kept out of its folder."""
+        """Steps until everything is decided; other processes are kept out of the folder."""
         with self._alone(), Threads(self.device).kept():  # between its trainings, too
             while not self.done:
                 self.step()
@@ -192,7 +192,7 @@ class Growth:
         """Trains the root, or the candidates of the next leaf, and decides.
 
         Raises:
-            StopIteration: all is decided.
+            StopIteration: everything is decided.
         """
         if self.done:
             raise StopIteration("every leaf is decided")
