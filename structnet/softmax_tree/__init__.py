@@ -1,7 +1,7 @@
 """Softmax trees: sparse hyperplanes that lead to small softmaxes, for few classes or very many.
 
-A sample follows one path. At its end stands a softmax over a few of the classes; the others have
-the probability 0. Training alternates over the nodes; a tree may grow where that pays.
+A sample follows one path, to a leaf with a softmax over a few of the classes; the others have the
+probability 0. Training alternates over the nodes; a tree may grow where that is worth it.
 
 ==========================  ======================================  ==============================
 what                        where it stands                         where
@@ -13,21 +13,21 @@ a node's hyperplane         NeurIPS 2018: weighted 0/1 loss         ``decision_u
 growth: alpha, rho, k       UAI 2024, Sec. 4                        ``growth``
 ==========================  ======================================  ==============================
 
-The papers leave open, and these choices are ours: what a sample costs whose class its leaf lacks
-(``settings``: 2 log K), the hyperplanes that training begins with (``start``), the comparison at
+The papers leave the following open, and the choices are ours: the loss of a sample whose class is
+missing from its leaf (``settings``: 2 log K), the first hyperplanes (``start``), the comparison at
 equal norms and the exact thresholds of a hyperplane that is refused otherwise
 (``_decision_kernels``), that every hyperplane is compared with its largest weights alone, since the
-surrogate keeps features that gain a margin and mend no mistake (there, too), how many classes a
-leaf has where growth begins (``start``), that growth tries a cut between clusters of rows beside
-one between classes (``growth``), that the tree chosen by held-out samples learns from them in the
-end (``training``), and all that ``choice`` does.
+surrogate keeps features that increase a margin and correct no mistake (there, too), the number of
+classes in a leaf at the start of growth (``start``), that growth tries a cut between clusters of
+rows as well as one between classes (``growth``), that the tree chosen on held-out samples learns
+from them at the end (``training``), and everything in ``choice``.
 
 ====================  ============================================================================
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
-``routed``            the same tree as any model tree: what is told and drawn of it
-``arrays``            a tree in three flat arrays, as it is kept and asked
-``_kernels``          products along a path, compiled by numba; ``_vectors``: those of full rows
-``points``            what is trained on: rows, in full or sparse
+``routed``            the same tree with the interface of all model trees
+``arrays``            a tree in three flat arrays, for storage and prediction
+``_kernels``          products along a path, compiled by numba; ``_vectors``: for dense rows
+``points``            training data: rows, dense or sparse
 ``nodes``, ``draft``  hyperplanes and softmaxes; a tree of them while it is trained
 ``objective``         losses and penalties; ``_loss_kernels``: compiled by numba
 ``optimisation``      :func:`alternate <structnet.softmax_tree.optimisation.alternate>`: TAO
@@ -35,13 +35,13 @@ end (``training``), and all that ``choice`` does.
 ``decision_update``   a decision node's part of it, nearly all in ``_decision_kernels``
 ``solver``            logistic regression with penalties, by ``_scaling_kernels`` (on features
                       of one size) and ``_solver_kernels``
-``start``             the trees that training begins with
-``growth``            subtrees in the place of leaves
-``smoothing``         what leaves know in the end of the classes that they lack
+``start``             the trees from which training starts
+``growth``            subtrees in place of leaves
+``smoothing``         probabilities of the classes that a leaf lacks, at the end
 ``settings``          every hyper-parameter and default, once
-``choice``,           what the user leaves open, chosen by held-out samples, and how a kind of
-``fold``              tree does on these, by ``wrongness``: mistakes and, of few classes, more
-``training``          :func:`train`: from data to a tree; ``state``: where it stands, on disk
+``choice``,           settings that are not given, chosen on held-out samples, and how a kind of
+``fold``              tree does on these, by ``wrongness``: mistakes and, with few classes, more
+``training``          :func:`train`: from data to a tree; ``state``: its state on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back
 ``estimator``         the scikit-learn classes

@@ -29,7 +29,7 @@ from structnet.training.history import History
 
 
 class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
-    """What both classifiers share; their parameters are told there."""
+    """What both classifiers share; their parameters are documented there."""
 
     trained_: Trained
     inputs_: Standardizer | None
@@ -47,9 +47,9 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         """Trains the tree.
 
         Args:
-            X: samples, a table in full or sparse.
-            y: their classes.
-            sample_weight: count of each sample; 0 leaves it out.
+            X: samples: a table, dense or sparse.
+            y: classes of the samples.
+            sample_weight: number of times that each sample counts; 0 leaves it out.
             validation: ``(X, y)`` or ``(X, y, sample_weight)`` by which the round of growth is
                 chosen, instead of a part of the samples.
 
@@ -57,7 +57,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             X ``[n, D]``; y, sample_weight ``[n]``.
 
         Raises:
-            ValueError: data or parameters that do not fit; the message says which.
+            ValueError: data or parameters that are not valid; the message says which.
         """
         settings, growth = self._settings(), self._growth()
         given = self._checked(X, y, sample_weight, reset=True)
@@ -87,19 +87,19 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     @property
     def tree_(self) -> SoftmaxTree:
-        """The tree. It takes scaled inputs, and knows classes by their places in ``classes_``."""
+        """The tree; it takes scaled inputs, and its classes are positions in ``classes_``."""
         check_is_fitted(self)
         return self.trained_.tree
 
     @property
     def history_(self) -> History:
-        """A record an iteration; see :class:`structnet.softmax_tree.Trained`."""
+        """A record for each iteration; see :class:`structnet.softmax_tree.Trained`."""
         check_is_fitted(self)
         return self.trained_.history
 
     @property
     def n_iter_(self) -> int:
-        """The number of iterations over all nodes, of all rounds; at least 1."""
+        """The number of iterations over all nodes, in all rounds; at least 1."""
         return max(1, len(self.history_) - 1)
 
     # Answers
@@ -114,8 +114,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
         Args:
             X: samples.
-            sparse: True gives a CSR matrix of the classes of each sample's leaf alone; the others
-                have the probability 0.
+            sparse: True returns a CSR matrix with only the classes of each sample's leaf; the
+                others have the probability 0.
 
         Shapes:
             ``[n, classes]``.
@@ -126,13 +126,14 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return np.exp(choices.dense(len(self.classes_)))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithm of that, -inf for classes that a leaf lacks. ``[n, classes]``."""
+        """Log-probabilities, -inf for classes that a leaf lacks. ``[n, classes]``."""
         return self._choices(X).dense(len(self.classes_))
 
     def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """The k likeliest classes of each sample and their probabilities, likeliest first.
 
-        A leaf with fewer classes ends with its likeliest class again, at the probability 0.
+        If a leaf has fewer than k classes, its likeliest class is repeated at the end, with the
+        probability 0.
 
         Shapes:
             both ``[n, k]``.
@@ -142,28 +143,28 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self.classes_[np.where(places < 0, places[:, :1], places)], prob
 
     def predict_one(self, x: np.ndarray) -> Any:
-        """The class of one row, whose values are not checked, for latency.
+        """The class of one row, whose values are not checked, for low latency.
 
         Shapes:
             x ``[D]``, an array of numbers.
 
         Raises:
-            ValueError: x is of another kind or shape.
+            ValueError: x is of another type or shape.
         """
         return self.classes_[self._predictor().class_of(x)]
 
     def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes that one row can have and their probabilities, likewise. ``[D] -> [k]``."""
+        """The classes in one row's leaf and their probabilities, likewise. ``[D] -> [k]``."""
         places, prob = self._predictor().probabilities(x)
         return self.classes_[places], prob
 
     def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:
-        """Error, size and cost of the tree on samples; ``print`` tells them.
+        """Error, size and cost of the tree on samples; ``print`` shows them.
 
-        Samples of a class that training did not have are wrong and not covered.
+        Samples of a class that did not occur in training are wrong and not covered.
 
         Raises:
-            ValueError: data that do not fit those of ``fit``, or none of whose classes it had.
+            ValueError: the data do not fit those of ``fit``, or have none of its classes.
         """
         check_is_fitted(self)
         found = check_training(self, X, plain_labels(y), sample_weight, reset=False)
@@ -256,25 +257,28 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
     """A classifier that is a softmax tree of a fixed depth, for few classes or very many.
 
     Each decision is a sparse hyperplane, each leaf a sparse softmax over a few of the classes, so
-    that a prediction costs ``D (depth + k)`` multiplications at most. What is None is chosen by the
-    error on a part of the samples, among them the plain decision tree if that does not take long.
+    that a prediction costs at most ``D (depth + k)`` multiplications. Settings that are None are
+    chosen by the error on held-out samples; an ordinary decision tree is among the choices if that
+    does not take long.
 
     Args:
-        depth: decisions on each path; 0 is a flat softmax.
-        k: most classes of a leaf.
+        depth: number of decisions on each path; 0 is a flat softmax.
+        k: largest number of classes in a leaf.
         decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
-            hyper-parameters, as :class:`.SoftmaxTreeSettings` tells them.
-        standardize: take each column to mean 0 and deviation 1 over the samples to learn from; the
-            entries of sparse ones, which stay sparse, to mean square 1 in all, but a column of far
-            larger numbers by itself.
-        random_state: an int makes everything repeatable.
-        verbose: say now and then, on the standard error, what is tried and how far it is.
+            hyper-parameters, see :class:`.SoftmaxTreeSettings`.
+        standardize: scaling of each column to mean 0 and standard deviation 1 over the training
+            samples; sparse data, which stay sparse, are scaled as a whole to mean square 1, except
+            that a column of far larger numbers is scaled separately.
+        random_state: seed; an int makes results repeatable.
+        verbose: report from time to time, on standard error, what is tried and how far it is.
 
     Attributes:
         classes_: classes, sorted.
-        n_features_in_: columns of the table.
-        tree_: tree, which takes scaled inputs: ``samples(X, y)`` gives them.
-        trained_: tree with its history, its trials of growth and the settings that were chosen.
+        n_features_in_: number of columns of the table.
+        tree_: tree, which takes scaled inputs; ``samples(X, y)`` gives them.
+        trained_: tree with its history, its trials of growth and the chosen settings, among them
+            ``trained_.settings.leaf_ridge``. To train again with all that was chosen, pass these
+            settings to :func:`structnet.softmax_tree.train`.
         history_: records of the iterations.
 
     Reference:
@@ -314,19 +318,19 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
 
 
 class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
-    """A classifier that is a softmax tree which grows where leaves are worth dividing.
+    """A classifier that is a softmax tree which grows where a split is worth it.
 
     Its other parameters and its attributes are those of :class:`SoftmaxTreeClassifier`.
 
     Args:
-        alpha: factor from a leaf's number of classes to that of the leaves that replace it.
+        alpha: number of classes in the leaves that replace a leaf, as a share of that leaf's.
         rho: ratio of losses below which a subtree replaces a leaf.
-        depth: decisions on each path of the tree that growth begins with.
-        start_k: most classes of its leaves.
-        step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters, as
-            :class:`.GrowthSettings` tells them.
+        depth: number of decisions on each path of the tree from which growth starts.
+        start_k: largest number of classes in its leaves.
+        step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters,
+            see :class:`.GrowthSettings`.
         validation_fraction: share of the samples by whose error the round of growth is chosen; the
-            tree of that round learns from them, too.
+            tree of that round then learns from them too.
 
     Reference:
         Kairgeldin, Gabidolla, Carreira-Perpinan: Adaptive Softmax Trees for Many-Class

@@ -27,16 +27,17 @@ CHEAP = 2e7  # rows x features x classes up to which a decision on a single feat
 
 @dataclass(frozen=True)
 class Trial:
-    """A subtree that was tried in the place of a leaf.
+    """A subtree that was tried in place of a leaf.
 
     Attributes:
         round: round of growth, from 1.
         leaf: number of the leaf in the tree of that round.
-        samples: number of points there.
-        classes, k: number of classes of the leaf, and the most that the new leaves may have.
+        samples: number of points at the leaf.
+        classes, k: number of classes of the leaf, and the largest number that the new leaves may
+            have.
         leaf_loss, subtree_loss: losses on these points, with penalties if those are compared.
         ratio: the latter divided by the former.
-        accepted: does it take the leaf's place?
+        accepted: True if it replaces the leaf.
     """
 
     round: int

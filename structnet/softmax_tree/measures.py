@@ -1,4 +1,4 @@
-"""What a softmax tree costs and how good it is, in the paper's quantities."""
+"""The cost and the quality of a softmax tree, in the quantities of the paper."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ TIMED = 1000  # rows that are predicted one by one, to time a prediction
 
 @dataclass(frozen=True)
 class Measures:
-    """Figures of a tree on samples; ``str`` tells them one a line.
+    """Figures of a tree on samples; ``str`` shows them one on each line.
 
     Attributes:
-        error: share of samples that are taken for another class.
-        depth, leaves: most decisions on a path, and the number of leaves.
-        leaf_classes: mean number of classes of a leaf.
-        path_classes: mean number of classes of the leaf of a sample.
-        nonzeros: number of weights that are not 0, of all nodes.
-        flops: mean over the samples of the weights on the path and in the leaf that are not 0: the
-            multiplications of a prediction, as the papers count FLOPs.
-        dense_flops: mean of ``D (depth + k)``, the same if no weight were 0.
-        microseconds: median time to predict one sample by itself.
+        error: share of samples whose predicted class is wrong.
+        depth, leaves: largest number of decisions on a path, and number of leaves.
+        leaf_classes: mean number of classes over the leaves.
+        path_classes: mean over the samples of the number of classes in their leaf.
+        nonzeros: number of weights that are not 0, in all nodes.
+        flops: mean over the samples of the number of nonzero weights on the path and in the leaf:
+            the multiplications of a prediction, which the papers count as FLOPs.
+        dense_flops: mean of ``D (depth + k)``, the same number if no weight were 0.
+        microseconds: median time to predict a single sample.
         coverage: share of samples whose class has a probability above 0.
         perplexity: exponential of the mean negative log-likelihood of the covered samples.
     """
@@ -56,7 +56,7 @@ class Measures:
 def measured(tree: SoftmaxTree, samples: Samples) -> Measures:
     """Error, size and cost of a tree on samples, each counted by its weight.
 
-    Samples of classes that the tree does not know, as -1, are wrong and not covered.
+    Samples of classes that the tree does not know, such as -1, are wrong and not covered.
 
     Raises:
         ValueError: samples of another shape.
@@ -90,7 +90,7 @@ def measured(tree: SoftmaxTree, samples: Samples) -> Measures:
 
 
 def one_by_one(tree: SoftmaxTree, x: Any) -> float:
-    """The median time to predict one sample by itself, in microseconds. ``[n, D] -> []``."""
+    """The median time to predict a single sample, in microseconds. ``[n, D] -> []``."""
     class_of, rows = tree.predictor().timed(x[:TIMED])
     class_of(*rows[0])  # compiled by now
     times = []

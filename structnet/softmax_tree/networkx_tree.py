@@ -21,7 +21,7 @@ KINDS = {"weight": np.float32, "bias": np.float32, "classes": np.int64, "columns
 def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
     """The graph of :func:`structnet.to_networkx`, with each node's weights as an attribute ``own``.
 
-    They are JSON text, every digit of them, so that GraphML and JSON can hold them.
+    They are JSON text in full precision, so that GraphML and JSON files can hold them.
 
     Example:
         >>> import numpy as np
@@ -44,10 +44,10 @@ def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
 
 
 def tree_from_networkx(digraph: nx.DiGraph) -> SoftmaxTree:
-    """The tree that :func:`with_weights` made the graph of, also after a file has held it.
+    """The tree of a graph that :func:`with_weights` has made, also if it was stored in a file.
 
     Raises:
-        GraphError: a node has no weights, or they are none.
+        GraphError: a node has no weights, or invalid ones.
     """
     try:
         digraph = nx.relabel_nodes(digraph, int)  # files may make text of numbers

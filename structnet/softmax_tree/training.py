@@ -36,16 +36,16 @@ PATIENCE = 2  # rounds of growth without a lower validation error, after which i
 
 @dataclass(frozen=True)
 class Trained:
-    """A tree, and how it came to be.
+    """A tree and the record of its training.
 
     Attributes:
         tree: the tree.
-        history: a record an iteration: ``epoch``, ``round`` (0 before growth), ``objective``,
+        history: a record for each iteration: ``epoch``, ``round`` (0 before growth), ``objective``,
             ``error`` and, with validation data, ``validation_error``, and ``leaves``, ``seconds``.
         trials: all subtrees that were tried, accepted or not.
-        settings, growth: hyper-parameters that were used, without None but for limits; growth is
-            None where nothing grew.
-        round: round of growth that the tree is of; later ones may have been tried.
+        settings, growth: hyper-parameters that were used, without None except for limits; growth is
+            None if nothing grew.
+        round: round of growth from which the tree is; later ones may have been tried.
     """
 
     tree: SoftmaxTree
@@ -56,7 +56,7 @@ class Trained:
     round: int = 0
 
     def config(self) -> dict[str, Any]:
-        """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
+        """Everything except the weights, as JSON; :meth:`from_config` builds it again."""
         return {
             "tree": self.tree.config(),
             "history": list(self.history),
@@ -68,7 +68,7 @@ class Trained:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Trained:
-        """The same again, with weights that are to come."""
+        """The same, with weights that are still to be loaded."""
         return cls(
             SoftmaxTree.from_config(config["tree"]),
             History(config["history"]),
@@ -93,32 +93,33 @@ def train(
     state_file: str | Path | None = None,
     progress: bool | Progress = False,
 ) -> Trained:
-    """Trains a softmax tree on a fixed structure, or lets it grow.
+    """Trains a softmax tree of a fixed structure, or lets it grow.
 
     Args:
         x: samples: an array, or a CSR matrix with ascending columns.
-        y: classes, numbers from 0.
-        settings: hyper-parameters; what is None is chosen from the sizes of the data and by the
-            error on a part that is held out for that.
-        growth: hyper-parameters of growth; None lets nothing grow.
-        num_classes: number of classes; by default one more than the largest.
-        weights: count of each sample.
-        validation: samples and classes, and perhaps weights, by which the round of growth is
-            chosen, by their error, and of few classes by probabilities, too; without them it is the
-            last one.
-        refit: True trains the tree of that round once more, on the validation samples, too.
+        y: classes, as numbers from 0.
+        settings: hyper-parameters; those that are None are chosen from the sizes of the data and by
+            the error on a held-out part.
+        growth: hyper-parameters of growth; with None, nothing grows.
+        num_classes: number of classes; by default the largest class plus one.
+        weights: number of times that each sample counts.
+        validation: samples and classes, and optionally weights, by which the round of growth is
+            chosen: by their error and, with few classes, also by their probabilities; without them,
+            the last round is taken.
+        refit: True trains the tree of that round once more, on the validation samples too.
         callbacks: functions that are called with the history after every iteration.
-        state_file: file that has the state of the training after every iteration; if it is there,
-            the training goes on from it, with the settings that it was begun with.
-        progress: True says now and then, on the standard error, what is tried and how far it is.
+        state_file: file to which the state of the training is saved after every iteration; if it
+            exists, the training resumes from it, with the settings with which it was started.
+        progress: True reports from time to time, on standard error, what is tried and how far it
+            is.
 
     Shapes:
         x ``[n, D]``; y, weights ``[n]``.
 
     Raises:
         ValueError: k is larger than the number of classes, or the samples, classes and weights are
-            not as told.
-        CheckpointError: the state is damaged, or of other data.
+            not as described.
+        CheckpointError: the state is damaged, or belongs to other data.
 
     Example:
         >>> import numpy as np
@@ -156,12 +157,12 @@ def train(
 
 
 def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) -> SoftmaxTree:
-    """A tree of the same shape, begun anew and trained by TAO: what growth gives beyond shape.
+    """A tree of the same shape, trained anew by TAO, to see what growth gives besides the shape.
 
     Args:
         tree: tree that has grown.
         x, y: samples and classes.
-        settings: hyper-parameters, penalties among them.
+        settings: hyper-parameters, including the penalties.
 
     Shapes:
         x ``[n, D]``; y ``[n]``.
@@ -176,7 +177,7 @@ def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) 
 def leaves_trained(
     x: Any, y: Any, settings: SoftmaxTreeSettings, num_classes: int
 ) -> tuple[SoftmaxTree, ChosenSettings]:
-    """The tree that training would begin with, its leaves alone trained, and the settings chosen.
+    """The initial tree with only its leaves trained, and the settings that were chosen.
 
     Args:
         x, y: samples and classes.

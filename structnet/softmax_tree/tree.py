@@ -1,4 +1,4 @@
-"""A softmax tree: hyperplanes send a row to one leaf, whose softmax knows its own classes."""
+"""A softmax tree: hyperplanes send a row to a leaf with a softmax over a few classes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Choices(NamedTuple):
 
     Attributes:
         classes: classes of row i, ascending, at ``starts[i]:starts[i + 1]``.
-        log_prob: log-probabilities of them.
-        starts: places at which the rows begin.
+        log_prob: log-probabilities of these classes.
+        starts: positions at which the rows begin.
 
     Shapes:
         classes, log_prob ``[all]``, int64 and float64; starts ``[n + 1]``.
@@ -57,12 +57,12 @@ class Choices(NamedTuple):
         return found, prob
 
     def matrix(self, num_classes: int) -> csr_matrix:
-        """Probabilities in CSR. ``[n, num_classes]``."""
+        """The probabilities as a CSR matrix. ``[n, num_classes]``."""
         shape = len(self.starts) - 1, num_classes
         return csr_matrix((np.exp(self.log_prob), self.classes, self.starts), shape=shape)
 
     def dense(self, num_classes: int, dtype: Any = np.float64) -> np.ndarray:
-        """Log-probabilities in full, -inf outside of the leaf. ``[n, num_classes]``."""
+        """The log-probabilities as a dense array, -inf outside the leaf. ``[n, num_classes]``."""
         found = np.full((len(self.starts) - 1, num_classes), -np.inf, dtype)
         found[np.repeat(np.arange(len(found)), np.diff(self.starts)), self.classes] = self.log_prob
         return found
@@ -71,11 +71,11 @@ class Choices(NamedTuple):
 class SoftmaxTree(Routed, nn.Module):
     """A decision tree with a softmax at each leaf.
 
-    ``p(y | x) = softmax(W_j x + c_j)_y`` where j is the leaf to which x comes, for the classes S_j
-    of that leaf; outside of them it is 0. At node i, x goes right where ``w_i.x + b_i >= 0``.
+    ``p(y | x) = softmax(W_j x + c_j)_y`` where j is the leaf that x reaches, for the classes S_j of
+    that leaf; for other classes it is 0. At node i, x goes right if ``w_i.x + b_i >= 0``.
 
-    Its parameters are the weights of all nodes in one array, of which the loss has gradients at
-    the leaves; hyperplanes are found by :func:`.train`.
+    Its parameters are the weights of all nodes in one array; the loss has gradients for those of
+    the leaves, while the hyperplanes are found by :func:`.train`.
 
     Args:
         arrays: arrays of the tree.
@@ -109,7 +109,7 @@ class SoftmaxTree(Routed, nn.Module):
 
     @classmethod
     def from_draft(cls, draft: Draft, num_features: int, num_classes: int) -> SoftmaxTree:
-        """The tree that a draft has become."""
+        """The tree of a draft."""
         return cls(draft.packed, num_features, num_classes)
 
     @property
@@ -119,12 +119,12 @@ class SoftmaxTree(Routed, nn.Module):
 
     @property
     def arrays(self) -> Packed:
-        """The arrays, as numpy has them."""
+        """The arrays of the tree, as numpy arrays."""
         parts = (self.table, self.weights, self.places)
         return Packed(*(part.detach().cpu().numpy() for part in parts))
 
     def draft(self) -> Draft:
-        """The tree node by node, to be trained on."""
+        """The tree as a draft, node by node, for further training."""
         arrays = self.arrays
         nodes = [arrays.own(v, self.shape[0]) for v in range(self.topology.num_nodes)]
         return Draft(self.topology.to_lists(), nodes)
@@ -140,7 +140,7 @@ class SoftmaxTree(Routed, nn.Module):
         return self.arrays.classes_of(self._taken(x), x.shape[0])
 
     def choices(self, x: Any) -> Choices:
-        """The classes that each sample can have, and their log-probabilities.
+        """The classes in the leaf of each sample, and their log-probabilities.
 
         Shapes:
             x ``[n, D]``.
@@ -148,13 +148,13 @@ class SoftmaxTree(Routed, nn.Module):
         return _choices(self._taken(x), x.shape[0], self.arrays)
 
     def predictor(self) -> Predictor:
-        """What answers for one sample at a time, as long as the tree stays so."""
+        """A predictor for one sample at a time, valid as long as the tree is not changed."""
         return Predictor(self)
 
     # As a module
 
     def predict_log_proba(self, samples: Any) -> Tensor:
-        """Log-probabilities, -inf outside of the leaf. ``[n, K]``."""
+        """Log-probabilities, -inf outside the leaf. ``[n, K]``."""
         x = samples.x if isinstance(samples, Samples) else samples
         return torch.from_numpy(self.choices(x).dense(self.num_classes)).to(self.weights.dtype)
 
@@ -211,7 +211,7 @@ class SoftmaxTree(Routed, nn.Module):
     # On disk
 
     def config(self) -> dict[str, Any]:
-        """All but the weights, as JSON, from which :meth:`from_config` builds it again."""
+        """Everything except the weights, as JSON; :meth:`from_config` builds it again."""
         sizes = [len(part) for part in self.arrays]
         return {
             "sizes": sizes,
@@ -222,7 +222,7 @@ class SoftmaxTree(Routed, nn.Module):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> SoftmaxTree:
-        """The same tree again, with weights that are to come."""
+        """The same tree, with weights that are still to be loaded."""
         number = len(config["children"])
         table, weights, places = config["sizes"]
         nodes = np.full((number, FIELDS), -1, np.int64)
@@ -240,11 +240,11 @@ class SoftmaxTree(Routed, nn.Module):
 
 
 class Predictor:
-    """One sample at a time, in one compiled call: for latency.
+    """Predictions for one sample at a time, in one compiled call, for low latency.
 
     Args:
-        tree: tree whose weights it reads.
-        inputs: scale that full rows are taken to; None leaves them as they are, as sparse ones.
+        tree: tree whose weights are read.
+        inputs: scaler for dense rows; None leaves them as they are, like sparse ones.
     """
 
     def __init__(self, tree: SoftmaxTree, inputs: Standardizer | None = None):
@@ -256,16 +256,16 @@ class Predictor:
         self._of_sparse = partial(_kernels.class_of_sparse, *told, self._width)
 
     def class_of(self, x: np.ndarray) -> int:
-        """The class of a row in full.
+        """The class of a dense row.
 
         Args:
-            x: its numbers, of any precision; float32 is fastest.
+            x: numbers of the row, in any precision; float32 is fastest.
 
         Shapes:
             x ``[D]``.
 
         Raises:
-            ValueError: x is of another kind or shape.
+            ValueError: x is of another type or shape.
         """
         plain = type(x) is np.ndarray and x.dtype in QUICK and x.shape == (self._width,)
         return self._of_full(x if plain else self._full(x))
@@ -275,13 +275,13 @@ class Predictor:
 
         Args:
             columns: features that are not 0, ascending.
-            values: their numbers, likewise.
+            values: values of these features.
 
         Shapes:
             both ``[entries]``.
 
         Raises:
-            ValueError: they are of another kind or shape, or no such features.
+            ValueError: they are of another type or shape, or there are no such features.
         """
         plain = type(values) is type(columns) is np.ndarray and values.dtype in QUICK
         if plain and columns.dtype in COLUMNS and values.ndim == columns.ndim == 1:
@@ -292,7 +292,7 @@ class Predictor:
         return self._of_sparse(*self._sparse(columns, values))
 
     def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes that a row can have, in full or sparse, and their probabilities. ``[k]``."""
+        """The classes in the leaf of a row, dense or sparse, and their probabilities. ``[k]``."""
         dtype = self._arrays.weights.dtype
         if len(row) == 2:
             columns, values = self._sparse(*row)
@@ -330,7 +330,7 @@ class Predictor:
         return ends[:-1], values.astype(np.float64)
 
     def timed(self, x: Any) -> tuple[Callable[..., int], list[tuple[np.ndarray, ...]]]:
-        """What gives the class of a row, and rows as it takes them, to be timed. ``[n, D]``."""
+        """The function that predicts a row, and rows in its form, for timing. ``[n, D]``."""
         if not issparse(x):
             rows = np.ascontiguousarray(x, np.float32)
             return self.class_of, [(row,) for row in rows]
