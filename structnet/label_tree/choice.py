@@ -1,4 +1,4 @@
-"""What a user leaves open: chosen by what there is, or on samples held out."""
+"""Settings that are not given, chosen from the data or on held-out samples."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ def choose(
     settings: LabelTreeSettings,
     progress: bool | Progress = False,
 ) -> LabelTreeSettings:
-    """The settings with what is None filled in.
+    """The settings, with those that are None filled in.
 
-    The rate, and whether the tree is learned or Huffman's or, where that takes seconds, a single
-    node, are tried on a tenth of the examples that the trials have not seen; where a trial would
-    take long, on fewer examples. Of a table, a single node is near its end where it begins: it
-    comes first, and a tree that stays far behind is left. Of sparse rows or text, a single node
-    that decides on the features themselves, without vectors, is tried too or, of too many labels, a
-    tree of k-means.
+    The learning rate, and whether the tree is learned or Huffman's or, where that takes seconds, a
+    single node, are tried on a tenth of the examples, from which the trials have not learned; where
+    a trial would take long, with fewer examples. On a table, a single node starts close to its
+    optimum: it is tried first, and a tree that stays far behind is given up. On sparse rows or
+    text, a single node that classifies the features directly, without vectors, is tried too or,
+    with too many labels, a tree of k-means.
 
     Args:
-        settings: settings; what they say stays.
-        progress: place to say what is tried.
+        settings: settings; those that are given are kept.
+        progress: report what is tried.
     """
     progress = Progress.of(progress)
     told, settings = settings, filled_in(examples, num_classes, settings)
     if told.start is None and told.tree in (None, "learned") and settings.start == "huffman":
         warnings.warn(
-            f"{', '.join(settings.of_reassignments)} told of reassignments, so that a learned tree "
-            "starts from Huffman's and not by groups; give start to say which",
+            f"{', '.join(settings.of_reassignments)}: these settings concern reassignments, so a "
+            "learned tree starts as Huffman's instead of being grouped once; give start to choose",
             stacklevel=3,
         )
     if settings.tree is not None and settings.learning_rate is not None:

@@ -16,7 +16,7 @@ from structnet.routing.topology import Topology
 
 
 def least_nodes(num_labels: int, arity: int) -> int:
-    """The inner nodes that so many labels need: ``ceil((K - 1) / (M - 1))``.
+    """The number of inner nodes that this many labels need: ``ceil((K - 1) / (M - 1))``.
 
     Example:
         >>> least_nodes(256, 4), least_nodes(7, 3), least_nodes(1, 5)
@@ -27,7 +27,7 @@ def least_nodes(num_labels: int, arity: int) -> int:
 
 @dataclass(frozen=True)
 class Numbering:
-    """A tree of labels as a model tree's nodes, parents before their children.
+    """A tree of labels as the nodes of a model tree, parents before their children.
 
     Attributes:
         topology: the nodes.
@@ -49,18 +49,18 @@ class LabelCodes:
     Args:
         children: content of each slot of each inner node: the number of an inner node,
             ``nodes + label`` for a leaf, or -1 for nothing. Node 0 is the root.
-        num_labels: number of labels; a tree of one label has no inner node.
+        num_labels: number of labels; a tree with one label has no inner node.
 
     Attributes:
-        offsets, nodes, slots: codes in CSR form: the node and the slot of label l at depth d
-            stand at row ``offsets[l] + d``.
+        offsets, nodes, slots: codes in CSR form: the node and the slot of label l at depth d are in
+            row ``offsets[l] + d``.
 
     Shapes:
         children ``[nodes, arity]``, int32; offsets ``[labels + 1]``, int64; nodes, slots
         ``[rows]``, int32.
 
     Raises:
-        ValueError: a label or a node is missing, or stands in two places.
+        ValueError: a label or a node is missing, or is in two places.
 
     Example:
         >>> codes = LabelCodes.from_nested([[0, 2], 1])
@@ -89,19 +89,20 @@ class LabelCodes:
             return f"children must be -1 or between 1 and {total - 1}. Got {value}."
         name = f"node {value}" if value < number else f"label {value - number}"
         times = int((self.children == value).sum())
-        where = "stands in no slot that the root leads to" if times <= 1 else "stands in 2 slots"
+        where = "is in no slot that the root leads to" if times <= 1 else "is in 2 slots"
         return f"{name} {where}; expected every label in one place"
 
     @classmethod
     def from_codes(cls, codes: Sequence[Sequence[Any]], arity: int | None = None) -> LabelCodes:
-        """The tree of a list of codes, one a label.
+        """The tree of a list of codes, one for each label.
 
         Args:
-            codes: slots on the way to each label, or pairs (node, slot) of any numbering of nodes.
-            arity: slots of a node; by default as many as are needed.
+            codes: slots on the way to each label, or pairs (node, slot) with any numbering of
+                nodes.
+            arity: number of slots of a node; by default as many as are needed.
 
         Raises:
-            ValueError: a code begins with another one, or is not made of slots.
+            ValueError: a code begins with another one, or does not consist of slots.
 
         Example:
             >>> LabelCodes.from_codes([[0, 0], [1], [0, 1]]).children.tolist()
@@ -133,14 +134,14 @@ class LabelCodes:
 
     @classmethod
     def from_nested(cls, nested: Any, arity: int | None = None) -> LabelCodes:
-        """The tree of nested lists, as JSON has them: a number is a label.
+        """The tree of nested lists, as in JSON: a number is a label.
 
         Args:
-            nested: a list of lists and numbers, such as ``[[0, 2], 1]``.
-            arity: slots of a node; by default as many as are needed.
+            nested: list of lists and numbers, such as ``[[0, 2], 1]``.
+            arity: number of slots of a node; by default as many as are needed.
 
         Raises:
-            ValueError: a label is missing or there twice.
+            ValueError: a label is missing or occurs twice.
         """
         found: dict[int, list[int]] = {}
         stack: list[tuple[Any, list[int]]] = [(nested, [])]
@@ -149,7 +150,7 @@ class LabelCodes:
             if isinstance(part, (list, tuple)):
                 stack += [(each, [*path, slot]) for slot, each in enumerate(part)]
             elif part in found:
-                raise ValueError(f"label {part} stands in 2 places; expected one")
+                raise ValueError(f"label {part} is in 2 places; expected one")
             else:
                 found[part] = path
         if sorted(found) != list(range(len(found))):
@@ -160,14 +161,15 @@ class LabelCodes:
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, arity: int | None = None) -> LabelCodes:
-        """The tree of a networkx graph, edges from parent to child, a leaf's field ``label``.
+        """The tree of a networkx graph with edges from parent to child and labelled leaves.
 
         Args:
-            graph: tree; the order of a node's edges is that of its slots.
-            arity: slots of a node; by default as many as are needed.
+            graph: tree; the order of a node's edges is that of its slots; a leaf has a field
+                ``label``.
+            arity: number of slots of a node; by default as many as are needed.
 
         Raises:
-            ValueError: the graph is no tree, or a leaf has no label.
+            ValueError: the graph is not a tree, or a leaf has no label.
         """
         if not (len(graph) and nx.is_arborescence(graph)):
             raise ValueError("the graph must be a tree with edges from parent to child")
@@ -187,17 +189,17 @@ class LabelCodes:
 
     @property
     def arity(self) -> int:
-        """The slots of a node."""
+        """The number of slots of a node."""
         return int(self.children.shape[1])
 
     @property
     def num_nodes(self) -> int:
-        """The inner nodes."""
+        """The number of inner nodes."""
         return len(self.children)
 
     @cached_property
     def depth(self) -> np.ndarray:
-        """The decisions on the way to each label, ``[labels]``."""
+        """The number of decisions on the way to each label, ``[labels]``."""
         return np.diff(self.offsets)
 
     @cached_property
@@ -211,7 +213,7 @@ class LabelCodes:
         return list(zip(self.nodes[rows].tolist(), self.slots[rows].tolist(), strict=True))
 
     def to_nested(self) -> Any:
-        """Nested lists, as :meth:`from_nested` takes them.
+        """Nested lists, from which :meth:`from_nested` makes the tree again.
 
         Example:
             >>> LabelCodes.from_nested([[0, 2], 1]).to_nested()

@@ -46,24 +46,26 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     """A classifier for very many classes: a tree of softmaxes whose leaves are the classes.
 
     Args:
-        tree: kind of tree, as :class:`.LabelTreeSettings` tells it, or a tree of one's own: nested
-            lists of places in the sorted classes, or :class:`.LabelCodes`; it stays as it is.
+        tree: kind of tree, see :class:`.LabelTreeSettings`, or your own tree: nested lists of
+            positions in the sorted classes, or :class:`.LabelCodes`; your own tree stays as it is.
         arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
-            prior_weight, method, max_depth, memory, bias: hyper-parameters, as told there. What is
-            None is chosen from the data.
-        tokens: are the samples lists of token ids, of any length, rather than rows of numbers?
-            Ids that ``fit`` has not met are left out.
-        standardize: take columns of a dense table to mean 0 and standard deviation 1; entries of
-            sparse rows to mean square 1 in all, a column of far larger ones by itself.
-        n_jobs: threads that train on shared weights; None is one, which alone is repeatable.
-        random_state: an int makes everything repeatable.
-        verbose: say now and then, on the standard error, what is tried and how far it is.
+            prior_weight, method, max_depth, memory, bias: hyper-parameters, see
+            :class:`.LabelTreeSettings`. Those that are None are chosen from the data.
+        tokens: are the samples lists of token ids, of any length, instead of rows of numbers? Ids
+            that did not occur in ``fit`` are left out.
+        standardize: scaling of the columns of a dense table to mean 0 and standard deviation 1;
+            sparse rows are scaled as a whole to mean square 1, except that a column of far larger
+            numbers is scaled separately.
+        n_jobs: number of threads that train on shared weights; None is one, and only one gives
+            repeatable results.
+        random_state: seed; an int makes results repeatable.
+        verbose: report from time to time, on standard error, what is tried and how far it is.
 
     Attributes:
         classes_: classes, sorted.
-        n_features_in_: columns, or one above the highest token.
-        tree_: tree, a :class:`.LabelTree`; it takes standardized inputs.
-        settings_: settings with what was chosen.
+        n_features_in_: number of columns, or the highest token plus one.
+        tree_: tree, a :class:`.LabelTree`, which takes standardized inputs.
+        settings_: settings, including those that were chosen.
         training_: training, with the records of its epochs and reassignments.
 
     Reference:
@@ -124,18 +126,18 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelTreeClassifier:
-        """Trains a tree, and chooses what was left open.
+        """Trains a tree, and chooses the settings that were not given.
 
         Args:
             X: samples: a table, a sparse matrix, or lists of token ids.
-            y: their classes.
-            sample_weight: count of each sample.
+            y: classes of the samples.
+            sample_weight: number of times that each sample counts.
 
         Shapes:
             X ``[n, features]``; y, sample_weight ``[n]``.
 
         Raises:
-            ValueError: data that a classifier cannot learn from, or a parameter out of its range.
+            ValueError: data from which a classifier cannot learn, or a parameter out of its range.
             CollapseError: the learning rate is too high.
         """
         settings = self._settings()
@@ -157,26 +159,28 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> LabelTreeClassifier:
-        """Goes through some samples once, at a constant rate, and reassigns the labels.
+        """Trains on some samples once, at a constant rate, and reassigns the labels.
 
-        A learned tree begins as Huffman's where ``start`` is "groups", as :meth:`fit` may choose.
-        After :meth:`fit` the rate is a tenth of its own, and labels stay where they are.
+        If ``start`` is "groups", which :meth:`fit` may choose, a learned tree starts as Huffman's
+        here. After :meth:`fit`, the rate is a tenth of that of ``fit``, and labels stay where they
+        are.
 
         Args:
-            X, y, sample_weight: samples, as of :meth:`fit`.
-            classes: all classes that there will be; needed at the first call.
+            X, y, sample_weight: samples, as for :meth:`fit`.
+            classes: all classes that will occur; needed in the first call.
 
         Shapes:
             X ``[n, features]``; y, sample_weight ``[n]``; classes ``[classes]``.
 
         Raises:
-            ValueError: the first call has no classes, or a sample has another one.
+            ValueError: the first call has no classes, or a sample has a class that is not among
+                them.
             CollapseError: the learning rate is too high.
         """
         first = not hasattr(self, "training_")
         settings = self._settings()
         if first and classes is None:
-            raise ValueError("the first call of partial_fit needs classes, all that there will be")
+            raise ValueError("the first call of partial_fit needs classes, a list of all classes")
         if first:
             names = np.asarray(plain_labels(classes))
             if names.ndim != 1 or not len(names):
@@ -216,7 +220,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         """The probability of each class, in the order of ``classes_``.
 
         Args:
-            top_k: number of the likeliest classes that are told; the others count as 0.
+            top_k: number of likeliest classes to return; the others count as 0.
 
         Shapes:
             ``[n, classes]``, with ``top_k`` a sparse matrix.
@@ -236,7 +240,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return self.tree_.score_all(self._features(self._inputs(X)))
 
     def explain(self, x: Any) -> Explanation:
-        """Why one sample is predicted as it is; see :meth:`.TreeEstimatorMixin.explain`.
+        """Explains the prediction for one sample; see :meth:`.TreeEstimatorMixin.explain`.
 
         Args:
             x: sample, or a list of token ids.
@@ -251,7 +255,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return explain(self._trees()[0], row, self.classes_.tolist())
 
     def apply(self, X: Any) -> np.ndarray:
-        """The node of the leaf that each sample's greedy path ends in, ``[n]``."""
+        """The node of the leaf in which each sample's greedy path ends, ``[n]``."""
         check_is_fitted(self)
         return leaf_of(*self._asked(self._inputs(X))[0])
 
@@ -278,8 +282,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             codes = LabelCodes.from_nested(codes, self.arity)
         if codes.num_labels != len(self.classes_):
             raise ValueError(
-                f"the tree has {codes.num_labels} labels; expected {len(self.classes_)}, one a "
-                "class of y"
+                f"the tree has {codes.num_labels} labels; expected {len(self.classes_)}, one "
+                "for each class of y"
             )
         if most is not None and codes.depth.max() > most:
             raise ValueError(
@@ -321,7 +325,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         labels = np.asarray(plain_labels(y))
         if labels.shape != (len(bags),):
             raise ValueError(
-                f"y must be [{len(bags)}], one class a sample. Got {list(labels.shape)}."
+                f"y must be [{len(bags)}], one class for each sample. Got {list(labels.shape)}."
             )
         weights = check_weights(sample_weight, len(bags))
         kept = counting_places(weights, 1 + reset)

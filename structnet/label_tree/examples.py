@@ -1,4 +1,4 @@
-"""What a label tree learns from, and the mean example of each label."""
+"""The examples that a label tree learns from, and the mean example of each label."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from structnet.label_tree.features import Features
 
 @dataclass(frozen=True)
 class Examples:
-    """What a label tree learns from.
+    """The examples that a label tree learns from.
 
     Args:
-        features: examples.
+        features: features of the examples.
         labels: numbers of their labels.
-        shares: weight of each example; empty where all count alike.
+        shares: weight of each example; empty if all count the same.
 
     Shapes:
         labels ``[n]``, int64; shares ``[n]``, float32.
@@ -36,12 +36,12 @@ class Examples:
         return Examples(self.features[rows], self.labels[rows], shares)
 
     def counts(self, num_classes: int) -> np.ndarray:
-        """How often each label occurs, by weight. ``[num_classes]``."""
+        """The number of times that each label occurs, by weight. ``[num_classes]``."""
         return np.bincount(self.labels, self.shares if len(self.shares) else None, num_classes)
 
     @property
     def effective(self) -> float:
-        """The number of examples of one weight whose mean is as certain."""
+        """The number of examples of equal weight whose mean would be as certain."""
         if not len(self.shares):
             return len(self)
         shares = self.shares.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Examples as the compiled loops take them: rows of a table, or bags of numbered features."""
+"""Examples in the form of the compiled loops: rows of a table, or bags of numbered features."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ class Features:
     """Dense rows, or bags of features; ``features[rows]`` are some of them.
 
     Args:
-        table: numbers of each example; empty where there are bags.
+        table: numbers of each example; empty for bags.
         offsets, ids: features of each bag, ``ids[offsets[i]:offsets[i + 1]]``.
-        weights: weight of each feature in its bag; empty for equal ones of sum 1, the mean.
-        size: columns of the table, or number of features that there are.
+        weights: weight of each feature in its bag; empty for equal weights with the sum 1, which
+            give the mean.
+        size: number of columns of the table, or of possible features.
 
     Shapes:
         table ``[n, size]``, float32; offsets ``[n + 1]``, int64; ids, weights ``[entries]``, int32
@@ -40,14 +41,14 @@ class Features:
 
     @classmethod
     def from_table(cls, table: np.ndarray) -> Features:
-        """Those of dense rows, ``[n, size]``."""
+        """The features of dense rows, ``[n, size]``."""
         table = np.ascontiguousarray(table, np.float32)
         nothing = np.zeros(0, np.float32)
         return cls(table, np.zeros(1, np.int64), np.zeros(0, np.int32), nothing, table.shape[1])
 
     @classmethod
     def from_csr(cls, matrix: csr_matrix) -> Features:
-        """Those of a sparse matrix, its values the weights, ``[n, size]``."""
+        """The features of a sparse matrix, whose values are the weights, ``[n, size]``."""
         matrix = matrix.tocsr()
         return cls(
             np.zeros((0, 0), np.float32),
@@ -59,7 +60,7 @@ class Features:
 
     @classmethod
     def from_bags(cls, offsets: np.ndarray, ids: np.ndarray, size: int) -> Features:
-        """Those of bags whose features weigh the same.
+        """The features of bags, all with the same weight.
 
         Args:
             offsets: place where each bag begins, and where the last one ends.
@@ -84,14 +85,14 @@ class Features:
 
     @classmethod
     def from_lists(cls, lists: Sequence[Sequence[int]], size: int | None = None) -> Features:
-        """Those of lists of features.
+        """The features of lists of numbers.
 
         Args:
             lists: numbers of each example's features.
-            size: number of features that there are; by default one above the highest.
+            size: number of possible features; by default the highest one plus one.
 
         Raises:
-            ValueError: a feature is no whole number, negative, or not below the size.
+            ValueError: a feature is not a whole number, is negative, or is not below the size.
         """
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
         flat = [each for one in lists for each in one]
@@ -127,7 +128,7 @@ class Features:
 
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-        """The values, offsets and ids as the loops take them: of a table, the values alone."""
+        """The values, offsets and ids for the compiled loops; for a table, only the values."""
         return self.values, *((None, None) if self.is_table else (self.offsets, self.ids))
 
     def __len__(self) -> int:
@@ -148,14 +149,15 @@ class Features:
         return csr_matrix((self.values, self.ids, self.offsets), shape=self.shape)
 
     def for_tree(self, size: int, embedded: bool) -> Features:
-        """The same as the loops take them: bags where features have vectors.
+        """The same in the form of the compiled loops: bags if features have vectors.
 
         Args:
             size: number of features that the tree knows.
-            embedded: have they vectors?
+            embedded: do they have vectors?
 
         Raises:
-            ValueError: there are other columns, or features above these.
+            ValueError: a table has another number of columns, or bags have features above that
+                number.
         """
         if self.size != size and (self.is_table or self.size > size):
             raise ValueError(f"the samples have {self.size} features; expected {size}")
@@ -163,7 +165,7 @@ class Features:
 
 
 def as_features(x: Any) -> Features:
-    """Features from whatever a model is given: a table, a tensor, a sparse matrix, or lists."""
+    """Features from any input of a model: a table, a tensor, a sparse matrix, or lists."""
     if isinstance(x, Features):
         return x
     if issparse(x):

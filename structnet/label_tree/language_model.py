@@ -24,12 +24,12 @@ from structnet.text.ngrams import WORDS, contexts_of
 from structnet.training import History, evaluate, fit
 from structnet.training.metrics import evaluating
 
-PASS = 2_000  # contexts that are asked at once
-VECTORS = 50  # size of the vectors that words are clustered by
+PASS = 2_000  # contexts that are computed at once
+VECTORS = 50  # size of the vectors by which words are clustered
 
 
 class Context(NamedTuple):
-    """Places in a text: the words before, the nearest first, and the word that comes.
+    """Places in a text: the previous words, the nearest first, and the next word.
 
     Shapes:
         words ``[n, context]``; target ``[n]``; int64.
@@ -43,9 +43,9 @@ class NextWords:
     """All places of a text at which a word is to be predicted.
 
     Args:
-        encoded: sentences as numbers.
-        boundary: number that stands for what is before a sentence.
-        context: words that are looked at.
+        encoded: sentences as numbers of words.
+        boundary: number that stands for the words before a sentence.
+        context: number of previous words that are used.
 
     Example:
         >>> encoded = Encoded(np.array([4, 5, 6], np.int32), np.array([0, 3]))
@@ -65,7 +65,7 @@ class NextWords:
 
 
 class FlatSoftmaxLoss(nn.Module):
-    """One softmax over all classes, called as :class:`.TreeSoftmaxLoss` is: the baseline.
+    """One softmax over all classes, with the interface of :class:`.TreeSoftmaxLoss`: the baseline.
 
     Args:
         in_features: size of the representation.
@@ -94,19 +94,19 @@ class FlatSoftmaxLoss(nn.Module):
 
 
 class LogBilinearLM(nn.Module):
-    """Predicts the next word from the vectors of the words before it.
+    """Predicts the next word from the vectors of the previous words.
 
-    ``r = sum_k R_k U_{w_{t-k}}``, and the word's log-probability is that of its leaf; or, where it
-    is counted, too, what follows what (:meth:`count`), that of :class:`.NGramMixture`: set phrases
-    are best known by heart, and what was never seen is told from what is like it.
+    ``r = sum_k R_k U_{w_{t-k}}``, and the log-probability of a word is that of its leaf; or, if
+    n-grams are counted too (:meth:`count`), that of :class:`.NGramMixture`: set phrases are best
+    learned by heart, and unseen ones predicted from similar ones.
 
     Args:
         words: vocabulary.
-        settings: sizes, and what stands at the end: a tree, or a baseline.
-        encoded: text whose words' vectors a tree of clusters is made of.
+        settings: sizes, and the last part of the model: a tree, or a baseline.
+        encoded: text from whose words' vectors a tree of clusters is made.
 
     Raises:
-        ValueError: the words do not fit into a tree of the depth.
+        ValueError: the words do not fit into a tree of this depth.
 
     Reference:
         Mnih, Hinton, Three new graphical models for statistical language modelling, ICML 2007;
@@ -142,7 +142,7 @@ class LogBilinearLM(nn.Module):
 
     @property
     def boundary(self) -> int:
-        """The number of what is before a sentence."""
+        """The number that stands for the words before a sentence."""
         return len(self.words)
 
     def represent(self, words: Tensor) -> Tensor:
@@ -152,7 +152,7 @@ class LogBilinearLM(nn.Module):
         return F.dropout(self.mix(vectors), dropped, self.training)
 
     def loss(self, batch: Context) -> Tensor:
-        """The mean loss of a batch, a scalar ``[]``; while it trains, labels move now and then."""
+        """The mean loss of a batch, ``[]``; in training, labels are reassigned at intervals."""
         if self.training and self.reassign_every is not None:
             if int(self.since) >= self.reassign_every:
                 self._reassign()
@@ -163,11 +163,12 @@ class LogBilinearLM(nn.Module):
         return -self.counted.log_prob_of(batch.words, batch.target, said.output).mean()
 
     def count(self, train: NextWords, validation: NextWords) -> None:
-        """Counts what follows what, and mixes it in as makes a text likeliest.
+        """Counts n-grams, and mixes them in as makes a validation text likeliest.
 
         Args:
-            train: places of which it is counted.
-            validation: places from which nothing was learnt, by which the shares are chosen.
+            train: places of the text in which n-grams are counted.
+            validation: places of a text that was not learned from, by which the shares of the
+                mixture are chosen.
         """
         ngrams = NGrams(len(self.words), min(self.settings.context, WORDS))
         ngrams.count(train.words[:, : len(ngrams.discounts) - 1], train.target)
@@ -183,7 +184,7 @@ class LogBilinearLM(nn.Module):
 
     @torch.no_grad()
     def log_prob(self, words: Tensor) -> Tensor:
-        """The log-probability of every word to come next. ``[n, context] -> [n, words]``."""
+        """The log-probability of every word as the next one. ``[n, context] -> [n, words]``."""
         said = self.head.log_prob(self.represent(words))
         return said if self.counted is None else self.counted(words, said)
 
@@ -196,7 +197,7 @@ class LogBilinearLM(nn.Module):
         """The k likeliest next words and their probabilities.
 
         Args:
-            before: words so far of the sentence, the last one last.
+            before: previous words of the sentence, in order.
             k: number of words.
         """
         known = self.words
@@ -249,17 +250,17 @@ def train_language_model(
     callbacks: Sequence[Callable] = (),
     progress: Any = True,
 ) -> History:
-    """Trains a language model with Adagrad, the labels of a learned tree moving on the way.
+    """Trains a language model with Adagrad, during which the labels of a learned tree move.
 
     Args:
-        model: model to train; of the best epoch on validation it keeps the weights and the tree.
-        train, validation: places of texts; what follows what is counted where the settings say so
-            and there is a validation text, by which it is weighed.
-        folder: place for a checkpoint, from which a training that stopped goes on.
-        callbacks, progress: those of :func:`.fit`.
+        model: model to train; it keeps the weights and the tree of the best epoch on validation.
+        train, validation: places of texts; n-grams are counted if the settings ask for it and there
+            is a validation text, by which they are weighted.
+        folder: folder for a checkpoint, from which an interrupted training resumes.
+        callbacks, progress: see :func:`.fit`.
 
     Returns:
-        One record an epoch, as :func:`.fit` gives it.
+        One record for each epoch, as from :func:`.fit`.
     """
     settings = model.settings
 

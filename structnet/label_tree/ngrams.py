@@ -1,4 +1,4 @@
-"""Features of text beside its words: pairs of neighbours, and pieces of words, hashed."""
+"""Features of text besides its words: pairs of neighbours, and pieces of words, hashed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PRIME = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class TextFeatures:
-    """How words become features: each its own, and what they are made of.
+    """The features of words: one for each word, and for pairs and pieces of words.
 
     Args:
-        words: words that are known.
-        pairs: are neighbouring words a feature?
-        pieces: number of letters of the pieces of words that are features; None for none.
+        words: known words.
+        pairs: are pairs of neighbouring words features?
+        pieces: number of letters in the pieces of words that are features; None for none.
 
     Example:
         >>> text = TextFeatures(("red", "fox"), pairs=True)
@@ -35,11 +35,11 @@ class TextFeatures:
 
     @property
     def size(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return len(self.words) + BUCKETS * (self.pairs or self.pieces is not None)
 
     def of(self, lines: Sequence[Sequence[str]]) -> Features:
-        """The features of lines of words; words that are not known are left out."""
+        """The features of lines of words; unknown words are left out."""
         number = {word: i for i, word in enumerate(self.words)}
         lists = [[number[word] for word in line if word in number] for line in lines]
         offsets = np.append(0, np.cumsum([len(each) for each in lists]))
@@ -47,7 +47,7 @@ class TextFeatures:
         return self.from_ids(offsets.astype(np.int64), ids)
 
     def from_ids(self, offsets: np.ndarray, ids: np.ndarray) -> Features:
-        """The features of lines whose words are numbered.
+        """The features of lines of numbered words.
 
         Shapes:
             offsets ``[n + 1]``, int64; ids ``[words of all lines]``, int32.

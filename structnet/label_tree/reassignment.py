@@ -15,13 +15,13 @@ from structnet.label_tree.decision_quality import GAINS, best_objective
 from structnet.label_tree.shapes import check_depth
 
 PRIORS = dict(zip(settings.PRIORS, (ANCHORED, UNIFORM, INDEX), strict=True))
-WAYS = 100  # assignment problems that are solved at a node, at most
-DEEP = 40  # depth at which a tree has come to nothing
+WAYS = 100  # largest number of assignment problems that are solved at a node
+DEEP = 40  # depth from which a tree is useless
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the labels' examples did at the nodes of their codes, one row a (label, depth).
+    """Predictions for labels' examples at the nodes of their codes, one row per (label, depth).
 
     Attributes:
         sums: sums of the predicted probabilities of the children.
@@ -36,7 +36,7 @@ class Statistics:
 
     @classmethod
     def of(cls, codes: LabelCodes) -> Statistics:
-        """Those of codes that no example has used; none of a single node, where nothing moves."""
+        """The statistics of unused codes, all 0; empty for a single node, where nothing moves."""
         rows = len(codes.nodes) if codes.num_nodes > 1 else 0
         return cls(np.zeros((rows, codes.arity), np.float32), np.zeros(rows))
 
@@ -47,10 +47,10 @@ class Reassigned:
 
     Attributes:
         codes: the new codes.
-        statistics: the rows of labels that stay at their nodes; those of others are 0.
-        is_new: True for each inner node that stands in another place than before, whose
-            parameters mean nothing there.
-        moved: share of the labels whose code is another.
+        statistics: rows of labels that stay at their nodes; those of others are 0.
+        is_new: True for each inner node that has another place than before, for which its
+            parameters mean nothing.
+        moved: share of the labels whose code has changed.
 
     Shapes:
         is_new ``[nodes]``.
@@ -77,29 +77,30 @@ def reassign(
     method: str = "greedy",
     max_depth: int | None = None,
 ) -> Reassigned:
-    """Gives each label, from the root down, to the child that its examples prefer.
+    """Assigns each label, from the root down, to the child that its examples prefer.
 
-    A child holds ``1 mod (arity - 1)`` labels and empty slots, so that the tree has the least
-    number of nodes, ``ceil((K - 1) / (M - 1))``, before and after.
+    A child has ``1 mod (arity - 1)`` labels and empty slots, so that before and after the tree has
+    the smallest number of nodes, ``ceil((K - 1) / (M - 1))``.
 
     Args:
         codes: tree so far.
-        statistics: rows of its codes.
+        statistics: statistics for the rows of its codes.
         counts: frequency of each label.
-        gain: worth of a label's going to a child; see :func:`.decision_quality.gains`.
-        prior: observations that stand beside the statistics. "anchored" are certain of the slot
-            where a label is now, or of the one with the least share where it is new; "uniform" of
-            none; "index", those of the authors' program, half of the slot ``label mod arity``.
+        gain: value of moving a label to a child; see :func:`.decision_quality.gains`.
+        prior: observations that are added to the statistics. "anchored" ones are certain of the
+            present slot of a label, or of the one with the smallest share if the label is new at
+            the node; "uniform" ones of none; "index" ones, those of the authors' program, give half
+            to the slot ``label mod arity``.
         prior_weight: number of these observations: the more, the fewer labels move.
-        method: "greedy" takes pairs by falling score; "optimal" the largest sum where a node is
-            small enough to try all ways.
-        max_depth: most decisions on a path.
+        method: "greedy" takes pairs in order of falling score; "optimal" takes the largest sum
+            where a node is small enough to try all assignments.
+        max_depth: largest number of decisions on a path.
 
     Shapes:
         counts ``[labels]``.
 
     Raises:
-        ValueError: more labels than the depth has room for, or an unknown word.
+        ValueError: there are more labels than fit into the depth, or a name is unknown.
 
     Reference:
         Jernite et al., ICML 2017, Algorithms 2 and 3.
@@ -146,14 +147,14 @@ def reassign(
 
 @dataclass(frozen=True)
 class NodeReport:
-    """What each inner node decides, from the statistics of the labels that pass it.
+    """The quality of the decision at each inner node, from the statistics of its labels.
 
     Attributes:
         labels: number of labels below the node.
-        share: part of all examples that passes it.
-        objective: its J; 0 where one label or none passes.
-        relative: the same as a share of the best one, J*.
-        balancedness, purity: those of Definitions 1 and 2, 0 is best.
+        share: share of all examples that pass it.
+        objective: objective J of the node; 0 where one label or none passes.
+        relative: objective as a share of the best possible one, J*.
+        balancedness, purity: quantities of Definitions 1 and 2; 0 is best.
 
     Shapes:
         each ``[nodes]``.
@@ -167,16 +168,17 @@ class NodeReport:
     purity: np.ndarray
 
     def mean(self) -> float:
-        """The mean of J/J* over the nodes, each counted by its share of the examples."""
+        """The mean of J/J* over the nodes, weighted by their shares of the examples."""
         total = self.share.sum()
         return float(self.relative @ self.share / total) if total else 0.0
 
 
 def node_report(codes: LabelCodes, statistics: Statistics, counts: np.ndarray) -> NodeReport:
-    """How well each node of a tree tells its labels apart, all nodes at once.
+    """The quality of the decision at each node of a tree, for all nodes at once.
 
     Args:
-        statistics: rows of its codes; without them, as of a single node, what they tell is NaN.
+        statistics: statistics for the rows of its codes; without them, as for a single node, what
+            they would tell is NaN.
         counts: frequency of each label.
 
     Shapes:

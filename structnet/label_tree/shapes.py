@@ -1,4 +1,4 @@
-"""Trees of labels as they begin: Huffman, complete, random, or by what is alike of vectors."""
+"""Initial trees of labels: Huffman, complete, random, or by the similarity of vectors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ A_CHILD = 200  # of them a child: of few children there are many nodes, each wit
 
 
 def usual_arity(num_labels: int, max_depth: int | None = None) -> int:
-    """The children of a node where no one says how many: two decisions, if that is not too many.
+    """The default number of children of a node: that for two decisions on a path, within limits.
 
-    The fewer nodes decide one after the other, the fewer err; and compiled loops over some dozens
-    of children cost hardly more than over 20.
+    The fewer decisions on a path, the fewer mistakes; and compiled loops over some dozens of
+    children take hardly longer than over 20.
 
     Args:
-        max_depth: most decisions on a path, for which there must be children enough.
+        max_depth: largest number of decisions on a path, for which there must be enough children.
 
     Example:
         >>> usual_arity(30), usual_arity(30, 1), usual_arity(1000), usual_arity(20_000, 2)
@@ -40,17 +40,17 @@ def usual_arity(num_labels: int, max_depth: int | None = None) -> int:
 
 
 def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:
-    """The tree of the least expected depth: frequent labels near the root.
+    """The tree with the smallest expected depth: frequent labels are near the root.
 
     Args:
         counts: frequency of each label.
-        arity: slots of a node.
+        arity: number of slots of a node.
 
     Shapes:
         counts ``[labels]``.
 
     Raises:
-        ValueError: there is no label, a count is negative, or the arity is below 2.
+        ValueError: there are no labels, a count is negative, or the arity is below 2.
 
     Reference:
         Huffman, A method for the construction of minimum-redundancy codes, 1952; with more than
@@ -87,24 +87,25 @@ def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:
 def grouped(
     counts: np.ndarray, vectors: np.ndarray, arity: int = 2, slack: float = SLACK
 ) -> LabelCodes:
-    """Huffman's tree, but of nodes about as rare those are joined that are alike.
+    """Huffman's tree, except that among nodes of similar frequency, similar ones are joined.
 
     Where Huffman joins the ``arity`` rarest nodes, here the rarest is joined with the nearest of
     those that are at most ``slack`` times as frequent as the last of Huffman's. So the tree is
-    nearly as shallow, and what shares a node is alike. A node's vector is the mean of its labels'.
+    nearly as shallow, and nodes with the same parent are similar. The vector of a node is the mean
+    of those of its labels.
 
     Args:
         counts: frequency of each label.
-        vectors: a vector of each label, such as the mean of its examples.
-        arity: slots of a node.
-        slack: times that a node may be as frequent as Huffman's last and still be joined; the more,
-            the deeper the tree and the more alike what is joined.
+        vectors: vector of each label, such as the mean of its examples.
+        arity: number of slots of a node.
+        slack: factor by which a node may be more frequent than Huffman's last and still be joined;
+            the larger, the deeper the tree, and the more similar the nodes that are joined.
 
     Shapes:
         counts ``[labels]``; vectors ``[labels, size]``.
 
     Raises:
-        ValueError: there is no label, a count is negative, vectors that do not fit or are not
+        ValueError: there are no labels, a count is negative, the vectors do not fit or are not
             finite, or the arity is below 2.
 
     Example:
@@ -125,17 +126,17 @@ def grouped(
 
 
 def complete(counts: np.ndarray, arity: int = 2) -> LabelCodes:
-    """The tree whose levels are full but for the last; the frequent labels are the shallower.
+    """The tree whose levels are full except for the last; frequent labels are less deep.
 
     Args:
         counts: frequency of each label.
-        arity: slots of a node.
+        arity: number of slots of a node.
 
     Shapes:
         counts ``[labels]``.
 
     Raises:
-        ValueError: there is no label, a count is negative, or the arity is below 2.
+        ValueError: there are no labels, a count is negative, or the arity is below 2.
 
     Example:
         >>> complete(np.array([1, 9, 1])).depth.tolist()
@@ -146,34 +147,34 @@ def complete(counts: np.ndarray, arity: int = 2) -> LabelCodes:
 
 
 def random_tree(num_labels: int, arity: int = 2, seed: int = 0) -> LabelCodes:
-    """A complete tree with its labels at random places.
+    """A complete tree with its labels in random places.
 
     Args:
         num_labels: number of labels.
-        arity: slots of a node.
-        seed: seed of the draw.
+        arity: number of slots of a node.
+        seed: seed of the random places.
 
     Raises:
-        ValueError: there is no label, or the arity is below 2.
+        ValueError: there are no labels, or the arity is below 2.
     """
     _checked(np.ones(num_labels), arity)
     return in_order(np.random.default_rng(seed).permutation(num_labels), arity)
 
 
 def beginning(tree: str | LabelCodes, counts: np.ndarray, arity: int, seed: int) -> LabelCodes:
-    """The tree of a name; one of the user's own is given back.
+    """The tree with a name; a user's own tree is returned as it is.
 
     Args:
         tree: "huffman", "complete", "random", or a tree.
         counts: frequency of each label.
-        arity: slots of a node.
+        arity: number of slots of a node.
         seed: seed of a random tree.
 
     Shapes:
         counts ``[labels]``.
 
     Raises:
-        ValueError: there is no such name.
+        ValueError: there is no tree with that name.
     """
     if isinstance(tree, LabelCodes):
         return tree
@@ -184,7 +185,7 @@ def beginning(tree: str | LabelCodes, counts: np.ndarray, arity: int, seed: int)
 
 
 def in_order(labels: np.ndarray, arity: int) -> LabelCodes:
-    """The complete tree whose leaves, the shallower first, are labels in a given order.
+    """The complete tree whose leaves, shallower ones first, are labels in a given order.
 
     Shapes:
         labels ``[labels]``, a permutation.
@@ -202,16 +203,17 @@ def clustered(
     """The tree of k-means from the root down: each node's labels in as many clusters as slots.
 
     Args:
-        vectors: a vector of each label, such as its word's or the mean of its examples.
-        arity: slots of a node.
-        max_depth: most decisions on a path; by default one more than a complete tree has.
+        vectors: vector of each label, such as that of its word or the mean of its examples.
+        arity: number of slots of a node.
+        max_depth: largest number of decisions on a path; by default one more than in a complete
+            tree.
         seed: seed of the first centres.
 
     Shapes:
         vectors ``[labels, size]``.
 
     Raises:
-        ValueError: vectors that are not finite, or more labels than the depth has room for.
+        ValueError: the vectors are not finite, or there are more labels than fit into the depth.
 
     Example:
         >>> clustered(np.array([[0.0], [9.0], [0.1], [9.1]])).to_nested()
@@ -274,7 +276,7 @@ def least_depth(num_labels: int, arity: int) -> int:
 
 
 def check_depth(num_labels: int, arity: int, max_depth: int) -> None:
-    """Refuses more labels than a tree of a depth has room for.
+    """Refuses more labels than fit into a tree of a given depth.
 
     Raises:
         ValueError: there are more.
@@ -297,7 +299,7 @@ def _checked(counts: np.ndarray, arity: int) -> np.ndarray:
     check_integer("arity", arity, 2)
     counts = np.asarray(counts, np.float64)
     if counts.ndim != 1 or not len(counts):
-        raise wrong("counts", "one number a label, [labels]", list(counts.shape))
+        raise wrong("counts", "one number for each label, [labels]", list(counts.shape))
     if not (np.isfinite(counts).all() and counts.min() >= 0):
         raise wrong("counts", "0 or more", float(counts.min()))
     return counts

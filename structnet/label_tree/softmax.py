@@ -1,4 +1,4 @@
-"""A tree of softmaxes in place of one softmax over very many classes, for any torch model."""
+"""A tree of softmaxes instead of one softmax over very many classes, for any torch model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from structnet.routing.path_log_prob import leaf_log_prob
 
 
 class TreeSoftmaxOutput(NamedTuple):
-    """What a loss gives, as :class:`torch.nn.AdaptiveLogSoftmaxWithLoss` does.
+    """The output of the loss, as of :class:`torch.nn.AdaptiveLogSoftmaxWithLoss`.
 
     Attributes:
         output: log-probability of each target.
@@ -39,28 +39,28 @@ class TreeSoftmaxOutput(NamedTuple):
 
 
 class TreeSoftmaxLoss(nn.Module):
-    """A drop-in for :class:`torch.nn.AdaptiveLogSoftmaxWithLoss` that can learn its tree.
+    """A replacement for :class:`torch.nn.AdaptiveLogSoftmaxWithLoss` that can learn its tree.
 
     ``log p(label | r) = sum over (n, j) of its code of log softmax(W_n r + b_n)_j``
 
-    While it is in training mode it notes what each label's examples do at the nodes on the way;
-    :meth:`reassign`, called now and then, moves labels to the children that their examples prefer.
-    Of a single node, where nothing can move, nothing is noted.
+    In training mode it records statistics of each label's examples at the nodes on their way;
+    :meth:`reassign`, called from time to time, moves labels to the children that their examples
+    prefer. For a single node, where nothing can move, nothing is recorded.
 
     Args:
         in_features: size of the representation r.
         n_classes: number of labels.
-        arity: children of a node.
-        tree: beginning of the tree: "huffman" or "complete" by the counts, "random", or
-            :class:`.LabelCodes`, whose arity counts.
-        counts: frequency of each label; by default all are the same.
-        max_depth: most decisions on a path after a reassignment.
-        bias: learn a bias a child?
+        arity: number of children of a node.
+        tree: initial tree: "huffman" or "complete" by the counts, "random", or
+            :class:`.LabelCodes`, whose arity is then used.
+        counts: frequency of each label; by default all are equal.
+        max_depth: largest number of decisions on a path after a reassignment.
+        bias: learn a bias for each child?
         gain, prior, prior_weight, method: rules of the reassignment; see :func:`.reassign`.
-        memory: share of the statistics that stays after a reassignment.
-        sparse: give the gradients of nodes that a batch has met, and of no others, as
-            ``nn.Embedding(sparse=True)`` does; for SGD and Adagrad, of which
-            :class:`.SparseAdagrad` is the faster form.
+        memory: share of the statistics that is kept after a reassignment.
+        sparse: sparse gradients, only for nodes that occur in a batch, as with
+            ``nn.Embedding(sparse=True)``; for SGD and Adagrad, of which :class:`.SparseAdagrad` is
+            the faster form.
         ignore_index: target that does not count; its output is 0.
         seed: seed of a random tree.
 
@@ -117,7 +117,7 @@ class TreeSoftmaxLoss(nn.Module):
         counts = np.ones(n_classes) if counts is None else np.asarray(counts, np.float64)
         if counts.shape != (n_classes,):
             raise ValueError(
-                f"counts must be [{n_classes}], one a class. Got {list(counts.shape)}."
+                f"counts must be [{n_classes}], one for each class. Got {list(counts.shape)}."
             )
         codes = beginning(tree, counts, arity, seed)
         if codes.num_labels != n_classes:
@@ -145,32 +145,32 @@ class TreeSoftmaxLoss(nn.Module):
 
     @property
     def codes(self) -> LabelCodes:
-        """The tree as it is now."""
+        """The present tree."""
         return self._codes
 
     @property
     def arity(self) -> int:
-        """The children of a node."""
+        """The number of children of a node."""
         return self._codes.arity
 
     @property
     def statistics(self) -> Statistics:
-        """What was noted since the labels came to their nodes, in arrays that may be shared."""
+        """The statistics since the labels came to their nodes, in arrays that may be shared."""
         return Statistics(self.sums.cpu().numpy(), self.seen.cpu().numpy())
 
     def node_report(self) -> NodeReport:
-        """How well each inner node tells its labels apart; see :class:`.NodeReport`."""
+        """The quality of the decision at each inner node; see :class:`.NodeReport`."""
         return node_report(self._codes, self.statistics, self.counts.cpu().numpy())
 
     def reassign(self, optimizer: torch.optim.Optimizer | None = None) -> Reassigned:
         """Moves labels to the children that their examples prefer; see :func:`.reassign`.
 
         Args:
-            optimizer: optimizer of this module's parameters, whose state of nodes that begin anew
+            optimizer: optimizer of this module's parameters, whose state for nodes that start anew
                 is set to 0.
 
         Raises:
-            ValueError: the tree has more nodes than it takes, as one of the user's own may have.
+            ValueError: the tree has more nodes than necessary, as a user's own tree may have.
         """
         least = least_nodes(self._codes.num_labels, self._codes.arity)
         if self._codes.num_nodes != least:
@@ -202,7 +202,7 @@ class TreeSoftmaxLoss(nn.Module):
 
     @torch.no_grad()
     def replant(self, codes: LabelCodes) -> None:
-        """Takes another tree of the same labels, whose nodes begin anew.
+        """Replaces the tree by another one of the same labels, whose nodes start anew.
 
         Raises:
             ValueError: it has other sizes.
@@ -262,7 +262,7 @@ class TreeSoftmaxLoss(nn.Module):
         """The log-probabilities of targets, and their mean loss.
 
         Raises:
-            ValueError: shapes that do not fit, or a target that is no label, or no whole number.
+            ValueError: the shapes do not fit, or a target is not a label, or not a whole number.
         """
         if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
             raise ValueError(f"target must be whole numbers, as int64. Got {target.dtype}.")
@@ -324,7 +324,7 @@ class TreeSoftmaxLoss(nn.Module):
         """The log-probabilities of all labels; they sum to 1.
 
         Args:
-            backend: "arrays", or "dgl" for the reference, messages from parent to child.
+            backend: "arrays", or "dgl" for the reference, with messages from parent to child.
 
         Shapes:
             input ``[n, in_features]`` -> ``[n, n_classes]``.
@@ -345,19 +345,19 @@ class TreeSoftmaxLoss(nn.Module):
 
     @torch.no_grad()
     def predict(self, input: Tensor) -> Tensor:
-        """The likeliest label of each, by branch and bound. ``[n, in_features] -> [n]``."""
+        """The likeliest label of each input, by branch and bound. ``[n, in_features] -> [n]``."""
         return self.top_k(input, 1)[1].squeeze(1)
 
     @torch.no_grad()
     def top_k(
         self, input: Tensor, k: int, beam: int | None = None, threshold: float = 0.0
     ) -> tuple[Tensor, Tensor]:
-        """The k likeliest labels, best first; of equal ones the lowest.
+        """The k likeliest labels, best first; among equal ones the lowest.
 
         Args:
             k: number of labels.
-            beam: most nodes that go on at each depth; None looks at all that may matter.
-            threshold: least probability; others are left out.
+            beam: largest number of nodes kept at each depth; None keeps all that can matter.
+            threshold: smallest probability; less likely labels are left out.
 
         Shapes:
             input ``[n, in_features]`` -> log-probabilities and labels, both ``[n, k]``; -inf and -1
@@ -371,12 +371,13 @@ class TreeSoftmaxLoss(nn.Module):
     def arrays(
         self, embedding: np.ndarray | None = None, by_feature: bool = False, lay: bool = False
     ) -> TreeArrays:
-        """What the compiled loops take; on a CPU, weights that lie so already are shared.
+        """The arrays for the compiled loops; on a CPU, they share weights whose layout fits.
 
         Args:
-            embedding: vectors of features, ``[features, in_features]``; None: examples are rows.
-            by_feature: let the weights of each feature lie together, for sparse rows?
-            lay: let them lie so from now on? Asking does not: fused optimizers' states would not.
+            embedding: vectors of features, ``[features, in_features]``; None if examples are rows.
+            by_feature: put the weights of each feature next to each other, for sparse rows?
+            lay: keep the weights in that layout from now on? Not by default, as the states of fused
+                optimizers would not follow.
         """
         axes = (0, 2, 1) if by_feature else (0, 1, 2)
         weight = self.weight.detach().permute(axes).contiguous()
@@ -386,7 +387,7 @@ class TreeSoftmaxLoss(nn.Module):
         return TreeArrays(embedding, own[0], own[1], self._codes)
 
     def take_bias(self, bias: np.ndarray) -> None:
-        """Takes biases back that :meth:`arrays` gave, ``[nodes, arity]``."""
+        """Stores biases from the arrays of :meth:`arrays`, ``[nodes, arity]``."""
         with torch.no_grad():
             self.bias.copy_(torch.from_numpy(bias).masked_fill(self.mask != 0, 0))
 

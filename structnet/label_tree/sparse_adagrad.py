@@ -1,4 +1,4 @@
-"""Adagrad whose step costs what a batch has met, not the whole table."""
+"""Adagrad whose step only touches the rows of a batch, not the whole table."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from structnet.label_tree._sgd_kernels import change_rows
 
 
 class SparseAdagrad(Adagrad):
-    """:class:`torch.optim.Adagrad`, whose sparse gradients change their rows in place.
+    """:class:`torch.optim.Adagrad`, except that sparse gradients change their rows in place.
 
     ``s_i += g_i^2, w_i -= rate * g_i / (sqrt(s_i) + eps)`` for the rows i of a gradient; the others
-    have none and would stay as they are in the dense form too. Torch's own sparse step comes to the
-    same by sparse tensors, and takes several times as long.
+    have no gradient and would not change in the dense form either. Torch's own sparse step gives
+    the same result through sparse tensors, and takes several times as long.
 
     Raises:
-        RuntimeError: a decay of weights whose gradient is sparse, as in torch.
+        RuntimeError: weight decay is set for weights with a sparse gradient, as in torch.
 
     Reference:
         Duchi, Hazan, Singer, Adaptive subgradient methods for online learning and stochastic
@@ -43,7 +43,7 @@ class SparseAdagrad(Adagrad):
         """Changes the weights by their gradients.
 
         Args:
-            closure: function that computes the loss anew; its loss is given back.
+            closure: function that computes the loss anew; its loss is returned.
         """
         loss = None
         if closure is not None:

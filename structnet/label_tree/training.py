@@ -36,7 +36,7 @@ Callback = Callable[["Training"], object]
 
 
 class CollapseError(ValueError):
-    """A training whose steps were too long."""
+    """A training failed because its steps were too long."""
 
 
 def begin(
@@ -45,17 +45,17 @@ def begin(
     settings: LabelTreeSettings,
     codes: LabelCodes | None = None,
 ) -> LabelTree:
-    """A label tree as the settings have it, before the first step.
+    """A label tree according to the settings, before the first step.
 
-    It has learnt nothing; but a single node, with biases, that decides on dense rows begins as a
-    linear discriminant analysis, which is solved at once: see :func:`.discriminant`.
+    It has learned nothing yet; but a single node, with biases, that classifies dense rows starts as
+    a linear discriminant analysis, which is solved at once: see :func:`.discriminant`.
 
     Args:
-        settings: settings; see :func:`.choose` for what is None.
-        codes: tree of one's own, in place of that of the settings.
+        settings: settings; see :func:`.choose` for those that are None.
+        codes: user's own tree, used instead of that of the settings.
 
     Raises:
-        ValueError: there are to be no epochs, and the tree would have learnt nothing.
+        ValueError: the number of epochs is 0, and the tree would have learned nothing.
     """
     counts, size = examples.counts(num_classes), settings.embedding_size or None
     arity = settings.arity or usual_arity(num_classes, settings.max_depth)
@@ -89,8 +89,8 @@ def begin(
         }
         what = next((reason for reason, holds in reasons.items() if holds), "a tree of nodes")
         raise ValueError(
-            "The 'epochs' parameter must be 1 or more but for a single node of all labels with "
-            "biases on a dense table without vectors, which alone begins as a solution. Got 0 "
+            "The 'epochs' parameter must be 1 or more except for a single node of all labels with "
+            "biases on a dense table without vectors, which alone starts as a solution. Got 0 "
             f"with {what}."
         )
     return tree
@@ -112,17 +112,18 @@ def _moved(before: LabelCodes, after: LabelCodes) -> float:
 
 @dataclass
 class Training:
-    """A training that can be interrupted after any of its parts, and gone on with.
+    """A training that can be interrupted after any of its parts, and resumed.
 
     Args:
         tree: tree to train.
-        settings: settings with epochs, a rate and a kind of tree.
-        done: examples that were gone through.
-        epochs: records: the loss, rate and seconds of each epoch, and what callbacks add.
-        rebuilds: records: examples gone through, mean J/J*, share of labels moved, depth.
-        whole: has a training from the first step to the last one ended?
-        threads: threads that train at once on shared weights, without locks; one thread alone
-            gives the same result every time.
+        settings: settings with a number of epochs, a learning rate and a kind of tree.
+        done: number of examples trained on so far.
+        epochs: records of the epochs: loss, rate and seconds of each, and what callbacks add.
+        rebuilds: records of the reassignments: examples so far, mean J/J*, share of labels moved,
+            depth.
+        whole: has a training run from the first step to the last?
+        threads: number of threads that train at once on shared weights, without locks; only one
+            thread gives the same result every time.
 
     Example:
         >>> from structnet.label_tree import Features
@@ -149,12 +150,12 @@ class Training:
         until: int | None = None,
         after_epoch: Callback = lambda training: None,
     ) -> Training:
-        """Trains until so many examples are gone through, or to the end.
+        """Trains until a number of examples is reached, or to the end.
 
         Args:
-            examples: examples, the same ones whenever it goes on.
-            until: number of examples, over all epochs; the part in which it falls is finished.
-            after_epoch: function that is called with this after each epoch.
+            examples: examples; the same ones whenever the training is resumed.
+            until: number of examples, over all epochs; the part in which it is reached is finished.
+            after_epoch: function that is called with this training after each epoch.
 
         Raises:
             CollapseError: the steps are too long: the loss is infinite, or above that of guessing.
@@ -194,11 +195,13 @@ class Training:
         return self
 
     def stream(self, examples: Examples) -> Training:
-        """Goes through examples once at a constant rate, and reassigns the labels of a learned
-        tree; for data that come bit by bit.
+        """Trains on examples once, at a constant rate; for data that arrive in portions.
+
+        The labels of a learned tree are reassigned.
 
         After a whole training, at whose end the rate was 0, the rate is a tenth of its first one,
-        and labels stay: longer steps, and labels that move, forget more than one pass teaches.
+        and labels stay in place: longer steps, and labels that move, forget more than one pass
+        teaches.
 
         Raises:
             CollapseError: the steps are too long: the loss is infinite, or above that of guessing,

@@ -1,4 +1,4 @@
-"""A classifier with very many labels: a representation, and a tree of softmaxes on it."""
+"""A classifier with very many labels: a representation, and a tree of softmaxes on top of it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class LabelTree(Routed):
     """Labels at the leaves of a tree, chosen by softmaxes on the way to them.
 
     The representation of an example is its row of numbers or, with an embedding, the weighted sum
-    (of equal weights the mean) of its features' vectors.
+    of its features' vectors (with equal weights, the mean).
 
     Args:
-        num_features: columns of a table, or number of features that may be in a bag.
+        num_features: number of columns of a table, or of possible features in a bag.
         num_classes: number of labels.
-        embedding_size: size of the features' vectors; None decides on the rows themselves.
+        embedding_size: length of the features' vectors; None classifies the rows themselves.
         seed: seed of the vectors.
         softmax: arguments of :class:`.TreeSoftmaxLoss`.
 
@@ -74,7 +74,7 @@ class LabelTree(Routed):
 
     @property
     def codes(self) -> LabelCodes:
-        """The tree as it is now."""
+        """The present tree."""
         return self.softmax.codes
 
     @property
@@ -117,7 +117,7 @@ class LabelTree(Routed):
         return self.predict_log_proba(x).exp()
 
     def predict(self, x: Any) -> Tensor:
-        """The likeliest label of each. ``[n, num_features] -> [n]``."""
+        """The likeliest label of each example. ``[n, num_features] -> [n]``."""
         x = x.x if isinstance(x, Samples) else x
         size = max(1, CELLS // self.num_outputs)
         return ask(self, x, lambda part: self.predict_log_proba(part).argmax(1), size)
@@ -125,12 +125,12 @@ class LabelTree(Routed):
     # Through the compiled loops, on a CPU and in single precision
 
     def arrays(self, features: Features, lay: bool = False) -> TreeArrays:
-        """What the compiled loops take, for such examples; see :meth:`.TreeSoftmaxLoss.arrays`."""
+        """The arrays for the compiled loops; see :meth:`.TreeSoftmaxLoss.arrays`."""
         by_feature = self.embedding is None and not features.is_table
         return self.softmax.arrays(self.vectors(), by_feature, lay)
 
     def vectors(self) -> np.ndarray | None:
-        """The features' vectors as an array that is shared, ``[num_features, size]``, or None."""
+        """The features' vectors as a shared array, ``[num_features, size]``, or None."""
         return None if self.embedding is None else self.embedding.detach().cpu().numpy()
 
     def top_k(
@@ -140,19 +140,19 @@ class LabelTree(Routed):
 
         Args:
             x: samples.
-            k, beam, threshold: those of :meth:`.TreeSoftmaxLoss.top_k`.
+            k, beam, threshold: see :meth:`.TreeSoftmaxLoss.top_k`.
 
         Shapes:
             log-probabilities and labels, ``[n, k]``; -inf and -1 where there are fewer.
 
         Returns:
-            Both, and the number of nodes that were computed an example.
+            Both, and the number of nodes that were computed for each example.
         """
         features = as_features(x)
         return self.arrays(features).searched(features, k, beam, threshold)
 
     def score(self, x: Any, labels: np.ndarray) -> np.ndarray:
-        """The log-probability of one label an example. ``[n, num_features], [n] -> [n]``."""
+        """The log-probability of one label for each example. ``[n, num_features], [n] -> [n]``."""
         features = as_features(x)
         return self.arrays(features).scored(features, labels)
 

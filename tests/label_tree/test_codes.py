@@ -125,18 +125,18 @@ def test_trees_of_the_user() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: LabelCodes(np.array([[1, 1]]), 1), "label 0 stands in 2 slots"),
-        (lambda: LabelCodes(np.array([[1, -1]]), 2), "label 1 stands in no slot"),
+        (lambda: LabelCodes(np.array([[1, 1]]), 1), "label 0 is in 2 slots"),
+        (lambda: LabelCodes(np.array([[1, -1]]), 2), "label 1 is in no slot"),
         (lambda: LabelCodes(np.array([[1, 9]]), 2), "children must be -1 or between 1 and 2"),
         (lambda: LabelCodes(np.zeros((1, 1)), 1), "an arity of 2 or more"),
         (lambda: LabelCodes.from_codes([[0], [0, 1]]), "is the beginning of another one"),
-        (lambda: LabelCodes.from_nested([0, [0]]), "label 0 stands in 2 places"),
+        (lambda: LabelCodes.from_nested([0, [0]]), "label 0 is in 2 places"),
         (lambda: LabelCodes.from_nested([0, [2]]), "labels must be the numbers 0 to 1"),
         (lambda: huffman(np.array([1.0, -1]), 2), "'counts' parameter must be 0 or more"),
         (lambda: grouped(np.ones(3), np.ones((2, 1))), r"finite numbers \[3, size\]"),
         (lambda: grouped(np.ones(2), np.ones((2, 1)), slack=0.5), "'slack' parameter of grouped"),
         (lambda: huffman(np.ones(3), 1), "'arity' parameter must be an int"),
-        (lambda: random_tree(0), r"one number a label, \[labels\]"),
+        (lambda: random_tree(0), r"one number for each label, \[labels\]"),
         (lambda: clustered(np.array([[np.nan]])), "must be finite numbers"),
     ],
 )

@@ -247,7 +247,7 @@ def test_who_speaks_of_reassignments_gets_them() -> None:
 
 def test_who_is_given_another_way_than_the_default_is_told() -> None:
     settings = LabelTreeSettings("learned", 3, 8, 1, 0.1)
-    with pytest.warns(UserWarning, match="gain, memory told of reassignments"):
+    with pytest.warns(UserWarning, match="gain, memory: these settings concern reassignments"):
         found = choose(bags(), 9, replace(settings, memory=0.9, gain="exact"))
     assert found.start == "huffman"
     for told in ({}, {"start": "huffman", "memory": 0.9}, {"tree": "huffman", "memory": 0.9}):
