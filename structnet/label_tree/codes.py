@@ -161,11 +161,11 @@ class LabelCodes:
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, arity: int | None = None) -> LabelCodes:
-        """The tree of a networkx graph: edges from parent to child, and a field ``label`` at
-        leaves.
+        """The tree of a networkx graph with edges from parent to child and labelled leaves.
 
         Args:
-            graph: tree; the order of a node's edges is that of its slots.
+            graph: tree; the order of a node's edges is that of its slots; a leaf has a field
+                ``label``.
             arity: number of slots of a node; by default as many as are needed.
 
         Raises:

@@ -152,8 +152,7 @@ class LogBilinearLM(nn.Module):
         return F.dropout(self.mix(vectors), dropped, self.training)
 
     def loss(self, batch: Context) -> Tensor:
-        """The mean loss of a batch, a scalar ``[]``; in training, labels are reassigned from time
-        to time."""
+        """The mean loss of a batch, ``[]``; in training, labels are reassigned at intervals."""
         if self.training and self.reassign_every is not None:
             if int(self.since) >= self.reassign_every:
                 self._reassign()

@@ -21,8 +21,7 @@ DEEP = 40  # depth from which a tree is useless
 
 @dataclass(frozen=True)
 class Statistics:
-    """The outcomes of the labels' examples at the nodes of their codes, one row for each (label,
-    depth).
+    """Predictions for labels' examples at the nodes of their codes, one row per (label, depth).
 
     Attributes:
         sums: sums of the predicted probabilities of the children.
@@ -37,8 +36,7 @@ class Statistics:
 
     @classmethod
     def of(cls, codes: LabelCodes) -> Statistics:
-        """The statistics of codes that no example has used; empty for a single node, where nothing
-        moves."""
+        """The statistics of unused codes, all 0; empty for a single node, where nothing moves."""
         rows = len(codes.nodes) if codes.num_nodes > 1 else 0
         return cls(np.zeros((rows, codes.arity), np.float32), np.zeros(rows))
 
@@ -149,8 +147,7 @@ def reassign(
 
 @dataclass(frozen=True)
 class NodeReport:
-    """The quality of the decision at each inner node, from the statistics of the labels that pass
-    it.
+    """The quality of the decision at each inner node, from the statistics of its labels.
 
     Attributes:
         labels: number of labels below the node.

@@ -123,8 +123,7 @@ class LabelTreeSettings:
 
     @property
     def of_reassignments(self) -> list[str]:
-        """The names of the settings that concern only reassignments and differ from their
-        defaults."""
+        """The names of settings for reassignments alone that differ from their defaults."""
         names = ("rebuilds", "gain", "prior", "prior_weight", "method", "memory")
         return [name for name in names if getattr(self, name) != getattr(type(self), name)]
 

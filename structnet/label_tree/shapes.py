@@ -126,8 +126,7 @@ def grouped(
 
 
 def complete(counts: np.ndarray, arity: int = 2) -> LabelCodes:
-    """The tree in which all levels except the last are full; frequent labels are the shallower
-    ones.
+    """The tree whose levels are full except for the last; frequent labels are less deep.
 
     Args:
         counts: frequency of each label.

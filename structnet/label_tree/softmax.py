@@ -39,8 +39,7 @@ class TreeSoftmaxOutput(NamedTuple):
 
 
 class TreeSoftmaxLoss(nn.Module):
-    """A drop-in replacement for :class:`torch.nn.AdaptiveLogSoftmaxWithLoss` that can learn its
-    tree.
+    """A replacement for :class:`torch.nn.AdaptiveLogSoftmaxWithLoss` that can learn its tree.
 
     ``log p(label | r) = sum over (n, j) of its code of log softmax(W_n r + b_n)_j``
 
@@ -156,8 +155,7 @@ class TreeSoftmaxLoss(nn.Module):
 
     @property
     def statistics(self) -> Statistics:
-        """The statistics recorded since the labels came to their nodes, in arrays that may be
-        shared."""
+        """The statistics since the labels came to their nodes, in arrays that may be shared."""
         return Statistics(self.sums.cpu().numpy(), self.seen.cpu().numpy())
 
     def node_report(self) -> NodeReport:

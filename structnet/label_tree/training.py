@@ -195,8 +195,9 @@ class Training:
         return self
 
     def stream(self, examples: Examples) -> Training:
-        """Trains on examples once at a constant rate, and reassigns the labels of a learned tree;
-        for data that arrive in portions.
+        """Trains on examples once, at a constant rate; for data that arrive in portions.
+
+        The labels of a learned tree are reassigned.
 
         After a whole training, at whose end the rate was 0, the rate is a tenth of its first one,
         and labels stay in place: longer steps, and labels that move, forget more than one pass

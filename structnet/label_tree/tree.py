@@ -125,8 +125,7 @@ class LabelTree(Routed):
     # Through the compiled loops, on a CPU and in single precision
 
     def arrays(self, features: Features, lay: bool = False) -> TreeArrays:
-        """The arrays for the compiled loops and such examples; see
-        :meth:`.TreeSoftmaxLoss.arrays`."""
+        """The arrays for the compiled loops; see :meth:`.TreeSoftmaxLoss.arrays`."""
         by_feature = self.embedding is None and not features.is_table
         return self.softmax.arrays(self.vectors(), by_feature, lay)
 

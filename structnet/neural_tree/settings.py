@@ -181,8 +181,7 @@ class NeuralTreeSettings:
     def adam(
         self, strength: float | None = None, decay: float = 0.0, spared: Iterable[Any] = ()
     ) -> Callable[..., Any]:
-        """A function that makes the optimizer: Adam at the learning rate, fused into one pass over
-        the memory.
+        """A function that makes the optimizer: Adam at the learning rate, in a fused form.
 
         A step of Adam moves every weight by about the same amount, and therefore moves an output
         the more, the more inputs it has. With a penalty, weights of more than 16 inputs get a

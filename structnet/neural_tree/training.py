@@ -31,9 +31,6 @@ from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
 SELDOM = 0.1  # times the share that a branch must have, if pruning at that share costs too much
-# Of the standard error of the validation loss: a smaller rise says nothing, however surely it is
-# one. A branch that no sample takes still has 1e-9 of the mixture, at all samples alike.
-NEGLIGIBLE = 0.01
 FOR_EACH = 10  # samples for each number of an input: with fewer, a Gaussian fits all of them
 
 
@@ -70,8 +67,7 @@ class Trained:
         return History(record for record in self.history if record["phase"] == "refine")
 
     def config(self) -> dict[str, Any]:
-        """Everything except the weights, as JSON, from which :meth:`from_config` builds it
-        again."""
+        """Everything except the weights, as JSON; :meth:`from_config` builds it again."""
         return {
             "tree": self.tree.config(),
             "decisions": [asdict(decision) for decision in self.decisions],

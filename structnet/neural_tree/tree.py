@@ -97,13 +97,15 @@ class NeuralTree(Routed):
 
     @property
     def graph(self) -> DGLGraph:
-        """The DGL graph of the schema: the type of a router is its node's number among the inner
-        nodes, the token of a leaf its number among the leaves."""
+        """The DGL graph of the schema.
+
+        The type of a router is its node's number among the inner nodes, the token of a leaf its
+        number among the leaves.
+        """
         return self.topology.graph()
 
     def num_transformers(self, node: int) -> int:
-        """The number of transformers that a sample passes on its way to a node, including the
-        node's own."""
+        """The number of transformers on the way to a node, including the node's own."""
         return sum(len(self.nodes[v].transformers) for v in self.topology.path(node))
 
     def new_split(self, leaf: int) -> tuple[nn.Module, nn.Module, nn.Module]:
@@ -262,8 +264,11 @@ class NeuralTree(Routed):
     def apply_path(
         self, x: Tensor, path: str = "greedy", generator: torch.Generator | None = None
     ) -> Tensor:
-        """The node of the leaf in which each sample ends, ``[n, *shape] -> [n]``; ``path`` as in
-        :meth:`output`, except ``"multi"``."""
+        """The node of the leaf in which each sample ends. ``[n, *shape] -> [n]``.
+
+        Args:
+            path, generator: see :meth:`output`; any path except ``"multi"``.
+        """
         return self._one_leaf(x, path, generator)[0]
 
     def _one_leaf(

@@ -87,8 +87,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     @property
     def tree_(self) -> SoftmaxTree:
-        """The tree. It takes scaled inputs, and identifies classes by their positions in
-        ``classes_``."""
+        """The tree; it takes scaled inputs, and its classes are positions in ``classes_``."""
         check_is_fitted(self)
         return self.trained_.tree
 
@@ -127,8 +126,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return np.exp(choices.dense(len(self.classes_)))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The log-probability of each class, -inf for classes that a leaf lacks. ``[n,
-        classes]``."""
+        """Log-probabilities, -inf for classes that a leaf lacks. ``[n, classes]``."""
         return self._choices(X).dense(len(self.classes_))
 
     def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -156,8 +154,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self.classes_[self._predictor().class_of(x)]
 
     def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes in one row's leaf and their probabilities; as in predict_one. ``[D] ->
-        [k]``."""
+        """The classes in one row's leaf and their probabilities, likewise. ``[D] -> [k]``."""
         places, prob = self._predictor().probabilities(x)
         return self.classes_[places], prob
 

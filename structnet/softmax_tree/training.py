@@ -56,8 +56,7 @@ class Trained:
     round: int = 0
 
     def config(self) -> dict[str, Any]:
-        """Everything except the weights, as JSON, from which :meth:`from_config` builds it
-        again."""
+        """Everything except the weights, as JSON; :meth:`from_config` builds it again."""
         return {
             "tree": self.tree.config(),
             "history": list(self.history),
@@ -178,8 +177,7 @@ def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) 
 def leaves_trained(
     x: Any, y: Any, settings: SoftmaxTreeSettings, num_classes: int
 ) -> tuple[SoftmaxTree, ChosenSettings]:
-    """The initial tree of a training, of which only the leaves are trained, and the chosen
-    settings.
+    """The initial tree with only its leaves trained, and the settings that were chosen.
 
     Args:
         x, y: samples and classes.

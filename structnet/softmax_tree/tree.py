@@ -211,8 +211,7 @@ class SoftmaxTree(Routed, nn.Module):
     # On disk
 
     def config(self) -> dict[str, Any]:
-        """Everything except the weights, as JSON, from which :meth:`from_config` builds it
-        again."""
+        """Everything except the weights, as JSON; :meth:`from_config` builds it again."""
         sizes = [len(part) for part in self.arrays]
         return {
             "sizes": sizes,
@@ -331,8 +330,7 @@ class Predictor:
         return ends[:-1], values.astype(np.float64)
 
     def timed(self, x: Any) -> tuple[Callable[..., int], list[tuple[np.ndarray, ...]]]:
-        """The function that predicts the class of a row, and rows in its form, for timing. ``[n,
-        D]``."""
+        """The function that predicts a row, and rows in its form, for timing. ``[n, D]``."""
         if not issparse(x):
             rows = np.ascontiguousarray(x, np.float32)
             return self.class_of, [(row,) for row in rows]

@@ -72,7 +72,7 @@ def test_few_epochs_leave_none_for_the_end_unless_it_is_asked_for() -> None:
             "reproduce neural-tree --table 9",
             "must be one of 3, 4, 5, 6, 7, 8, tabular, figure3, fig",
         ),
-        ("reproduce neural-tree --table 6 --only linear", "leaves nothing of table 6"),
+        ("reproduce neural-tree --table 6 --only linear", "leaves no row of table 6"),
         ("reproduce neural-tree --table 4 --primitives mnist_z", "must name some of"),
         ("reproduce neural-tree --table 4 --data chess", "--data: must be one of mnist, sarcos"),
     ],
