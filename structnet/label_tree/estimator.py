@@ -51,13 +51,10 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
             prior_weight, method, max_depth, memory, bias: hyper-parameters, see
             :class:`.LabelTreeSettings`. Those that are None are chosen from the data.
-        tokens: are the samples lists of token ids, of any length, instead of rows of numbers? Ids
-            that did not occur in ``fit`` are left out.
-        standardize: scaling of the columns of a dense table to mean 0 and standard deviation 1;
-            sparse rows are scaled as a whole to mean square 1, except that a column of far larger
-            numbers is scaled separately.
-        n_jobs: number of threads that train on shared weights; None is one, and only one gives
-            repeatable results.
+        tokens: take lists of token ids, not rows; ids that were not in ``fit`` are left out.
+        standardize: scale the columns of a dense table to mean 0 and standard deviation 1, sparse
+            rows as a whole to mean square 1, a column of far larger numbers separately.
+        n_jobs: number of threads; None is one, and only one gives repeatable results.
         random_state: seed; an int makes results repeatable.
         verbose: report from time to time, on standard error, what is tried and how far it is.
 
@@ -282,8 +279,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             codes = LabelCodes.from_nested(codes, self.arity)
         if codes.num_labels != len(self.classes_):
             raise ValueError(
-                f"the tree has {codes.num_labels} labels; expected {len(self.classes_)}, one "
-                "for each class of y"
+                f"the tree has {codes.num_labels} labels; expected {len(self.classes_)}, as y has"
             )
         if most is not None and codes.depth.max() > most:
             raise ValueError(

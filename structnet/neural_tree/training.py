@@ -31,6 +31,9 @@ from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
 SELDOM = 0.1  # times the share that a branch must have, if pruning at that share costs too much
+# Of the standard error of the validation loss: a smaller rise says nothing, however surely it is
+# one. A branch that no sample takes still has 1e-9 of the mixture, at all samples alike.
+NEGLIGIBLE = 0.01
 FOR_EACH = 10  # samples for each number of an input: with fewer, a Gaussian fits all of them
 
 
