@@ -172,11 +172,19 @@ class LogBilinearLM(nn.Module):
         """
         ngrams = NGrams(len(self.words), min(self.settings.context, WORDS))
         ngrams.count(train.words[:, : len(ngrams.discounts) - 1], train.target)
-        parts = zip(validation.words.split(PASS), validation.target.split(PASS), strict=True)
-        with evaluating(self):
-            said = torch.cat([self.head(self.represent(x), y).output for x, y in parts])
+        said = self.log_prob_without_ngrams(validation)
         self.counted = NGramMixture(ngrams)
         self.counted.fit(validation.words, validation.target, said)
+
+    def log_prob_without_ngrams(self, places: NextWords) -> Tensor:
+        """The log-probabilities of the words of a text by the tree, or its baseline, alone.
+
+        Shapes:
+            ``[len(places)]``.
+        """
+        parts = zip(places.words.split(PASS), places.target.split(PASS), strict=True)
+        with evaluating(self):
+            return torch.cat([self.head(self.represent(x), y).output for x, y in parts])
 
     def _reassign(self) -> None:
         self.head.reassign(self.optimizer)

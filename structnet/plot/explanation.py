@@ -75,9 +75,10 @@ def plot_explanation(
     trees = [of.tree for of in each]
     shown = trees if len(trees) > 1 else trees[0]
     ax = plot_tree(shown, ax, colors=color, **options)  # type: ignore[arg-type]  # as given
-    hidden = [
-        *([f"without an orange part it falls, by up to {falls:.3g}"] if falls > 0 else []),
-        *([f"without a blue one it rises, by up to {rises:.3g}"] if rises > 0 else []),
-    ]
-    ax.set_title("\n".join([each[0].heading, *hidden]), fontsize=11)
+    title = each[0].heading
+    if falls > 0:
+        title += f"\nwithout an orange part it falls, by up to {falls:.3g}"
+    if rises > 0:
+        title += f"\nwithout a blue one it rises, by up to {rises:.3g}"
+    ax.set_title(title, fontsize=11)
     return ax

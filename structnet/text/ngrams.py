@@ -34,6 +34,16 @@ def contexts_of(encoded: Encoded, boundary: int, size: int) -> np.ndarray:
     return np.stack(columns, 1).astype(np.int64)
 
 
+def perplexity(log_prob: Tensor) -> float:
+    """``exp`` of minus the mean log-probability of the words of a text. ``[n] -> []``.
+
+    Example:
+        >>> round(perplexity(torch.tensor([0.5, 0.125]).log()), 4)
+        4.0
+    """
+    return math.exp(-log_prob.double().mean().item())
+
+
 class NGrams(nn.Module):
     """The probability of each word after others, by counting.
 
@@ -155,7 +165,7 @@ class NGrams(nn.Module):
     def perplexity(self, contexts: Tensor, words: Tensor) -> float:
         """``exp`` of minus the mean log-probability of the words. ``[n, size or more], [n]``."""
         past = contexts[:, : len(self.discounts) - 1]
-        return math.exp(-self.log_prob_of(past, words).double().mean().item())
+        return perplexity(self.log_prob_of(past, words))
 
     def known_words(self, contexts: Tensor) -> Tensor:
         """The length of the longest known history of each context. ``[n]``."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +29,7 @@ from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Plac
 from structnet.recipes.run import Run
 from structnet.routing.words import percent
 from structnet.text import Encoded, NGrams, Words, read_sentences
+from structnet.text.ngrams import perplexity
 
 SHOWN = 40  # nodes in neighbours.txt
 TIMED = 20  # batches whose test time is measured
@@ -95,28 +95,17 @@ def _trained(model: LogBilinearLM, data: TextData, run: Run) -> tuple[float, dic
     history = train_language_model(model, data.train, data.validation, folder=run.folder)
     spent = time.process_time() - start
     epochs = len(history) - before  # 0 where a run stopped after its last one
-    with _without_ngrams(model):
-        once = min(_processor_seconds(model.perplexity, data.validation) for _ in range(3))
-        test_batch = _test_milliseconds(model, data.test, size)
+    validate = model.log_prob_without_ngrams  # as training did
+    once = min(_processor_seconds(validate, data.validation) for _ in range(3))
     batches = epochs * -(-len(data.train) // size)
     details: dict[str, Any] = {
         "ms_training_batch": 1000 * (spent - epochs * once) / batches if batches else math.nan,
-        "ms_test_batch": test_batch,
+        "ms_test_batch": _test_milliseconds(model, data.test, size),
     }
     if isinstance(model.head, TreeSoftmaxLoss):
         counts = model.head.counts.numpy()
         details["mean_depth"] = float(model.head.codes.depth @ counts / counts.sum())
     return sum(history["seconds"]), details
-
-
-@contextmanager
-def _without_ngrams(model: LogBilinearLM) -> Iterator[NGramMixture | None]:
-    """The model by itself; what was counted is handed out meanwhile."""
-    counted, model.counted = model.counted, None
-    try:
-        yield counted
-    finally:
-        model.counted = counted
 
 
 def _untimed_step(model: LogBilinearLM, batch: Context) -> None:
@@ -134,11 +123,16 @@ def _processor_seconds(function: Callable, *given: Any) -> float:
 
 @torch.no_grad()
 def _test_milliseconds(model: LogBilinearLM, places: NextWords, size: int) -> float:
+    """The milliseconds of a batch, without n-grams."""
+
+    def losses(batch: Context) -> None:
+        model.head(model.represent(batch.words), batch.target)
+
     model.eval()
     batches = [places[np.arange(size) + k * size] for k in range(len(places) // size)][:TIMED]
     for batch in batches[:1]:  # untimed, as what is compiled does not count
-        model.loss(batch)
-    seconds = [_processor_seconds(model.loss, batch) for batch in batches]
+        losses(batch)
+    seconds = [_processor_seconds(losses, batch) for batch in batches]
     return 1000 * sum(seconds) / max(len(batches), 1)
 
 
@@ -180,13 +174,15 @@ def read(run: Run, file: str, place: Place) -> NextWords:
 
 def measure(model: LogBilinearLM, examples: NextWords, ask: AskOfWords) -> dict[str, float]:
     """The perplexity; where words are counted, that of the tree and that of the n-grams, too."""
-    found = {"perplexity": model.perplexity(examples)}
-    with _without_ngrams(model) as counted:
-        if counted is not None:
-            words, target = examples.words, examples.target
-            found["perplexity_without_ngrams"] = model.perplexity(examples)
-            found["perplexity_of_ngrams"] = counted.ngrams.perplexity(words, target)
-    return found
+    said, counted = model.log_prob_without_ngrams(examples), model.counted
+    if counted is None:
+        return {"perplexity": perplexity(said)}
+    words, target = examples.words, examples.target
+    return {
+        "perplexity": perplexity(counted.log_prob_of(words, target, said)),
+        "perplexity_without_ngrams": perplexity(said),
+        "perplexity_of_ngrams": counted.ngrams.perplexity(words, target),
+    }
 
 
 def answer(model: LogBilinearLM, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
