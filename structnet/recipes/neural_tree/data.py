@@ -31,7 +31,7 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
     if not 0 < held_out < len(order):
         raise ValueError(
             f"--validation-fraction {rows.validation_fraction} of {len(order)} training "
-            f"examples is {held_out}; expected at least 1, and 1 less than all"
+            f"examples is {held_out}; expected from 1 to {len(order) - 1}"
         )
     number, classes = len(order) - held_out, arrays.classes or ()
     if rows.learn_size is not None and rows.learn_size > number:
