@@ -1,9 +1,10 @@
 """The commands: ``train``, ``evaluate``, ``predict``, ``plot``, ``data`` and ``reproduce``.
 
-Each is the module of its name, with ``run(words)``, which is given the words behind that name:
-``names`` finds the model or run that the first word means, ``flags`` reads the others. A command is
-imported when it is called, as torch takes a second or two to import and ``--help`` should not. No
-command knows a family of models: each follows a recipe of ``structnet.recipes``.
+Each is a module of its name with a function ``run(words)``, which takes the words after that name:
+``names`` finds the model or run that the first word names, and ``flags`` reads the others. A
+command is imported when it is called, as importing torch takes a second or two, for which
+``--help`` should not wait. No command knows any family of models: all follow the recipes of
+``structnet.recipes``.
 """
 
 from __future__ import annotations
@@ -24,30 +25,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Args:
-        argv: the arguments; by default those of the process.
+        argv: the arguments; None for those of the process.
 
     Returns:
-        The exit status: 0, or 2 for bad input, 1 for another failure, 130 for an interruption, 141
-        where nobody reads any further.
+        The exit status: 0 on success, 2 for bad input, 1 for any other failure, 130 after an
+        interruption, and 141 if whatever reads the output has stopped reading.
     """
     words = [str(word) for word in (sys.argv[1:] if argv is None else argv)]
     status = 0
     try:
         status = _status_of([word for word in words if word != "--debug"], "--debug" in words)
-        print(end="", flush=True)  # unlike sys.stdout.flush, where there is no output either
+        print(end="", flush=True)  # unlike sys.stdout.flush, also without an output
     except OSError as error:
-        seen_enough = isinstance(error, BrokenPipeError)  # whoever reads along
+        seen_enough = isinstance(error, BrokenPipeError)  # the reader of the output
         if "--debug" in words and not seen_enough:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to write
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the rest of the output
         if status and not seen_enough:
-            return status  # it was said what is wrong
+            return status  # the error has been printed
         return CLOSED if seen_enough else _end("", FAILURE, f"error: the output: {error.strerror}")
     return status
 
 
 def _status_of(words: Sequence[str], debug: bool) -> int:
-    """Runs one command, and gives its exit status."""
+    """Runs one command, and returns its exit status."""
     command, *words = words or ["--help"]
     if command in ("-h", "--help"):
         print(_help())
@@ -78,7 +79,7 @@ def _status_of(words: Sequence[str], debug: bool) -> int:
 
 
 def _said(error: Exception) -> tuple[int | None, str]:
-    """The exit status of an error, and what is said of it; None for one that is unexpected."""
+    """The exit status and the message of an error; the status of an unexpected error is None."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         wrong_name = isinstance(error, FileNotFoundError | IsADirectoryError)
         return BAD_INPUT if wrong_name else FAILURE, f"{error.filename}: {error.strerror}"

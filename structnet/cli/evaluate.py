@@ -66,15 +66,16 @@ def asked(
     own: type | None = None,
     cls: type | None = None,
 ) -> tuple[Recipe, Any, Any, Any, list[str]]:
-    """What a command about a run was given: recipe, run, questions, its own flags, other words.
+    """What a command on a run was given: recipe, run, flags, the command's own flags, other words.
 
     Args:
         usage: the command and what follows its name.
         words, about, examples, own: see :func:`.parse`.
-        cls: dataclass of its other flags; None for what the run's recipe may be asked.
+        cls: dataclass of the flags; None for the ``Ask`` of the run's recipe.
 
     Raises:
-        ValueError: no run is named, there is none, or a flag is wrong.
+        ValueError: no run is named, or a flag is wrong.
+        CheckpointError: there is no such run, or it is damaged.
     """
     prog = f"structnet {usage}"
     if not words or words[0] in ("-h", "--help"):

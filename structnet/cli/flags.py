@@ -1,8 +1,8 @@
 """Flags from a dataclass: its fields are the flags, its docstring is the help.
 
-`tyro <https://brentyi.github.io/tyro/>`_ does the work. Here stand how a value is written (a whole
-number may have commas, several values have them between them, and ``none`` is None, beside which
-there may be ``true`` and ``false``), and that whatever is wrong is said in one line.
+`tyro <https://brentyi.github.io/tyro/>`_ does the work. This module adds how values are written
+(whole numbers may contain commas, several values are separated by commas, ``none`` is None, and a
+bool that may be None is ``true`` or ``false``), and makes every error one line.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from structnet.recipes.recipe import S, did_you_mean, is_several
 
 KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
-LAST_DOT = re.compile(r"(?<!\.)\.(?=\s+\(default:|\n+(?:  -|\S)|$)")  # of what a flag is
+LAST_DOT = re.compile(r"(?<!\.)\.(?=\s+\(default:|\n+(?:  -|\S)|$)")  # of a flag's description
 MARKUP = re.compile(r":\w+:`[.~]?([^`]+)`|``([^`]+)``")  # of docstrings
 NEGATED = re.compile(r"^(  --no-[\w-]+\s+)(?=\S)(?!without)", re.MULTILINE)
 NOTHING = re.compile(r"\s*\(default:\s+(none|None|True|False)\)")
-NUMBER = re.compile(r" (\S*\d,)\n( +)(?=\d{3}\b)")  # broken after a comma of its own
+NUMBER = re.compile(r" (\S*\d,)\n( +)(?=\d{3}\b)")  # broken at a comma inside it
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
-TITLE = re.compile(r"^ (.*options) *$", re.MULTILINE)
-SAID = (  # how tyro begins -> how it is said here
+TITLE = re.compile(r"^ (.*?)( ?options) *$", re.MULTILINE)
+# The field of a group, by which tyro names it -> its name in the help.
+GROUPS = {"place": "runtime"} | dict.fromkeys(("rows", "samples", "sentences", "sizes"), "data")
+SAID = (  # tyro's words -> ours
     (r"^Missing from .*?: (--\S+) \S+ (.*?) \(required\)", r"\1 is missing: \2"),
     (r"^Missing value for argument '(\S+)'.*", r"\1 needs a value"),
     (r"^Error parsing ((?!-)[\w.]+: )?", ""),
     (r"The '(\w+)' parameter(?: of \w+)? must", lambda of: f"--{of[1].replace('_', '-')} must"),
-    (r",? or None(?=\. Got )", ""),  # a user gives no None
+    (r",? or None(?=\. Got )", ""),  # None is not what a user types
 )
 
 
@@ -50,17 +52,17 @@ def parse(
     examples: str = "",
     inputs: bool = False,
 ) -> tuple[S, Any, list[str]]:
-    """The settings that the words of a command say, its own flags, and the words that are no flags.
+    """The settings given by a command's words, the command's own flags, and words without a flag.
 
     Args:
-        cls: a frozen dataclass; a field that is one too is a group of flags.
-        words: the words behind the command's name.
+        cls: a frozen dataclass; a field that is itself one is a group of flags.
+        words: the words after the command's name.
         prog: the command, for the help.
-        own: a dataclass of flags that are the command's own.
-        default: settings where no flag is given; the defaults of the class otherwise.
-        about: the help's description; the docstring of the class otherwise.
-        examples: text below it.
-        inputs: True where words may stand that are no flags.
+        own: a dataclass of the command's own flags; None for no such flags.
+        default: settings whose values are the defaults; None for the defaults of the class.
+        about: description in the help; by default the docstring of the class.
+        examples: text below the description.
+        inputs: True if words without a flag are allowed.
 
     Raises:
         ValueError: a word is wrong.
@@ -102,7 +104,7 @@ def parse(
 
 
 def _say_repeated(words: Sequence[str]) -> None:
-    """A word on flags that are given several times, of which the last one counts."""
+    """Notes flags that are given several times, of which the last one counts."""
     given = Counter(word.partition("=")[0].replace("_", "-") for word in words if word[:2] == "--")
     for flag, count in given.items():
         if count > 1:
@@ -121,19 +123,20 @@ def _flags_of(cls: Any) -> Iterator[str]:
 
 
 def _options(page: str) -> str:
-    """The flags of a help page, without rulers, markup, defaults that say nothing, and full stops.
+    """The flags of a help page, without rulers, markup, full stops and defaults such as None.
 
-    The setting that a flag turns off is explained as it is when it is on: "turns off:" stands
-    before it.
+    The description of a ``--no-`` flag is that of the setting when it is on, so it is preceded by
+    "turns off:".
     """
-    flags = TITLE.sub(r"\1:", NOTHING.sub("", page[page.index(" options") :]))
+    flags = NOTHING.sub("", page[page.index(" options") :])
+    flags = TITLE.sub(lambda of: f"{GROUPS.get(of[1], of[1])}{of[2]}:", flags)
     lines = (line.rstrip() for line in RULER.sub("", flags).strip().splitlines())
     text = MARKUP.sub(r"\1\2", NUMBER.sub(r"\n\2\1", "\n".join(lines)))
     return NEGATED.sub(r"\1turns off: ", LAST_DOT.sub("", text))
 
 
 def _one_line(said: str) -> str:
-    """What is said of wrong flags, as one line."""
+    """tyro's error about wrong flags, as one line."""
     text = " ".join(RULER.split(said)[1].split())
     for pattern, words in SAID:
         text = re.sub(pattern, words, text)
@@ -141,7 +144,7 @@ def _one_line(said: str) -> str:
 
 
 def _registry() -> Any:
-    """How values are written; one that may be None shows no more than its kind."""
+    """The rules by which values are written; the help shows no None among the types of a value."""
     from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
     registry = ConstructorRegistry()

@@ -1,4 +1,4 @@
-"""What the first words of a command name, a model or a run, and the errors if they do not."""
+"""Finds the model or the run that the first word of a command names, or explains what is wrong."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]
     """The recipe that the first word names, and the other words.
 
     Raises:
-        ValueError: it names none; the message has a command that works, if one can be guessed.
+        ValueError: there is no such recipe, or data are given without a flag. The message has a
+            command that works, if one can be guessed.
     """
     name, *rest = words
     if name not in RECIPES:
@@ -52,14 +53,14 @@ def recipe_of(run: Run) -> Recipe:
     """The recipe that a run follows.
 
     Raises:
-        CheckpointError: there is no such recipe, no run, or only one whose model is not kept.
+        CheckpointError: there is no run, no such recipe, or the run's model is not stored.
     """
     from structnet.training import CheckpointError
 
     name = run.config["model"]
-    if isinstance(run.config["data"], str):  # as the baselines of a table have it
+    if isinstance(run.config["data"], str):  # of a table's baseline
         raise CheckpointError(
-            f"{run} belongs to a table, and its model {name!r} is not kept: its figures are in "
+            f"{run} belongs to a table, and its model {name!r} is not stored, only its figures in "
             "result.json; expected a run of structnet train"
         )
     if name not in RECIPES:
@@ -68,7 +69,7 @@ def recipe_of(run: Run) -> Recipe:
 
 
 def _guess(command: str, name: str) -> str:
-    """What may have been meant by a word in place of a model's name."""
+    """The end of an error about a word that is not a model's name: what may have been meant."""
     for model, make in RECIPES.items():
         recipe = make()
         flags = [f"--data {name}"] * (name in recipe.data_sets or is_file(name, recipe.files))
@@ -82,13 +83,13 @@ def _guess(command: str, name: str) -> str:
 
 
 def models() -> str:
-    """The models, one on each line, for the help."""
+    """The models, one per line, for the help."""
     width = max(map(len, RECIPES)) + 2
     return "\n".join(f"    {name:<{width}}{make.__doc__}" for name, make in RECIPES.items())
 
 
 def show_models(command: str, usage: str) -> NoReturn:
-    """Prints the help of a command that wants a model first, and ends."""
+    """Prints the help of a command whose first word is a model, and exits."""
     recipes = [make() for make in RECIPES.values()]
     examples = "\n".join(each.examples[command].partition("\n\n")[0] for each in recipes)
     print(

@@ -21,7 +21,7 @@ EXAMPLES = """\
 
 @dataclass(frozen=True)
 class Drawn:
-    """Where to put the pictures.
+    """where to put the pictures
 
     Args:
         out: folder for the pictures (default: the run's)
@@ -35,7 +35,7 @@ def run(words: Sequence[str]) -> None:
     """Draws a run's pictures and prints where they are as JSON.
 
     Raises:
-        ValueError: there is nothing to draw yet, or an input for a model that draws none.
+        ValueError: there is nothing to draw yet, or the model cannot draw an input.
     """
     recipe, run, drawn, _, texts = asked("plot RUN [INPUT...]", words, ABOUT, EXAMPLES, cls=Drawn)
     from structnet.recipes.run import save

@@ -33,7 +33,7 @@ class TableFlags:
 
 
 def run(words: Sequence[str]) -> None:
-    """Trains what is not trained yet, and prints the table, in words and as JSON.
+    """Trains all models that are not trained yet, and prints the table, in words and as JSON.
 
     Raises:
         ValueError: a word is wrong, or the paper has no such table.
@@ -41,7 +41,7 @@ def run(words: Sequence[str]) -> None:
     if not words or words[0] in ("-h", "--help"):
         show_models("reproduce", "--table N [--seeds N] [settings] [--out DIR]")
     recipe, words = chosen_recipe("reproduce", words)
-    words = [re.sub("^--figure(?==|$)", "--table", word) for word in words]  # some papers have them
+    words = [re.sub("^--figure(?==|$)", "--table", word) for word in words]  # some have both
     prog = f"structnet reproduce {recipe.name}"
     choice, own, _ = parse(
         recipe.Choice, words, prog, own=TableFlags, examples=recipe.examples["reproduce"]
@@ -58,7 +58,7 @@ def run(words: Sequence[str]) -> None:
     # Seed by seed, so that an interrupted table has as many models as possible.
     members = [each for seed in range(own.seeds) for each in table.members(choice, seed)]
     if not members:
-        raise ValueError(f"--only leaves no row of table {own.table}")
+        raise ValueError(f"--only leaves no row in table {own.table}")
     runs = trained(recipe, members, folder, speaker())
     if is_first_process():
         made = table.make(choice, runs)

@@ -25,7 +25,7 @@ class RunFlags:
     Args:
         out: folder for a new run (default: runs/MODEL-DATA-...)
         resume: folder of a run to continue (it starts anew if its first epoch never ended); the run
-            keeps its settings, and only the place options may be changed
+            keeps its settings, and only the runtime options may be changed
     """
 
     out: Path | None = None
@@ -33,7 +33,7 @@ class RunFlags:
 
 
 def run(words: Sequence[str]) -> None:
-    """Trains as the words say, and prints the result as JSON."""
+    """Trains a model with the given settings, and prints the result as JSON."""
     if not words or words[0] in ("-h", "--help"):
         show_models("train", "--data DATA [settings] [--out RUN | --resume RUN]")
     words = [part for word in words for part in re.split("(?<=^--resume)=", word)]
@@ -66,7 +66,7 @@ def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
 
     place = list(words).index("--resume") + 1
     if place >= len(words):
-        raise ValueError("--resume names the folder of a run; got nothing after it")
+        raise ValueError("--resume needs the folder of a run; got nothing after it")
     run = Run(words[place])
     recipe = recipe_of(run)
     if not words[0].startswith("-"):
@@ -77,5 +77,5 @@ def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
     prog = f"structnet train {recipe.name}"
     found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, default=saved)
     if own.out is not None:
-        raise ValueError("--resume names the run's folder; leave out --out")
+        raise ValueError("--resume gives the run's folder already; leave out --out")
     return recipe, run.going_on(saved, found), run.folder

@@ -1,6 +1,6 @@
-"""The hyper-parameters of a label tree's training: every default and range, once.
+"""The hyper-parameters of a label tree's training, with their defaults and ranges.
 
-Nothing here imports torch, so that the command can say them at once.
+Nothing here imports torch, so that the command can print them without delay.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class LabelTreeSettings:
     """How a label tree is trained; settings that are not given (None) are chosen from the data.
 
     Args:
-        tree: kind of tree: "learned" moves labels during training, or groups them once (see start);
-            "huffman", "clusters" (k-means of the labels' mean examples), "complete" (by frequency)
-            and "random" are fixed. By default learned, Huffman's or, for sparse rows that are
-            classified directly, clusters: whichever is best on held-out samples.
+        tree: kind of tree: "learned" moves labels during training, or groups them once (see
+            start); "huffman", "clusters" (k-means of the labels' mean examples), "complete" (by
+            frequency) and "random" are fixed. By default learned, Huffman's or, for sparse rows
+            that are classified directly, clusters: whichever is best on held-out samples.
         arity: number of children of a node; by default the square root of the number of labels, but
             at least 20 and at most 128, or the number of labels itself if a single node is better
             than a tree on held-out samples. A single node is tried with up to 500 labels, and with
@@ -46,8 +46,12 @@ class LabelTreeSettings:
             rebuilds, gain, prior, prior_weight, method or memory differs from its default. To
             compare values of these, give start; otherwise two different ways are compared.
         rebuilds: number of reassignments, spread evenly over the first half of training.
-        gain: value of moving a label to a child: "margin", the "exact" gradient, or that of the
-            "paper".
+        gain: value of moving a label to a child. With q the label's share of the node's examples, p
+            their mean probability of the child, and P that of all examples, it is "margin",
+            q(p-P); "exact", the gradient of the node's objective with respect to p; "eq10",
+            Equation 10 of the paper, which is that gradient without cross terms (the label's effect
+            on others through P), 2/M q(1-q) sign(p-P) for M children; or "paper", Equation 12 of
+            the paper, q(1-q) sign(p-P) p.
         prior: observations that are added to a label's own, "anchored" to its present place or not.
         prior_weight: number of these observations: the more, the fewer labels move. With many rare
             labels, a weight of 10 and a memory of 0.9 keep them from moving by chance.

@@ -1,7 +1,8 @@
-"""Routed networks (NARU): each word activates one bundle a capsule, and all others cost nothing.
+"""Routed networks (NARU): each word activates one bundle per capsule; all others cost nothing.
 
-A bundle keeps a state. At each step the active bundles read their neighbours' states through gates,
-write their own, and each elects the neighbour ahead behind its largest gate to be active next.
+A bundle keeps a state. At each step, every active bundle reads its neighbours' states through
+gates, writes its own state, and elects the bundle of the next capsule that will be active: the one
+with the largest gate.
 
 ============  ====================================  ===============================================
 equation      what                                  where
@@ -13,27 +14,27 @@ Fig. 18-20    utilisation, route changes, bias      :class:`RoutingStats`, :func
 ============  ====================================  ===============================================
 
 ====================  ==============================================================================
-``wiring``            which bundles there are, and which read each other
+``wiring``            the bundles of each capsule, and which of them read each other
 ``bundle``            the parameters of one bundle
-``capsules``          all bundles, their first weights, and whom each of them reads
-``network``           :class:`RoutedNetwork`: sentences in, predictions and paths out
-``waves``             when each token of each sentence is in which capsule
-``sweep``             the batched network, forward and back through time by hand, on a CPU; its
-                      loops are in ``_kernels``
-``autograd_backend``  the same in plain torch: its reference, and what runs on other devices
-``message_passing``   a step as DGL's messages, the reference of both; the network for networkx
-``statistics``        :class:`RoutingStats`: which bundles are visited, how evenly
-``sentences``         :class:`Sentences`: batches of words
-``next_word``         :class:`NextWord`: a network and words' vectors, the loss, the next word
-``recurrent``         the baseline: a GRU of as many multiplications
+``capsules``          all bundles, their initial weights, and arrays of what each of them reads
+``network``           :class:`RoutedNetwork`: from sentences to predictions and paths
+``waves``             the step at which each token of each sentence is in each capsule
+``sweep``             the batched network on a CPU, with a hand-written pass backward through time;
+                      its loops are in ``_kernels``
+``autograd_backend``  the same in plain PyTorch: the reference for it, and the way on other devices
+``message_passing``   one step as DGL message passing, the reference for both; export to networkx
+``statistics``        :class:`RoutingStats`: which bundles are visited, and how evenly
+``sentences``         :class:`Sentences`: batches of encoded sentences
+``next_word``         :class:`NextWord`: a network with word vectors, its loss, and the next word
+``recurrent``         the baseline: a GRU with about as many multiplications
 ``preparation``       from a text to sentences, a vocabulary and vectors
-``settings``          :class:`NaruSettings`: every hyper-parameter and default, once
-``training``          :func:`train`: Adam that leaves unvisited bundles alone
+``settings``          :class:`NaruSettings`: all hyper-parameters, with defaults and ranges
+``training``          :func:`train`: training with an Adam that leaves unvisited bundles alone
 ``language_model``    :class:`RoutedLanguageModel`: fit, predict, score, as in scikit-learn
 ====================  ==============================================================================
 
-The thesis and its code agree on all that a test of equations can see; where the text is silent, its
-code's choices are followed. First weights are ours: see ``Capsules.draw``.
+The thesis and its code agree wherever its equations can be tested; where the text is silent, we
+follow the code. The initial weights are our own: see ``Capsules.draw``.
 
 Reference:
     D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural

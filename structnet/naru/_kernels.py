@@ -1,13 +1,12 @@
-"""The loops over the rows of a wave, compiled: everything of a step but the large products.
+"""Compiled loops over the rows of a wave: everything in a step except the large products.
 
-Rows are those of a wave of one capsule, ``start`` its first place. States are kept as they were
-written, place by place; ``last[row, bundle]`` is the place where a bundle was last active, -1
-before its first time, so that nothing is ever copied. Sums may be taken in any order, but what is
-not a number stays none.
+The rows are those of one wave in one capsule, and ``start`` is its first place. States are stored
+place by place as they are written, and never copied: ``last[row, bundle]`` is the place where a
+bundle was last active, or -1 before its first time. Sums may be reordered, but NaN stays NaN.
 
-The matrix library is made for large products: with a few rows, it takes as long as with ten. So a
-product of few rows is taken here, which also leaves out the neighbours that were never active. The
-weights of a bundle are a tensor of their own; they are known by their addresses.
+The matrix library is built for large products: it takes as long for a few rows as for ten. So
+products of few rows are computed here, which also skips neighbours that were never active. The
+weights of each bundle are a separate tensor, passed by its address.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from structnet.trees._kernels import compiled
 
 summing = partial(compiled, fastmath={"reassoc", "contract", "nsz"})
 
-# So many rows' worth of active neighbours and more make a product large.
+# A product is large if it has more active neighbours than this many full rows.
 LARGE = 4
 
 
@@ -38,7 +37,7 @@ def at_address(typing, address):
 
 @summing
 def active_neighbours(start, rows, places, num_reads):
-    """How many neighbours of some rows, all at bundles of so many connections, carry something."""
+    """The number of neighbours that have a state, over rows whose bundle has ``num_reads``."""
     count = 0
     for row in rows:
         for i in range(num_reads):
@@ -66,7 +65,7 @@ def add_product(x, weight, y, begin, dim):
 
 @summing
 def add_two_products(x, z, weight, y, u, begin, dim):
-    """The same for two rows: each number of W is read once for both."""
+    """Does the same for two rows, reading each entry of W once for both."""
     even = begin + dim - dim % 4
     for k in range(begin, even, 4):
         x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
@@ -83,7 +82,7 @@ def add_two_products(x, z, weight, y, u, begin, dim):
 
 @summing
 def back_product(y, weight, x, begin, dim):
-    """``x[begin : begin + dim] = y W^T`` of the rows of W that stand there."""
+    """``x[begin : begin + dim] = y W^T``, for these rows of W."""
     even = begin + dim - dim % 4
     for k in range(begin, even, 4):
         s0 = s1 = s2 = s3 = y.dtype.type(0)
@@ -105,7 +104,7 @@ def small_products(
     start, rows, starts, places, num_routes, num_reads, dim_ahead, dim_behind,
     addresses, weighed, product, back,
 ):  # fmt: skip
-    """The products of a wave that are small, or their way back; which bundles' are left over."""
+    """Computes the small products of a wave, or their gradients; returns a mask of the others."""
     left = np.zeros(len(addresses), np.bool_)
     for a in range(len(addresses)):
         own = rows[starts[a] : starts[a + 1]]
@@ -147,7 +146,7 @@ def read(
     others, num_routes, num_reads, read_gate, own_gate, bonus,
     places, own_places, gates, weighed, elected,
 ):  # fmt: skip
-    """Gates of a wave, its neighbours' states times their gates, and whom it elects (Eq. 1-4)."""
+    """Computes gates, gated states of the neighbours, and the elected bundles (Eq. 1-4)."""
     half = weighed.dtype.type(0.5)
     one = weighed.dtype.type(1)
     nothing = weighed.dtype.type(0)
@@ -193,7 +192,7 @@ def read(
 
 @compiled
 def write(start, rows, active, num_reads, product, x, curved, last, mean, state):
-    """Means, their curve, and the states from now on (Eq. 5, 8)."""
+    """Writes the means over connections and, from them, the new states (Eq. 5, 8)."""
     one = mean.dtype.type(1)
     two = mean.dtype.type(2)
     for at in range(len(rows)):
@@ -207,7 +206,7 @@ def write(start, rows, active, num_reads, product, x, curved, last, mean, state)
         if curved:
             for j in range(state.shape[1]):
                 z = mean[e, j]
-                # tanh(log(1 + u)) = (u^2 + 2 u) / (u^2 + 2 u + 2); from 20 on it is 1
+                # tanh(log(1 + u)) = (u^2 + 2 u) / (u^2 + 2 u + 2), which rounds to 1 from z = 20 on
                 u = np.exp(min(z, mean.dtype.type(20)))
                 u = u * (u + two)
                 state[e, j] = z * (u / (u + two))
@@ -216,7 +215,7 @@ def write(start, rows, active, num_reads, product, x, curved, last, mean, state)
 
 @compiled
 def arrive(start, rows, active, num_reads, curved, mean, grad, arrived):
-    """What comes to the states of a wave, taken back to the products."""
+    """Takes the gradients of a wave's states back to its products."""
     one = mean.dtype.type(1)
     two = mean.dtype.type(2)
     for at in range(len(rows)):
@@ -239,7 +238,7 @@ def spread(
     places, own_places, gates, grad_gates, grad_weighed,
     grad, grad_ahead, grad_behind, grad_read_gate, grad_own_gate,
 ):  # fmt: skip
-    """From the weighed states of a wave back to the states that were read, and to the gates."""
+    """Takes the gradients of a wave's gated states back to the states read, and to the gates."""
     half = gates.dtype.type(0.5)
     one = gates.dtype.type(1)
     nothing = gates.dtype.type(0)
@@ -274,7 +273,7 @@ def spread(
 
 @compiled
 def gather(chosen, active, num_routes, num_reads, ahead, behind, places, gates, weighed):
-    """The weighed states that some places of a capsule have read, once more."""
+    """Recomputes the gated states that some places of a capsule have read."""
     for at in range(len(chosen)):
         e = chosen[at]
         a = active[e]

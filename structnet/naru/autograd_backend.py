@@ -1,7 +1,8 @@
-"""The batched step in plain torch: the reference of the sweep, and the way of accelerators.
+"""The batched step in plain PyTorch: the reference for the sweep, and the way on accelerators.
 
-Per step and capsule, the living rows are grouped by their active bundle; a group gathers its
-neighbours, weighs them by their gates and multiplies once. Autograd remembers.
+In each step, the rows of a capsule that have not ended are grouped by their active bundle. A group
+gathers its neighbours' states, multiplies them by their gates, and takes one matrix product.
+Autograd computes the gradients.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from structnet.naru.waves import Waves
 
 
 class Passed(NamedTuple):
-    """What came of a batch, wave by wave.
+    """The results for a batch, wave by wave.
 
     Attributes:
         predictions: states of the last bundle, ``[places, dim]``.
-        gates: gates of each capsule, ``[places, most connections]``; 0 behind the last connection.
-        active: active bundle of each capsule at each place, ``[places]``, int64.
+        gates: gates of each capsule, ``[places, most connections]``; 0 after the last connection.
+        active: active bundle at each place of each capsule, ``[places]``, int64.
     """
 
     predictions: Tensor
@@ -34,14 +35,14 @@ class Passed(NamedTuple):
 def run(
     network: Capsules, x: Tensor, waves: Waves, noise: Sequence[Tensor] | None = None
 ) -> Passed:
-    """Sends sentences through a network.
+    """Runs sentences through a network.
 
     Args:
-        network: network.
-        x: tokens, as :class:`.Waves` has them.
-        waves: when each is where.
-        noise: for each capsule but the last, what is added to the gates of the routes for the
-            choice alone; None adds nothing.
+        network: network to run.
+        x: tokens, in the order of :class:`.Waves`.
+        waves: waves of the tokens.
+        noise: noise for each capsule but the last, added to the gates of its routes for the
+            election only; None for no noise.
 
     Shapes:
         x ``[places, dims[0]]``, noise ``[places, most routes]`` each.
@@ -60,7 +61,7 @@ def run(
             here = of[p].slice(step - p)
             if here.start == here.stop:
                 continue
-            a = active[p][here].clone()  # autograd remembers it, and the rest is not filled yet
+            a = active[p][here].clone()  # autograd saves it, and later waves are yet to be filled
             state, gate = _wave(network, states, p, a, x[here] if p == 0 else None)
             gates[p][step - p] = gate
             written.append((p, torch.arange(len(a), device=x.device), a, state))
@@ -71,7 +72,7 @@ def run(
                 elected = _first_largest(gate.detach(), bonus, network, p, a)
                 following = of[p + 1].slice(step - p)
                 active[p + 1][following] = elected[: following.stop - following.start]
-        for p, row, a, state in written:  # after everybody has read
+        for p, row, a, state in written:  # only after all bundles have read
             states[p] = states[p].index_put((row, a), state)
     return Passed(
         torch.cat([x.new_zeros(0, wiring.dims[-1]), *predictions]),
@@ -112,7 +113,7 @@ def _wave(
 def _first_largest(
     gates: Tensor, bonus: Tensor | None, network: Capsules, p: int, a: Tensor
 ) -> Tensor:
-    """The bundles elected, of the largest gates the first. ``[rows, connections]`` -> ``[rows]``"""
+    """The elected bundles: the first of the largest gates. ``[rows, connections]`` -> ``[rows]``"""
     targets, counts = network.routes(p)  # [bundles, most routes], [bundles]
     wish = gates[:, : targets.shape[1]] + (0 if bonus is None else bonus)
     behind = torch.arange(targets.shape[1], device=a.device) >= counts[a][:, None]

@@ -1,4 +1,4 @@
-"""A bundle: all connections that write into one state (Eq. 1-5)."""
+"""A bundle: all connections that write to one state (Eq. 1-5)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from torch import Tensor, nn
 
 
 class Bundle(nn.Module):
-    """The parameters of one bundle: those of its routes, then those of its sources.
+    """The parameters of one bundle, first those of its routes, then those of its sources.
 
-    A connection of this bundle, whose state is h, to a neighbour of state b (Eq. 1-4)::
+    A connection of this bundle, with state h, to a neighbour with state b computes (Eq. 1-4)::
 
         z = b W_b,    g = sigmoid((h . w_gh + b . w_gb) / 2),    c = g z
 
-    The neighbours stand side by side, so that all connections together are one product:
+    The neighbours' states are concatenated, so that all connections together are one product:
     ``sum_i g_i b_i W_i = [g_1 b_1, g_2 b_2, ...] [W_1; W_2; ...]``.
 
     Args:
-        dim: numbers in its state.
-        reads: numbers in the state of each of its neighbours.
+        dim: length of its state.
+        reads: length of the state of each of its neighbours.
 
     Shapes:
         weight ``[sum of reads, dim]``, read_gate ``[sum of reads]``, own_gate ``[connections,
@@ -43,14 +43,15 @@ class Bundle(nn.Module):
     def draw(self, gains: list[float]) -> None:
         """Draws new weights.
 
-        A mean over n connections of which one carries something, at a gate of 1/2, makes a state 2n
-        times smaller; weights are as much larger. Gates look at the neighbour alone, and like what
-        is active: so what a token was sends it its way, and a path once taken is taken again by
-        what is alike. With gates of any sign, tokens wander, and what a bundle reads is mostly old.
+        A mean over n connections, only one of which carries a signal, through a gate of 1/2, makes
+        a state 2n times smaller, so weights are drawn 2n times larger. Gates start with own weights
+        of 0 and positive read weights, so they depend on the neighbour alone and favour active
+        ones: its content sends a token on its way, and similar tokens take the same path again.
+        With read weights of either sign, tokens wander, and what a bundle reads is mostly old.
 
         Args:
-            gains: size of the first weights of each connection; at 1, what it carries keeps its
-                size.
+            gains: scale of the initial weights of each connection; 1 keeps the size of what it
+                carries.
         """
         n = len(self.reads)
         with torch.no_grad():

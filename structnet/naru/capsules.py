@@ -1,4 +1,4 @@
-"""The parts of a network: its bundles, and arrays that say whom each of them reads."""
+"""The parts of a network: its bundles, and arrays of what each of them reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from structnet.naru.bundle import Bundle
 from structnet.naru.wiring import Wiring
 
-# Sizes of the first weights, see Capsules.draw.
+# Scales of the initial weights, see Capsules.draw.
 FORWARD, BACK, FIRST, LAST = 1.3, 0.05, 2.0, 0.3
 
 
@@ -27,7 +27,7 @@ class Capsules(nn.Module):
 
     Example:
         >>> capsules = Capsules(Wiring(sizes=(1, 2, 1), dims=(4, 5, 4)))
-        >>> capsules.connections(1)[0].tolist()  # the last one ahead, the first one behind
+        >>> capsules.connections(1)[0].tolist()  # the last capsule's, then the first's
         [[0, 0], [0, 0]]
     """
 
@@ -50,15 +50,16 @@ class Capsules(nn.Module):
 
     @property
     def dims(self) -> tuple[int, int]:
-        """Numbers in a token, and in a prediction."""
+        """The lengths of a token and of a prediction."""
         return self.wiring.dims[0], self.wiring.dims[-1]
 
     def draw(self) -> None:
-        """First weights with which states are of one size in all capsules, however long a sentence.
+        """Draws initial weights that keep states at one scale in all capsules, at all lengths.
 
-        Forward, a bundle reads a source or a few; back, little, or states would grow without end in
-        the circle of two bundles that read each other. The first bundle divides the token by the
-        number of its connections, which its readers make good.
+        Weights from sources are smaller the more sources there are. Weights from routes are small,
+        as states would otherwise grow without bound in the loop of two bundles that read each
+        other. The first bundle divides the token by the number of its connections; the weights of
+        its readers make up for that.
         """
         wiring = self.wiring
         first = len(wiring.reads(0, 0))
@@ -73,16 +74,16 @@ class Capsules(nn.Module):
                 bundle.draw(gains)
 
     def connections(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Whom the bundles of a capsule read, as arrays.
+        """What the bundles of a capsule read, as arrays.
 
         Returns:
-            The bundle behind each connection, routes first, ``[bundles, most connections]``, -1
-            behind the last one; and the numbers of routes and of connections, ``[bundles]`` each.
+            The bundle that each connection reads, routes first, ``[bundles, most connections]``,
+            padded with -1; and the numbers of routes and of connections, ``[bundles]`` each.
         """
         return self._connections[p]
 
     def dims_around(self, p: int) -> tuple[int, int]:
-        """Numbers in a state of the capsule ahead and of the one behind; 0 where there is none."""
+        """The lengths of a state in the next and in the previous capsule; 0 if there is none."""
         dims = (0, *self.wiring.dims, 0)
         return dims[p + 2], dims[p]
 
@@ -91,12 +92,15 @@ class Capsules(nn.Module):
         return self._connections[p][0].shape[1]
 
     def routes(self, p: int) -> tuple[Tensor, Tensor]:
-        """The targets of a capsule's bundles, ``[bundles, most routes]``, -1 behind the last, and
-        their numbers."""
+        """The targets of a capsule's bundles, padded with -1, and their numbers.
+
+        Shapes:
+            ``[bundles, most routes]`` and ``[bundles]``.
+        """
         others, num_routes, _ = self._connections[p]
         device = self.capsule(p)[0].weight.device
         most = int(num_routes.max())
-        # Behind a bundle's routes stand its sources, which are bundles of another capsule.
+        # A bundle's routes are followed by its sources, which belong to another capsule.
         targets = np.where(np.arange(most) < num_routes[:, None], others[:, :most], -1)
         return (
             torch.from_numpy(targets).to(device),
@@ -104,7 +108,7 @@ class Capsules(nn.Module):
         )
 
     def gates_of(self, p: int) -> tuple[Tensor, Tensor]:
-        """The gate weights of a capsule side by side, without a gradient; 0 where there are none.
+        """The gate weights of a capsule's bundles, stacked, padded with 0, and without gradients.
 
         Shapes:
             ``[bundles, most numbers read]`` and ``[bundles, most connections, dim]``.

@@ -129,7 +129,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         )
         how: dict[str, Any] = {"folder": folder, "progress": self.verbose}
         self.history_ = train(self.model_, settings, learn, judge, **how)
-        if self.model_.following is not None:  # nothing is chosen from here on
+        if self.model_.following is not None:  # all choices have been made
             self.model_.count(Sentences(words.encode(kept + held_out)))
         return self
 
@@ -141,17 +141,17 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         """
         check_is_fitted(self)
         batch, found = self._encoded(X), []
-        for start in range(0, len(batch), BATCH):  # all probabilities of a long text are many
+        for start in range(0, len(batch), BATCH):  # at once they might not fit in memory
             part = batch[start : start + BATCH]
             found += self.model_.predict_log_proba(part).argmax(1).tolist()
         return [self.words_.words[i] for i in found]
 
     def predict_proba(self, X: Text) -> np.ndarray:
-        """The probability of each known word to be the next one. ``-> [sentences, words]``"""
+        """The probability that each known word is the next one. ``-> [sentences, words]``"""
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Text) -> np.ndarray:
-        """The logarithms of these. ``-> [sentences, words]``"""
+        """The log-probability that each known word is the next one. ``-> [sentences, words]``"""
         check_is_fitted(self)
         return self.model_.predict_log_proba(self._encoded(X)).numpy()
 
@@ -191,7 +191,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
     # On disk
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        # The vectors that a user gave are among the weights.
+        # Vectors that the user gave are stored with the weights.
         return self.model_, {
             **self.words_.config(),
             "history": list(self.history_),
@@ -231,7 +231,7 @@ def build(settings: NaruSettings, words: Words, vectors: Tensor) -> NextWord:
     if len(settings.dims) != len(settings.sizes) - 2:
         raise wrong(
             "dims",
-            f"{len(settings.sizes) - 2} numbers, one a capsule between the first and the last",
+            f"{len(settings.sizes) - 2} numbers, one per capsule between the first and the last",
             settings.dims,
         )
     wiring = Wiring(settings.sizes, (size, *settings.dims, size), settings.max_cone)

@@ -1,7 +1,7 @@
-"""The network as a DGL heterograph, a step of it as DGL's messages, and as a networkx graph.
+"""The network as a DGL heterograph, one step of it as DGL message passing, and a networkx graph.
 
-A step of the heterograph is the reference of the batched forms: messages are Eq. (1-4) on an edge,
-their sum over both kinds of edges and the curve are Eq. (5, 8) on a node.
+The step is the reference for the batched forms: messages compute Eq. (1-4) on edges, and their sum
+over both edge types and the activation compute Eq. (5, 8) on nodes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def heterograph(network: Capsules) -> DGLGraph:
-    """A node type a capsule ("capsule0", ...), an edge a connection, from whom it reads.
+    """The network with a node type per capsule ("capsule0", ...) and an edge per connection.
 
-    Edges of type "route" run from a target back to the bundle that may elect it, those of type
-    "source" from a source ahead. ``edata["place"]`` is the connection's place in its bundle,
-    ``edata["W"]``, ``["w_gb"]`` and ``["w_gh"]`` are its parameters; ``ndata["connections"]`` is
-    the number of a bundle's connections.
+    Edges begin at the bundle that is read: those of type "route" run from a target back to the
+    bundle that may elect it, those of type "source" from a source forward. ``edata["place"]`` is
+    the connection's place in its bundle; ``edata["W"]``, ``["w_gb"]`` and ``["w_gh"]`` are its
+    parameters; ``ndata["connections"]`` is the number of a bundle's connections.
     """
     wiring = network.wiring
     edges: dict[tuple[str, str, str], tuple[Tensor, Tensor]] = {}
@@ -65,24 +65,24 @@ def message(edges: Any) -> dict[str, Tensor]:  # DGL's EdgeBatch
 
 
 def reduce(nodes: Any) -> dict[str, Tensor]:  # DGL's NodeBatch
-    """The sum of what comes to each node along edges of one type, ``[nodes, dim]``."""
+    """The sum of each node's messages along edges of one type, ``[nodes, dim]``."""
     return {"total": nodes.mailbox["c"].sum(1)}
 
 
 def step(
     graph: DGLGraph, states: list[Tensor], active: list[int], x: Tensor | None = None
 ) -> tuple[list[Tensor], list[int]]:
-    """One synchronous step of one sentence.
+    """Makes one synchronous step of one sentence.
 
     Args:
-        graph: network as :func:`heterograph` gives it.
+        graph: network, as returned by :func:`heterograph`.
         states: states of all bundles, capsule by capsule.
-        active: active bundle of each capsule, -1 where there is none.
-        x: token that comes in, if the first capsule is active.
+        active: active bundle of each capsule; -1 for none.
+        x: token that enters, if the first capsule is active.
 
     Returns:
-        The states after it, and the bundles that are active at the next one (the first capsule's is
-        left to whoever has the tokens, and is -1).
+        The states after the step, and the bundles that are active in the next one. That of the
+        first capsule is always -1, as only the caller knows whether another token follows.
 
     Shapes:
         states ``[bundles, dim]`` each, x ``[dims[0]]``.
@@ -110,7 +110,7 @@ def step(
 
 
 def _elected(graph: DGLGraph, p: int, a: int) -> int:
-    """The target of the route with the largest gate, of equal ones the first."""
+    """The target of the route with the largest gate, the first one at a tie."""
     kind = _edge_type(p + 1, "route", p)
     targets, _, edge = graph.in_edges(a, form="all", etype=kind)
     data = graph.edges[kind].data
@@ -127,8 +127,8 @@ def to_networkx(wiring: Wiring, stats: RoutingStats | None = None) -> nx.DiGraph
 
     Args:
         wiring: wiring of the network.
-        stats: statistics, from which nodes have ``visits``, and edges ``count`` (how often the
-            route was elected) and, if gates were told, ``gate`` (its mean).
+        stats: statistics, from which nodes get ``visits``, and edges ``count`` (how often the route
+            was elected) and, if the statistics have gates, ``gate`` (the mean); None for neither.
     """
     digraph = nx.DiGraph(sizes=wiring.sizes, dims=wiring.dims)
     gates = None if stats is None or stats.gates is None else stats.mean_gates()

@@ -1,4 +1,4 @@
-"""The network: bundles that elect each other, sentences that flow through them."""
+"""The network: bundles that elect each other, and sentences that flow through them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ BACKENDS = {"sweep": sweep.run, "autograd": autograd_backend.run}
 
 
 class Routed(NamedTuple):
-    """What a network says of sentences, and which way they took.
+    """The predictions of a network for sentences, and the paths that they took.
 
     Attributes:
-        predictions: predicted following token of every token but the last; 0 behind the end.
-        record: active bundle of each capsule at each step, -1 where there is none.
-        gates: gates of each capsule's active bundle at each step, its routes first, then its
-            sources; 0 where there is none.
+        predictions: predicted next token for every token but the last; 0 after the end.
+        record: active bundle of each capsule at each step; -1 for none.
+        gates: gates of each capsule's active bundle at each step, routes first, then sources; 0
+            where there are none.
 
     Shapes:
         predictions ``[sentences, tokens - 1, dims[-1]]``, record ``[sentences, steps, capsules]``
@@ -45,24 +45,26 @@ class Routed(NamedTuple):
 
 
 class RoutedNetwork(Capsules):
-    """Capsules of bundles of which each sentence activates one a capsule: the others cost nothing.
+    """Capsules of bundles, of which a token activates one per capsule; the others cost nothing.
 
-    A bundle keeps a state, 0 before it was first active. At each step every active bundle reads its
-    own state and those of its neighbours, as they were before the step, through gates (Eq. 1-4, see
-    :class:`.Bundle`), and then writes (Eq. 5, 8)::
+    A bundle keeps a state, which is 0 until it is first active. At each step, every active bundle
+    reads its own state and those of its neighbours, as they were before the step, through gates
+    (Eq. 1-4, see :class:`.Bundle`), and then writes its new state (Eq. 5, 8)::
 
         h = mish(sum_i c_i / n),    n the number of its connections
 
-    The first bundle has no curve and adds the token before it divides, ``(x + sum_i c_i) / n``; the
-    last one has none and is the prediction. The neighbour ahead behind the largest gate, of equal
-    ones the first, is active at the next step. So tokens follow each other through the capsules,
-    and what is said of token k is read when it has come to the last one. States begin anew with
-    each sentence. The choice has no gradient; gates learn as they weigh what is read.
+    The first bundle has no activation and adds the token before the division, ``(x + sum_i c_i) /
+    n``; the last one has no activation either, and its state is the prediction. The next capsule's
+    bundle with the largest gate, the first one at a tie, is active at the next step. So tokens
+    follow each other through the capsules, and the prediction for token k is read when it reaches
+    the last one. States are reset for each sentence. The election has no gradient; gates learn
+    because they scale what is read.
 
     Args:
-        wiring: capsules, bundles and links; by default those of the thesis.
-        input_layer: pass the tokens through ``mish(x W + b)`` first.
-        gate_noise: deviation of what is added to gates, for the choice alone, in training.
+        wiring: capsules, bundles and links; None for those of the thesis.
+        input_layer: True to pass the tokens through ``mish(x W + b)`` first.
+        gate_noise: standard deviation of the noise that is added to gates in training, for the
+            election only.
 
     Attributes:
         bundles: capsule -> bundle -> :class:`.Bundle`.
@@ -98,38 +100,38 @@ class RoutedNetwork(Capsules):
 
     @property
     def multiply_adds(self) -> int:
-        """Multiplications of a word in the products of the network, its input layer apart."""
+        """The number of multiplications per word in matrix products, without the input layer."""
         return self.wiring.multiply_adds
 
     def forward(self, x: Tensor, lengths: Tensor | None = None, backend: str = "sweep") -> Tensor:
-        """The predicted following token of every token but the last.
+        """The predicted next token for every token but the last.
 
         Args:
-            x: sentences; what stands behind the end of one is not read.
-            lengths: tokens of each sentence; None where all are as long as x.
-            backend: "sweep", or "autograd" for the reference in plain torch, which is also what
-                runs where the tokens are not on a CPU.
+            x: sentences; tokens after the end of a sentence are not read.
+            lengths: number of tokens in each sentence; None if all are as long as x.
+            backend: "sweep", or "autograd" for the reference in plain PyTorch, which always runs if
+                the tokens are not on a CPU.
 
         Shapes:
             x ``[sentences, tokens, dims[0]]``, lengths ``[sentences]`` ->
             ``[sentences, tokens - 1, dims[-1]]``
 
         Raises:
-            ValueError: shapes, types or lengths that do not fit.
+            ValueError: shapes, types or lengths do not fit, or the backend is unknown.
         """
         return self.route(x, lengths, backend).predictions
 
     def route(self, x: Tensor, lengths: Tensor | None = None, backend: str = "sweep") -> Routed:
-        """The same with the way that each sentence took.
+        """The predictions of :meth:`forward`, with the path that each sentence took.
 
-        Autocast does not change it: it computes in the precision of its weights, as a way that
-        rounding decides would be none.
+        Autocast has no effect: the network computes in the precision of its weights, as rounding
+        must not decide on a path.
 
         Shapes:
             see :meth:`forward` and :class:`Routed`: ``[sentences, steps, capsules]``.
 
         Raises:
-            ValueError: shapes, types or lengths that do not fit.
+            ValueError: shapes, types or lengths do not fit, or the backend is unknown.
         """
         check_one_of("backend", backend, tuple(BACKENDS), owner="RoutedNetwork")
         if torch.is_autocast_enabled(x.device.type):
@@ -166,10 +168,10 @@ class RoutedNetwork(Capsules):
         return message_passing.to_networkx(self.wiring, stats)
 
     def freeze_path(self, path: Sequence[int]) -> None:
-        """Leaves the bundles of a path as they are from now on, whatever else is learned.
+        """Freezes the bundles of a path: further training leaves their parameters as they are.
 
         Args:
-            path: bundle of each capsule, as :meth:`.RoutingStats.main_path` gives it.
+            path: bundle of each capsule, such as :meth:`.RoutingStats.main_path` returns.
 
         Raises:
             ValueError: there is no such path.
@@ -177,7 +179,7 @@ class RoutedNetwork(Capsules):
         sizes = self.wiring.sizes
         fits = len(path) == len(sizes)
         if not fits or not all(0 <= a < n for a, n in zip(path, sizes, strict=True)):
-            raise wrong("path", f"a bundle of each capsule, below {list(sizes)}", list(path))
+            raise wrong("path", f"one bundle per capsule, below {list(sizes)}", list(path))
         for p, a in enumerate(path):
             self.capsule(p)[a].requires_grad_(False)
 
@@ -188,23 +190,23 @@ class RoutedNetwork(Capsules):
         return [self.gate_noise * torch.randn(len(x), n).to(x) for n in most]
 
     def _lengths(self, x: Tensor, lengths: Tensor | None) -> np.ndarray:
-        """The tokens of each sentence, after everything was checked."""
+        """The number of tokens in each sentence, after all arguments are checked."""
         dim, like = self.wiring.dims[0], self.capsule(0)[0].weight
         if x.dim() != 3 or x.shape[2] != dim:
             raise ValueError(f"x must be [sentences, tokens, {dim}]. Got {list(x.shape)}.")
         if x.dtype != like.dtype:
-            raise ValueError(f"x must be of {like.dtype}, as the network is. Got {x.dtype}.")
+            raise ValueError(f"x must have {like.dtype}, like the network. Got {x.dtype}.")
         if lengths is None:
             return np.full(len(x), x.shape[1], np.int64)
         found = np.asarray(lengths.cpu())
         if found.shape != (len(x),) or found.dtype.kind not in "iu":
             raise ValueError(
-                f"lengths must be {len(x)} whole numbers, one a sentence. Got "
+                f"lengths must be {len(x)} whole numbers, one per sentence. Got "
                 f"{list(found.shape)} of {found.dtype}."
             )
         if len(found) and not 0 <= found.min() <= found.max() <= x.shape[1]:
             raise ValueError(
-                f"lengths must be from 0 to {x.shape[1]}, the tokens of x. Got "
+                f"lengths must be from 0 to {x.shape[1]}, the number of tokens in x. Got "
                 f"{found.min()} to {found.max()}."
             )
         return found.astype(np.int64)

@@ -1,4 +1,4 @@
-"""A network and vectors of words: what the next word is."""
+"""A network with word vectors, which predicts the next word."""
 
 from __future__ import annotations
 
@@ -16,37 +16,40 @@ from structnet.naru.statistics import RoutingStats
 from structnet.text import NGrams
 from structnet.text.ngrams import WORDS
 
-BATCH = 256  # sentences that are asked about at once
-AT_ONCE = 2**24  # scores of words that are computed at once
-CALIBRATED = 2**22  # scores by which the variance is chosen
-VARIANCES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # finite: the nearest stays so
-SURE = 2.0  # standard errors that a gain must have, to be no chance
+BATCH = 256  # sentences processed at once
+AT_ONCE = 2**24  # scores of words computed at once
+CALIBRATED = 2**22  # scores of words from which the variance is chosen
+VARIANCES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # finite: nearness always counts
+SURE = 2.0  # standard errors that a gain must exceed, or it may be chance
 
 
 class NextWord(nn.Module):
     """Predicts each next word of a sentence, by its vector or by its probability.
 
-    The loss is the mean over the sentences of the mean over their predictions: of the squared
-    distance of a predicted vector and the next word's, a number of the vector, or of the
-    cross-entropy of the next word. What a predicted vector y means is that of a mixture of normal
-    distributions around the words' vectors e, ``p(w) ~ prior(w) exp(-|y - e_w|^2 / (2 variance))``;
-    of words that are as probable beforehand, the nearest is the likeliest. The variance is the one
-    that :meth:`calibrate` found: a mean of vectors says less of a word than its distance would.
+    The loss is the mean over the sentences of the mean over their predictions, with the mean
+    squared difference between the predicted and the next word's vector, or with the cross-entropy
+    of the next word. A predicted vector y is read as drawn from a mixture of normal distributions
+    around the words' vectors e, ``p(w) ~ prior(w) exp(-|y - e_w|^2 / (2 variance))``: among words
+    with equal priors, the nearest is the likeliest. :meth:`calibrate` finds the variance, as a mean
+    of vectors says less about a word than its distance suggests.
 
     Args:
-        network: network whose first and last states are as long as a vector; or the baseline,
+        network: network whose first and last states are as long as a word vector; or the baseline,
             :class:`.RecurrentNetwork`.
-        vectors: vectors of the words; they are not trained.
+        vectors: word vectors; they are not trained.
         objective: "regression" or "cross-entropy".
-        prior: probability of each word beforehand, in any unit; None for all alike.
-        unknown: word that is never an answer, as it stands for others; None if there is none.
+        prior: number of occurrences of each word, to which its prior is proportional; less than
+            half counts as half an occurrence. None for equal priors.
+        unknown: number of the word that stands for all unknown ones, which is never predicted; None
+            if there is none.
         balance: weight of :meth:`imbalance` in the loss.
 
     Shapes:
-        vectors ``[words, dim]``, prior ``[words]``; of :class:`.Sentences` as batches.
+        vectors ``[words, dim]``, prior ``[words]``. Batches are :class:`.Sentences`.
 
     Raises:
-        ValueError: the vectors do not fit the network, or are no finite numbers.
+        ValueError: the vectors do not fit the network or are not finite, or another argument is out
+            of its range.
 
     Example:
         >>> from structnet.naru import Wiring
@@ -79,24 +82,24 @@ class NextWord(nn.Module):
         vectors = torch.as_tensor(vectors, dtype=next(network.parameters()).dtype)
         _check_vectors(vectors, network.dims)
         self.register_buffer("vectors", vectors)
-        # Of the distance between the predicted vector and the word's, for probabilities.
+        # Variance of the predicted vector around the word's, for probabilities.
         self.register_buffer("variance", torch.ones((), dtype=vectors.dtype))
         prior = vectors.new_ones(len(vectors)) if prior is None else prior
         if prior.shape != (len(vectors),):
-            raise wrong("prior", f"[{len(vectors)}], one a word", list(prior.shape), "NextWord")
-        # A word that never occurs is as one that occurs once in a while.
+            raise wrong("prior", f"[{len(vectors)}], one per word", list(prior.shape), "NextWord")
+        # A word that never occurs must not have the logarithm of 0.
         self.register_buffer("log_prior", prior.to(vectors).clamp(min=0.5).log())
         over_words = objective == "cross-entropy"
         self.head = nn.Linear(vectors.shape[1], len(vectors)) if over_words else None
         self.following: NGrams | None = None
 
     def route(self, batch: Sentences, extra: int = 0) -> Routed:
-        """What the network makes of sentences.
+        """Runs the network on sentences.
 
         Args:
             batch: sentences.
-            extra: tokens of no meaning behind each; with one, the word behind the last is
-                predicted, too, as the last token changes nothing.
+            extra: number of meaningless tokens to append to each sentence; with one, the word after
+                the last is predicted as well, as the last token itself has no influence.
 
         Shapes:
             see :class:`.Routed`; predictions ``[sentences, tokens - 1 + extra, dim]``.
@@ -105,7 +108,7 @@ class NextWord(nn.Module):
         return self.network.route(self.vectors[ids], lengths + extra)
 
     def loss(self, batch: Sentences) -> Tensor:
-        """The mean loss of sentences, see the class; those of one word do not count."""
+        """The mean loss of sentences, see the class, without those of one word. ``[]``"""
         routed, (ids, lengths) = self.route(batch), batch.padded()
         there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
         y, word = routed.predictions[there], ids[:, 1:][there]
@@ -119,11 +122,11 @@ class NextWord(nn.Module):
         return found + self.balance * self.imbalance(routed) if self.balance else found
 
     def imbalance(self, routed: Routed) -> Tensor:
-        """How unevenly bundles are elected, 1 if evenly, with a gradient for the gates.
+        """How unevenly bundles are elected: 1 if evenly, with a gradient for the gates.
 
-        In each capsule ``n sum_b f_b P_b``, f_b the share of the elections that b won and P_b the
-        mean of its share of the gates of those who could have elected it; the mean over the
-        capsules that have several bundles.
+        For each capsule this is ``n sum_b f_b P_b``, where f_b is the share of the elections that
+        bundle b won, and P_b the mean over all elections of its share of the elector's gates. The
+        result is the mean over the capsules with several bundles. ``[]``
 
         Reference:
             Fedus, Zoph and Shazeer, Switch Transformers, JMLR 2022, Eq. (4).
@@ -148,17 +151,18 @@ class NextWord(nn.Module):
         return torch.stack(found).mean() if found else routed.predictions.new_ones(())
 
     def count(self, sentences: Sentences) -> None:
-        """Counts which words follow which in some sentences, in place of those of before."""
+        """Counts which words follow which in some sentences, replacing all earlier counts."""
         if self.following is None:
             self.following = NGrams(len(self.vectors)).to(self.vectors.device)
         pasts = sentences.pasts(len(self.vectors), WORDS)
         self.following.count(pasts, torch.from_numpy(sentences.ids))
 
     def scores(self, y: Tensor, past: Tensor) -> Tensor:
-        """Logarithm of each word's probability, but for a constant.
+        """The logarithm of each word's probability, up to a constant.
 
-        Of vectors: the words' squared distances over twice the variance, and their prior, which is
-        that of the words behind those of the past where such are counted (``following``).
+        For predicted vectors, it is the squared distance of each word over twice the variance,
+        negated, plus the word's log-prior. If following words are counted (``following``), the
+        prior is that of the words that follow the past.
 
         Shapes:
             y ``[n, dim]``, past ``[n, WORDS]``, see :meth:`.Sentences.pasts` -> ``[n, words]``.
@@ -172,7 +176,7 @@ class NextWord(nn.Module):
         return found
 
     def _nearness(self, y: Tensor) -> Tensor:
-        """Minus half the squared distance of each word's vector, but for |y|^2 / 2."""
+        """Minus half the squared distance to each word's vector, up to the constant |y|^2 / 2."""
         return y @ self.vectors.T - self.vectors.square().sum(1) / 2
 
     def _log_prior(self, past: Tensor) -> Tensor:
@@ -180,15 +184,15 @@ class NextWord(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, sentences: Sentences) -> None:
-        """Sets the variance, and how many words :class:`.NGrams` look at, by some sentences.
+        """Chooses the variance, and the number of words that :class:`.NGrams` look at.
 
-        To those of a few that make the words of the sentences likeliest: first the number of words,
-        as if the network said nothing, then the variance. Of long texts, the beginning decides.
-        Where the network adds nothing sure to what is counted, the variance is infinite: it is not
-        asked.
+        Of a few values, those are chosen that make the words of the sentences likeliest: first the
+        number of words, as if there were no network, then the variance. Of a long text only the
+        beginning is used. If words are counted and the network adds no significant gain to the
+        counts, the variance is infinite, which ignores the network.
 
         Args:
-            sentences: sentences from which nothing was learnt.
+            sentences: sentences from which the model has not learned.
         """
         most, parts, count = max(CALIBRATED // len(self.vectors), 1), [], 0
         for start in range(0, len(sentences), 64):
@@ -213,7 +217,7 @@ class NextWord(nn.Module):
         self.variance.fill_(best)
 
     def _predicted(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:
-        """Of all words of sentences but the first: what is predicted, the past, the word."""
+        """For all words of sentences but the first: the prediction, the past, and the word."""
         ids, lengths = batch.padded()
         there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
         behind = np.delete(np.arange(len(batch.ids)), batch.offsets[:-1])
@@ -221,7 +225,7 @@ class NextWord(nn.Module):
         return self.route(batch).predictions[there], past, ids[:, 1:][there]
 
     def predict_log_proba(self, batch: Sentences) -> Tensor:
-        """Log-probability of each word behind the last one. ``-> [sentences, words]``"""
+        """The log-probability that each word follows the last one. ``-> [sentences, words]``"""
         with torch.no_grad():
             predictions = self.route(batch, extra=1).predictions
             last = torch.from_numpy(batch.lengths - 1).to(predictions.device)
@@ -230,16 +234,16 @@ class NextWord(nn.Module):
             return self.scores(predictions[rows, last], past).log_softmax(1)
 
     def predict_proba(self, batch: Sentences) -> Tensor:
-        """Probability of each word behind the last one. ``-> [sentences, words]``"""
+        """The probability that each word follows the last one. ``-> [sentences, words]``"""
         return self.predict_log_proba(batch).exp()
 
     def predict(self, batch: Sentences) -> Tensor:
-        """The likeliest word behind the last one. ``-> [sentences]``"""
+        """The likeliest word after the last one. ``-> [sentences]``"""
         return self.predict_log_proba(batch).argmax(1)
 
     def accuracy(self, batch: Sentences) -> float:
-        """Share of the words behind others that are predicted right."""
-        size, right = max(AT_ONCE // len(self.vectors), 1), 0  # not all scores are there at once
+        """The share of words, without the first of each sentence, that are predicted correctly."""
+        size, right = max(AT_ONCE // len(self.vectors), 1), 0  # bounds the memory for scores
         with torch.no_grad():
             found = self._predicted(batch)
             for y, past, word in zip(*(part.split(size) for part in found), strict=True):
@@ -247,7 +251,7 @@ class NextWord(nn.Module):
         return right / max(len(found[0]), 1)
 
     def statistics(self, sentences: Sentences) -> RoutingStats:
-        """Which bundles sentences visit."""
+        """Statistics of the bundles that sentences visit."""
         assert isinstance(self.network, RoutedNetwork)
         stats = RoutingStats(self.network.wiring.sizes)
         with torch.no_grad():
@@ -259,10 +263,10 @@ class NextWord(nn.Module):
 
 def _check_vectors(vectors: Tensor, dims: tuple[int, ...]) -> None:
     if vectors.dim() != 2 or len(vectors) == 0:
-        raise wrong("vectors", "[words, dim], of a word or more", list(vectors.shape), "NextWord")
+        raise wrong("vectors", "[words, dim], one word or more", list(vectors.shape), "NextWord")
     if not dims[0] == dims[-1] == vectors.shape[1]:
         raise ValueError(
-            f"the vectors have {vectors.shape[1]} numbers a word; expected as many as the first "
+            f"the vectors have {vectors.shape[1]} numbers per word; expected as many as the first "
             f"and the last capsule, which have {dims[0]} and {dims[-1]}"
         )
     if not vectors.isfinite().all():

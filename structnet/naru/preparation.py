@@ -1,4 +1,4 @@
-"""From a user's text to what a model learns from: sentences, a vocabulary, vectors of its words."""
+"""From a user's text to training data: sentences, a vocabulary, and word vectors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Text = str | Path | Iterable[str | Sequence[str]]
 
 
 def sentences_of(text: Text) -> list[list[str]]:
-    """The sentences of a file, or of what a user has, as lists of words.
+    """The sentences of a file or of an iterable, as lists of words.
 
     Raises:
-        ValueError: there are none, or one has no word.
+        ValueError: the file does not exist, there are no sentences, or a sentence has no words.
 
     Example:
         >>> sentences_of(["a b", ["c", "d"]])
@@ -34,7 +34,7 @@ def sentences_of(text: Text) -> list[list[str]]:
     if isinstance(text, str | Path):
         if not Path(text).exists():
             raise ValueError(
-                f"{str(text)[:60]!r} is no file; expected a path, or a list of sentences"
+                f"{str(text)[:60]!r} is not a file; expected a path, or a list of sentences"
             )
         return read_sentences(text)
     found = [each.split() if isinstance(each, str) else list(each) for each in text]
@@ -42,17 +42,19 @@ def sentences_of(text: Text) -> list[list[str]]:
         raise ValueError("there are no sentences; expected a path, or lists of words")
     for number, words in enumerate(found):
         if not words or not all(isinstance(word, str) for word in words):
-            raise ValueError(f"sentence {number} must be words, at least one. Got {words!r}.")
+            raise ValueError(
+                f"sentence {number} must be one or more words, each a str. Got {words!r}."
+            )
     return found
 
 
 def held_out_of(
     sentences: list[list[str]], fraction: float, seed: int
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """The sentences that are held out for validation, and the others.
+    """The sentences that are held out for validation, and the others; without those of one word.
 
     Raises:
-        ValueError: there are too few that have a word to predict.
+        ValueError: fewer than two sentences have a word to predict.
     """
     usable = [words for words in sentences if len(words) > 1]
     if len(usable) < 2:
@@ -65,7 +67,7 @@ def held_out_of(
 
 
 def known_words(sentences: list[list[str]], settings: NaruSettings) -> Words:
-    """The vocabulary of the training sentences; of a text whose words all occur once, all."""
+    """The vocabulary of the training sentences; ``min_count`` is lowered if no word reaches it."""
     most = settings.max_words
     counts = Words.from_sentences(sentences, max_size=most, unknown=None).counts
     least = min(settings.min_count, int(counts[0]))
@@ -79,21 +81,21 @@ def vectors_of(
     given: str | Path | dict[str, Any] | None = None,
     cache: Path | None = None,
 ) -> Tensor:
-    """The words' vectors, scaled so that the mean square of their numbers over the text is 1.
+    """Word vectors, scaled so that the mean square of their numbers over the text is 1.
 
     Args:
         words: vocabulary.
-        sentences: text to learn them from.
-        settings: their size, if they are learned.
-        given: file of vectors, or word -> vector; None learns them.
-        cache: file in which learned vectors are kept, and looked for; None keeps none.
+        sentences: text to learn vectors from.
+        settings: settings, which give the size of learned vectors.
+        given: file of vectors, or a dict word -> vector; None to learn them.
+        cache: file that stores learned vectors, and is read if it exists; None for no file.
 
     Shapes:
         ``[words, size]``, float32.
 
     Raises:
-        ValueError: no word has a vector, or a vector is not of finite numbers.
-        CheckpointError: the file is of another text.
+        ValueError: no word has a vector, a number is not finite, or the lengths differ.
+        CheckpointError: the cache belongs to another text or another size.
     """
     if given is None:
         found = _learned(words.encode(sentences), len(words), settings.vector_size, cache)
@@ -109,22 +111,22 @@ def vectors_of(
 
 
 def _learned(text: Encoded, num_words: int, size: int, cache: Path | None) -> np.ndarray:
-    """The vectors of a text, from the file if they were learned of the same one.
+    """The vectors of a text, from the file if it has them already.
 
     Raises:
-        CheckpointError: they were learned of another text, or in another size.
+        CheckpointError: the file's vectors are those of another text, or of another size.
     """
     sha = hashlib.sha256(f"{num_words} {size}".encode())
     for part in text:
         sha.update(part.tobytes())
     if cache is not None and cache.exists():
         kept = None
-        with suppress(CheckpointError):  # what is damaged is made anew
+        with suppress(CheckpointError):  # a damaged file is replaced
             kept = load_state(cache)
         if kept is not None and kept.get("text") != sha.hexdigest():
             raise CheckpointError(
                 f"{cache.parent} belongs to a training on another text, or with vectors of another "
-                "size; name another folder"
+                "size; choose another folder"
             )
         if kept is not None:
             return kept["vectors"].numpy()
@@ -142,6 +144,6 @@ def _from_dict(given: dict[str, Any], words: Words) -> np.ndarray:
     found = np.zeros((len(words), *size), np.float32)
     for word, vector in known.items():
         if vector.shape != size or vector.ndim != 1 or not np.isfinite(vector).all():
-            raise wrong("vectors", f"{size[0] if size else 1} finite numbers a word", word)
+            raise wrong("vectors", f"{size[0] if size else 1} finite numbers per word", word)
         found[words.id_of(word)] = vector
     return found

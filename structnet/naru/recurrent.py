@@ -1,4 +1,4 @@
-"""The baseline: a recurrent network that takes as many multiplications a token, all of them."""
+"""The baseline: a GRU with as many multiplications per token, which uses all of its weights."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from structnet.naru.network import Routed
 
 
 class RecurrentNetwork(nn.Module):
-    """A GRU and a linear layer, asked as a routed network is.
+    """A GRU and a linear layer, with the interface of a routed network.
 
     Args:
-        dim: numbers in a token, and in a prediction.
-        multiply_adds: multiplications a token, at most: ``3 h (dim + h) + h dim`` for a hidden
-            state of h numbers.
+        dim: length of a token, and of a prediction.
+        multiply_adds: largest number of multiplications per token, which are ``3 h (dim + h) + h
+            dim`` for a hidden state of length h; h is at least 1.
 
     Example:
         >>> network = RecurrentNetwork(50, 588_904)
@@ -31,12 +31,12 @@ class RecurrentNetwork(nn.Module):
 
     @property
     def multiply_adds(self) -> int:
-        """Multiplications a token."""
+        """The number of multiplications per token."""
         hidden, dim = self.gru.hidden_size, self.dims[0]
         return 3 * hidden * (dim + hidden) + hidden * dim
 
     def route(self, x: Tensor, lengths: Tensor | None = None) -> Routed:
-        """Its predictions, those behind the end of a sentence included; it has no paths.
+        """The predictions, including those after the end of a sentence; there are no paths.
 
         Shapes:
             ``[sentences, tokens, dim]`` -> predictions ``[sentences, tokens - 1, dim]``

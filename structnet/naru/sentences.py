@@ -1,4 +1,4 @@
-"""Sentences as numbers of words, any of which make a batch."""
+"""Sentences as numbers of words; any selection of them is a batch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from structnet.trees.numbering import positions
 
 
 class Sentences:
-    """Encoded sentences, to be indexed like a table; each choice of them is a batch.
+    """Encoded sentences, which are indexed like a table; any selection of them is a batch.
 
     Args:
-        encoded: numbers of the words, and where each sentence begins.
-        device: device of the tensors that are made of them.
+        encoded: numbers of the words, and the offset of each sentence.
+        device: device of the tensors that the methods return.
 
     Shapes:
-        see :class:`structnet.text.Encoded`; ``[tokens]`` and ``[sentences + 1]``.
+        ids ``[tokens]`` and offsets ``[sentences + 1]``, see :class:`structnet.text.Encoded`.
 
     Example:
         >>> sentences = Sentences(Encoded(np.array([3, 1, 4, 1, 5]), np.array([0, 3, 5])))
@@ -37,14 +37,14 @@ class Sentences:
 
     @classmethod
     def to_predict(cls, encoded: Encoded, max_length: int) -> Sentences:
-        """The sentences in which there is a word to predict, long ones in pieces.
+        """The sentences that have a word to predict; long ones are cut into pieces.
 
         A piece begins with the last word of the one before, so that each word but a sentence's
-        first is predicted once; sentences of one word are left out.
+        first is predicted once. Sentences of one word are left out.
 
         Args:
             encoded: sentences of any length.
-            max_length: most words of a piece, at least 2.
+            max_length: largest number of words in a piece, at least 2.
 
         Example:
             >>> text = Encoded(np.arange(6), np.array([0, 5, 6]))
@@ -68,11 +68,11 @@ class Sentences:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Words of each sentence, ``[sentences]``."""
+        """The number of words in each sentence, ``[sentences]``."""
         return np.diff(self.offsets)
 
     def to(self, device: str | torch.device) -> Sentences:
-        """The same for another device."""
+        """The same sentences for another device."""
         return Sentences(Encoded(self.ids, self.offsets), device)
 
     def texts(self) -> list[list[int]]:
@@ -80,7 +80,11 @@ class Sentences:
         return [each.tolist() for each in np.split(self.ids, self.offsets[1:-1])]
 
     def pasts(self, boundary: int, size: int) -> Tensor:
-        """The words before each word, the nearest first, ``boundary`` before a sentence.
+        """The words before each word, the nearest first.
+
+        Args:
+            boundary: number that stands for all that comes before a sentence.
+            size: number of words.
 
         Shapes:
             ``[tokens, size]``, int64.
@@ -89,17 +93,21 @@ class Sentences:
         return torch.from_numpy(found).to(self.device)
 
     def ends(self, boundary: int, size: int) -> Tensor:
-        """The last words of each sentence, likewise. ``[sentences, size]``"""
-        offsets = self.offsets + np.arange(len(self.offsets))  # with a word more behind each
+        """The last words of each sentence, the nearest first, see :meth:`pasts`.
+
+        Shapes:
+            ``[sentences, size]``, int64.
+        """
+        offsets = self.offsets + np.arange(len(self.offsets))  # with one more word after each
         longer = Encoded(np.insert(self.ids, self.offsets[1:], 0), offsets)
         found = contexts_of(longer, boundary, size)[offsets[1:] - 1]
         return torch.from_numpy(found).to(self.device)
 
     def padded(self, extra: int = 0) -> tuple[Tensor, Tensor]:
-        """The words side by side, 0 behind the end of each sentence, and their numbers.
+        """The words of each sentence, padded with 0, and the lengths of the sentences.
 
         Args:
-            extra: places behind the longest sentence.
+            extra: number of places after the longest sentence.
 
         Shapes:
             ``[sentences, longest + extra]`` and ``[sentences]``, int64.

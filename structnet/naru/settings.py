@@ -1,6 +1,6 @@
-"""The hyper-parameters of a routed language model: every default and range, once.
+"""The hyper-parameters of a routed language model, with their defaults and ranges.
 
-Nothing here imports torch, so that the command can say them at once.
+Nothing here imports torch, so that the command can print them without delay.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Loss = Literal["regression", "cross-entropy"]
 Decoding = Literal["likeliest", "nearest"]
 LOSSES: tuple[str, ...] = get_args(Loss)
 DECODINGS: tuple[str, ...] = get_args(Decoding)
-SEEN = 60_000  # sentences that a training sees, if nothing is said of its epochs
+SEEN = 60_000  # sentences that a training sees, if the number of epochs is not given
 FEWEST, MOST = 2, 30  # epochs
 
 
 @dataclass(frozen=True)
 class NaruSettings:
-    """What a routed language model is made of, and how it is trained.
+    """The structure of a routed language model, and how it is trained.
 
     Args:
         sizes: number of bundles in each capsule; the first and the last have one.
@@ -40,13 +40,13 @@ class NaruSettings:
         epochs: number of passes through the text; by default such that about 60,000 sentences are
             seen, but at least 2 and at most 30.
         patience: number of epochs in a row without a lower validation loss after which training
-            stops; None never stops.
+            stops; None for no early stopping.
         batch_size: number of sentences in each step.
         learning_rate: learning rate of Adam. For the weights of a bundle, whose products are
             averaged, it is multiplied by the bundle's number of connections.
-        clip_norm: norm to which longer gradients are scaled down; None leaves them as they are.
-        lazy: leaving bundles that no sentence of a batch visited exactly as they are, where Adam
-            would go on moving them.
+        clip_norm: norm to which longer gradients are scaled down; None for no clipping.
+        lazy: leaving bundles that no sentence of a batch visited exactly as they are; Adam would
+            otherwise go on moving them.
         balance: weight of a loss that is lowest if all bundles of a capsule are elected equally
             often.
         gate_noise: standard deviation of the noise that is added to the gates when bundles are

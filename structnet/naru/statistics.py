@@ -1,4 +1,4 @@
-"""How a network is used: which bundles are visited, how evenly, and whether that changes."""
+"""Statistics of a network: which bundles are visited, how evenly, and whether that changes."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Record = Tensor | np.ndarray | Sequence
 
 
 class RoutingStats:
-    """Counts of the visits that sentences pay to the bundles of a network.
+    """Counts of the visits of sentences to the bundles of a network.
 
     Only what was computed counts: neither padding, nor steps at which a sentence is not yet, or no
     longer, in a capsule. Bundles *compete* in capsules that have several.
 
     Args:
-        sizes: bundles of each capsule.
+        sizes: number of bundles in each capsule.
 
     Attributes:
-        visits: visits to each bundle, ``[bundles]`` a capsule.
-        traversals: elections of each bundle by each one of the capsule before,
-            ``[bundles, bundles of the next]`` a capsule but the last.
+        visits: number of visits to each bundle, ``[bundles]`` per capsule.
+        traversals: number of elections of each bundle by each bundle of the capsule before,
+            ``[bundles, bundles of the next]`` for each capsule but the last.
         gates: sums of the gates of each connection over its bundle's visits, ``[bundles,
-            connections]`` a capsule; None where no gates were told.
-        sentences: sentences that were counted.
+            connections]`` per capsule; None if no gates were given.
+        sentences: number of sentences that were counted.
 
     Example:
         >>> stats = RoutingStats([1, 2, 1])
@@ -54,21 +54,21 @@ class RoutingStats:
 
     @property
     def competing(self) -> list[int]:
-        """The capsules in which there is a choice."""
+        """The capsules that have several bundles."""
         return [p for p, size in enumerate(self.sizes) if size > 1]
 
     def add(self, record: Record, gates: Sequence[Tensor] | None = None) -> None:
-        """Counts sentences.
+        """Counts the visits of some sentences.
 
         Args:
-            record: active bundles, -1 where there is none.
-            gates: gates of each capsule, as :class:`.Routed` has them.
+            record: active bundles, as in :class:`.Routed`; -1 for none.
+            gates: gates of each capsule, as in :class:`.Routed`; None for no statistics of gates.
 
         Shapes:
             record ``[sentences, steps, capsules]``; gates ``[sentences, steps, connections]`` each.
 
         Raises:
-            ValueError: the record is not one of such a network.
+            ValueError: the record does not fit a network of these sizes.
         """
         record = _checked(record, self.sizes)
         there = record >= 0
@@ -104,7 +104,7 @@ class RoutingStats:
             np.add.at(sums, record[..., p][there], gate.detach().cpu().numpy()[there])
 
     def utilisation(self) -> np.ndarray:
-        """Share of the competing bundles that a sentence has visited, step by step (Fig. 18).
+        """The share of the competing bundles that a sentence has visited by each step (Fig. 18).
 
         Shapes:
             ``[steps]``, the mean over the sentences that have not ended.
@@ -113,19 +113,19 @@ class RoutingStats:
         return self._used / np.maximum(self._living, 1) / max(total, 1)
 
     def load_share(self) -> list[np.ndarray]:
-        """Share of the visits to a capsule that each bundle has. ``[bundles]`` a capsule"""
+        """Each bundle's share of the visits to its capsule, ``[bundles]`` per capsule."""
         return [visits / max(visits.sum(), 1) for visits in self.visits]
 
     def bias(self, normalised: bool = False) -> float:
-        """Root mean square deviation of the visits from even ones (Fig. 20).
+        """The root mean square deviation of visits from evenly distributed ones (Fig. 20).
 
-        ``sqrt(mean_b (c_b - N_p / n_p)^2)`` over the bundles b that compete, N_p being the visits
-        to their capsule and n_p its bundles.
+        ``sqrt(mean_b (c_b - N_p / n_p)^2)`` over all competing bundles b, with c_b visits to b, N_p
+        visits to its capsule, and n_p bundles in its capsule.
 
         Args:
-            normalised: divide by what is expected if every choice is uniform and random,
-                ``sqrt(mean_b N_p / n_p (1 - 1 / n_p))``, so that 1 means no bias, however long the
-                text.
+            normalised: True to divide by the value expected of uniform random choices,
+                ``sqrt(mean_b N_p / n_p (1 - 1 / n_p))``, so that 1 means no bias at any length of
+                the text.
         """
         squares: list[np.ndarray] = []
         expected: list[float] = []
@@ -140,7 +140,7 @@ class RoutingStats:
         return found / max(math.sqrt(np.mean(expected)), 1e-300) if normalised else found
 
     def entropy(self) -> list[float]:
-        """Entropy of the load shares of each capsule, 1 for even ones; of one bundle, 1."""
+        """The entropy of each capsule's load shares as a share of the largest; of one bundle, 1."""
         found = []
         for share in self.load_share():
             p = share[share > 0]
@@ -150,11 +150,11 @@ class RoutingStats:
         return found
 
     def variation(self) -> list[float]:
-        """Coefficient of variation of the visits of each capsule: deviation over mean."""
+        """The coefficient of variation of each capsule's visits: standard deviation over mean."""
         return [float(each.std() / max(each.mean(), 1e-300)) for each in self.visits]
 
     def max_over_mean(self) -> list[float]:
-        """How many times its even share the most visited bundle of each capsule has."""
+        """The visits to each capsule's most visited bundle, over the mean of its bundles."""
         return [float(each.max() / max(each.mean(), 1e-300)) for each in self.visits]
 
     def dead_bundles(self) -> list[tuple[int, int]]:
@@ -166,7 +166,7 @@ class RoutingStats:
         return [int(each.argmax()) for each in self.visits]
 
     def to_dict(self) -> dict[str, Any]:
-        """All measures and counts, as JSON has them."""
+        """All measures and counts, in types that can be written as JSON."""
         gates = self.gates
         return {
             "sizes": list(self.sizes),
@@ -185,27 +185,27 @@ class RoutingStats:
         }
 
     def mean_gates(self) -> list[np.ndarray]:
-        """Mean gate of each connection over its bundle's visits; 0 where there were none.
+        """The mean gate of each connection over its bundle's visits; 0 if there were none.
 
         Shapes:
-            ``[bundles, connections]`` a capsule.
+            ``[bundles, connections]`` per capsule.
 
         Raises:
-            ValueError: no gates were told.
+            ValueError: no gates were given.
         """
         if self.gates is None:
-            raise ValueError("there are no gates in these statistics; expected add(record, gates)")
+            raise ValueError("these statistics have no gates; expected a call of add with gates")
         pairs = zip(self.gates, self.visits, strict=True)
         return [sums / np.maximum(visits, 1)[:, None] for sums, visits in pairs]
 
     def save(self, path: str | Path) -> None:
-        """Writes the measures as JSON, or the counts as arrays, by the name's ending.
+        """Writes all measures as JSON, or the counts and the utilisation as NumPy arrays.
 
         Args:
-            path: file whose name ends in .json or .npz.
+            path: file, whose name ends in .json or .npz.
 
         Raises:
-            ValueError: it ends otherwise.
+            ValueError: the name has another ending.
         """
         path = Path(path)
         if path.suffix not in (".json", ".npz"):
@@ -222,16 +222,16 @@ class RoutingStats:
 
 
 def route_changes(before: Record, after: Record) -> tuple[int, float]:
-    """How many choices were made otherwise, of all sentences, and of each choice (Fig. 19).
+    """The number of elections with another outcome, and their share of all elections (Fig. 19).
 
     Args:
-        before, after: records of the same sentences, at two times of a training.
+        before, after: records of the same sentences at two times in training.
 
     Shapes:
         both ``[sentences, steps, capsules]``.
 
     Raises:
-        ValueError: they are not of the same sentences.
+        ValueError: the records are not of the same sentences.
 
     Example:
         >>> route_changes([[[0, -1], [0, 2]]], [[[0, -1], [0, 1]]])
@@ -243,7 +243,7 @@ def route_changes(before: Record, after: Record) -> tuple[int, float]:
             "before and after must be records of the same sentences. Got shapes "
             f"{list(old.shape)} and {list(new.shape)}."
         )
-    chosen = (old >= 0) & (np.arange(old.shape[-1]) > 0)  # nobody chooses the first bundle
+    chosen = (old >= 0) & (np.arange(old.shape[-1]) > 0)  # the first bundle is not elected
     changes = int((old != new)[chosen].sum())
     return changes, changes / max(int(chosen.sum()), 1)
 
@@ -258,14 +258,12 @@ def _checked(record: Record, sizes: Sequence[int]) -> np.ndarray:
             "RoutingStats.add",
         )
     if (found < -1).any() or (found >= np.asarray(sizes)).any():
-        raise wrong(
-            "record", f"of bundles below {list(sizes)}, or -1", "others", "RoutingStats.add"
-        )
+        raise wrong("record", f"bundles below {list(sizes)}, or -1", "others", "RoutingStats.add")
     return found
 
 
 def _sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The sum of two rows, the shorter one as if 0 stood behind it."""
+    """The sum of two rows, the shorter one padded with 0."""
     if len(a) < len(b):
         a, b = b, a
     found = a.copy()

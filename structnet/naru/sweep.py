@@ -1,9 +1,9 @@
-"""The batched network on a CPU, forward and back through time by hand.
+"""The batched network on a CPU, with hand-written passes forward and backward through time.
 
 A step of a capsule is a compiled loop over its rows, one product per active bundle, and another
-loop. Backward, the same in the opposite order; the weights' gradients are taken at the end, with
-one product a bundle over all its steps. A bundle that nobody visited gets no gradient at all, so
-that Adam leaves it where it is.
+loop. The backward pass does the same in the opposite order; it computes the gradients of the
+weights at the end, by one product per bundle over all its steps. A bundle that was never visited
+gets no gradient at all, so that Adam leaves it as it is.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from structnet.trees._kernels import grouped
 
 
 class Capsule:
-    """What one capsule knows and does during a sweep. Tensors and arrays share their memory.
+    """The state of one capsule during a sweep. Tensors and arrays share their memory.
 
     Args:
         network: network.
         p: number of the capsule.
-        waves: when it computes what.
-        bonus: numbers that are added to the gates of its routes for the choice; no rows for none.
+        waves: waves that pass the capsule.
+        bonus: noise that is added to the gates of its routes for the election; no rows for none.
 
     Attributes:
         active: active bundle at each place.
         places, own_places: place where each neighbour, and the bundle itself, was last written.
-        gates, mean, state: results at each place; without a curve, mean and state are one.
-        last: place where each bundle of each row was last written, by now.
+        gates, mean, state: results at each place; without an activation, mean is also the state.
+        last: place where each bundle of each row was last written so far.
         weighed, product, arrays: both sides of a wave's matrix products, as tensors and arrays.
 
     Shapes:
-        bonus ``[places, most routes]``; of each place ``[places, ...]``, of each row
+        bonus ``[places, most routes]``; results at places ``[places, ...]``, of rows
         ``[rows, ...]``.
     """
 
@@ -68,7 +68,7 @@ class Capsule:
         self.arrays = self.weighed.numpy(), self.product.numpy()
 
     def products(self, here: slice, rows: np.ndarray, starts: np.ndarray, back: bool) -> None:
-        """The products of a wave, a bundle's rows at once, or their way back; rows ``[n]``."""
+        """Computes a wave's products, all rows of a bundle at once, or their gradients; ``[n]``."""
         left = kernels.small_products(
             here.start, rows, starts, self.places, self.num_routes, self.num_reads, *self.dims,
             self.addresses, *self.arrays, back,
@@ -83,13 +83,13 @@ class Capsule:
 
 
 class Sweep:
-    """A batch on its way through a network.
+    """The pass of a batch through a network, forward and backward.
 
     Args:
         network: network; its parameters are read, not changed.
-        x: tokens as :class:`.Waves` has them, ``[places, dims[0]]``.
-        waves: when each is where.
-        noise: see :func:`.autograd_backend.run`.
+        x: tokens in the order of :class:`.Waves`, ``[places, dims[0]]``.
+        waves: waves of the tokens.
+        noise: noise for the elections, see :func:`.autograd_backend.run`.
     """
 
     def __init__(
@@ -113,10 +113,10 @@ class Sweep:
         self.states = [each.state for each in self.capsules]
 
     def forward(self) -> None:
-        """All steps, the first one first."""
+        """Computes all steps in order."""
         for step in range(self.num_steps):
             done = [(p, here, *self._read(p, here, step - p)) for p, here in self._living(step)]
-            for p, here, active, rows in done:  # after everybody has read
+            for p, here, active, rows in done:  # only after all bundles have read
                 capsule, x = self.capsules[p], self.nothing if p else self.x
                 kernels.write(
                     here.start, rows, active, capsule.num_reads, capsule.arrays[1], x,
@@ -126,11 +126,15 @@ class Sweep:
     def backward(
         self, grad: np.ndarray, grad_gates: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, list[list[Tensor | None]]]:
-        """The gradients of the tokens and of each bundle's weight, read_gate and own_gate.
+        """The gradients of the tokens, and of each bundle's weight, read_gate and own_gate.
 
         Args:
             grad: gradient of the predictions.
-            grad_gates: gradient of the gates of each capsule; no rows where there is none.
+            grad_gates: gradient of the gates of each capsule; no rows for none.
+
+        Shapes:
+            grad ``[places, dims[-1]]``; grad_gates ``[places, most connections]`` each; gradient of
+            the tokens ``[places, dims[0]]``.
         """
         grads = [np.zeros_like(capsule.mean) for capsule in self.capsules]
         grads[-1] = grad.copy()
@@ -148,14 +152,14 @@ class Sweep:
         return grads[0], found
 
     def _living(self, step: int) -> Iterator[tuple[int, slice]]:
-        """The capsules that compute something at a step, and their places."""
+        """The capsules that compute something in a step, and their places."""
         for p, capsule in enumerate(self.capsules):
             here = capsule.waves.slice(step - p)
             if here.start < here.stop:
                 yield p, here
 
     def _around(self, p: int, of: Any) -> tuple[Any, Any]:
-        """An array of the capsule ahead and of the one behind, given those of all capsules."""
+        """The arrays of the next and the previous capsule, given those of all capsules."""
         none = of[p][:0]
         return of[p + 1] if p + 1 < self.depth else none, of[p - 1] if p else none
 
@@ -185,7 +189,7 @@ class Sweep:
         grad_gates: np.ndarray,
         of_gates: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """What comes to the states of a wave goes on to all that it has read, which is earlier."""
+        """Takes the gradients of a wave's states on to all states that it has read, all earlier."""
         capsule = self.capsules[p]
         active = capsule.active[here]
         rows, starts = grouped(active, len(capsule.others))
@@ -231,17 +235,17 @@ class Sweep:
 
 
 class Swept(Function):
-    """A sweep as autograd sees it: predictions and gates of tokens and parameters."""
+    """A sweep as an autograd function, from tokens and parameters to predictions and gates."""
 
     @staticmethod
     def forward(ctx: Any, sweep: Sweep, x: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
         """See :class:`Sweep`; x ``[places, dims[0]]``."""
         sweep.forward()
         ctx.sweep = sweep
-        ctx.save_for_backward(*parameters)  # so that torch knows whether they were changed since
+        ctx.save_for_backward(*parameters)  # so that torch notices changes in place
         ctx.set_materialize_grads(False)
         predictions = torch.from_numpy(sweep.capsules[-1].state)
-        # Copies: whoever changes a result must not change what backward reads.
+        # Copies: a caller who changes a result must not change what the backward pass reads.
         return predictions.clone(), *(torch.from_numpy(c.gates.copy()) for c in sweep.capsules)
 
     @staticmethod
@@ -249,7 +253,7 @@ class Swept(Function):
     def backward(ctx: Any, grad: Tensor | None, *grad_gates: Tensor | None) -> tuple[Any, ...]:
         """See :meth:`Sweep.backward`; grad ``[places, dims[-1]]``."""
         sweep: Sweep = ctx.sweep
-        _ = ctx.saved_tensors  # raises if they were
+        _ = ctx.saved_tensors  # raises if they were changed in place
         given = sweep.nothing
         grad_x, of_bundles = sweep.backward(
             np.zeros_like(sweep.capsules[-1].mean) if grad is None else grad.numpy(),
@@ -262,7 +266,7 @@ class Swept(Function):
 def run(
     network: Capsules, x: Tensor, waves: Waves, noise: Sequence[Tensor] | None = None
 ) -> Passed:
-    """The same as :func:`.autograd_backend.run`, fast; on a CPU.
+    """Does the same as :func:`.autograd_backend.run`, but faster, and only on a CPU.
 
     Shapes:
         x ``[places, dims[0]]``, noise ``[places, most routes]`` each.

@@ -1,4 +1,4 @@
-"""The training of a routed language model: Adam on what was visited, and a look at the paths."""
+"""Training of a routed language model, by Adam on visited bundles, with statistics of its paths."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from structnet.training.checkpoint import CheckpointError, load_state, save_stat
 from structnet.training.fitting import fit
 from structnet.training.history import History
 
-WATCHED = 100  # training sentences whose paths are looked at after each epoch
+WATCHED = 100  # training sentences whose paths are recorded after each epoch
 
 
 class DenseAdam(torch.optim.Adam):
-    """Adam that goes on moving what had no gradient in a step, as if it had been 0."""
+    """Adam that also moves parameters without a gradient, as if it were 0."""
 
     def step(self, closure: Any = None) -> Any:
-        """One step of Adam."""
+        """Makes one step of Adam."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is None and parameter.requires_grad:
@@ -47,25 +47,28 @@ def train(
     callbacks: Sequence[Callable[[nn.Module, History], Any]] = (),
     progress: bool = False,
 ) -> History:
-    """Trains a model, and leaves the weights of the epoch of the lowest validation loss in it.
+    """Trains a model, and leaves it with the weights of the epoch with the lowest validation loss.
 
-    Where a predicted vector is to mean the likeliest word, the words that follow each word are
-    counted, too, as its prior.
+    For a model that predicts vectors, the variance of its mixture is then chosen on the validation
+    sentences. If it is decoded as the "likeliest" word, the words that follow others in the
+    training sentences are counted first, as its prior.
 
     Args:
         model: model, trained in place.
         settings: settings of the training, and the decoding; those of the network are not read.
         train: sentences to learn from.
-        validation: sentences that say which epoch is best.
+        validation: sentences that decide which epoch is best.
         device: "cpu", "cuda", ...; the model stays there.
-        folder: place for the state, epoch by epoch. What is there is gone on from.
+        folder: folder for the state after each epoch; training resumes from a state in it. None for
+            no folder.
         callbacks: functions called as ``callback(model, history)`` after every epoch.
-        progress: show a bar.
+        progress: True to show a bar.
 
     Returns:
-        A record an epoch, as of :func:`structnet.fit`, with ``route_changes`` (the share of
-        choices made otherwise than after the epoch before, on some of the training sentences),
-        ``utilisation``, ``normalised_bias`` and ``dead_bundles`` of these.
+        One record per epoch, as of :func:`structnet.fit`. That of a routed network also has
+        ``route_changes`` (the share of elections on some of the training sentences whose outcome
+        differs from the epoch before), and ``utilisation``, ``normalised_bias`` and
+        ``dead_bundles`` on these sentences.
 
     Raises:
         ValueError: there are no sentences.
@@ -101,13 +104,14 @@ def train(
 def adam(
     model: NextWord, settings: NaruSettings, parameters: Iterable[Tensor]
 ) -> torch.optim.Optimizer:
-    """Adam; the mean over a bundle's connections makes steps smaller, so its weight's are larger.
+    """Adam for a model, with a rate for each bundle's weight multiplied by its connections.
 
-    A bundle that no sentence visited has no gradient, and Adam leaves out what has none.
+    The mean over a bundle's connections would otherwise make the steps of its weight smaller. A
+    bundle that no sentence visited has no gradient, and is skipped if ``settings.lazy``.
 
     Args:
-        model: model whose parameters they are.
-        settings: learning rate, and whether unvisited bundles are left alone.
+        model: model that is trained.
+        settings: settings, which give the learning rate, and whether unvisited bundles are skipped.
         parameters: all of the model's parameters, ``[...]`` each.
     """
     connections: dict[int, int] = {}  # by weight
@@ -126,11 +130,12 @@ def adam(
 
 
 class Watch:
-    """Adds to each epoch's record what became of the paths of some sentences.
+    """A callback that adds statistics of the paths of some sentences to each epoch's record.
 
     Args:
         sentences: sentences.
-        folder: folder that keeps the paths of the last epoch for whoever goes on; None keeps none.
+        folder: folder that stores the paths of the last epoch, for when training is resumed; None
+            for no folder.
     """
 
     def __init__(self, sentences: Sentences, folder: str | Path | None = None):
@@ -160,9 +165,9 @@ class Watch:
     last: tuple[int, np.ndarray] | None = None
 
     def _before(self, epoch: int) -> np.ndarray | None:
-        """The paths after the epoch before, if they are known."""
+        """The paths after the previous epoch, if they are known."""
         if self.last is None and self.file is not None and self.file.exists():
-            with suppress(CheckpointError):  # else nothing is known of it
+            with suppress(CheckpointError):  # without the file, they are unknown
                 found = load_state(self.file)
                 self.last = found["epoch"], found["record"].numpy()
         return self.last[1] if self.last is not None and self.last[0] == epoch - 1 else None

@@ -1,4 +1,4 @@
-"""When each token of each sentence is in which capsule."""
+"""The step at which each token of each sentence is in each capsule."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Waves:
-    """Sentences side by side, the longest first, so that those that live are always the first.
+    """Sentences in parallel, the longest first, so that those not yet ended are always the first.
 
-    The k-th tokens of all sentences are wave k. It is in capsule p at step k + p; the last capsule,
-    which predicts the following token, has no use for the last token of a sentence. A wave of a
-    capsule takes as many places in its arrays as it has sentences, one wave behind the other.
+    The k-th tokens of all sentences are wave k, which is in capsule p at step k + p. The last
+    capsule, which predicts the next token, does not need the last token of a sentence. In the
+    arrays of a capsule, each wave has as many places as it has sentences, and waves follow each
+    other.
 
     Attributes:
         order: sentence of each row, ``[rows]``.
-        lengths: tokens of each row, descending, ``[rows]``.
-        counts: rows of each wave, ``[waves]``.
+        lengths: number of tokens in each row, descending, ``[rows]``.
+        counts: number of rows in each wave, ``[waves]``.
         starts: first place of each wave, and the end, ``[waves + 1]``.
     """
 
@@ -31,7 +32,7 @@ class Waves:
 
     @classmethod
     def of(cls, lengths: np.ndarray) -> Waves:
-        """The waves of sentences of some lengths, ``[sentences]``."""
+        """The waves of sentences with these lengths, ``[sentences]``."""
         order = np.argsort(-lengths, kind="stable")
         longest = int(lengths.max(initial=0))
         ending = np.bincount(lengths, minlength=longest + 1)  # sentences of each length
@@ -49,7 +50,7 @@ class Waves:
         return int(self.starts[-1])
 
     def slice(self, wave: int) -> slice:
-        """The places of one wave; none of a wave that there is not."""
+        """The places of one wave; empty if there is no such wave."""
         if not 0 <= wave < len(self.counts):
             return slice(0, 0)
         return slice(int(self.starts[wave]), int(self.starts[wave + 1]))

@@ -1,4 +1,4 @@
-"""Which bundles there are, and which of them read each other."""
+"""The bundles of each capsule, and which of them read each other."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ MAX_CONE = 6
 
 @dataclass(frozen=True)
 class Wiring:
-    """Capsules of bundles, and the links between neighbouring capsules.
+    """Capsules of bundles, and the links between adjacent capsules.
 
-    Bundle a of a capsule routes to ``(a + i step) mod n``, ``i = 0 .. cone - 1``, of the next one,
-    which has n bundles, with ``cone = min(n, max_cone)`` and ``step = max(1, n // cone)``. Each
-    target reads back: whoever has a route to a bundle is one of its sources.
+    Bundle a of a capsule has routes to the bundles ``(a + i step) mod n``, ``i = 0 .. cone - 1``,
+    of the next capsule, which has n bundles, with ``cone = min(n, max_cone)`` and ``step = max(1, n
+    // cone)``. Links are read both ways: a bundle that has a route to another is its source.
 
     Args:
-        sizes: bundles of each capsule; the first and the last capsule have one.
-        dims: numbers in the state of a bundle of each capsule.
-        max_cone: most routes of a bundle.
-        targets: for each bundle of each capsule but the last, the bundles of the next capsule that
-            it routes to, in its order of preference at a tie; None for the rule above.
+        sizes: number of bundles in each capsule; the first and the last capsule have one.
+        dims: length of a bundle's state in each capsule.
+        max_cone: largest number of routes of a bundle.
+        targets: for each bundle of each capsule but the last, the bundles of the next capsule to
+            which it has routes, the one preferred at a tie first; None for the rule above.
 
     Attributes:
-        sources: for each bundle of each capsule, the bundles of the capsule before that route to
-            it, ascending.
+        sources: for each bundle of each capsule, the bundles of the previous capsule with a route
+            to it, ascending.
 
     Raises:
-        ValueError: sizes, dims and targets do not fit each other, or a bundle cannot be reached
-            from the first one.
+        ValueError: a value is out of its range, sizes, dims and targets do not fit together, or a
+            bundle cannot be reached from the first one.
 
     Reference:
         D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
@@ -53,8 +53,8 @@ class Wiring:
         (600, 588904)
         >>> Wiring(sizes=(1, 12, 1), dims=(2, 2, 2))
         Traceback (most recent call last):
-        ValueError: capsule 1 has 12 bundles, of which at most 6 can be reached from the one before;
-        expected no more, or a larger max_cone
+        ValueError: capsule 1 has 12 bundles, of which at most 6 can be reached from the previous
+        one; expected no more, or a larger max_cone
     """
 
     sizes: tuple[int, ...] = SIZES
@@ -67,12 +67,12 @@ class Wiring:
         for name in ("sizes", "dims"):
             values = getattr(self, name)
             if not isinstance(values, Sequence) or isinstance(values, str) or len(values) < 2:
-                raise wrong(name, "at least 2 whole numbers, one a capsule", values, "Wiring")
+                raise wrong(name, "at least 2 whole numbers, one per capsule", values, "Wiring")
             for value in values:
                 check_integer(name, value, 1, owner="Wiring")
             object.__setattr__(self, name, tuple(map(int, values)))
         if len(self.sizes) != len(self.dims):
-            raise wrong("dims", f"{len(self.sizes)} numbers, one a capsule", self.dims, "Wiring")
+            raise wrong("dims", f"{len(self.sizes)} numbers, one per capsule", self.dims, "Wiring")
         if self.sizes[0] != 1 or self.sizes[-1] != 1:
             raise wrong("sizes", "1 at both ends", self.sizes, "Wiring")
         given = _cones(self.sizes, self.max_cone) if self.targets is None else self.targets
@@ -81,7 +81,7 @@ class Wiring:
 
     @property
     def links(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """The targets, whoever gave them."""
+        """The targets, whether given or made by the rule."""
         return cast(Any, self.targets)
 
     @property
@@ -91,7 +91,7 @@ class Wiring:
 
     @cached_property
     def sources(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """See the class."""
+        """The sources of each bundle, see the class."""
         found: list[list[list[int]]] = [[[] for _ in range(size)] for size in self.sizes]
         for capsule, bundles in enumerate(self.links):
             for bundle, targets in enumerate(bundles):
@@ -100,32 +100,32 @@ class Wiring:
         return tuple(tuple(map(tuple, bundles)) for bundles in found)
 
     def routes_of(self, capsule: int, bundle: int) -> tuple[int, ...]:
-        """The bundles of the next capsule that a bundle may elect; none of the last one."""
+        """The bundles of the next capsule that a bundle may elect; none for the last capsule."""
         return () if capsule == self.depth - 1 else self.links[capsule][bundle]
 
     def reads(self, capsule: int, bundle: int) -> list[tuple[int, int]]:
-        """What a bundle reads, as (capsule, bundle): along its routes, then from its sources."""
+        """What a bundle reads, as (capsule, bundle): its routes' targets, then its sources."""
         ahead = [(capsule + 1, each) for each in self.routes_of(capsule, bundle)]
         return ahead + [(capsule - 1, each) for each in self.sources[capsule][bundle]]
 
     def width(self, capsule: int, bundle: int) -> int:
-        """The numbers that a bundle reads, of all its neighbours together."""
+        """The total length of the states that a bundle reads."""
         return sum(self.dims[other] for other, _ in self.reads(capsule, bundle))
 
     @property
     def num_connections(self) -> int:
-        """Routes and sources of all bundles."""
+        """The number of routes and sources of all bundles."""
         return 2 * sum(len(targets) for bundles in self.links for targets in bundles)
 
     @property
     def multiply_adds(self) -> int:
-        """Multiplications in the matrix products of a token, on the path of the first bundles."""
+        """The multiplications per token in matrix products, on the path of the first bundles."""
         return sum(self.width(capsule, 0) * dim for capsule, dim in enumerate(self.dims))
 
     def _refuse_unreachable(self) -> None:
         for capsule, bundles in enumerate(self.sources):
             for bundle, sources in enumerate(bundles):
-                if capsule and not sources:  # whoever is a source was found to be reachable
+                if capsule and not sources:  # sources were found to be reachable
                     raise ValueError(
                         f"bundle {bundle} of capsule {capsule} cannot be reached from the first "
                         "bundle; expected a route to it, by a larger max_cone or other targets"
@@ -133,17 +133,17 @@ class Wiring:
 
 
 def _cones(sizes: Sequence[int], max_cone: int) -> list[list[list[int]]]:
-    """The targets of the rule. -> [capsules - 1][bundles][cone]
+    """The targets by the rule. -> [capsules - 1][bundles][cone]
 
     Raises:
-        ValueError: a capsule has more bundles than the routes to it.
+        ValueError: a capsule has more bundles than there are routes to it.
     """
     found = []
     for capsule, (size, following) in enumerate(pairwise(sizes), 1):
-        if following > size * max_cone:  # before so many are made
+        if following > size * max_cone:  # before that many are made
             raise ValueError(
                 f"capsule {capsule} has {following:,} bundles, of which at most "
-                f"{size * max_cone:,} can be reached from the one before; expected no more, or a "
+                f"{size * max_cone:,} can be reached from the previous one; expected no more, or a "
                 "larger max_cone"
             )
         cone = min(following, max_cone)
@@ -161,7 +161,7 @@ def _checked(targets: Targets, sizes: Sequence[int]) -> tuple[tuple[tuple[int, .
     if [len(bundles) for bundles in targets] != list(sizes[:-1]):
         counts = [len(bundles) for bundles in targets]
         raise ValueError(
-            f"targets must be of {list(sizes[:-1])} bundles, those of all capsules but the last; "
+            f"targets must be those of {list(sizes[:-1])} bundles, in all capsules but the last; "
             f"got {counts}"
         )
     for capsule, bundles in enumerate(targets):
@@ -169,8 +169,8 @@ def _checked(targets: Targets, sizes: Sequence[int]) -> tuple[tuple[tuple[int, .
             inside = all(0 <= target < sizes[capsule + 1] for target in own)
             if not own or len(set(own)) < len(own) or not inside:
                 raise ValueError(
-                    f"the targets of bundle {bundle} of capsule {capsule} must be different "
-                    f"bundles of the next, from 0 to {sizes[capsule + 1] - 1}, at least one; got "
+                    f"the targets of bundle {bundle} of capsule {capsule} must be one or more "
+                    f"different bundles of the next, from 0 to {sizes[capsule + 1] - 1}; got "
                     f"{list(own)}"
                 )
     return tuple(tuple(tuple(map(int, own)) for own in bundles) for bundles in targets)

@@ -24,11 +24,11 @@ class NeuralTreeSettings:
     """How far a neural tree may grow, and how it is trained.
 
     Args:
-        max_depth: largest number of routers on a path; None sets no limit.
-        max_leaves: largest number of leaves of the tree; None sets no limit.
-        max_parameters: largest number of learned parameters in the whole tree; None sets no limit.
+        max_depth: largest number of routers on a path; by default no limit.
+        max_leaves: largest number of leaves of the tree; by default no limit.
+        max_parameters: largest number of learned parameters in the whole tree; by default no limit.
             A root that exceeds it on its own is left as it is.
-        max_transformers: largest number of transformers on a path; None sets no limit. The
+        max_transformers: largest number of transformers on a path; by default no limit. The
             transformer of the root counts, and always exists if the tree has transformers at all: 0
             leaves that one, as does 1.
         min_gain: decrease of the validation loss that a split or a deepening must exceed.

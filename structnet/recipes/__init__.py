@@ -1,26 +1,25 @@
-"""The models that the command knows: how a run of each is described, trained, asked and drawn.
+"""The models that the command knows: how a run of each is described, trained, evaluated and drawn.
 
-:class:`structnet.recipes.protocol.Recipe` says what a recipe is. A new family adds a folder with
-its recipe and a function here; the command needs nothing else. What all share stands beside the
-folders:
+:class:`structnet.recipes.protocol.Recipe` defines what a recipe is. A new family adds a folder with
+its recipe, and a function here; the command needs nothing else. The families share these modules:
 
 ==========================  ====================================================================
-``protocol``                what a recipe is
+``protocol``                the interface of a recipe
 ``recipe``                  what recipes share: settings as flags and as JSON, answers, outcomes
 ``run``                     the folder of a run
-``execution``               how a run's folder is filled, and those of a paper's table
-``paper``                   a table of a paper beside ours
-``words``                   numbers as the commands say them
+``execution``               carries out a run, and the runs of a paper's table
+``paper``                   a paper's table, with our figures beside the paper's
+``words``                   results in words, as the commands print them
 ``arrays``                  rows and images for a run
-``data_sets``               what ``structnet data`` tells; ``data_settings``: what it is told
+``data_sets``               what ``structnet data`` reports; ``data_settings``: its flags
 ==========================  ====================================================================
 
-A family's folder has its ``recipe`` and its ``settings``, which import no torch, ``work``, what is
-done with a run, and what else it needs:
+A family's folder has its ``recipe`` and its ``settings``, which do not import torch, its ``work``,
+which does what the commands ask for, and whatever else it needs:
 
 ==========================  ====================================================================
 ``tree_lstm``               Tree-LSTMs on ListOps and LRT
-``tree_file``               Tree-LSTMs on users' own trees
+``tree_file``               Tree-LSTMs on the user's own trees
 ``neural_tree``             neural trees, on images and tables
 ``softmax_tree``            softmax trees, fixed and grown
 ``label_tree``              label trees
@@ -87,8 +86,8 @@ def _language_model() -> Recipe:
     return LanguageModelRecipe()
 
 
-# The word after `structnet train` -> what imports the recipe and gives it. Nothing is imported
-# before one is called, so that a help page costs the same however many families there are.
+# The word after `structnet train` -> the function that imports and returns the recipe. Nothing is
+# imported before it is called, so that a help page takes no longer with more families.
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "tree-lstm": _tree_lstm,
     "neural-tree": _neural_tree,
@@ -104,7 +103,7 @@ def recipe_for(name: str, data: object = None) -> Recipe:
     """The recipe of a model, or the one that it delegates to for some data.
 
     Args:
-        name: a model of ``RECIPES``.
+        name: name of a model in ``RECIPES``.
         data: data set, file or folder; None if it is not known.
     """
     recipe = RECIPES[name]()

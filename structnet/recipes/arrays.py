@@ -1,4 +1,4 @@
-"""Rows and images of a run, and rows of a user's file like those, with their units."""
+"""Rows and images of a run, and rows of a user's file that are like them, in the same units."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
 
-SHOWN = 10  # classes that are named
+SHOWN = 10  # classes named in an error
 
 
 @dataclass(frozen=True)
 class ArrayData:
-    """The samples of a run, and the arrays that they were made of.
+    """The samples of a run, and the arrays from which they were made.
 
     Attributes:
         arrays: the data set.
-        train, validation, test: its samples; validation is held out of the training rows.
+        train, validation, test: samples; those for validation are held out of the training rows.
     """
 
     arrays: Arrays
@@ -38,7 +38,7 @@ class ArrayData:
     test: Samples
 
     def reading(self, tree: RoutedTree) -> Reading:
-        """A tree and the test samples as they are told: in the names and units of the file."""
+        """A tree and the test samples, with the names and units of the file for people to read."""
         arrays, test = self.arrays, self.test
         if arrays.y_scale is not None:
             targets = arrays.y_scale.inverse(test.targets.double().numpy())
@@ -50,7 +50,7 @@ class ArrayData:
         return Reading(tree, test, *names, units, means, arrays.targets)
 
     def describe(self) -> dict[str, Any]:
-        """What ``config.json`` says of them, all that a trained tree needs to be asked."""
+        """The description in ``config.json``, with all that a trained tree needs to predict."""
         arrays = self.arrays
         found = {
             "name": arrays.name,
@@ -68,7 +68,7 @@ class ArrayData:
         return found
 
     def in_words(self) -> str:
-        """How many there are, and of what kind."""
+        """The number and the kind of the examples, in words."""
         arrays = self.arrays
         predicted = outputs(arrays.num_outputs, arrays.classes is not None)
         return (
@@ -78,10 +78,10 @@ class ArrayData:
 
 
 def load_arrays(data: str, folder: Path | None, **options: Any) -> Arrays:
-    """A data set, or a user's file; options that are None are left to it.
+    """A data set, or a user's file; options that are None have the data set's own values.
 
     Raises:
-        DownloadError: the files of the data set are not at hand; it says how to get them.
+        DownloadError: the files of the data set are missing; the message says how to get them.
     """
     given = {name: value for name, value in options.items() if value is not None}
     try:
@@ -94,13 +94,13 @@ def load_arrays(data: str, folder: Path | None, **options: Any) -> Arrays:
 
 
 def drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
-    """So many places in random order, ``[size]``; all of them for None.
+    """The places of ``size`` examples drawn at random, ``[size]``; of all examples for None.
 
     Raises:
-        ValueError: there are fewer.
+        ValueError: there are fewer examples.
     """
     if size is not None and size > available:
-        raise ValueError(f"there are {available:,} {what} examples; {size:,} were asked for")
+        raise ValueError(f"there are only {available:,} {what} examples; got a size of {size:,}")
     return np.random.default_rng(seed).permutation(available)[:size]
 
 
@@ -108,38 +108,38 @@ def drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
 
 
 def read_table(name: str) -> Table:
-    """A file whose columns are separated by tabs if it is called so, by commas otherwise."""
+    """The table in a file: separated by tabs if its name ends in .tsv, by commas otherwise."""
     return read(name, None, "\t" if name.lower().endswith(".tsv") else ",")
 
 
 def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> Tensor:
-    """The features of each row, scaled as those of the training.
+    """The features of each row, scaled like those in training.
 
     Args:
         table: the file.
-        data: description of what the tree was trained on, as in ``config.json``.
-        target: the column that is to predict, if there is one.
+        data: description of the training data, as in ``config.json``.
+        target: column to predict; None if there is none.
 
     Shapes:
         ``[rows, *shape]``, float32.
 
     Raises:
-        TableError: a column is missing, or a field is no number.
+        TableError: a column is missing, or a field is not a number.
     """
     values = table.numbers(columns(table, data, target)).reshape(-1, *data["shape"])
     return torch.from_numpy(scale_of(data["x_scale"])(values).astype(np.float32))
 
 
 def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Samples:
-    """The rows of a file that has what a tree predicts, to compare with.
+    """The rows of a file with their targets.
 
     Args:
-        name: the file; it has the columns of the table that the tree was trained on.
-        data: description of what the tree was trained on, as in ``config.json``.
-        target: the column that the tree was trained to predict, as the user said it.
+        name: the file, which has the columns of the table that the tree was trained on.
+        data: description of the training data, as in ``config.json``.
+        target: column that the tree was trained to predict, as the user gave it.
 
     Raises:
-        TableError: a column is missing, a field is no number, or a class is none of the tree's.
+        TableError: a column is missing, a field is not a number, or a class is unknown to the tree.
     """
     table = read_table(name)
     place = target_place(table, target, data)
@@ -151,10 +151,10 @@ def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Sam
 
 
 def columns(table: Table, data: Mapping[str, Any], target: int | None = None) -> list[int]:
-    """The columns of a file that hold the features: those of their names, or all but the target.
+    """The columns of the features in a file: by name, or else all columns but the target.
 
     Raises:
-        TableError: a column is missing, or there are several of a name.
+        TableError: a column is missing, or several have the same name.
     """
     features, size = data["features"], math.prod(data["shape"])
     places = [i for i in range(table.num_columns) if i != target]
@@ -180,15 +180,15 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
 
 
 def scale_of(described: Mapping[str, Any]) -> Standardizer:
-    """A scale as ``config.json`` has it."""
+    """The scale described in ``config.json``."""
     return Standardizer(**{name: np.array(values) for name, values in described.items()})
 
 
 def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> int:
-    """The column to predict: that of its name, or that of its place in the training's file.
+    """The column to predict: by name, or else by its place in the file of the training.
 
     Raises:
-        TableError: there is none, or there are several.
+        TableError: there is no such column, or several have the name.
     """
     if not (table.names and data["targets"]):
         return target_column(table, target)
@@ -202,6 +202,10 @@ def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> i
 
 
 def classes(table: Table, column: int, names: Sequence[str]) -> np.ndarray:
-    """The numbers of the classes in a column, ``[rows]``; they must be among the tree's."""
+    """The numbers of the classes in a column, ``[rows]``; a class unknown to the tree is an error.
+
+    Raises:
+        TableError: the tree does not know a class.
+    """
     known = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return class_numbers(table, column, names, "the tree has", f"; expected one of {known}")

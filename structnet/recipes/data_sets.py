@@ -1,7 +1,7 @@
-"""What is in a data set and where it lies, as ``structnet data`` tells it.
+"""The content of a data set and the paths of its files, as ``structnet data`` reports them.
 
-Each function takes the name of a data set, or the path of a file, what the command is told, and a
-function for lines to the user; it gives what is printed last, as JSON.
+Each function takes the name of a data set or the path of a file, the flags of the command, and a
+function that prints a line for the user. It returns what is printed last, as JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from structnet.routing.words import percent
 from structnet.text import Words
 from structnet.training.files import locked
 
-SHOWN = 20  # classes that are told in words
+SHOWN = 20  # classes printed in words
 
 
 def trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     of, made = OF_NAME[name], told.generated
     if made.generate:
         out = made.out or Path("data", "cache", name)
-        with locked(out):  # which shows at once whether it can be written into
+        with locked(out):  # which fails at once if the folder cannot be written to
             paths, origin = of.generate(out, made.num, made.seed or 0), "generated"
     else:
         paths = [datasets.fetch(source, told.data_dir) for source in of.sources()]
@@ -52,7 +52,7 @@ def trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
 
 
 def own_trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
-    """What is in a user's file of trees, or a folder of such files."""
+    """Reports on a user's file of trees, or a folder of such files."""
     path, file = Path(told.data_dir or "", name), told.file
     asked = file.format, file.target, file.task
     data = datasets.read_trees(path, *asked, targets_needed=file.target is not None)
@@ -63,7 +63,7 @@ def own_trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
 
 
 def _of_trees(found: Mapping[str, Any]) -> Iterator[str]:
-    """What there is in a file of trees, in words."""
+    """The content of a file of trees, in words."""
     pairs = f" in {found['examples']:,} pairs" if found["trees"] > found["examples"] else ""
     yield f"{counted(found['trees'], 'tree')}{pairs}, {counted(found['nodes'], 'node')}"
     spread = ("nodes a tree", "size"), ("height", "height"), ("children of an inner node", "arity")
@@ -98,7 +98,7 @@ def _spread(values: Mapping[str, float]) -> str:
 
 
 def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
-    """What is in a data set of images or rows, and where its files lie."""
+    """Reports on a data set of images or rows, and on its files."""
     data, module = _loaded(name, told, say), getattr(datasets, name, None)
     sources = {source.name: source for source in getattr(module, "SOURCES", ())}
     if sources:
@@ -129,7 +129,7 @@ def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
 
 
 def text(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
-    """How many sentences and words a text has."""
+    """Reports the numbers of sentences and words in a text."""
     found = datasets.load_text(name, told.data_dir)
     parts = {part: getattr(found, part) for part in ("train", "validation", "test")}
     sizes = {part: (len(each), sum(map(len, each))) for part, each in parts.items()}
@@ -162,10 +162,10 @@ def _loaded(name: str, told: DataSettings, say: Say) -> Arrays:
         return load(name, told.data_dir, download=True)
     except DownloadError as error:
         try:
-            data = load(name, told.data_dir)  # sarcos can do without its training file
+            data = load(name, told.data_dir)  # sarcos does not need its training file
         except DownloadError:
             raise error from None
-        say(f"{error}; so what is at hand is used")
+        say(f"{error}; the files that are present are used")
         return data
 
 
@@ -177,7 +177,7 @@ def _class_counts(data: Arrays) -> dict[str, int] | None:
     return dict(zip(data.classes, counts, strict=True))
 
 
-# What is told of a data set of each kind; see :func:`structnet.recipes.data_settings.kind_of`.
+# The report for each kind of data set; see :func:`structnet.recipes.data_settings.kind_of`.
 TELL: dict[str, Callable[[str, DataSettings, Say], dict[str, Any]]] = {
     "sets of trees": trees,
     "trees": own_trees,

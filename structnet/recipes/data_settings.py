@@ -1,4 +1,4 @@
-"""What ``structnet data`` is told. Nothing here imports torch."""
+"""The flags of ``structnet data``. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OfFile:
             comment
         task: kind of target (default: classification if the target is not numeric, or has only a
             few whole numbers); pairs and nodes are for trees
-        header: does the first row of a table hold the column names? (default: yes if it contains no
+        header: yes if the first row of a table has the column names (default: yes if it contains no
             number)
         delimiter: character between the fields of a table (default: a comma; a tab for FILE.tsv)
     """
@@ -85,10 +85,10 @@ def kind_of(name: str, told: DataSettings) -> str:
 
     Args:
         name: name of the data set, as given.
-        told: flags; one that would be ignored is refused.
+        told: flags; any that would be ignored is an error.
 
     Raises:
-        ValueError: there is no such data set, or a flag is not for it.
+        ValueError: there is no such data set, or a flag does not apply to it.
 
     Example:
         >>> kind_of("lrt", DataSettings()), kind_of("houses.csv", DataSettings())
@@ -126,7 +126,7 @@ def _has_trees(name: str, told: DataSettings) -> bool:
 
 
 def _check_flags(name: str, file: OfFile, trees: bool) -> None:
-    """Raise ValueError for a flag of another kind of file."""
+    """Raises ValueError for a flag that is for another kind of file."""
     for flag, value in vars(file).items():
         if value is None:
             continue
@@ -139,5 +139,5 @@ def _check_flags(name: str, file: OfFile, trees: bool) -> None:
 
 
 def listed() -> str:
-    """The data sets, one on each line, for the help."""
+    """The data sets, one per line, for the help."""
     return "\n".join(f"  {name:<10} {what}" for name, what in (KNOWN | catalogue.OWN).items())

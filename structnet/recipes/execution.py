@@ -1,4 +1,4 @@
-"""How a recipe is carried out: one run, and the runs of a paper's table."""
+"""Carries out a recipe: one run, or the runs of a paper's table."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ from structnet.training.processes import is_first_process, own_device, process_r
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIZES = ("train_size", "learn_size")  # settings by which runs learn from more or fewer examples
+SIZES = ("train_size", "learn_size")  # settings of the number of training examples
 
 
 def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
-    """Trains, tests and draws one run, and fills its folder; a run that is there goes on.
+    """Trains, tests and draws one run, and fills its folder; an existing run is resumed.
 
     Args:
         recipe: the recipe that the run follows.
         run: the run's folder.
         settings: all settings, resolved.
-        say: function that takes a line for the user.
+        say: function that prints a line for the user.
 
     Returns:
-        The result. Under ``torchrun`` only the first process has one; it is empty in the others.
+        The result; under ``torchrun`` it is empty in all processes but the first.
 
     Raises:
+        ValueError: the device does not exist, the recipe trains in one process only, or the data or
+            settings are wrong.
         CheckpointError: the run in the folder was trained on other data.
-        FolderInUseError: another process is at work in it.
-        OSError: it cannot be written into.
-        KeyboardInterrupt: the training was interrupted; it says how to continue.
+        FolderInUseError: another process is using the folder.
+        OSError: the folder cannot be written to.
+        KeyboardInterrupt: the training was interrupted; the message says how to continue.
     """
     refuse_processes(recipe)
     take(settings.place)
-    # Before the data are read or generated, which may take long.
+    # Locked before the data are read or generated, which may take long.
     with locked(run.folder) if is_first_process() else nullcontext():
         return _carried_out(recipe, run, settings, say)
 
@@ -65,7 +67,7 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
         raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
     except ValueError:
         if first:
-            run.forget(before)  # who tries again with other settings may name the same folder
+            run.forget(before)  # so that the same folder can be used with other settings
         raise
     if not first:
         return {}
@@ -85,32 +87,32 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
 
 
 def speaker() -> Say:
-    """What prints a line for the user: of several processes, the first alone does."""
+    """The function that prints a line for the user; of several processes only the first prints."""
     if is_first_process():
         return lambda line: print(line, flush=True)
     return lambda line: None
 
 
 def take(place: Place) -> None:
-    """Checks the device, and lets torch compute in as many threads as a run is told, if it is told.
+    """Checks the device, and sets the number of threads if it is given.
 
     Raises:
-        ValueError: there is no such device here.
+        ValueError: there is no such device.
     """
     if place.threads is not None:
         set_threads(place.threads)
     try:
         own_device(place.device)
-    except ValueError as error:  # without torch's list of all kinds of devices
+    except ValueError as error:  # said again without torch's list of all device types
         said = re.sub(r" \(Expected one of [^)]*\)", "", str(error))
         raise ValueError(said.replace("The 'device' parameter", "--device")) from None
 
 
 def refuse_processes(recipe: Recipe) -> None:
-    """Refuses several processes for a recipe that trains in one.
+    """Refuses several processes for a recipe that trains in one process.
 
     Raises:
-        ValueError: there are several.
+        ValueError: there are several processes.
     """
     if not recipe.parallel and process_rank()[1] > 1:
         raise ValueError(f"{recipe.name} trains in one process; leave out torchrun")
@@ -128,20 +130,21 @@ def _draw(run: Run, name: str, draw: Callable[[], Axes]) -> None:
 
 
 def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -> Members:
-    """Trains what is not trained yet, and gives the runs by what they compare.
+    """Trains all runs that have not been trained yet, and returns them by the models compared.
 
     Args:
         recipe: the recipe that the runs follow.
         members: the runs, in the order in which they are trained.
-        folder: the folder of their folders.
-        say: function that takes a line for the user.
+        folder: parent of the runs' folders.
+        say: function that prints a line for the user.
 
     Raises:
-        ValueError: a run that is there has other settings, or was trained on other data; there is
-            no such device.
+        ValueError: an existing run has other settings or other data, there is no such device, or
+            the recipe trains in one process only.
+        KeyboardInterrupt: the training was interrupted; the message says how to continue.
     """
     refuse_processes(recipe)
-    take(members[0].settings.place)  # a wrong device is said before anything begins
+    take(members[0].settings.place)  # a wrong device is an error before anything begins
     runs = [Run(folder / member.folder) for member in members]
     pairs = list(zip(members, runs, strict=True))
     for member, run in pairs:
@@ -156,9 +159,9 @@ def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -
 
 
 def _check_data(runs: Sequence[Run]) -> None:
-    """Raise ValueError if runs that are there, and follow the recipe, are of different data.
+    """Raises ValueError if existing runs of the recipe have different data.
 
-    How many examples they learn from may differ where their settings say so, as in a curve.
+    The number of training examples may differ if their settings do, as for a learning curve.
     """
     begun = [run for run in runs if run.started and isinstance(run.config["data"], dict)]
     for run in begun[1:]:
@@ -167,7 +170,7 @@ def _check_data(runs: Sequence[Run]) -> None:
         free = {"train": 0} if curve else {}
         if first["data"] | free != other["data"] | free:
             raise ValueError(
-                f"{run} was trained on other data than {begun[0]}; name another folder with --out"
+                f"{run} was trained on other data than {begun[0]}; choose another folder with --out"
             )
 
 

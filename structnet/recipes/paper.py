@@ -1,7 +1,7 @@
-"""A table of a paper beside ours: which runs it needs, and what is written of them.
+"""A table of a paper with our figures beside the paper's: the runs that it needs, and its files.
 
-Figures that the papers give in percent are shares of 1 here and in the JSON; the text and the
-picture have them in percent.
+Figures that the papers give in percent are shares from 0 to 1 here and in the JSON; the text and
+the picture show them in percent.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
     from structnet.recipes.run import Run
 
-Members = Mapping[Any, "Sequence[Run]"]  # what is compared -> its runs, one a seed
+Members = Mapping[Any, "Sequence[Run]"]  # model compared -> its runs, one per seed
 
 
 class Member(NamedTuple):
     """One run of a table.
 
     Args:
-        key: model that is compared: all runs of one key are of different seeds.
-        folder: name of its folder.
+        key: model that is compared; runs with the same key differ in their seeds.
+        folder: name of the run's folder.
         settings: settings of the run.
-        train: function that trains it and gives its result; None for what follows the table's
+        train: function that trains the model and returns its result; None to train by the table's
             recipe.
-        after: folder of a run of the same table, trained before, that ``train`` is given as well;
-            None if it needs none.
+        after: folder of an earlier run of the same table that is also passed to ``train``; None if
+            it needs none.
     """
 
     key: Any
@@ -45,8 +45,8 @@ class PaperTable:
     """A table of a paper.
 
     Attributes:
-        data: names of the data sets that it can be about; of several, ``--data`` says which.
-        name: function from the user's choice to the name of its files, without the ending.
+        data: names of the data sets for which it can be made; ``--data`` chooses one of several.
+        name: function from the user's choice to the name of the table's files, without the ending.
         members: function from the user's choice and a seed to the runs with that seed.
         make: function from the user's choice and the trained runs to the table.
     """
@@ -61,10 +61,10 @@ class Row(NamedTuple):
     """One model in a table.
 
     Args:
-        name: its name.
-        paper: quantity -> the paper's figure; None, or not there, where it has none.
-        ours: quantity -> our figures, one a seed.
-        cells: other facts in words, column -> text.
+        name: name of the model.
+        paper: quantity -> the paper's figure; None or missing if the paper has none.
+        ours: quantity -> our figures, one per seed.
+        cells: other columns, name -> text.
     """
 
     name: str
@@ -75,15 +75,15 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """What a table says.
+    """The content of a table.
 
     Attributes:
         title: title.
-        quantities: its columns, the paper's beside ours.
+        quantities: columns, each with the paper's figures and ours.
         rows: the models.
-        notes: sentences that one has to know to read it.
-        shares: the quantities that are shown in percent.
-        pictures: file name -> what draws it, besides the bars of the table itself.
+        notes: sentences that are needed to read the table.
+        shares: quantities that are shown in percent.
+        pictures: file name -> function that draws it, besides the bars of the table itself.
     """
 
     title: str
@@ -94,9 +94,9 @@ class Table:
     pictures: Mapping[str, Callable[[], Axes]] = field(default_factory=dict)
 
     def markdown(self) -> str:
-        """The table with what one has to know to read it; a dash where there is no figure.
+        """The table and its notes in Markdown, with a dash for a missing figure.
 
-        A quantity of which the paper says nothing has one column.
+        A quantity for which the paper has no figures has one column.
 
         Example:
             >>> row = Row("tree", {"error": 0.0162}, {"error": [0.015, 0.017]})
@@ -127,7 +127,7 @@ class Table:
         return f"# {self.title}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
 
     def values(self) -> dict[str, Any]:
-        """The same for JSON: row -> quantity -> the paper's figure, our mean, and each seed's."""
+        """The table for JSON: row -> quantity -> the paper's figure, our mean, each seed's."""
         rows: dict[str, dict[str, Any]] = {row.name: dict(row.cells) for row in self.rows}
         for row in self.rows:
             for name in self.quantities:
@@ -136,7 +136,7 @@ class Table:
         return {"table": self.title, "rows": rows, "notes": list(self.notes)}
 
     def draw(self) -> Axes:
-        """The quantities side by side, as bars."""
+        """Draws the quantities side by side, as bars."""
         from structnet.plot.bars import Bar, plot_bars
 
         found = {
@@ -146,7 +146,7 @@ class Table:
         return plot_bars(found, self.title)[0]
 
     def _bar(self, row: Row, name: str) -> tuple[float | None, list[float]]:
-        """The paper's figure of one quantity and ours, as they are shown."""
+        """The paper's figure of one quantity and ours, in percent if they are shares."""
         paper, ours = row.paper.get(name), list(row.ours.get(name, ()))
         if name not in self.shares:
             return paper, ours
@@ -157,10 +157,10 @@ class Table:
 
 
 def written(table: Table, path: Path) -> dict[str, Any]:
-    """Writes a table as ``.md``, ``.json`` and ``.png``, and gives what is in the JSON.
+    """Writes a table as ``.md``, ``.json`` and ``.png``, and returns the content of the JSON.
 
     Args:
-        table: content.
+        table: the table.
         path: path of the files, without the ending.
     """
     from structnet.recipes.run import Run, save
@@ -187,7 +187,7 @@ def values_in(runs: Sequence[Run], sources: Mapping[str, str]) -> dict[str, list
 
 
 def over_seeds(values: Sequence[float]) -> dict[str, Any]:
-    """The mean and, of several values, the standard deviation of the sample.
+    """The mean and, if there are several values, their sample standard deviation.
 
     Example:
         >>> over_seeds([1.0, 3.0])["ours"], over_seeds([1.0])["deviation"]
@@ -201,7 +201,7 @@ def over_seeds(values: Sequence[float]) -> dict[str, Any]:
 
 
 def mean_of(values: Sequence[float]) -> str:
-    """The mean of the seeds and their deviation as the table has them.
+    """The mean over seeds and the standard deviation, as the table shows them.
 
     Example:
         >>> mean_of([1.0, 3.0]), mean_of([1.0])
@@ -213,7 +213,7 @@ def mean_of(values: Sequence[float]) -> str:
 
 
 def figure(value: float | None) -> str:
-    """A figure as the table has it.
+    """A figure as the table shows it.
 
     Example:
         >>> figure(1.2345), figure(12345.6), figure(None)

@@ -1,4 +1,4 @@
-"""What a recipe is: all that the commands need of a family."""
+"""The interface of a recipe: everything that the commands need from a family."""
 
 from __future__ import annotations
 
@@ -16,55 +16,54 @@ if TYPE_CHECKING:
 
 
 class RunData(Protocol):
-    """What a run learns from, chooses by and is tested on; each part has a length."""
+    """The data of a run in three parts, each of which has a length."""
 
     @property
     def train(self) -> Any:
-        """What is learnt from."""
+        """The training examples."""
 
     @property
     def validation(self) -> Any:
-        """What is chosen by."""
+        """The examples by which the run makes its choices."""
 
     @property
     def test(self) -> Any:
-        """What is tested on."""
+        """The test examples."""
 
     def describe(self) -> dict[str, Any]:
-        """What ``config.json`` says of them, by which they are known again."""
+        """The description in ``config.json``, by which the same data are recognized."""
         ...
 
 
 def sizes_of(data: RunData) -> dict[str, int]:
-    """How many examples each part of a run's data has."""
+    """The number of examples in each part of a run's data."""
     return {"train": len(data.train), "validation": len(data.validation), "test": len(data.test)}
 
 
 def sizes_in_words(data: RunData) -> str:
-    """The same for people."""
+    """The number of examples in each part of a run's data, in words."""
     what = {"train": "to train on", "validation": "for validation", "test": "to test"}
     return ", ".join(f"{size:,} {what[part]}" for part, size in sizes_of(data).items())
 
 
 class Recipe:
-    """A family as the commands see it.
+    """A family of models, as the commands see it.
 
-    What is said of it here costs no import of torch; what is done with it, by the methods that ask
-    ``work``, stands in a module of that name beside the recipe's own.
+    The attributes can be read without an import of torch. The methods call the functions of their
+    names in ``work``, a module beside the recipe's own.
 
     Attributes:
         name: the word after ``structnet train``.
-        examples: "train", "reproduce" -> the commands, one a line, that their help shows; more may
-            stand behind an empty line.
-        data_sets: the names of the data sets that it learns from; the first one is the default of
-            ``reproduce``.
-        files: the endings of users' files that it learns from.
-        parallel: may several processes of a ``torchrun`` train one model?
-        draws_inputs: can pictures be of what a user types, and not only of the run's own data?
+        examples: for "train" and "reproduce", the example commands in their help, one per line;
+            other text may follow an empty line.
+        data_sets: names of the data sets that it learns from.
+        files: endings of the user's files that it learns from.
+        parallel: True if several processes of ``torchrun`` may train one model.
+        draws_inputs: True if pictures can show the user's inputs, not only the run's own data.
         Settings: a frozen dataclass with fields ``data`` and ``place`` and a method ``resolved``,
-            which fills what was not said and refuses what does not go together.
-        Ask: a subclass of :class:`.recipe.Ask`, which itself is the default.
-        Choice: frozen dataclass of what ``reproduce`` may be told.
+            which fills in what was not given and refuses what does not go together.
+        Ask: flags of ``evaluate`` and ``predict``, :class:`.recipe.Ask` or a subclass.
+        Choice: a frozen dataclass with the flags of ``reproduce``.
         tables: the papers' tables by number, others by name.
     """
 
@@ -81,19 +80,19 @@ class Recipe:
 
     @property
     def work(self) -> Any:
-        """The module beside the recipe's whose functions do what methods of their names say."""
+        """The module beside the recipe's own whose functions do the work of its methods."""
         return import_module(f"{type(self).__module__.rpartition('.')[0]}.work")
 
     def of_data(self, data: str) -> Recipe:
-        """The recipe of some data: this one, or another that knows them."""
+        """The recipe for some data: this one, or another that knows the data."""
         return self
 
     def load(self, settings: Any, say: Say) -> RunData:
-        """The data of a run, with a word on them; what does not go together is refused."""
+        """The data of a run, which it also reports; settings that do not fit them are refused."""
         return self.work.load(settings, say)
 
     def train(self, settings: Any, data: Any, run: Run, say: Say) -> Outcome:
-        """Trains, or goes on from what is in the folder, and leaves ``model.safetensors``."""
+        """Trains, or resumes from the state in the folder, and writes ``model.safetensors``."""
         return self.work.train(settings, data, run, say)
 
     def open(self, run: Run, place: Place) -> Any:
@@ -104,7 +103,7 @@ class Recipe:
         """The run's own test examples, or those of a user's file.
 
         Raises:
-            CheckpointError: the run's own data are not the same any more.
+            CheckpointError: the run's own data have changed.
         """
         if file is not None:
             return self.read(run, file, place)
@@ -112,22 +111,26 @@ class Recipe:
         return run.read_again(self.Settings, load, place).test
 
     def read(self, run: Run, file: str, place: Place) -> Any:
-        """The examples of a user's file, which is like the one that the run learnt from."""
+        """The examples of a user's file of the same kind as the one that the run learned from."""
         return self.work.read(run, file, place)
 
     def measure(self, model: Any, examples: Any, ask: Any) -> dict[str, Any]:
-        """The metrics of a model on examples, as shares of 1 or in the units of the targets."""
+        """The metrics of a model on examples: shares from 0 to 1, or in the targets' units."""
         return self.work.measure(model, examples, ask)
 
     def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
-        """What a model says of what the user typed."""
+        """The answers of a model to the user's inputs."""
         return self.work.answer(model, texts, ask)
 
     def pictures(
         self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
     ) -> Pictures:
-        """File name -> what draws it, as far as the run has come; data are loaded if needed.
+        """File name -> function that draws it, for what exists of the run so far.
 
-        Texts are given to recipes that draw inputs alone.
+        Args:
+            run: run.
+            data: data of the run; None to load them if they are needed.
+            texts: inputs to draw; none unless ``draws_inputs``.
+            place: place to load them at; None for the one that the run was trained at.
         """
         return self.work.pictures(run, data, texts, place)

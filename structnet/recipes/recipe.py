@@ -1,4 +1,4 @@
-"""What all recipes share: how settings are written, and the small records that they give.
+"""What all recipes share: reading and writing settings, and the small records that they return.
 
 A run is described by one frozen dataclass, the recipe's ``Settings``. Its fields are the flags of
 ``structnet train``, its docstring is their help, and a field that is a dataclass is a group of
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 S = TypeVar("S", bound="DataclassInstance")
-Say = Callable[[str], None]  # what to do with a line for the user
-Pictures = dict[str, Callable[[], "Axes"]]  # file name -> what draws it
-Values = dict[str, Any]  # settings as JSON has them: name -> value, without groups
+Say = Callable[[str], None]  # prints a line for the user
+Pictures = dict[str, Callable[[], "Axes"]]  # file name -> function that draws it
+Values = dict[str, Any]  # settings as in JSON: name -> value, without groups
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where to compute, and where the data are; only these may change when a run is resumed.
+    """where to compute, and where to find the data; only these may change when a run is resumed
 
     Args:
         data_dir: folder of published files, searched before the cache
@@ -76,11 +76,11 @@ class AskOfWords(Ask):
 
 
 class Answer(NamedTuple):
-    """What a model says of one example.
+    """The answer of a model for one example.
 
     Args:
-        words: the answer for people, of one or more lines.
-        values: the same for JSON.
+        words: the answer in words, one or more lines.
+        values: the answer for JSON.
     """
 
     words: str
@@ -88,11 +88,11 @@ class Answer(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a training came to, besides the model in the run's folder.
+    """The outcome of a training, besides the model in the run's folder.
 
     Args:
-        seconds: time of training and validation, of all parts of a run that was resumed.
-        details: other facts of the model and its training, for ``result.json``.
+        seconds: time of training and validation, including what a resumed run had taken before.
+        details: other facts about the model and its training, for ``result.json``.
     """
 
     seconds: float
@@ -107,13 +107,13 @@ def result_of(
     tested: Mapping[str, Any],
     seconds: float,
 ) -> dict[str, Any]:
-    """The one form that results have: of ``train``, of ``evaluate``, of other models of a table.
+    """A result in its one form, for ``train``, ``evaluate`` and the other models of a table.
 
     Args:
-        model: its name.
-        data: name of the data set or file, or what else ``config.json`` is to say of the data.
-        settings: settings, or the values of such.
-        sizes: examples of each part.
+        model: name of the model.
+        data: name of the data set or file, or another description of the data for ``config.json``.
+        settings: settings, or their values.
+        sizes: number of examples in each part.
         tested: metric -> value.
         seconds: time that it took.
     """
@@ -128,7 +128,7 @@ def result_of(
 
 
 def values_of(settings: Any) -> Values:
-    """Settings as ``config.json`` has them: the fields of groups beside the others.
+    """Settings as in ``config.json``, where the fields of groups are beside the others.
 
     Example:
         >>> values_of(Ask())
@@ -145,13 +145,13 @@ def values_of(settings: Any) -> Values:
 
 
 def _written(value: Any) -> Any:
-    if isinstance(value, Path):  # whole, as whoever resumes may stand in another folder
+    if isinstance(value, Path):  # absolute, as the run may be resumed from another folder
         return str(value.resolve())
     return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
-    """The settings that :func:`values_of` wrote; a field that is missing has its default.
+    """The settings that :func:`values_of` wrote; missing fields have their defaults.
 
     Example:
         >>> settings_from(Ask, {"batch_size": 7, "device": "cuda"})
@@ -169,7 +169,7 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
 
 
 def _read(value: Any, hint: Any) -> Any:
-    kinds = (hint, *get_args(hint))  # of one that may be None, too
+    kinds = (hint, *get_args(hint))  # the type itself, or all types of a union such as int | None
     if isinstance(value, str) and Path in kinds:
         return Path(value)
     parts = [get_args(kind)[0] for kind in kinds if is_several(kind)]
@@ -179,7 +179,7 @@ def _read(value: Any, hint: Any) -> Any:
 
 
 def is_several(kind: Any) -> bool:
-    """Is it the type of values that a flag and ``config.json`` have with commas between them?
+    """Whether values of a type are written with commas between them, as flags and in JSON.
 
     Example:
         >>> is_several(tuple[int, ...]), is_several(str)
@@ -202,7 +202,7 @@ def check_data(data: str, names: Sequence[str], files: Sequence[str] = ()) -> No
     """Refuses data that are neither a known data set nor a file with a known ending.
 
     Raises:
-        ValueError: they are not.
+        ValueError: the data are neither of these.
 
     Example:
         >>> check_data("digit", ["digits", "mnist"], [".csv"])
@@ -220,7 +220,7 @@ def check_data(data: str, names: Sequence[str], files: Sequence[str] = ()) -> No
 
 
 def _endings(files: Sequence[str]) -> str:
-    """The endings in words, without those that only say that a file is packed.
+    """The endings in words, with those of compressed files in parentheses.
 
     Example:
         >>> _endings([".csv", ".svm", ".svm.gz", ".svm.bz2"])
@@ -239,7 +239,7 @@ def _listed(words: Sequence[str], last: str) -> str:
 
 
 def is_file(data: str, files: Sequence[str]) -> bool:
-    """Is it the path of a user's file, rather than the name of a data set?
+    """Whether it is the path of a user's file, and not the name of a data set.
 
     Example:
         >>> is_file("houses.CSV", (".csv", ".tsv")), is_file("mnist", (".csv",))
@@ -252,9 +252,9 @@ def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> s
     """The absolute path of a user's file, as a run may be resumed from another folder.
 
     Args:
-        data: path, or the name of a data set, which stays as it is.
-        files: endings of users' files.
-        folder: folder that the path is taken from; the present one by default.
+        data: path, or the name of a data set, which is returned as it is.
+        files: endings of the user's files.
+        folder: folder to which the path is relative; None for the current one.
 
     Example:
         >>> whole_path("mnist", (".csv",)), Path(whole_path("houses.csv", (".csv",))).is_absolute()
@@ -264,18 +264,23 @@ def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> s
 
 
 def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:
-    """The file that was asked about; None if numbers of examples were given.
+    """The file to predict for; None if numbers of examples were given.
 
     Raises:
         ValueError: there is more than one file, or a file and a number.
     """
     if len(texts) > 1 and any(is_file(text, files) for text in texts):
-        raise ValueError(f"expected one file, or numbers, not both; got {' '.join(texts)}")
+        raise ValueError(f"expected one file, or numbers of examples; got {' '.join(texts)}")
     return texts[0] if is_file(texts[0], files) else None
 
 
 def example_number(text: str, size: int, files: str = "") -> int:
-    """The number of a test example, checked; files could have been named instead.
+    """The number of a test example, checked.
+
+    Args:
+        text: number, as the user typed it.
+        size: number of test examples.
+        files: other inputs that are expected, for the error.
 
     Raises:
         ValueError: there is no such example.
@@ -293,7 +298,7 @@ def example_number(text: str, size: int, files: str = "") -> int:
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """The end of a sentence about an unknown word: the most similar known one, if any.
+    """The end of an error about an unknown word: the most similar known word, if any.
 
     Example:
         >>> did_you_mean("listop", ["listops", "lrt"]), did_you_mean("chess", ["listops"])
@@ -304,10 +309,10 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
 
 
 def parts(text: str | None, known: Sequence[str], flag: str) -> tuple[str, ...] | None:
-    """The known names in the value of a flag, in which commas separate them.
+    """The names in the value of a flag, separated by commas; None if the flag was not given.
 
     Raises:
-        ValueError: one of them is not known.
+        ValueError: a name is unknown.
 
     Example:
         >>> parts("sum, cp", ["sum", "full", "cp"], "--only")

@@ -1,14 +1,14 @@
-"""The folder of a run: what lies in it, and how it is read and written.
+"""The folder of a run: its files, and how they are read and written.
 
 ==========================  ====================================================================
-``config.json``             the model's name, settings, and what the data are; once there is a
-                            model, what its own file says of these is what counts
-``checkpoint.safetensors``  the state of a training after its last whole epoch (of neural trees:
-                            ``growth.safetensors``, and ``refine/``)
-``history.jsonl``           one record an epoch
+``config.json``             the model's name, its settings, and a description of the data; a trained
+                            model has its own copy of these, which then counts
+``checkpoint.safetensors``  the state of a training after its last whole epoch (of neural trees
+                            ``growth.safetensors`` and ``refine/``)
+``history.jsonl``           one record per epoch
 ``model.safetensors``       the weights
-``result.json``             what the run came to; only the pictures are written later
-``example.json``            of trees of one's own: one of them, to be drawn
+``result.json``             the result; only pictures are written after it
+``example.json``            for the user's own trees: one of them, to be drawn
 ``*.png``                   pictures
 ==========================  ====================================================================
 """
@@ -46,10 +46,10 @@ PLACES = tuple(values_of(Place()))
 
 
 class Run:
-    """A run's folder; the files in it need not be there.
+    """A run's folder; none of its files need exist.
 
     Args:
-        folder: its path.
+        folder: path of the folder.
     """
 
     def __init__(self, folder: str | Path):
@@ -60,17 +60,17 @@ class Run:
 
     @property
     def started(self) -> bool:
-        """Is there a run in the folder?"""
+        """Whether there is a run in the folder."""
         return (self.folder / "config.json").exists()
 
     @property
     def model_file(self) -> Path:
-        """The file of the trained model, which need not be there."""
+        """The file of the trained model, which need not exist."""
         return self.folder / MODEL
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the run was told; of a trained model, what it was told.
+        """The configuration of the run, that of its trained model if there is one.
 
         Raises:
             CheckpointError: there is no run in the folder, or a file of it is damaged.
@@ -79,7 +79,7 @@ class Run:
 
     @property
     def _told(self) -> dict[str, Any]:
-        """What stands in ``config.json``."""
+        """The content of ``config.json``."""
         config = self.read("config.json")
         if config is None:
             raise CheckpointError(
@@ -88,16 +88,16 @@ class Run:
             )
         missing = [key for key in KEYS if not config.get(key)]
         wrong = not isinstance(config.get("settings"), dict)
-        wrong |= not isinstance(config.get("data"), dict | str)  # of a baseline, their name
+        wrong |= not isinstance(config.get("data"), dict | str)  # the name, for a baseline
         if missing or wrong or not isinstance(config["model"], str):
             raise CheckpointError(
-                f"{self}/config.json is not one that structnet train wrote"
+                f"{self}/config.json was not written by structnet train"
                 + (f": it lacks {', '.join(missing)}" if missing else "")
             )
         return config
 
     def _of_model(self) -> dict[str, Any] | None:
-        """What stands beside the weights, if they are there and it does."""
+        """The configuration stored with the weights; None if either is missing."""
         file = self.model_file
         if not self.started or not file.exists() or not self._told:
             return None
@@ -105,18 +105,18 @@ class Run:
         content = _content(file, status.st_mtime_ns, status.st_size)
         if not set(KEYS) <= content.keys():
             return None
-        # Without the rest, which may be large.
+        # The other keys may be large.
         return copy.deepcopy({key: content[key] for key in KEYS})
 
     def settings(self, cls: type[S], place: Place | None = None) -> S:
-        """What the run was told, as an instance of its recipe's settings.
+        """The settings of the run, as an instance of its recipe's settings.
 
         Args:
             cls: the recipe's settings.
-            place: the place that the run is asked at now; None for the one it was trained at.
+            place: place where the run is used now; None for the one where it was trained.
 
         Raises:
-            CheckpointError: the file is damaged, or says what no settings are.
+            CheckpointError: the file is damaged, or its settings are invalid.
         """
         here = {} if place is None else values_of(place)
         said = {name: value for name, value in here.items() if value is not None}
@@ -129,7 +129,7 @@ class Run:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """What the run came to; None if it has not ended.
+        """The result of the run; None if it has not ended.
 
         Raises:
             CheckpointError: the file is damaged.
@@ -139,10 +139,10 @@ class Run:
 
     @property
     def ended(self) -> dict[str, Any]:
-        """What a run came to that has ended.
+        """The result of a run that has ended.
 
         Raises:
-            CheckpointError: it has not.
+            CheckpointError: the run has not ended.
         """
         result = self.result
         if result is None:
@@ -156,26 +156,26 @@ class Run:
         return History.load(file) if file.exists() else History()
 
     def history_picture(self) -> Pictures:
-        """``history.png`` and what draws it; nothing before the first epoch has ended."""
+        """``history.png`` with the function that draws it; empty before the first epoch ends."""
         from structnet.plot import plot_history
 
         return {"history.png": lambda: plot_history(self.history)[0]} if len(self.history) else {}
 
     def write(self, name: str, content: Mapping[str, Any]) -> None:
-        """Writes one of the JSON files, whole or not at all."""
+        """Writes one of the JSON files, completely or not at all."""
         self.write_text(name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def write_text(self, name: str, text: str) -> None:
-        """Writes a file, whole or not at all."""
+        """Writes a file, completely or not at all."""
         with replacing(self.folder / name) as file:
             file.write(text.encode())
 
     def write_history(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Writes the records of all phases, whole or not at all."""
+        """Writes the records of all epochs, completely or not at all."""
         History(records).save(self.folder / "history.jsonl")
 
     def save_model(self, model: nn.Module, more: Mapping[str, Any] | None = None) -> None:
-        """Writes the weights, with the configuration beside them in the same file."""
+        """Writes the weights, with the configuration in the same file."""
         save_model(self.model_file, model, {**self._told, **(more or {})})
 
     def trained_file(self, name: str = MODEL) -> Path:
@@ -185,7 +185,7 @@ class Run:
             name: name of the file.
 
         Raises:
-            CheckpointError: there is none yet.
+            CheckpointError: the file does not exist yet.
         """
         file = self.folder / name
         if not file.exists():
@@ -196,15 +196,15 @@ class Run:
         return file
 
     def load_model(self, build: Callable[[dict], M], name: str = MODEL) -> M:
-        """A trained model, ready to be asked.
+        """A trained model in evaluation mode.
 
         Args:
-            build: function from the content beside the weights to the untrained model; as
-                ``tensors`` it is told how many there are.
+            build: function from the content stored with the weights to the untrained model; the
+                content also has the number of ``tensors``.
             name: name of the file.
 
         Raises:
-            CheckpointError: there is none yet, or its file is damaged.
+            CheckpointError: there is no trained model yet, or its file is damaged.
         """
         file = self.trained_file(name)
         weights, content = load_model(file)
@@ -219,23 +219,23 @@ class Run:
         return model.eval()
 
     def refuse_other(self, settings: Any) -> None:
-        """Refuses a folder in which there is a run with other settings.
+        """Refuses a folder that has a run with other settings.
 
         Raises:
-            ValueError: there is one.
+            ValueError: the folder has such a run.
         """
         saved = self.settings(type(settings)) if self.started else settings
         for name, before, now in _different(saved, settings):
             raise ValueError(
-                f"{self} was trained with {name} {before}, not {now}; name another folder with "
+                f"{self} was trained with {name} {before}, not {now}; choose another folder with "
                 "--out"
             )
 
     def forget(self, before: set[str]) -> None:
-        """Takes back what tells that there is a run, if nothing has been trained.
+        """Deletes the run's new files if nothing has been trained, so that there is no run.
 
         Args:
-            before: names of the files that were there before.
+            before: names of the files that existed before.
         """
         from structnet.estimators.file import CLAIM
 
@@ -245,29 +245,29 @@ class Run:
                 (self.folder / name).unlink()
 
     def refuse_any(self) -> None:
-        """Refuses a folder in which there is a run.
+        """Refuses a folder that has a run.
 
         Raises:
-            ValueError: there is one.
+            ValueError: the folder has a run.
         """
-        # The first process alone looks: it may have begun to write when the others come here.
+        # Only the first process looks: it may be writing already when the others come here.
         if is_first_process() and self.started:
             raise ValueError(
-                f"{self} holds a run already; name another folder with --out, or continue that run "
+                f"{self} already has a run; choose another folder with --out, or continue that run "
                 f"with --resume {self}"
             )
 
     def going_on(self, saved: Any, found: Any) -> Any:
-        """The settings that the run goes on with: its own, but for the place.
+        """The settings of a resumed run: its own, except for the place.
 
         Args:
-            saved: the settings that it was started with.
-            found: settings that the user says now, the others being the saved ones.
+            saved: settings with which it was started.
+            found: the same settings, changed by what the user gives now.
 
         Raises:
-            ValueError: the two contradict each other.
+            ValueError: a setting other than the place has changed.
         """
-        with suppress(ValueError):  # a setting that differs explains it better
+        with suppress(ValueError):  # the error below, which names the setting, explains it better
             found = found.resolved()
         for name, before, now in _different(saved, found):
             raise ValueError(
@@ -277,13 +277,13 @@ class Run:
         return found.resolved()
 
     def check_same_data(self, found: Mapping[str, Any]) -> None:
-        """Checks that the data at hand are those of the run.
+        """Checks that the data read now are those of the run.
 
         Args:
-            found: description of the data at hand, as in ``config.json``.
+            found: description of the data read now, as in ``config.json``.
 
         Raises:
-            CheckpointError: they are not; it names what differs.
+            CheckpointError: the data differ; the message names what differs.
         """
         known = self.config["data"]
         differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
@@ -300,15 +300,15 @@ class Run:
             )
 
     def read_again(self, cls: type[S], load: Callable[[S], Any], place: Place | None = None) -> Any:
-        """The data of the run, read once more.
+        """The data of the run, read again.
 
         Args:
             cls: the recipe's settings.
-            load: function from them to the data.
-            place: place to read them at; None for the one that the run was trained at.
+            load: function from the settings to the data.
+            place: place where the data are read; None for the one where the run was trained.
 
         Raises:
-            CheckpointError: they are not the same.
+            CheckpointError: the data have changed.
         """
         data = load(self.settings(cls, place))
         self.check_same_data(data.describe())
@@ -318,7 +318,7 @@ class Run:
         """The content of one of the JSON files; None if there is no such file.
 
         Raises:
-            CheckpointError: it is damaged.
+            CheckpointError: the file is damaged.
         """
         if not (self.folder / name).exists():
             return None
@@ -331,13 +331,13 @@ class Run:
         return content
 
 
-@lru_cache(maxsize=8)  # asked for often, and the file may be large
+@lru_cache(maxsize=8)  # read often, and the file may be large
 def _content(file: Path, changed: int, size: int) -> dict[str, Any]:
     return load_model(file)[1]
 
 
 def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:
-    """What the settings say otherwise than the saved ones, the place apart: name and values."""
+    """The settings, except the place, that differ from the saved ones: name, old and new value."""
     before = values_of(saved)
     for name, value in values_of(settings).items():
         if name not in PLACES and before[name] != value:
@@ -348,7 +348,7 @@ def save(ax: Axes, path: Path) -> Path:
     """Writes the figure of an axes to a file, and closes it."""
     import matplotlib.pyplot as plt
 
-    figure: Any = ax.figure  # never a part of one
+    figure: Any = ax.figure  # a figure, never a subfigure
     with replacing(path) as file:
         figure.savefig(file, format=path.suffix[1:], dpi=150, bbox_inches="tight")
     plt.close(figure)

@@ -1,4 +1,4 @@
-"""Numbers as the commands say them."""
+"""Results in words, as the commands print them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from structnet.datasets.tree_file_formats import Place
 from structnet.routing.words import aligned, percent
 
-MOST_CLASSES = 12  # of a confusion matrix that is shown whole
-MOST_MISTAKES = 10  # that are told of, by their classes or one by one
+MOST_CLASSES = 12  # of a confusion matrix that is printed whole
+MOST_MISTAKES = 10  # printed, as pairs of classes or one by one
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
-    """A number of things: of one, or of several, by default the same word with an s.
+    """A number with its noun; the plural is the singular with an s by default.
 
     Example:
         >>> counted(1, "thread"), counted(1000, "leaf", "leaves")
@@ -23,7 +23,7 @@ def counted(number: int, one: str, several: str | None = None) -> str:
 
 
 def outputs(number: int, classes: bool) -> str:
-    """What a data set has to predict.
+    """The number of classes or targets to predict, in words.
 
     Example:
         >>> outputs(10, classes=True), outputs(1, classes=False)
@@ -33,7 +33,7 @@ def outputs(number: int, classes: bool) -> str:
 
 
 def in_words(found: Mapping[str, Any]) -> str:
-    """A prediction, or what is true, as a line.
+    """A prediction, or the true class or values, as one line.
 
     Example:
         >>> in_words({"class": "oak", "probability": 0.5}), in_words({"values": {"price": 2.0}})
@@ -46,7 +46,7 @@ def in_words(found: Mapping[str, Any]) -> str:
 
 
 def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
-    """What came out of a test, a line a metric, and what was taken for what.
+    """The results of a test, one metric per line, then confusions, mistakes and faults.
 
     Example:
         >>> confusion = {"classes": ["no", "yes"], "counts": [[20, 3], [0, 17]]}
@@ -75,7 +75,7 @@ def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
 
 
 def place_of(found: Mapping[str, Any]) -> Place:
-    """Where an example lies, of which ``file``, ``line`` or both are said."""
+    """The place of an example that has a ``file``, a ``line`` or both."""
     return Place(found.get("file", ""), found.get("line", 0))
 
 

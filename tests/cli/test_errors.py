@@ -79,12 +79,12 @@ def test_predict_reads_what_is_not_named(
         (["tree-lstm", "--data", "mine.txt", "--target"], "--target needs a value"),
         (["tree-lstm", "--data", "mine.txt", "--max-depth", "3"], "unknown flag --max-depth"),
         (["--resume", "nowhere"], "nowhere holds no run"),
-        (["--resume"], "--resume names the folder of a run; got nothing after it"),
+        (["--resume"], "--resume needs the folder of a run; got nothing after it"),
         (["--resume", "RUN", "--epochs", "7"], "was started with epochs 3"),
         (["LRT", "--resume", "RUN"], "was started with data listops"),
         (["neural-tree", "--resume", "RUN"], "is a run of tree-lstm, not of neural-tree"),
         (["--resume", "RUN", "--out", "elsewhere"], "leave out --out"),
-        (["LISTOPS", "--out", "RUN"], "holds a run already"),
+        (["LISTOPS", "--out", "RUN"], "already has a run; choose another folder"),
     ],
 )
 def test_what_train_says_of_bad_input(

@@ -236,8 +236,8 @@ def test_long_sentences_are_cut_and_every_word_is_predicted_once() -> None:
     ("text", "said"),
     [
         ([], "there are no sentences"),
-        (["a b", ""], "sentence 1 must be words, at least one"),
-        ([["a", 3]], "sentence 0 must be words"),
+        (["a b", ""], "sentence 1 must be one or more words, each a str"),
+        ([["a", 3]], "sentence 0 must be one or more words"),
         (["a", "b"], "got 0 sentences of two words or more; expected at least 2"),
     ],
 )
@@ -256,8 +256,8 @@ def test_an_empty_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("vectors", "said"),
     [
-        ({"cat": [1, np.nan]}, "2 finite numbers a word. Got 'cat'"),
-        ({"cat": [1, 2], "dog": [1]}, "2 finite numbers a word. Got 'dog'"),
+        ({"cat": [1, np.nan]}, "2 finite numbers per word. Got 'cat'"),
+        ({"cat": [1, 2], "dog": [1]}, "2 finite numbers per word. Got 'dog'"),
         ({"zebra": [1, 2]}, "no word of the text has a vector"),
     ],
 )
@@ -267,9 +267,10 @@ def test_vectors_that_do_not_fit(vectors: dict, said: str) -> None:
 
 
 def test_dims_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match="'dims' parameter must be 5 numbers, one a capsule"):
+    with pytest.raises(ValueError, match="'dims' parameter must be 5 numbers, one per capsule"):
         RoutedLanguageModel(dims=(4, 4)).fit(TEXT)
-    with pytest.raises(ValueError, match="the vectors have 3 numbers a word; expected as many as"):
+    expected = "the vectors have 3 numbers per word; expected as many as"
+    with pytest.raises(ValueError, match=expected):
         NextWord(RoutedNetwork(Wiring((1, 2, 1), (4, 4, 4))), torch.eye(3))
     bad = torch.eye(4)
     bad[2, 1] = torch.nan
@@ -291,14 +292,15 @@ def test_learned_vectors_are_kept(tmp_path: Path) -> None:
             vectors_of(words, other, settings, cache=cache)
     with pytest.raises(CheckpointError, match="vectors of another size"):
         vectors_of(words, sentences, NaruSettings(vector_size=4), cache=cache)
-    cache.write_bytes(cache.read_bytes()[:-1])  # what is damaged is made anew
+    cache.write_bytes(cache.read_bytes()[:-1])  # a damaged file is replaced
     assert torch.equal(vectors_of(words, sentences, settings, cache=cache), first)
     share = torch.from_numpy(words.counts / words.counts.sum())
     assert (share @ first.double().square().mean(1)).item() == pytest.approx(1, rel=1e-5)
 
 
 def test_a_sentence_in_place_of_sentences() -> None:
-    with pytest.raises(ValueError, match="'the cat sees' is no file; expected a path, or a list"):
+    expected = "'the cat sees' is not a file; expected a path, or a list"
+    with pytest.raises(ValueError, match=expected):
         RoutedLanguageModel().fit("the cat sees")
 
 

@@ -218,8 +218,8 @@ def test_table_2() -> None:
     [
         (torch.zeros(2, 3), None, r"x must be \[sentences, tokens, 3\]. Got \[2, 3\]"),
         (torch.zeros(2, 3, 4), None, "Got \\[2, 3, 4\\]"),
-        (torch.zeros(2, 3, 3).half(), None, "must be of torch.float64, as the network is"),
-        (torch.zeros(2, 3, 3).double(), torch.tensor([1]), "2 whole numbers, one a sentence"),
+        (torch.zeros(2, 3, 3).half(), None, "must have torch.float64, like the network"),
+        (torch.zeros(2, 3, 3).double(), torch.tensor([1]), "2 whole numbers, one per sentence"),
         (torch.zeros(2, 3, 3).double(), torch.tensor([1, 4]), "from 0 to 3, .* Got 1 to 4"),
         (torch.zeros(2, 3, 3).double(), torch.tensor([1.0, 2]), "whole numbers"),
     ],

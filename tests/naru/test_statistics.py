@@ -125,7 +125,7 @@ def test_export(tmp_path: Path) -> None:
         assert arrays["gates_1"].tolist() == [[2, 2], [0, 0]]
     with pytest.raises(ValueError, match=r"ends in .json or .npz. Got '.*stats.csv'"):
         stats.save(tmp_path / "stats.csv")
-    with pytest.raises(ValueError, match="there are no gates"):
+    with pytest.raises(ValueError, match="these statistics have no gates"):
         RoutingStats([1, 1]).mean_gates()
 
 
@@ -136,13 +136,13 @@ def test_records_of_other_networks_are_refused(record: list) -> None:
 
 
 def test_the_wiring_says_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="3 numbers, one a capsule"):
+    with pytest.raises(ValueError, match="3 numbers, one per capsule"):
         Wiring((1, 2, 1), (2, 2))
     with pytest.raises(ValueError, match="must be 1 at both ends"):
         Wiring((1, 2, 2), (2, 2, 2))
     with pytest.raises(ValueError, match=r"targets of bundle 0 of capsule 0 .* from 0 to 1"):
         Wiring((1, 2, 1), (2, 2, 2), targets=[[(0, 2)], [(0,), (0,)]])
-    with pytest.raises(ValueError, match=r"must be of \[1, 2\] bundles"):
+    with pytest.raises(ValueError, match=r"must be those of \[1, 2\] bundles"):
         Wiring((1, 2, 1), (2, 2, 2), targets=[[(0, 1)]])
     with pytest.raises(ValueError, match=r"capsule 1 has 1,000,000,000,000 bundles.* at most 6 "):
         Wiring((1, 10**12, 1), (2, 2, 2))
@@ -161,5 +161,5 @@ def test_a_path_is_frozen() -> None:
         "bundles.2.1",
         "bundles.3.0",
     }
-    with pytest.raises(ValueError, match="a bundle of each capsule"):
+    with pytest.raises(ValueError, match="one bundle per capsule, below"):
         network.freeze_path([0, 5, 1, 0])

@@ -124,9 +124,9 @@ def test_a_baseline_is_kept_for_the_same_data_and_refused_for_other(
     first, again = (call(*given, "--train-size", 80) for _ in range(2))
     assert again.json["rows"] == first.json["rows"]
     err = refused("evaluate", tmp_path / "out" / "sarcos-linear-0")
-    assert "its model 'linear' is not kept: its figures are in" in err
+    assert "its model 'linear' is not stored, only its figures in" in err
     err = refused(*given, "--train-size", 100)
-    assert "was trained with train-size 80, not 100; name another folder with --out" in err
+    assert "was trained with train-size 80, not 100; choose another folder with --out" in err
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_it_answers(run: tuple[Path, Done], file: Path) -> None:
     assert asked[0]["path"][0] == asked[0]["path"][-1] == 0
     assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])
     assert call("evaluate", folder, "--data", file).json["sizes"] == {"test": 60}
-    assert "there is no word to go on from" in call("predict", folder, " ").err
+    assert "the text has no words; expected the beginning" in call("predict", folder, " ").err
     drawn = call("plot", folder, "--out", folder / "pictures").json
     assert set(drawn) == {"history", "utilisation", "route_changes", "bias", "network"}
     assert "leave out 'cat'" in call("plot", folder, "cat").err
@@ -79,7 +79,7 @@ def test_the_baseline(file: Path) -> None:
         (["--data", "text.csv"], "or a file whose name ends in .txt; got 'text.csv'"),
         (["--data", "pydoc", "--sizes", "1,x,1"], "--sizes: must be a whole number; got 'x'"),
         (["--data", "pydoc", "--batch-size", "0"], "--batch-size must be an int"),
-        (["--data", "pydoc", "--dims", "4,4"], "5 numbers, one a capsule"),
+        (["--data", "pydoc", "--dims", "4,4"], "5 numbers, one per capsule"),
         (["--data", "pydoc", "--sizes", "1,2,3,2", "--dims", "4,4"], "1 at both ends"),
         (["--data", "pydoc", "--sizes", "1,12,1", "--dims", "4"], "at most 6 can be reached"),
     ],

@@ -51,14 +51,14 @@ def test_few_epochs_leave_none_for_the_end_unless_it_is_asked_for() -> None:
         ),
         (
             "train neural-tree --data sarcos --finish True --refine-epochs 1",
-            "expected --refine-epochs of at least 2, got 1",
+            "expected --refine-epochs of at least 2; got 1",
         ),
         ("reproduce neural-tree --table figure4 --only full", "all its lines; got full"),
         ("train neural-tree --data mnist --batch-norm", "--batch-norm is for conv, cifar10_a"),
         ("train neural-tree --data digits --learn-size 1700", "1,294 training examples are left"),
         ("train neural-tree --data digits --no-routers --no-transformers", "nothing to grow"),
         ("train neural-tree --data digits --target 3", "--target is for a table"),
-        ("train neural-tree --data digits --train-size 9999", "9,999 were asked for"),
+        ("train neural-tree --data digits --train-size 9999", "got a size of 9,999"),
         (
             "train neural-tree --data digits --train-size 8",
             "digits has 10 classes; got 7 examples to train on, besides 1 for validation; "
@@ -67,12 +67,15 @@ def test_few_epochs_leave_none_for_the_end_unless_it_is_asked_for() -> None:
         ("train neural-tree --data digits --min-gain x", "--min-gain: must be a number; got 'x'"),
         ("train neural-tree --data digits --max-leaves 0", "--max-leaves must be an int in the"),
         ("train neural-tree --data digits --prune 5", "a number in the range [0, 1]. Got 5"),
-        ("train neural-tree --data digits --validation-fraction 0.0001", "is 0; expected at least"),
+        (
+            "train neural-tree --data digits --validation-fraction 0.0001",
+            "is 0; expected from 1 to",
+        ),
         (
             "reproduce neural-tree --table 9",
             "must be one of 3, 4, 5, 6, 7, 8, tabular, figure3, fig",
         ),
-        ("reproduce neural-tree --table 6 --only linear", "leaves no row of table 6"),
+        ("reproduce neural-tree --table 6 --only linear", "leaves no row in table 6"),
         ("reproduce neural-tree --table 4 --primitives mnist_z", "must name some of"),
         ("reproduce neural-tree --table 4 --data chess", "--data: must be one of mnist, sarcos"),
     ],

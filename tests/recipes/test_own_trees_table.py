@@ -196,7 +196,7 @@ def test_a_small_table(tmp_path: Path, treebank: Path) -> None:
         ("--only vaule", "did you mean 'value'?"),
         ("--only sum", "--only must name some of package, "),
         ("--treebank nowhere.mrg", "--treebank must be a file of sentences; got nowhere.mrg"),
-        ("--only tag", "--only tag needs --treebank FILE, bracketed sentences"),
+        ("--only tag", "--only tag needs --treebank FILE, with bracketed sentences"),
         ("--max-depth 3", "--max-depth, --generate and --data-dir are for tables 1 and 2"),
     ],
 )

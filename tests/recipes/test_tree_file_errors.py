@@ -72,7 +72,7 @@ def test_a_refused_run_takes_nothing_away(tmp_path: Path) -> None:
         ),
         (["nowhere.tsv"], "nowhere.tsv: No such file or directory"),
         (["no", "tree"], "'no' stands outside of brackets"),
-        (["(P x)", __file__], "expected one file, or trees, not both; got (P x) "),
+        (["(P x)", __file__], "expected one file, or only trees; got (P x) "),
         (["(P x)\t(Q x)"], "the input has pairs of trees; the model was trained on single trees"),
     ],
 )

@@ -1,11 +1,11 @@
 """The recipe of label trees, and the paper's comparison.
 
 ============  ========================================================================
-``recipe``    the recipe, which names the others; ``work``: what is done by it
-``settings``  what a run is told
+``recipe``    the recipe, which refers to the others; ``work``: the work of its methods
+``settings``  the settings of a run
 ``data``      labelled text, next words, sparse rows, planted points
-``runs``      training in a folder, and the tree that comes out
-``pictures``  losses, reassignments, and the tree as far as one looks
-``paper``     learned trees beside Huffman's
+``runs``      training in a folder, and the trained tree
+``pictures``  losses, reassignments, and the first levels of the tree
+``paper``     learned trees compared with Huffman's
 ============  ========================================================================
 """

@@ -1,4 +1,4 @@
-"""What a label tree learns from: labelled text, next words, sparse rows, planted points."""
+"""The data of a label tree's run: labelled text, next words, sparse rows, planted points."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
 from structnet.recipes.words import counted
 
-CONTEXT = 4  # words before the one that is to predict
-SHARE = 0.1  # of a file for validation, and as much to test
+CONTEXT = 4  # words before the one to predict
+SHARE = 0.1  # of a file for validation, and as much for testing
 
 
 @dataclass
 class LabelData:
-    """The examples of a run, and what their numbers stand for.
+    """The examples of a run, with the names of their labels and the way to their features.
 
     Attributes:
         name: name of the data.
         labels: names of the labels.
-        text: way in which words become features; None where there are no words.
-        scale: scaler of the rows; None where they stay as they are.
+        text: way in which words become features; None if there are no words.
         train, validation, test: examples.
+        scale: scaler of the rows; None if they are not scaled.
     """
 
     name: str
@@ -48,7 +48,7 @@ class LabelData:
     scale: Standardizer | None = field(default=None, kw_only=True)
 
     def describe(self) -> dict[str, Any]:
-        """What ``config.json`` says of them, by which they are known again."""
+        """The description in ``config.json``, by which the same data are recognized."""
         counts = self.train.counts(len(self.labels))
         return {
             "name": self.name,
@@ -60,7 +60,7 @@ class LabelData:
         }
 
     def in_words(self) -> str:
-        """How many there are, and of what kind."""
+        """The numbers of examples, labels and features, in words."""
         return (
             f"{sizes_in_words(self)}; {counted(len(self.labels), 'label')}, "
             f"{counted(self.train.features.size, 'feature')}"
@@ -69,10 +69,11 @@ class LabelData:
 
 @dataclass(frozen=True)
 class LabelledLines(Examples):
-    """Examples with several labels: ``labels`` has one of each, ``wanted`` has all.
+    """Examples with several labels: ``labels`` has one of them, ``wanted`` has all.
 
     Args:
-        wanted: labels that an example has; the first column stands for those not known.
+        wanted: number of times that each example has each label; the first column is for unknown
+            labels.
 
     Shapes:
         wanted ``[n, 1 + labels]``, sparse.
@@ -86,7 +87,7 @@ class LabelledLines(Examples):
 
 
 def wanted_labels(examples: Examples) -> tuple[np.ndarray, np.ndarray]:
-    """All labels of examples: the row of each, and its number, -1 for those not known.
+    """All labels of examples: the row and the number of each, -1 for unknown labels.
 
     Shapes:
         both ``[labels of all examples]``.
@@ -94,7 +95,7 @@ def wanted_labels(examples: Examples) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(examples, LabelledLines):
         return np.arange(len(examples)), examples.labels
     wanted = examples.wanted.tocoo()
-    times = np.where(wanted.col == 0, wanted.data, 1)  # unknown ones are told apart by nothing
+    times = np.where(wanted.col == 0, wanted.data, 1)  # only unknown labels count repeatedly
     return np.repeat(wanted.row, times), np.repeat(wanted.col, times) - 1
 
 
@@ -102,8 +103,8 @@ def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
     """The data of a run.
 
     Raises:
-        LabelledTextError, TableError, TextError: a file is not what it should be.
-        ValueError: there is only one label.
+        LabelledTextError, TableError, TextError: a file does not have the format.
+        ValueError: there is only one label, or there are too few examples.
     """
     data = settings.data
     if data == "planted":
@@ -132,7 +133,7 @@ def _planted(settings: LabelTreeRunSettings) -> LabelData:
 
 
 def _next_words(settings: LabelTreeRunSettings) -> LabelData:
-    """The words that are frequent enough, from those before them in the sentence."""
+    """Words to predict, if they are frequent enough, from the words before them in the sentence."""
     text = load_text(settings.data, settings.place.data_dir, settings.training.seed)
     pairs = [
         [(s[i], s[max(0, i - CONTEXT) : i]) for s in part for i in range(1, len(s))]
@@ -142,7 +143,7 @@ def _next_words(settings: LabelTreeRunSettings) -> LabelData:
     least = settings.rows.min_count
     labels = tuple(word for word, count in counts.most_common() if count >= least)
     if not labels:
-        raise ValueError(f"--min-count {least}: no word of {settings.data} occurs so often")
+        raise ValueError(f"no word of {settings.data} occurs --min-count {least} times")
     number = {word: i for i, word in enumerate(labels)}
     words = dict.fromkeys(word for _, before in pairs[0] for word in before)
     how = TextFeatures(tuple(words), settings.rows.word_pairs, settings.rows.char_ngrams)
@@ -155,7 +156,7 @@ def _next_words(settings: LabelTreeRunSettings) -> LabelData:
 
 
 def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
-    """The lines of a file; only words of the training part are known."""
+    """The lines of a file, with the words of its training part as features."""
     found = read_fasttext(settings.data)
     if found.several:
         several = counted(found.several, "line")
@@ -175,7 +176,7 @@ def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
 
 
 def lines_of(found: LabelledText, features: Features, seed: int = 0) -> LabelledLines:
-    """Lines of labelled text as a tree takes them, and is measured on them."""
+    """Lines of labelled text as examples, with all their labels for measurements."""
     ones = np.ones(len(found.label_ids), np.int32)
     shape = len(found), 1 + len(found.labels)
     wanted = csr_matrix((ones, found.label_ids + 1, found.label_offsets), shape=shape)
@@ -195,7 +196,7 @@ def _sparse(settings: LabelTreeRunSettings) -> LabelData:
 
 
 def _split(whole: np.ndarray, settings: LabelTreeRunSettings) -> list[np.ndarray]:
-    """Rows, 8:1:1 at random, by the seed."""
+    """The rows split at random, 8:1:1, by the seed."""
     if len(whole) < 10:
         raise ValueError(
             f"{settings.data} has {counted(len(whole), 'example')}; expected at least 10, to hold "

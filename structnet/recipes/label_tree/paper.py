@@ -1,8 +1,8 @@
-"""Learned trees beside Huffman's, as the paper compares them, on a text that is at hand.
+"""Learned trees compared with Huffman's, as in the paper, on a text that we have.
 
 Reference:
     Jernite, Choromanska, Sontag, ICML 2017, Table 1: precision at 1 of learned and Huffman trees of
-    5 and 20 children. Its texts, of 312,000 labels, are not at hand.
+    5 and 20 children. We do not have its texts, which have 312,000 labels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MEASURED = {
     "mean depth": "details.mean_depth",
     "seconds": "seconds",
 }
-# A tree, and its start.
+# Name -> kind of tree, and its start.
 KINDS = {
     "huffman": ("huffman", "huffman"),
     "learned": ("learned", "huffman"),
@@ -29,7 +29,7 @@ KINDS = {
 
 
 def members(choice: Choice, seed: int) -> list[Member]:
-    """The runs that have one seed."""
+    """The runs with one seed."""
     found = []
     for kind, arity in product(KINDS, (5, 20)):
         tree, start = KINDS[kind]

@@ -1,4 +1,4 @@
-"""Pictures of a label tree's run: reassignments, and the tree as far as one looks."""
+"""Pictures of a label tree's run: the reassignments, and the first levels of the tree."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
     from structnet.label_tree import LabelTree
 
-WIDEST = 24  # nodes of a level that are drawn, about
-FEWEST = 3  # of them below each node above, so that one sees of each what it holds
+WIDEST = 24  # nodes drawn in a level, approximately
+FEWEST = 3  # children drawn for each node, so that its content is visible
 LONGEST = 16  # letters of a label
-APART = " · "  # labels may be commas
+APART = " · "  # not a comma, which may be a label
 TITLE = "The tree down to depth {}: each node's most frequent labels, and how many it has in all"
 
 
 def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = None) -> Axes:
-    """Draws how good the nodes' decisions are, and how many labels move, over the reassignments.
+    """Draws the quality of the nodes' decisions and the share of labels moved, by reassignment.
 
     Args:
-        rebuilds: records, as :class:`.Training` keeps them.
-        ax: axes; new ones by default.
+        rebuilds: records of the reassignments, as in :class:`.Training`.
+        ax: axes to draw on; None for new ones.
     """
     ax = one_axes(ax, 6, 4)
     names = {
@@ -45,13 +45,13 @@ def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = Non
 def plot_label_tree(
     tree: LabelTree, labels: Sequence[str], levels: int = 2, ax: Axes | None = None
 ) -> Axes:
-    """Draws the first levels of a tree, at each node its most frequent labels (Fig. 3).
+    """Draws the first levels of a tree, with the most frequent labels of each node (Fig. 3).
 
     Args:
         tree: label tree.
         labels: names of its labels.
-        levels: depth of the last nodes that are drawn; of many children the most frequent.
-        ax: axes; new ones by default.
+        levels: depth of the last level drawn; of many children only the most frequent are drawn.
+        ax: axes to draw on; None for new ones.
     """
     counts, topology = tree.softmax.counts.numpy(), tree.topology
     at_nodes = frequent(tree, levels, shown=4)
@@ -84,7 +84,7 @@ def plot_label_tree(
 
 
 class _Row(NamedTuple):
-    """A node; or, where ``hidden``, so many of its children, which are not drawn."""
+    """A node; or the number of its children that are not drawn, if ``hidden`` is not 0."""
 
     node: int
     hidden: int = 0
@@ -103,7 +103,7 @@ def _words(at_nodes: Mapping[int, Any], labels: Sequence[str], row: _Row) -> str
 
 
 def _from_top(topology: Any, kept: set[int], levels: int) -> list[_Row]:
-    """The nodes as one writes them, each before what is below it."""
+    """The rows of the picture in preorder, each node before its children."""
     found, stack = [], [_Row(0)]
     while stack:
         row = stack.pop()

@@ -1,4 +1,4 @@
-"""A run of a label tree: its training in a folder, and the tree that comes out."""
+"""A run of a label tree: its training in a folder, and the trained tree."""
 
 from __future__ import annotations
 
@@ -28,13 +28,21 @@ from structnet.training.checkpoint import load_model, save_model
 from structnet.training.progress import Progress
 
 STATE = "training.safetensors"
-SHOWN = 6  # labels that are named at a node
-LEVELS = 2  # of the tree, in tree.txt
+SHOWN = 6  # labels named at a node
+LEVELS = 2  # depth of the last level in tree.txt
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A trained tree with what its numbers stand for."""
+    """A trained tree, with the names of its labels and the way to its features.
+
+    Attributes:
+        run, place: run, and the place where it is used.
+        tree: trained tree.
+        labels: names of the labels.
+        text: way in which words become features; None for sparse rows or points.
+        scale: scaler of the rows; None if they are not scaled.
+    """
 
     run: Run
     place: Place
@@ -45,7 +53,7 @@ class Opened:
 
 
 def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Training:
-    """Trains a tree, or goes on from the state in the folder, epoch by epoch."""
+    """Trains a tree, or resumes from the state in the folder; the state is saved in each epoch."""
     file, progress = run.folder / STATE, Progress()
     if file.exists():
         weights, content = load_model(file)
@@ -71,7 +79,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         record = training.epochs[-1]
         log_p = training.tree.score(data.validation.features, data.validation.labels)
         record["validation_loss"] = float(-log_p.mean())
-        # A record goes to the folder and the state with it: they tell of the same epochs.
+        # State and history are written together, so that they have the same epochs.
         save_model(file, training.tree, content_of(data, training))
         run.write_history(training.epochs)
         training.tell(progress)
@@ -80,7 +88,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
 
 
 def content_of(data: LabelData, training: Training) -> dict[str, Any]:
-    """All but the weights that a tree is made again from."""
+    """All that is needed to rebuild a tree, except its weights."""
     text = data.text and {"pairs": data.text.pairs, "pieces": data.text.pieces}
     return {
         "chosen": vars(training.settings),
@@ -121,7 +129,7 @@ def opened(run: Run, place: Place) -> Opened:
 
 
 def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:
-    """The most frequent labels at each node of the first levels, one line a node."""
+    """The most frequent labels at each node of the first levels, one line per node."""
     topology, lines, stack = tree.topology, [], [0]
     at_nodes = frequent(tree, LEVELS)
     while stack:
@@ -137,12 +145,12 @@ def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:
 
 
 def frequent(tree: LabelTree, levels: int, shown: int = SHOWN) -> dict[int, tuple[int, list[int]]]:
-    """For each node down to a depth, how many labels are below, and the most frequent ones."""
+    """For each node down to a depth, the number of labels below, and the most frequent ones."""
     numbering, topology = tree.codes.numbering, tree.topology
     order = np.argsort(-tree.softmax.counts.numpy(), kind="stable")
     leaf = np.zeros(tree.num_outputs, np.int64)
     leaf[numbering.label[topology.leaves]] = topology.leaves
-    above = leaf[order]  # each label's ancestor, while we go up
+    above = leaf[order]  # each label's ancestor, one level higher in each pass
     found: defaultdict[int, list[np.ndarray]] = defaultdict(list)
     while (above >= 0).any():
         high = (above >= 0) & (topology.depth[above] <= levels)

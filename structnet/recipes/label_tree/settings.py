@@ -1,4 +1,4 @@
-"""What a run of a label tree is told; nothing here imports torch."""
+"""The settings of a run of a label tree; nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from structnet.label_tree.settings import LabelTreeSettings
 from structnet.recipes.recipe import AskOfWords, Place, check_data, is_file, whole_path
 
 NAMES = ("planted", "brown", "pydoc")
-LABELLED = (".txt", ".ft")  # how the name of a file of labelled text ends
+LABELLED = (".txt", ".ft")  # endings of files of labelled text
 FILES = (*LABELLED, *SPARSE)
 
 
@@ -83,11 +83,11 @@ class LabelTreeRunSettings:
 
     @property
     def name(self) -> str:
-        """What tells it from other runs on other data, for the name of its folder."""
+        """The part of the run folder's name that tells it from runs on other data."""
         return f"{Path(self.data).stem}-{self.training.tree or 'chosen'}"
 
     def resolved(self) -> LabelTreeRunSettings:
-        """The same with the whole path of a file."""
+        """The same settings with the absolute path of a file."""
         return replace(self, data=whole_path(self.data, FILES, self.place.data_dir))
 
 

@@ -1,4 +1,4 @@
-"""What is done with a run of a label tree, as the commands ask for it."""
+"""The work of the commands on a run of a label tree."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from structnet.training.checkpoint import load_model
 
 
 def load(settings: LabelTreeRunSettings, say: Say) -> LabelData:
-    """The examples of a run, with a word on them."""
+    """The examples of a run, whose numbers it also reports."""
     say(f"reading {settings.data} ...")
     data = load_data(settings, say)
     say(f"data: {data.in_words()}")
@@ -43,7 +43,7 @@ def load(settings: LabelTreeRunSettings, say: Say) -> LabelData:
 
 
 def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Outcome:
-    """Chooses what was not said, and trains, from what is in the folder."""
+    """Chooses the settings not given and trains, or resumes from the state in the folder."""
     training = runs.trained(settings, data, run, say)
     tree, report = training.tree, training.tree.softmax.node_report()
     run.save_model(tree, runs.content_of(data, training))
@@ -62,10 +62,10 @@ def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -
 
 
 def read(run: Run, file: str, place: Place) -> Examples:
-    """The examples of a file of the kind that the run learnt from; unknown labels are -1.
+    """The examples of a file of the kind that the run learned from; unknown labels are -1.
 
     Raises:
-        LabelledTextError, TableError: the file is not of the format.
+        LabelledTextError, TableError: the file does not have the format.
         ValueError: the file is of another kind.
     """
     model = open(run, place)
@@ -79,7 +79,7 @@ def read(run: Run, file: str, place: Place) -> Examples:
             )
         return lines_of(found, model.text.from_ids(found.offsets, found.ids))
     if model.text is None and is_file(file, SPARSE):
-        learnt = Path(run.settings(LabelTreeRunSettings).data)  # says how columns are numbered
+        learnt = Path(run.settings(LabelTreeRunSettings).data)  # for the numbering of columns
         ((x, values),) = read_svmlight([Path(file)], learnt)
         number = {name: i for i, name in enumerate(model.labels)}
         y = np.array([number.get(f"{value:.17g}", -1) for value in values])
@@ -87,14 +87,14 @@ def read(run: Run, file: str, place: Place) -> Examples:
         rows = in_single(x if model.scale is None else model.scale(x))
         return Examples(Features.from_csr(rows), y)
     kind = "labelled text, FILE.txt" if model.text is not None else "sparse rows, FILE.svm"
-    raise ValueError(f"--data must be {kind}, as the tree learnt from it; got {file!r}")
+    raise ValueError(f"--data must be {kind}, like the training data; got {file!r}")
 
 
 def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
-    """Precision at 1 and at k, the perplexity, and the nodes computed an example.
+    """Accuracy, recall and precision at k, perplexity, and the nodes computed per example.
 
-    All labels of an example count: the recall is the share of them that is found, the perplexity
-    that of any of them.
+    All labels of an example count. The accuracy is the precision at 1; the recall is the share of
+    all labels that are found; the perplexity is over all known labels.
     """
     tree = model.tree
     _, labels, nodes = tree.top_k(examples.features, ask.top, ask.beam, ask.threshold)
@@ -141,13 +141,13 @@ def _named(
 
 
 def pictures(run: Run, *_: Any) -> Pictures:
-    """The losses, the reassignments, and the tree with its most frequent labels."""
+    """The losses, the reassignments, and the first levels of the tree."""
     found = run.history_picture()
     if not run.model_file.exists():
         return found
     model, file = open(run, Place()), run.folder / runs.STATE
     rebuilds = load_model(file)[1]["state"]["rebuilds"] if file.exists() else []
-    if len(rebuilds) > 1:  # else there is no line to draw
+    if len(rebuilds) > 1:  # one point would draw no line
         found["learning.png"] = lambda: plot_rebuilds(rebuilds)
     found["tree.png"] = lambda: plot_label_tree(model.tree, model.labels)
     return found

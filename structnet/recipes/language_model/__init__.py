@@ -1,8 +1,8 @@
 """The recipe of language models, and the paper's comparison.
 
 ============  ========================================================================
-``recipe``    the recipe, which names the others; ``work``: its text, its training, its answers
-``settings``  what a run is told
-``paper``     trees of words beside flat softmaxes
+``recipe``    the recipe, which refers to the others; ``work``: the work of its methods
+``settings``  the settings of a run
+``paper``     trees of words compared with flat softmaxes
 ============  ========================================================================
 """

@@ -1,8 +1,8 @@
-"""The paper's comparison of trees of words with flat softmaxes, on texts that are at hand.
+"""The paper's comparison of trees of words with flat softmaxes, on the texts that we have.
 
 Reference:
-    Jernite, Choromanska, Sontag, ICML 2017, Table 2 (Gutenberg, 65 children, depth 3); which books
-    theirs are is not told.
+    Jernite, Choromanska, Sontag, ICML 2017, Table 2 (Gutenberg, 65 children, depth 3); the paper
+    does not say which books it uses.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ DEPTH = {"mean depth": "details.mean_depth"}
 
 
 def members(choice: Choice, seed: int) -> list[Member]:
-    """The runs that have one seed."""
+    """The runs with one seed."""
     found = []
     for head in parts(choice.only, HEADS, "--only") or HEADS:
-        # As in the paper.
+        # The paper uses neither n-grams nor dropout.
         own = {"head": head, "seed": seed, "ngrams": False, "dropout": 0.0}
         settings = settings_from(LanguageModelRunSettings, values_of(choice) | own)
         found.append(Member(head, f"{choice.data}-{head}-{seed}", settings.resolved()))

@@ -1,4 +1,4 @@
-"""What a run of a language model is told; nothing here imports torch."""
+"""The settings of a run of a language model; nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class LanguageModelRunSettings:
 
     @property
     def name(self) -> str:
-        """What tells it from other runs on other data, for the name of its folder."""
+        """The part of the run folder's name that tells it from runs on other data."""
         return f"{Path(self.data).stem}-{self.training.head}"
 
     def resolved(self) -> LanguageModelRunSettings:
-        """The same with the whole path of a file."""
+        """The same settings with the absolute path of a file."""
         return replace(self, data=whole_path(self.data, TEXTS, self.place.data_dir))
 
 

@@ -1,4 +1,4 @@
-"""What is done with a run of a language model, as the commands ask for it."""
+"""The work of the commands on a run of a language model."""
 
 from __future__ import annotations
 
@@ -31,13 +31,20 @@ from structnet.routing.words import percent
 from structnet.text import Encoded, NGrams, Words, read_sentences
 from structnet.text.ngrams import perplexity
 
-SHOWN = 40  # nodes in neighbours.txt
-TIMED = 20  # batches whose test time is measured
+SHOWN = 40  # nodes listed in neighbours.txt
+TIMED = 20  # test batches that are timed
 
 
 @dataclass
 class TextData:
-    """The places of a text, and its words."""
+    """The words of a text, and the places whose next words are predicted.
+
+    Attributes:
+        words: vocabulary.
+        encoded: training sentences as numbers of words.
+        train, validation, test: places with the words before them.
+        name: name of the text.
+    """
 
     words: Words
     encoded: Encoded
@@ -47,19 +54,20 @@ class TextData:
     name: str
 
     def describe(self) -> dict[str, Any]:
-        """What ``config.json`` says of them, by which they are known again."""
+        """The description in ``config.json``, by which the same data are recognized."""
         return {"name": self.name, "words": len(self.words), **sizes_of(self)}
 
     def in_words(self) -> str:
-        """How many there are."""
+        """The number of words, in words."""
         return f"words: {sizes_in_words(self)}; {len(self.words):,} different ones"
 
 
 def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
-    """The text of a run, with a word on it; a tree that it does not fit into is refused.
+    """The text of a run, whose size it also reports; a tree too small for it is refused.
 
     Raises:
-        TextError, WordError, DownloadError: there is no such text, or too little of it.
+        TextError, WordError, DownloadError: the text does not exist, or is too short.
+        ValueError: the text has only one word, or its words do not fit into the depth.
     """
     say(f"reading {settings.data} ...")
     told, rows = settings.training, settings.rows
@@ -78,7 +86,7 @@ def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
 
 
 def train(settings: LanguageModelRunSettings, data: TextData, run: Run, say: Say) -> Outcome:
-    """Trains a model, from what is in the folder."""
+    """Trains a model, or resumes from the state in the folder."""
     model = LogBilinearLM(data.words, settings.training, data.encoded)
     seconds, details = _trained(model, data, run)
     ngrams = None if model.counted is None else model.counted.ngrams.sizes
@@ -88,14 +96,14 @@ def train(settings: LanguageModelRunSettings, data: TextData, run: Run, say: Say
 
 
 def _trained(model: LogBilinearLM, data: TextData, run: Run) -> tuple[float, dict]:
-    """Trains a model; the seconds, and other facts of it."""
+    """Trains a model, and returns the seconds and other facts for the result."""
     size = model.settings.batch_size
     _untimed_step(model, data.train[np.arange(min(size, len(data.train)))])
     before, start = len(run.history), time.process_time()
     history = train_language_model(model, data.train, data.validation, folder=run.folder)
     spent = time.process_time() - start
-    epochs = len(history) - before  # 0 where a run stopped after its last one
-    validate = model.log_prob_without_ngrams  # as training did
+    epochs = len(history) - before  # 0 if the run was interrupted after its last epoch
+    validate = model.log_prob_without_ngrams  # as in training
     once = min(_processor_seconds(validate, data.validation) for _ in range(3))
     batches = epochs * -(-len(data.train) // size)
     details: dict[str, Any] = {
@@ -109,7 +117,7 @@ def _trained(model: LogBilinearLM, data: TextData, run: Run) -> tuple[float, dic
 
 
 def _untimed_step(model: LogBilinearLM, batch: Context) -> None:
-    """A step of a copy: what is compiled at the first one does not count."""
+    """Makes a step with a copy, so that compilation in the first step is not timed."""
     model = copy.deepcopy(model).train()
     model.loss(batch).backward()
     SparseAdagrad(model.parameters()).step()
@@ -123,21 +131,21 @@ def _processor_seconds(function: Callable, *given: Any) -> float:
 
 @torch.no_grad()
 def _test_milliseconds(model: LogBilinearLM, places: NextWords, size: int) -> float:
-    """The milliseconds of a batch, without n-grams."""
+    """The mean milliseconds of processor time for a test batch, without n-grams."""
 
     def losses(batch: Context) -> None:
         model.head(model.represent(batch.words), batch.target)
 
     model.eval()
     batches = [places[np.arange(size) + k * size] for k in range(len(places) // size)][:TIMED]
-    for batch in batches[:1]:  # untimed, as what is compiled does not count
+    for batch in batches[:1]:  # untimed, as it may include compilation
         losses(batch)
     seconds = [_processor_seconds(losses, batch) for batch in batches]
     return 1000 * sum(seconds) / max(len(batches), 1)
 
 
 def _neighbours(model: LogBilinearLM) -> str:
-    """Words whose last node is the same, the most frequent first, one node a line (Table 4)."""
+    """Words with the same last node, most frequent first, one node per line (Table 4)."""
     if not isinstance(model.head, TreeSoftmaxLoss):
         return ""
     codes, counts = model.head.codes, model.head.counts.numpy()
@@ -165,7 +173,7 @@ def open(run: Run, place: Place) -> LogBilinearLM:
 
 
 def read(run: Run, file: str, place: Place) -> NextWords:
-    """The places of a text."""
+    """The places of a text whose next words are predicted."""
     model = open(run, place)
     return NextWords(
         model.words.encode(read_sentences(file)), model.boundary, model.settings.context
@@ -173,7 +181,7 @@ def read(run: Run, file: str, place: Place) -> NextWords:
 
 
 def measure(model: LogBilinearLM, examples: NextWords, ask: AskOfWords) -> dict[str, float]:
-    """The perplexity; where words are counted, that of the tree and that of the n-grams, too."""
+    """The perplexity and, with n-grams, also that of the tree alone and of the n-grams alone."""
     said, counted = model.log_prob_without_ngrams(examples), model.counted
     if counted is None:
         return {"perplexity": perplexity(said)}
@@ -196,5 +204,5 @@ def answer(model: LogBilinearLM, texts: Sequence[str], ask: AskOfWords) -> list[
 
 
 def pictures(run: Run, *_: Any) -> Pictures:
-    """The losses, epoch by epoch."""
+    """The losses over the epochs."""
     return run.history_picture()

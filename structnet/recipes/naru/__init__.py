@@ -1,11 +1,11 @@
 """The recipe of routed language models, and the figures of the thesis.
 
 ============  ========================================================================
-``recipe``    the recipe, which names the others; ``work``: what is done by it
-``settings``  what a run is told
+``recipe``    the recipe, which refers to the others; ``work``: the work of its methods
+``settings``  the settings of a run
 ``text``      the text of a run, and a model with its vocabulary
-``measures``  what is measured before and after the training
+``measures``  the measurements before and after training
 ``pictures``  the figures of the thesis, and the network with its traffic
-``paper``     those figures, with ours as tables
+``paper``     tables for these figures
 ============  ========================================================================
 """

@@ -1,4 +1,4 @@
-"""What is measured of a routed language model, before and after its training."""
+"""The measurements of a routed language model, before and after its training."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from structnet.routing.words import percent
 
 
 def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> dict[str, Any]:
-    """Loss, accuracy and, of a routed network, the measures of its paths on the test sentences.
+    """The loss, the accuracy and, for a routed network, measures of its paths.
 
     Args:
         model: model.
-        test: sentences.
-        folder: place for routing.json and routing.npz; None writes none.
+        test: test sentences.
+        folder: folder for routing.json and routing.npz; None to write neither.
     """
     found: dict[str, Any] = measured(model, test)
     if not isinstance(model.network, RoutedNetwork):
@@ -36,23 +36,23 @@ def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> di
 
 
 def of_counts(model: NextWord, test: Sentences) -> dict[str, float] | None:
-    """What the counts of words behind words say of the test sentences alone: their accuracy.
+    """The accuracy on the test sentences of counts of following words, without the network.
 
-    None where nothing was counted.
+    None if no words were counted.
     """
     if model.following is None:
         return None
     variance = model.variance.clone()
-    model.variance.fill_(torch.inf)  # the network is not asked
+    model.variance.fill_(torch.inf)  # which ignores the network
     accuracy = measured(model, test)["accuracy"]
     model.variance.copy_(variance)
     return {"accuracy": accuracy}
 
 
 def mean_vector_loss(model: NextWord, train: Sentences, test: Sentences) -> float | None:
-    """The test loss of predicting always the mean of the training words' vectors.
+    """The test loss of a constant prediction, the mean vector of the training words.
 
-    That is the mean over all words behind others. None for a model of probabilities.
+    The mean is over all words that follow others. None for a model of probabilities.
     """
     if model.head is not None:
         return None
@@ -65,21 +65,21 @@ def mean_vector_loss(model: NextWord, train: Sentences, test: Sentences) -> floa
 
 
 def _behind_others(sentences: Sentences) -> np.ndarray:
-    """The words that there are to predict, in order, ``[words]``."""
+    """The words that follow others, in order, ``[words]``."""
     there = np.ones(len(sentences.ids), bool)
     there[sentences.offsets[:-1]] = False
     return sentences.ids[there]
 
 
 def next_words(model: Opened, text: str, top: int) -> Answer:
-    """The likeliest next words behind a text, and the path of its last word.
+    """The likeliest next words after a text, and the path of its last word.
 
     Raises:
-        ValueError: the text has no word.
+        ValueError: the text has no words.
     """
     given = text.split()
     if not given:
-        raise ValueError("there is no word to go on from; expected the beginning of a sentence")
+        raise ValueError("the text has no words; expected the beginning of a sentence")
     batch = Sentences(model.words.encode([given])).to(model.model.vectors.device)
     prob = model.model.predict_proba(batch)[0]
     values, words = prob.topk(min(top, len(prob)))
@@ -94,7 +94,7 @@ def next_words(model: Opened, text: str, top: int) -> Answer:
     if isinstance(model.model.network, RoutedNetwork):
         with torch.no_grad():
             record = model.model.route(batch, extra=1).record[0]
-        # With each step, the last word goes one capsule on.
+        # In each step, the last word moves on by one capsule.
         found["path"] = record.diagonal(1 - int(batch.lengths[0])).tolist()
     more = f" (not known: {', '.join(unknown)})" if unknown else ""
     return Answer(f"{text} -> {said}{more}", found)

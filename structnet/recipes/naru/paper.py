@@ -1,6 +1,6 @@
-"""The figures of the thesis on routed networks, with our measurements as tables.
+"""The figures of the thesis on routed networks, with our measurements in tables.
 
-The thesis draws curves and prints no numbers of them, so the paper's columns are empty.
+The thesis draws curves without printing numbers, so the paper's columns are empty.
 
 Reference:
     D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
@@ -22,7 +22,7 @@ from structnet.recipes.recipe import Place, settings_from, values_of
 if TYPE_CHECKING:
     from structnet.recipes.run import Run
 
-STEPS = (1, 5, 10, 20)  # of which the utilisation is told
+STEPS = (1, 5, 10, 20)  # whose utilisation is in the table
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,16 @@ class Choice:
 
 
 def members(networks: Sequence[str], fewest: int, choice: Choice, seed: int) -> list[Member]:
-    """The runs of a figure that have one seed.
+    """The runs of a figure with one seed.
 
     Args:
-        fewest: epochs that the figure needs.
+        networks: "naru", "gru" or both.
+        fewest: smallest number of epochs that the figure needs.
+        choice: the user's choice.
+        seed: seed of the runs.
 
     Raises:
-        ValueError: there are fewer.
+        ValueError: there are fewer epochs.
     """
     if choice.epochs < fewest:
         raise ValueError(
@@ -84,7 +87,7 @@ def members(networks: Sequence[str], fewest: int, choice: Choice, seed: int) -> 
 
 
 def loss_table(choice: Choice, runs: Members) -> Table:
-    """Figure 17: the losses, beside those of simpler models."""
+    """Figure 17: the losses, compared with those of simpler models."""
     naru, gru = runs["naru"], runs["gru"]
 
     def row(name: str, runs: Sequence[Run], when: str) -> Row:
@@ -110,7 +113,7 @@ def loss_table(choice: Choice, runs: Members) -> Table:
 
 
 def utilisation_table(choice: Choice, runs: Members) -> Table:
-    """Figure 18: share of the bundles that a sentence has visited after some steps."""
+    """Figure 18: the share of the bundles that a sentence has visited after some steps."""
     rows = []
     for name in ("untrained", "trained"):
         curves = [run.ended["details"][name]["utilisation"] for run in runs["naru"]]
@@ -127,7 +130,7 @@ def utilisation_table(choice: Choice, runs: Members) -> Table:
 
 
 def changes_table(choice: Choice, runs: Members) -> Table:
-    """Figure 19: share of the choices that changed in an epoch."""
+    """Figure 19: the share of the elections that changed in an epoch."""
     histories = [run.history["route_changes"] for run in runs["naru"]]
     epochs = sorted({2, (choice.epochs + 2) // 2, choice.epochs} & set(range(2, choice.epochs + 1)))
     ours = {f"epoch {k}": [each[k - 1] for each in histories] for k in epochs}
@@ -143,7 +146,7 @@ def changes_table(choice: Choice, runs: Members) -> Table:
 
 
 def bias_table(choice: Choice, runs: Members) -> Table:
-    """Figure 20: how far the visits are from even ones."""
+    """Figure 20: the deviation of visits from evenly distributed ones."""
     rows = []
     for name in ("untrained", "trained"):
         found = [run.ended["details"][name] for run in runs["naru"]]
@@ -177,7 +180,7 @@ TABLES: Mapping[int, PaperTable] = {
 
 
 def what_was_run(choice: Choice, run: Run) -> list[str]:
-    """Data, sizes and times."""
+    """Notes on data, sizes and times."""
     result, told = run.ended, run.config["settings"]
     sizes = result["sizes"]
     return [
@@ -192,7 +195,7 @@ def what_was_run(choice: Choice, run: Run) -> list[str]:
 
 
 def _picture(runs: Sequence[Run], name: str, figure: str = "") -> dict[str, Any]:
-    """A picture of the first run, drawn as in its folder."""
+    """One picture of the first run, drawn as in the run's folder."""
 
     def draw() -> Any:
         from structnet.recipes.naru import pictures

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def of_run(run: Run) -> Pictures:
-    """What there is to draw of a run: name -> what draws it."""
+    """The pictures of a run: file name -> function that draws it."""
     found = run.history_picture()
     if not found or run.config["settings"]["network"] != "naru":
         return found
@@ -44,11 +44,11 @@ def _curves(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> d
 
 
 def plot_utilisation(curves: Mapping[str, Sequence[float]], ax: Axes | None = None) -> Axes:
-    """Share of the bundles that a sentence has visited, step by step (Fig. 18).
+    """Draws the share of the bundles that a sentence has visited by each step (Fig. 18).
 
     Args:
         curves: name -> shares.
-        ax: axes; new ones by default.
+        ax: axes to draw on; None for new ones.
     """
     ax = one_axes(ax, 5.5, 3.6)
     for color, (name, curve) in zip(LINES, curves.items(), strict=False):
@@ -61,11 +61,11 @@ def plot_utilisation(curves: Mapping[str, Sequence[float]], ax: Axes | None = No
 
 
 def plot_route_changes(changes: Sequence[tuple[int, float]], ax: Axes | None = None) -> Axes:
-    """Share of the elections that ended otherwise than an epoch before (Fig. 19).
+    """Draws the share of the elections that ended differently than an epoch before (Fig. 19).
 
     Args:
         changes: epochs and shares.
-        ax: axes; new ones by default.
+        ax: axes to draw on; None for new ones.
     """
     ax = one_axes(ax, 5.5, 3.6)
     epochs, shares = zip(*changes, strict=True)
@@ -77,11 +77,11 @@ def plot_route_changes(changes: Sequence[tuple[int, float]], ax: Axes | None = N
 
 
 def plot_load(shares: Mapping[str, Sequence[Sequence[float]]], ax: Axes | None = None) -> Axes:
-    """Each bundle's share of its capsule's visits, over its even share (Fig. 20).
+    """Draws each bundle's share of its capsule's visits, over an even share (Fig. 20).
 
     Args:
         shares: name -> capsule -> bundle -> share.
-        ax: axes; new ones by default.
+        ax: axes to draw on; None for new ones.
     """
     ax = one_axes(ax, 8.0, 3.6)
     sizes = [len(capsule) for capsule in next(iter(shares.values()))]

@@ -1,4 +1,4 @@
-"""What a run of a routed language model is told. Nothing here imports torch."""
+"""The settings of a run of a routed language model. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Training(NaruSettings):
     Args:
         network: naru, or, as a baseline, gru, with as many multiplications for each word
         learning_rate: learning rate of Adam (default: 3e-4 for naru, 1e-3 for gru)
-        seed: seed of the weights, of the order of the sentences, and of which are drawn
+        seed: seed of the weights, of the order of the sentences, and of the choice of sentences
     """
 
     network: Literal["naru", "gru"] = "naru"
@@ -60,7 +60,7 @@ class Training(NaruSettings):
         self.told()
 
     def told(self) -> NaruSettings:
-        """The same as the library takes it."""
+        """The same settings in the library's class."""
         rate = RATES[self.network] if self.learning_rate is None else self.learning_rate
         return settings_of(self, NaruSettings, learning_rate=rate)
 
@@ -96,11 +96,11 @@ class NaruRunSettings:
 
     @property
     def name(self) -> str:
-        """What tells it from other runs on other data, for the name of its folder."""
+        """The part of the run folder's name that tells it from runs on other data."""
         return f"{Path(self.data).stem}-{self.training.network}"
 
     def resolved(self) -> NaruRunSettings:
-        """The same with whole paths, and the learning rate of its network.
+        """The same settings with absolute paths, and with the learning rate of the network.
 
         Example:
             >>> NaruRunSettings("brown").resolved().training.learning_rate

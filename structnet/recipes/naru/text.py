@@ -22,7 +22,13 @@ Texts = list[list[str]]
 
 @dataclass
 class TextData:
-    """Sentences to learn from, to choose by and to test on, each of two words or more."""
+    """The sentences of a run, each of two words or more.
+
+    Attributes:
+        name: name of the text.
+        split: split into the three parts, in words.
+        train, validation, test: sentences.
+    """
 
     name: str
     split: str
@@ -31,7 +37,7 @@ class TextData:
     test: Texts
 
     def describe(self) -> dict[str, Any]:
-        """What ``config.json`` says of them."""
+        """The description in ``config.json``, by which the same data are recognized."""
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
         return {"name": self.name, "split": self.split} | {
             part: {"sentences": len(texts), "words": sum(map(len, texts))}
@@ -40,10 +46,10 @@ class TextData:
 
 
 def load_data(settings: NaruRunSettings) -> TextData:
-    """The sentences that the settings say.
+    """The sentences that the settings ask for.
 
     Raises:
-        ValueError: a part holds none.
+        ValueError: a part has no such sentence.
     """
     said, seed = settings.sentences, settings.training.seed
     text: Text = load_text(settings.data, settings.place.data_dir, seed)
@@ -68,19 +74,19 @@ def load_data(settings: NaruRunSettings) -> TextData:
 
 
 class Opened(NamedTuple):
-    """A trained model, its vocabulary, and the words of a piece at most."""
+    """A trained model, its vocabulary, and the largest number of words in a piece of a sentence."""
 
     model: NextWord
     words: Words
     max_length: int
 
     def sentences(self, texts: Texts) -> Sentences:
-        """Texts as the model takes them."""
+        """Encodes sentences for the model, and cuts long ones into pieces."""
         return Sentences.to_predict(self.words.encode(texts), self.max_length)
 
 
 def model_of(training: Training, words: Words, vectors: Tensor) -> NextWord:
-    """The untrained network of a run, routed or recurrent, with its vectors.
+    """The untrained model of a run, with a routed or a recurrent network.
 
     Shapes:
         vectors ``[words, dim]``.

@@ -1,4 +1,4 @@
-"""What is done with a run of a routed language model, as the commands ask for it."""
+"""The work of the commands on a run of a routed language model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from structnet.training.threads import threads_are_set
 
 
 def load(settings: NaruRunSettings, say: Say) -> TextData:
-    """The sentences of a run, with a word on them."""
+    """The sentences of a run, whose numbers it also reports."""
     say(f"reading {settings.data} ...")
     data = load_data(settings)
     words = sum(map(len, data.train))
@@ -37,9 +37,9 @@ def load(settings: NaruRunSettings, say: Say) -> TextData:
 
 
 def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outcome:
-    """Learns vectors and trains a network, from what is in the folder."""
+    """Learns word vectors and trains a network, or resumes from the state in the folder."""
     if not threads_are_set():
-        set_threads(1)  # the products are of a few rows; vectors and tests, too, are small
+        set_threads(1)  # products have few rows; those for vectors and tests are small, too
     training = settings.training.told()
     words = known_words(data.train, training)
     cache, given = run.folder / "vectors.safetensors", settings.sentences.vectors
@@ -82,7 +82,7 @@ def open(run: Run, place: Place) -> Opened:
     def make(content: dict[str, Any]) -> NextWord:
         found.append(Words.from_config(content))
         model = model_of(training, found[0], torch.zeros(len(found[0]), content["dim"]))
-        if content["ngrams"] is not None:  # None where the nearest vector is the answer
+        if content["ngrams"] is not None:  # None if the nearest vector is the answer
             model.following = NGrams(*content["ngrams"])
         return model
 
@@ -96,7 +96,7 @@ def read(run: Run, file: str, place: Place) -> list[list[str]]:
 
 
 def measure(model: Opened, examples: Sequence[list[str]], ask: AskOfWords) -> dict[str, float]:
-    """The mean loss, and the share of next words that are predicted right.
+    """The mean loss, and the share of next words that are predicted correctly.
 
     Raises:
         ValueError: no sentence has a word to predict.
@@ -111,11 +111,11 @@ def answer(model: Opened, texts: Sequence[str], ask: AskOfWords) -> list[Answer]
     """The likeliest next words of each beginning of a sentence.
 
     Raises:
-        ValueError: a text has no word.
+        ValueError: a text has no words.
     """
     return [measures.next_words(model, text, ask.top) for text in texts]
 
 
 def pictures(run: Run, *_: Any) -> Pictures:
-    """The losses, the figures of the thesis, and the network with its traffic."""
+    """The loss over the epochs, the figures of the thesis, and the network with its traffic."""
     return of_run(run)

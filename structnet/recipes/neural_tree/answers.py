@@ -1,4 +1,4 @@
-"""What a neural tree predicts, how good that is, and how it comes to it."""
+"""The predictions of a neural tree, their scores, and the reasons for them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from structnet.routing.explanation import Explanation, explain
 def output(
     tree: NeuralTree, samples: Samples, path: str = "multi", batch_size: int = BATCH
 ) -> Tensor:
-    """What a tree predicts, on the CPU: log-probabilities of classes, or means, ``[n, outputs]``.
+    """The outputs of a tree, on the CPU: log-probabilities of classes, or means, ``[n, outputs]``.
 
-    The stochastic path is drawn with a seed of its own, always the same.
+    The stochastic path is always drawn with the same seed.
     """
     generator = _generator(tree)
     return ask(tree, samples.x, lambda x: tree.output(x, path, generator), batch_size)
@@ -40,14 +40,14 @@ def _generator(tree: NeuralTree) -> torch.Generator:
 
 
 def score(predicted: Tensor, targets: Tensor, data: Described) -> float:
-    """How good predictions are: the share of right classes, or the mean squared error.
+    """The accuracy or the mean squared error of predictions.
 
-    The squared error is in the units of the data set's file, and the mean is that over all columns.
+    The squared error is in the units of the data set's file, and is averaged over all targets.
 
     Args:
         predicted: log-probabilities of classes, or means, ``[n, outputs]``.
-        targets: the classes, or the numbers as the tree is trained on them.
-        data: description of them, as in ``config.json``.
+        targets: classes ``[n]``, or numbers ``[n, outputs]``, scaled as in training.
+        data: description of the data, as in ``config.json``.
     """
     if data["classes"] is not None:
         return (predicted.argmax(1) == targets).double().mean().item()
@@ -62,7 +62,7 @@ def measured(
     paths: Sequence[str] = PATHS,
     batch_size: int = BATCH,
 ) -> dict[str, float]:
-    """The score of each way to go through a tree; that of all leaves has the metric's bare name."""
+    """The score of each way through a tree; that of all leaves has the plain name of the metric."""
     metric = "mse" if data["classes"] is None else "accuracy"
     return {
         metric if path == "multi" else f"{metric}_{path}": score(
@@ -75,7 +75,7 @@ def measured(
 def of_ensemble(outputs: Sequence[Tensor], targets: Tensor, data: Described) -> float:
     """The score of several trees, their ``[n, outputs]`` probabilities or means averaged."""
     stack = torch.stack(list(outputs))
-    # The likeliest class is the same without the logarithm of how many trees there are.
+    # The logarithm of the number of trees does not change the likeliest class.
     mean = stack.mean(0) if data["classes"] is None else stack.logsumexp(0)
     return score(mean, targets, data)
 
@@ -84,7 +84,7 @@ def of_ensemble(outputs: Sequence[Tensor], targets: Tensor, data: Described) -> 
 
 
 def of_rows(model: Opened, file: str, path: str) -> list[Answer]:
-    """What a tree predicts for each row of a file."""
+    """The predictions of a tree for the rows of a file."""
     x = inputs(read_table(file), model.data)
     predicted = output(model.tree, Samples(x, torch.zeros(len(x))), path)
     found = [_prediction(each, model.data) for each in predicted]
@@ -92,7 +92,7 @@ def of_rows(model: Opened, file: str, path: str) -> list[Answer]:
 
 
 def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:
-    """What a tree predicts for a test example, and how it comes to that.
+    """The prediction of a tree for a test example, with the reasons for it.
 
     Raises:
         ValueError: there is no such example.
@@ -103,7 +103,7 @@ def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:
     units = None if data["y_scale"] is None else lambda means: _in_units(means, data)
     told = explain(tree, example.x[0], data["classes"], units)
     lines, leaf = [f"test example {text}", *_explained(told, data)], told.leaf
-    if path not in ("multi", "greedy"):  # of these two, the explanation tells all
+    if path not in ("multi", "greedy"):  # the explanation covers these two
         generator = _generator(tree)
         leaf = int(ask(tree, example.x, lambda x: tree.apply_path(x, path, generator)))
         lines.append(f"by the path {path}: leaf {leaf}, {in_words(prediction)}")
@@ -130,7 +130,7 @@ def _prediction(output: Tensor, data: Described) -> dict[str, Any]:
 
 
 def _true(example: Samples, data: Described) -> dict[str, Any]:
-    """The same of what is true, which is certain."""
+    """The true class, or each target's true value in its own units."""
     if data["classes"] is None:
         return _named(_in_units(example.targets[0].numpy(), data), data)
     return {"class": data["classes"][int(example.targets)]}

@@ -1,6 +1,6 @@
-"""The other models of the paper's Table 3 that scikit-learn or a small network can give.
+"""The other models of the paper's Table 3, as far as they are scikit-learn's or small networks.
 
-A network is trained as a tree is refined: it is a tree of one leaf that never grew.
+A network is trained like a tree in refinement, as a tree of one leaf that does not grow.
 
 Reference:
     Tanno et al., Adaptive Neural Trees, ICML 2019, Table 3 and Supp. C.
@@ -33,19 +33,19 @@ NAMES = {
     "all-cnn": "All-CNN",
 }
 NETWORKS = {"mnist": ("linear", "mlp2", "lenet"), "cifar10": ("linear", "all-cnn"), "sarcos": ()}
-LAYERS = {"mlp1": 1, "mlp": 3, "mlp5": 5}  # of scikit-learn's perceptrons
+LAYERS = {"mlp1": 1, "mlp": 3, "mlp5": 5}  # hidden layers of scikit-learn's perceptrons
 ROUNDS = {"boosting30": 30, "boosting": 100}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Which model learns from which examples; they are those of a tree with the same seed.
+    """The settings of a run; its examples are those of a tree with the same seed.
 
     Args:
         data: data set of the paper.
-        model: one of ``NAMES``.
+        model: name of the model, one of ``NAMES``.
         rows: choice of examples.
-        refine_epochs: epochs of a network; None for the other models.
+        refine_epochs: number of epochs of a network; None for other models.
         seed: seed of the model's random numbers, and of the choice of examples.
         place: folder of the files, and device.
     """
@@ -59,10 +59,10 @@ class Settings:
 
 
 def train(settings: Settings, say: Say) -> dict[str, Any]:
-    """Trains and tests one model on a run's data, and gives a result.
+    """Trains and tests one model on a run's data, and returns a result.
 
-    A network learns as trees do, with the validation examples held out; the models of scikit-learn,
-    which choose nothing by them, learn from all training examples.
+    A network learns as trees do, with the validation examples held out; scikit-learn's models,
+    which do not use validation examples, learn from all training examples.
     """
     from structnet.recipes.neural_tree.data import load_data
 
@@ -112,12 +112,13 @@ def _network(settings: Settings, data: ArrayData) -> tuple[float, int, dict[str,
 
 
 def network_of(name: str, shape: tuple[int, ...], outputs: int) -> Any:
-    """A network of the paper's Table 3, untrained, for images ``shape``.
+    """An untrained network of the paper's Table 3.
 
     Args:
-        name: "linear"; "mlp2", with as many units as Simard et al., ICDAR 2003, took; "lenet", with
-            the sizes that give the paper's count of 431,000; or "all-cnn", the All-CNN-C of
+        name: "linear"; "mlp2", with as many units as in Simard et al., ICDAR 2003; "lenet", with
+            sizes that give the paper's count of 431,000 parameters; or "all-cnn", the All-CNN-C of
             Springenberg et al., ICLR 2015.
+        shape: shape of one image, channels first.
         outputs: number of classes.
     """
     import math
@@ -165,7 +166,7 @@ def _of_sklearn(settings: Settings, data: ArrayData) -> tuple[float, int, dict[s
     x, y = whole.x.flatten(1).numpy(), whole.targets.numpy()
     model = _model(settings.model, classes, settings.seed).fit(x, y)
     rows = data.test.x.flatten(1).numpy()
-    if classes:  # each column at its class, as some may be missing among the training rows
+    if classes:  # columns are placed by class, as training rows may lack some classes
         predicted = np.zeros((len(rows), data.arrays.num_outputs))
         predicted[:, model.classes_] = model.predict_proba(rows)
     else:
@@ -178,7 +179,7 @@ def _model(name: str, classes: bool, seed: int) -> Any:
     from sklearn import ensemble, linear_model, neural_network, tree
     from sklearn.multioutput import MultiOutputRegressor
 
-    # The paper says how many layers, units and trees there are, not how deep boosting's trees are.
+    # The paper gives the numbers of layers, units and trees, but not the depth for boosting.
     if name in LAYERS:
         return neural_network.MLPRegressor(
             hidden_layer_sizes=(256,) * LAYERS[name],
@@ -204,20 +205,20 @@ def _model(name: str, classes: bool, seed: int) -> Any:
 
 
 def _parameters(model: Any) -> int:
-    """The numbers that a model has learnt: weights; of a tree, thresholds, features and leaves."""
+    """The number of parameters: weights, or for trees thresholds, features and leaf values."""
     import numpy as np
 
     if hasattr(model, "coefs_"):
         return sum(part.size for part in (*model.coefs_, *model.intercepts_))
     if hasattr(model, "coef_"):
         return model.coef_.size + model.intercept_.size
-    if hasattr(model, "_predictors"):  # of histograms, one number a leaf
+    if hasattr(model, "_predictors"):  # histogram boosting: one number per leaf
         nodes = [each.nodes for one_round in model._predictors for each in one_round]
         return int(sum(2 * (1 - each["is_leaf"]).sum() + each["is_leaf"].sum() for each in nodes))
     if hasattr(model, "tree_"):
         trees = [model.tree_]
-    else:  # boosting has one array of trees for each of its outputs
+    else:  # boosting has one array of trees per output
         parts = (np.ravel(getattr(part, "estimators_", part)) for part in model.estimators_)
         trees = [tree.tree_ for tree in np.concatenate(list(parts))]
     numbers = (2 * (t.node_count - t.n_leaves) + t.n_leaves * t.value[0].size for t in trees)
-    return int(sum(numbers))  # scikit-learn may count in int64, which is no JSON
+    return int(sum(numbers))  # scikit-learn's may be an int64, which JSON lacks

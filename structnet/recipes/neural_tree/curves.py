@@ -1,4 +1,4 @@
-"""Figures 3 and 4 of the paper: neural trees by the number of examples, and by their patience.
+"""Figures 3 and 4 of the paper: neural trees by number of examples, and by patience.
 
 Reference:
     Tanno et al., Adaptive Neural Trees, ICML 2019, Sec. 5.3 and 5.4, Supp. E.
@@ -26,17 +26,21 @@ if TYPE_CHECKING:
     from structnet.recipes.neural_tree.paper import Choice
     from structnet.recipes.run import Run
 
-LEARN = (50, 250, 500, 2_500, 5_000, 25_000)  # and all that are not held out
+LEARN = (50, 250, 500, 2_500, 5_000, 25_000)  # and all examples that are not held out
 STANDARD = NeuralTreeSettings.patience
 PATIENCE = (1, STANDARD, 15)
-OTHERS = {"mnist": ("lenet", "linear"), "cifar10": ("all-cnn", "linear")}  # of Figure 3
+OTHERS = {"mnist": ("lenet", "linear"), "cifar10": ("all-cnn", "linear")}  # in Figure 3
 TREE = "tree"
-GROWTH = ("root", "split", "deepen")  # phases
+GROWTH = ("root", "split", "deepen")  # phases of growth
 
 
 def trajectory(run: Run) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
-    """A tree's validation accuracy: epochs trained and accuracy, after each decision of its growth,
-    and after each epoch of its refinement."""
+    """The validation accuracy of a tree in growth and in refinement.
+
+    Returns:
+        Pairs of epochs so far and accuracy, after each decision of growth, and after each epoch of
+        refinement.
+    """
     from structnet.recipes.neural_tree.runs import decisions_of
 
     grown = [record["decision"] for record in run.history if record["phase"] in GROWTH]
@@ -52,7 +56,7 @@ def trajectory(run: Run) -> tuple[list[tuple[int, float]], list[tuple[int, float
 
 
 def of_sizes(choice: Choice, seed: int) -> list[Member]:
-    """Trees, a CNN and a linear classifier that learn from ever more examples."""
+    """Trees, a CNN and a linear classifier, each trained on several numbers of examples."""
     whole = choice.train_size or known.SIZES[choice.data][0]
     most, found = whole - round(Rows.validation_fraction * whole), []
     for size in (*(each for each in LEARN if each < most), most):
@@ -68,7 +72,7 @@ def of_sizes(choice: Choice, seed: int) -> list[Member]:
 
 
 def of_patience(choice: Choice, seed: int) -> list[Member]:
-    """Trees whose trainings in growth stop after more or fewer epochs without a new best."""
+    """Trees with several values of the patience of growth."""
     found = []
     for patience in PATIENCE:
         end = "" if patience == STANDARD else f"-{patience}"
@@ -89,7 +93,7 @@ def _tree(choice: Choice, seed: int, end: str) -> Member:
 
 
 def _told(member: Member, key: Any, **groups: Mapping[str, Any]) -> Member:
-    """A member with another key, and some of its settings changed."""
+    """The member with another key and some changed settings."""
     changed = {name: replace(getattr(member.settings, name), **of) for name, of in groups.items()}
     return member._replace(key=key, settings=replace(member.settings, **changed))
 
@@ -130,7 +134,7 @@ def by_size(choice: Choice, members: Members) -> Table:
 
 
 def by_patience(choice: Choice, members: Members) -> Table:
-    """Figure 4: what a tree becomes by the patience of its growth."""
+    """Figure 4: errors and sizes of trees by the patience of growth."""
     quantities = (paper.MULTI, "leaves", paper.SIZE, paper.GROWTH_EPOCHS)
     names = {patience: f"patience {patience}" for patience in members}
     rows = [Row(names[key], {}, paper.ours(runs, quantities)) for key, runs in members.items()]
@@ -157,13 +161,13 @@ FIGURES = {
 def draw_errors(
     rows: Sequence[Row], errors: Mapping[str, str], sizes: Sequence[int], ax: Axes | None = None
 ) -> Axes:
-    """Errors over the number of examples, a line a model, with the deviation over seeds.
+    """Draws errors over the number of examples, one line per model, with deviations over seeds.
 
     Args:
         rows: row of each size.
-        errors: model -> quantity of the rows.
-        sizes: number of examples of each row.
-        ax: axes to draw on; by default new ones.
+        errors: model -> quantity in the rows.
+        sizes: number of examples in each row.
+        ax: axes to draw on; None for new ones.
     """
     ax = one_axes(ax, width=6.0, height=4.0)
     for place, quantity in enumerate(errors.values()):
@@ -184,11 +188,11 @@ def draw_errors(
 
 
 def draw_trajectories(runs: Mapping[str, Sequence[Run]], ax: Axes | None = None) -> Axes:
-    """Validation accuracy over epochs; where the refinement begins, there is a dotted line.
+    """Draws validation accuracy over epochs, with a dotted line where refinement begins.
 
     Args:
         runs: name of a line -> runs, the first of which is drawn.
-        ax: axes to draw on; by default new ones.
+        ax: axes to draw on; None for new ones.
     """
     ax = one_axes(ax, width=7.0, height=4.0)
     for place, (name, [run, *_]) in enumerate(runs.items()):

@@ -1,4 +1,4 @@
-"""The data of a neural tree's run: a data set of a name, or a table, split by its seed."""
+"""The data of a neural tree's run: a named data set or a table, split by the run's seed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EDGE = 4  # pixels by which an augmented image may be shifted
 
 
 def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
-    """The data of a run; its seed says which training rows are held out for validation.
+    """The data of a run, whose seed decides which training rows are held out for validation.
 
     Raises:
-        DownloadError: the files of the data set are not at hand.
-        ValueError: a file is not what it should be, or the settings do not go with the data.
+        DownloadError: the files of the data set are missing.
+        ValueError: a file does not have its format, or the settings do not fit the data.
     """
     rows = settings.rows
     arrays = load_arrays(settings.data, settings.place.data_dir, target=rows.target, task=rows.task)
@@ -31,7 +31,7 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
     if not 0 < held_out < len(order):
         raise ValueError(
             f"--validation-fraction {rows.validation_fraction} of {len(order)} training "
-            f"examples is {held_out}; expected at least 1, and 1 less than all"
+            f"examples is {held_out}; expected from 1 to {len(order) - 1}"
         )
     number, classes = len(order) - held_out, arrays.classes or ()
     if rows.learn_size is not None and rows.learn_size > number:
@@ -59,7 +59,7 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
 
 
 def everything(data: ArrayData) -> Samples:
-    """All training samples of a run, those that were held out, too."""
+    """All training samples of a run, including those that were held out."""
     parts = data.train, data.validation
     x, targets = (torch.cat([getattr(part, name) for part in parts]) for name in ("x", "targets"))
     return Samples(x, targets, augment=data.train.augment)
@@ -70,7 +70,7 @@ def _samples(x: np.ndarray, y: np.ndarray, places: np.ndarray, augment: Any = No
 
 
 def shifted_and_mirrored(images: Tensor) -> Tensor:
-    """Each image shifted at random by at most 4 pixels, zeros at its edge, and perhaps mirrored.
+    """Each image shifted at random by at most 4 pixels, padded with 0, and randomly mirrored.
 
     Shapes:
         ``[n, channels, height, width]`` -> the same.

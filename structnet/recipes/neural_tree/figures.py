@@ -1,4 +1,4 @@
-"""What the paper reports: errors (percent wrong; for SARCOS the mean squared error) and sizes.
+"""The paper's figures: errors (percent wrong; for SARCOS the mean squared error), sizes and times.
 
 Reference:
     Tanno et al., Adaptive Neural Trees, ICML 2019, Tables 3 to 8.
@@ -6,9 +6,9 @@ Reference:
 
 from __future__ import annotations
 
-# The errors with all leaves and with the greedy path, and the sizes of the tree and of one path on
-# average (Table 3); the error with the least likely leaf (Table 6); the multiply-adds with all
-# leaves and with one path (Table 7).
+# The errors with all leaves and with the greedy path, and the numbers of parameters of the tree and
+# of one path on average (Table 3); the error with the least likely leaf (Table 6); the
+# multiply-adds with all leaves and with one path (Table 7).
 TREES: dict[str, tuple[float | None, ...]] = {
     "mnist_a": (0.64, 0.69, 100_596, 84_935, 86.18, 382e3, 380e3),
     "mnist_b": (0.72, 0.73, 76_703, 50_653, 81.98, 346e3, 331e3),
@@ -19,8 +19,8 @@ TREES: dict[str, tuple[float | None, ...]] = {
     "sarcos": (1.384, 1.542, 103_823, 61_640, None, None, None),
 }
 
-# Table 4, the errors with all leaves and with one path. For the full trees they are those of
-# Table 3 (for SARCOS, rounded).
+# Table 4: the errors with all leaves and with one path. Those of the full trees are the same as in
+# Table 3 (rounded for SARCOS).
 ABLATIONS = {
     "mnist_a": {"no-routers": (0.74, 0.74), "no-transformers": (3.18, 4.19)},
     "mnist_b": {"no-routers": (0.80, 0.80), "no-transformers": (4.63, 3.62)},
@@ -31,9 +31,9 @@ ABLATIONS = {
     "sarcos": {"no-routers": (2.51, 2.51), "no-transformers": (2.12, 2.25)},
 }
 
-# Table 3: the error and the parameters of other models, where the paper says them. Of SARCOS, mlp1
-# to mlp5 have so many hidden layers, and boosting has 30 or 100 trees for each of the 7 torques; of
-# MNIST, histograms stand in for its compact multi-class boosted trees.
+# Table 3: the error and the parameters of other models, as far as the paper has them. For SARCOS,
+# mlp1, mlp and mlp5 have 1, 3 and 5 hidden layers, and boosting has 30 or 100 trees for each of the
+# 7 torques; for MNIST, histograms stand in for the paper's compact multi-class boosted trees.
 BASELINES: dict[str, dict[str, tuple[float, int | None] | tuple[()]]] = {
     "sarcos": {
         "linear": (10.693, 154),
@@ -62,9 +62,9 @@ TIMES = {
     "cifar10_c": (42, 285, 48, 200),
 }
 
-# Table 8: eight trees together, the errors with all leaves and with one path.
+# Table 8: the errors of eight trees together, with all leaves and with one path.
 ENSEMBLES = {"mnist_a": (0.29, 0.30), "cifar10_a": (7.76, 7.79), "sarcos": (1.226, 1.372)}
 ENSEMBLE_SIZE = 8
 
-# Supp. C: examples to train on, a tenth of them for validation, and to test.
+# Supp. C: the numbers of training examples, a tenth of them for validation, and of test examples.
 SIZES = {"mnist": (60_000, 10_000), "cifar10": (50_000, 10_000), "sarcos": (44_484, 4_449)}

@@ -1,4 +1,4 @@
-"""The network along one path of a grown tree, trained by itself: what its branches bring.
+"""The network along one path of a grown tree, trained by itself, to show what branches gain.
 
 Reference:
     Tanno et al., Adaptive Neural Trees, ICML 2019, Table 3.
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, Any]:
-    """Trains the network from a tree's root to one leaf, without routers, and gives a result.
+    """Trains the network from a tree's root to one leaf, without routers, and returns a result.
 
-    The path is that of :func:`longest_path`; this choice is ours. The weights are new; they learn
-    as a root's do, and are refined, both with the tree's settings.
+    The path is that of :func:`longest_path`, which is our own choice. The weights are new, and are
+    trained like those of a root and then in refinement, with the tree's settings.
 
     Args:
-        settings: those of the tree.
-        say: function that takes a line for the user.
+        settings: settings of the tree.
+        say: function that prints a line for the user.
         grown: run of the tree.
 
     Raises:
@@ -64,11 +64,11 @@ def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, An
 
 
 def longest_path(tree: NeuralTree, samples: Samples) -> int:
-    """The leaf behind the most transformers; of several, the one that most samples come to.
+    """The leaf after the most transformers; at a tie, the one that most samples reach.
 
     Args:
         tree: grown tree.
-        samples: samples that go their greedy paths.
+        samples: samples, which take their greedy paths.
     """
     from structnet.routing.visits import shares
 

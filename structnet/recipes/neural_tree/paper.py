@@ -1,4 +1,4 @@
-"""The tables of the paper on adaptive neural trees, beside ours.
+"""The tables of the paper on adaptive neural trees, with our figures beside the paper's.
 
 Reference:
     Tanno et al., Adaptive Neural Trees, ICML 2019, Tables 3 to 8 and Figures 3 and 4,
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from structnet.recipes.run import Run
 
 DataSet = Literal["mnist", "sarcos", "cifar10"]
-VARIANTS = {  # of Table 4: what the tree grows without
+VARIANTS = {  # for Table 4: the tree, and without which modules it grows
     "full": {},
     "no-routers": {"routers": False},
     "no-transformers": {"transformers": False},
 }
-ONE_PATH = "one-path"  # of Table 3: the network along one path of the full tree
+ONE_PATH = "one-path"  # for Table 3: the network along one path of the full tree
 NAMES = {
     "full": "tree",
     "no-routers": "no routers (CNN)",
@@ -53,13 +53,13 @@ GROWTH, GROWTH_EPOCHS = "growth, minutes", "growth, epochs"
 REFINEMENT, REFINEMENT_EPOCHS = "refinement, minutes", "refinement, epochs"
 TIMES = (GROWTH, GROWTH_EPOCHS, REFINEMENT, REFINEMENT_EPOCHS)  # as paper.TIMES
 OF_TREE = (MULTI, SINGLE, SIZE, PATH_SIZE, LEAST, OPERATIONS, PATH_OPERATIONS)  # as paper.TREES
-# How the names of errors end in a run's result, and the names of sizes.
+# The endings of the metrics in a run's result.
 ERRORS = {MULTI: "", SINGLE: "_greedy", LIKELIEST: "_most_likely", LEAST: "_least_likely"}
-DETAILS = {  # of a run's result, and how many of them make one of the table
+DETAILS = {  # details of a run's result, and the number by which they are divided
     "leaves": ("leaves", 1),
     SIZE: ("parameters", 1),
     PATH_SIZE: ("path_parameters", 1),
-    OPERATIONS: ("flops", 2),  # a multiply-add
+    OPERATIONS: ("flops", 2),  # two operations in a multiply-add
     PATH_OPERATIONS: ("path_flops", 2),
     GROWTH: ("growth_seconds", 60),
     GROWTH_EPOCHS: ("growth_epochs", 1),
@@ -69,14 +69,23 @@ DETAILS = {  # of a run's result, and how many of them make one of the table
 
 
 class Kind(NamedTuple):
-    """What one of the paper's tables compares."""
+    """The content of one of the paper's tables.
+
+    Attributes:
+        title: title.
+        quantities: columns.
+        notes: sentences that are needed to read the table.
+        variants: names of ``VARIANTS`` that are compared.
+        models: True to show other models of the same data too.
+        ensembles: True to show all trees of a kind together too.
+    """
 
     title: str
     quantities: Sequence[str]
     notes: Sequence[str] = ()
     variants: Sequence[str] = ("full",)
-    models: bool = False  # are other models of the same data shown, too?
-    ensembles: bool = False  # are all trees of a kind shown together, too?
+    models: bool = False
+    ensembles: bool = False
 
 
 GREEDY = "One path: at each router, the likelier side."
@@ -193,7 +202,7 @@ class Choice:
                 raise ValueError(
                     f"the paper has no {name} for {self.data}; expected some of {', '.join(known)}"
                 )
-        self.settings(known[0], "full", 0)  # refuses what no tree can be told
+        self.settings(known[0], "full", 0)  # refuses settings that no tree can have
 
     def settings(self, primitives: str, variant: str, seed: int) -> NeuralTreeRunSettings:
         """The settings of one tree."""
@@ -202,7 +211,7 @@ class Choice:
 
 
 def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
-    """The runs of a table that have one seed: trees, and other models of the same data."""
+    """The runs of a table with one seed: trees, and other models of the same data."""
     wanted = parts(choice.only, tuple(NAMES), "--only") or NAMES
     default, found = DEFAULTS[choice.data]["primitives"], []
     for primitives in parts(choice.primitives, PRIMITIVES, "--primitives") or (default,):
@@ -210,7 +219,7 @@ def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
         for name in (name for name in kind.variants if name in wanted or path):
             settings = choice.settings(primitives, name, seed)
             found.append(Member((primitives, name), f"{primitives}-{name}-{seed}", settings))
-        if path:  # of the full tree, which is the last one
+        if path:  # through the full tree, which was added last
             folder, tree = f"{primitives}-{ONE_PATH}-{seed}", found[-1].folder
             key = primitives, ONE_PATH
             found.append(Member(key, folder, settings, one_path.train, tree))
@@ -221,7 +230,7 @@ def members(kind: Kind, choice: Choice, seed: int) -> list[Member]:
 
 
 def other_model(choice: Choice, name: str, seed: int) -> Member:
-    """The run of a model that is no tree of ours."""
+    """The run of a model other than our trees."""
     own: dict[str, Any] = {"model": name, "seed": seed, "refine_epochs": None}
     if name in baselines.NETWORKS[choice.data]:
         given = choice.refine_epochs
@@ -231,11 +240,11 @@ def other_model(choice: Choice, name: str, seed: int) -> Member:
 
 
 def made(number: int, choice: Choice, members: Members) -> Table:
-    """One of the paper's tables beside ours."""
+    """One of the paper's tables, with the figures of our runs."""
     kind = KINDS[number]
     models_first = sorted(members, key=lambda key: key not in baselines.NAMES)
     rows = [row for key in models_first for row in rows_of(kind, choice.data, key, members[key])]
-    # Elsewhere each of the paper's figures is that of one model.
+    # In the other tables, each of the paper's figures is that of one model.
     more = "" if kind.ensembles else " The paper's are of one tree each."
     notes = [*what_was_run(members, more), *kind.notes]
     if any(key in baselines.NAMES for key in members):
@@ -259,13 +268,13 @@ TABLES["tabular"] = TABULAR
 
 
 def rows_of(kind: Kind, data: str, key: Any, runs: Sequence[Run]) -> list[Row]:
-    """The rows of a table that are about one model.
+    """The rows of a table for one model.
 
     Args:
         kind: table.
         data: data set.
-        key: name of scikit-learn's model, or modules and variant of a tree.
-        runs: its runs.
+        key: name of a baseline, or modules and variant of a tree.
+        runs: runs of the model.
     """
     if key in baselines.NAMES:
         known = of_paper(data, (MULTI, SIZE), paper.BASELINES[data][key])
@@ -292,14 +301,14 @@ def rows_of(kind: Kind, data: str, key: Any, runs: Sequence[Run]) -> list[Row]:
 
 
 def shares(data: str) -> tuple[str, ...]:
-    """The quantities that are shown in percent: all errors but those of numbers."""
+    """The quantities that are shown in percent: all errors, unless numbers are predicted."""
     return () if data == "sarcos" else tuple(ERRORS)
 
 
 def of_paper(
     data: str, quantities: Sequence[str], figures: Sequence[float | None]
 ) -> dict[str, float | None]:
-    """The paper's figures, if there are any, by quantity; those in percent as shares."""
+    """Quantity -> the paper's figure, if any; those in percent are converted to shares."""
     return {
         name: value and round(value / 100, 12) if name in shares(data) else value
         for name, value in zip(quantities, figures, strict=bool(figures))
@@ -307,7 +316,7 @@ def of_paper(
 
 
 def ours(runs: Sequence[Run], quantities: Iterable[str]) -> dict[str, list[float]]:
-    """Quantity -> our figures, one a run: errors as shares of 1 or squared errors, and sizes."""
+    """Quantity -> our figures, one per run; errors are shares from 0 to 1, or squared errors."""
     return {name: [_figure(run.ended, name) for run in runs] for name in quantities}
 
 
@@ -320,7 +329,7 @@ def _figure(result: Mapping[str, Any], name: str) -> float:
 
 
 def together(runs: Sequence[Run]) -> dict[str, float]:
-    """The errors of all trees together on their test data, by the way through them."""
+    """The errors of all trees together on their test data, with all leaves and with one path."""
     from structnet.recipes.neural_tree.answers import of_ensemble, output
     from structnet.recipes.neural_tree.data import load_data
     from structnet.recipes.neural_tree.runs import tree_of
@@ -334,8 +343,8 @@ def together(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
-    """Data, sizes, seeds and times, and what the errors are, ours and the paper's."""
-    # Other models have no more of their data in config.json than the name.
+    """Notes on data, sizes, seeds and times, and on the errors, ours and the paper's."""
+    # For other models, config.json has only the name of their data.
     trees = [runs for runs in members.values() if isinstance(runs[0].config["data"], dict)]
     if not trees:
         return [_sizes(next(iter(members.values()))[0].ended)]

@@ -1,4 +1,4 @@
-"""What lies in the folder of a neural tree's run."""
+"""The trees in the folder of a neural tree's run, and the facts for its result."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ from structnet.recipes.run import MODEL, Run
 from structnet.routing.report import Summary
 from structnet.training import load_model
 
-Described = Mapping[str, Any]  # data as config.json describes them
+Described = Mapping[str, Any]  # description of data in config.json
 GROWN = "growth.safetensors"
 MAKERS = {**presets.NAMED, "conv": partial(presets.conv, kernel=3, padding=1)}
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A trained tree, with what it takes to ask it something."""
+    """A trained tree, with all that is needed to predict.
+
+    Attributes:
+        run, place: run, and the place where it is used.
+        tree: trained tree.
+        data: description of the training data.
+    """
 
     run: Run
     tree: NeuralTree
@@ -37,19 +43,19 @@ def root_of(
     structure: Mapping[str, Any] | None = None,
     most: int | None = None,
 ) -> NeuralTree:
-    """An untrained tree, its weights drawn by the run's seed.
+    """An untrained tree, its weights drawn with the run's seed.
 
     Args:
         settings: settings of the run.
-        data: description of them, as in ``config.json``.
-        structure: structure of a tree that has grown, as ``NeuralTree.config`` gives it; the root
-            alone otherwise.
-        most: the most transformers that it may have; None for any.
+        data: description of the data, as in ``config.json``.
+        structure: structure of a grown tree, as returned by ``NeuralTree.config``; None for the
+            root alone.
+        most: largest number of transformers that it may have; None for no limit.
 
     Raises:
         ValueError: the modules are for images, and the data are rows.
     """
-    modules: Any = settings.modules  # resolved
+    modules: Any = settings.modules  # resolved: the primitives are not None
     if modules.primitives in FOR_IMAGES and len(data["shape"]) != 3:
         raise ValueError(
             f"{modules.primitives} is for images; {data['name']} has rows of {data['shape'][0]} "
@@ -69,29 +75,29 @@ def root_of(
 
 
 def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
-    """The tree in the end, or in ``GROWN``: as far as it has grown, before its refinement.
+    """The final tree, or that in ``GROWN``, the tree as grown so far, before refinement.
 
     Raises:
-        CheckpointError: there is none yet, or its file is damaged.
+        CheckpointError: there is no tree yet, or its file is damaged.
     """
     settings, data = run.settings(NeuralTreeRunSettings), run.config["data"]
-    # A transformer of these has at least one tensor of its own.
+    # Each transformer has at least one tensor, so there are no more of them than tensors.
     return run.load_model(
         lambda content: root_of(settings, data, content["tree"], content["tensors"]), file
     )
 
 
 def decisions_of(run: Run) -> list[dict[str, Any]]:
-    """What was decided so far, as :class:`structnet.neural_tree.Decision` has it."""
+    """The decisions so far, each with the fields of :class:`structnet.neural_tree.Decision`."""
     file = run.folder / GROWN
     return load_model(file)[1]["decisions"] if file.exists() else []
 
 
 def details_of(size: Summary, trained: Trained) -> dict[str, Any]:
-    """What the result says of a tree's size and its training."""
+    """The details in the result on a tree's size and its training."""
     assert size.visited_parameters is not None and size.visited_flops is not None  # of samples
-    best = trained.refinement.best  # None if no epoch was better than the tree as it had grown
-    # What is learnt last from all examples counts to the refinement, epochs as seconds.
+    best = trained.refinement.best  # None if no epoch improved on the grown tree
+    # The last epochs, on all examples, count as refinement.
     later = [each for each in trained.history if each["phase"] in ("refine", "finish")]
     return {
         **{name: getattr(size, name) for name in ("leaves", "depth", "parameters", "flops")},

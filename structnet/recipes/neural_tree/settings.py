@@ -1,10 +1,10 @@
-"""What a run of a neural tree is told, and the data sets' own values for what is not said.
+"""The settings of a run of a neural tree, with defaults for each data set.
 
 Nothing here imports torch.
 
 Reference:
     Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: 10 % for validation; 300, 100 and 200
-    epochs of refinement for SARCOS, MNIST and CIFAR-10, and the rest as PAPER has it.
+    epochs of refinement for SARCOS, MNIST and CIFAR-10, and the rest as in ``PAPER``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from structnet.recipes.recipe import Ask, Place, check_data, filled, is_file, wh
 
 Way = Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"]
 PATHS: tuple[str, ...] = get_args(Way)
-# The modules, and the width of those that come in any width.
+# The modules that come in any width, and their default widths.
 WIDTHS = {"table": 128, "mlp": 128, "conv": 16, "sarcos": 128}
 Primitives = Literal[
     "table",
@@ -38,14 +38,14 @@ Primitives = Literal[
 PRIMITIVES: tuple[str, ...] = get_args(Primitives)
 FOR_ROWS = ("table", "mlp", "sarcos")
 FOR_IMAGES = tuple(name for name in PRIMITIVES if name not in FOR_ROWS)
-SOME_HAVE: dict[str, Collection[str]] = {  # an argument of the modules -> those that take it
+SOME_HAVE: dict[str, Collection[str]] = {  # argument of modules -> modules that take it
     "width": WIDTHS,
     "router_width": FOR_ROWS,
     "batch_norm": ("conv", "cifar10_a", "cifar10_b", "cifar10_c"),
 }
 
 
-# What the paper does otherwise than the library, whose defaults are for small tables.
+# The paper's values that differ from the library's defaults, which are for small tables.
 PAPER: dict[str, Any] = {
     "learning_rate": 1e-3,
     "min_gain": 0.0,
@@ -56,12 +56,12 @@ PAPER: dict[str, Any] = {
     "lookahead": 1,
 }
 SMOOTH = {"gain_errors": 2.0, "weight_decay": 0.1}
-# How data are modelled where nothing else is said; what is not here is the library's default.
+# The defaults of each data set; for what is not here, the library's defaults are used.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "digits": {"primitives": "conv", "refine_epochs": 50},
     "mnist": {"primitives": "mnist_c", "refine_epochs": 100} | PAPER,
     "cifar10": {"primitives": "cifar10_c", "refine_epochs": 200} | PAPER,
-    # For the 4,449 rows that are easily had: none of them is left unlearnt.
+    # For the 4,449 rows that are easy to get: in the end it learns from all of them.
     "sarcos": {"primitives": "sarcos", "refine_epochs": 300, "batch_size": 32, "finish": True}
     | PAPER
     | SMOOTH,
@@ -186,7 +186,7 @@ class Training(NeuralTreeSettings):
         self.told()
 
     def told(self) -> NeuralTreeSettings:
-        """The same as the library takes it, at its own defaults where nothing is known yet."""
+        """The same settings in the library's class, with its defaults for values not yet known."""
         unknown = {name for name in Training.__annotations__ if getattr(self, name) is None}
         return NeuralTreeSettings(**{n: v for n, v in vars(self).items() if n not in unknown})
 
@@ -235,19 +235,19 @@ class NeuralTreeRunSettings:
         if self.rows.finish and epochs is not None and epochs < 2:
             raise ValueError(
                 "--finish takes half as many epochs as refinement may have; expected "
-                f"--refine-epochs of at least 2, got {epochs}"
+                f"--refine-epochs of at least 2; got {epochs}"
             )
 
     @property
     def name(self) -> str:
-        """What tells it from other runs on other data, for the name of its folder."""
+        """The part of the run folder's name that tells it from runs on other data."""
         return f"{Path(self.data).stem}-{self.modules.primitives}"
 
     def resolved(self) -> NeuralTreeRunSettings:
-        """The same with the data set's own values for what was not said.
+        """The same settings with the data set's defaults for those not given.
 
         Raises:
-            ValueError: settings that do not go together.
+            ValueError: settings do not go together.
 
         Example:
             >>> settings = NeuralTreeRunSettings("mnist").resolved()
@@ -259,7 +259,7 @@ class NeuralTreeRunSettings:
         known = own | {"finish": False} | (OF_TABLE if table else DEFAULTS[self.data])
         modules, training = filled(self.modules, known), filled(self.training, known)
         epochs: Any = training.refine_epochs  # resolved: not None
-        known["finish"] &= epochs > 1  # else nothing is left for the end
+        known["finish"] &= epochs > 1  # otherwise half the epochs would be none
         for name, known_to in SOME_HAVE.items():
             if getattr(modules, name) and modules.primitives not in known_to:
                 raise ValueError(
@@ -276,7 +276,7 @@ class NeuralTreeRunSettings:
 
 
 def table_of_defaults() -> str:
-    """The data sets' defaults as the text of a table, for ``--help``.
+    """The data sets' defaults as a table in text, for ``--help``.
 
     Example:
         >>> print(table_of_defaults().splitlines()[2])

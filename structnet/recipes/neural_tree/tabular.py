@@ -1,4 +1,4 @@
-"""Neural trees at their defaults beside scikit-learn's models at theirs, on small tables."""
+"""Neural trees compared with scikit-learn's models on small tables, all with default settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = {
     "forest": "random forest",
     "boosting": "histogram boosting",
     "mlp": "MLP, 100 units",
-    "no routers": "neural tree without routers",  # not among the ranked
+    "no routers": "neural tree without routers",  # not ranked
 }
 RANKED = tuple(NAMES)[:6]
 RANK = "mean rank of six"
@@ -29,12 +29,12 @@ RANK = "mean rank of six"
 
 @dataclass(frozen=True)
 class Settings:
-    """Which table, and which draw of it.
+    """The settings of a run: its table and its seed.
 
     Args:
         data: name of the table.
-        seed: seed of the rows that are drawn or set aside, and of every model.
-        place: device; the models of scikit-learn and so small trees run on the processor.
+        seed: seed of the rows that are generated or held out, and of every model.
+        place: place; all models run on the CPU whatever its device.
     """
 
     data: str
@@ -43,7 +43,7 @@ class Settings:
 
 
 def train(settings: Settings, say: Say) -> dict[str, Any]:
-    """Fits all models on a table, and gives their scores on rows that none of them saw."""
+    """Fits all models on a table, and returns their scores on test rows as a result."""
     from structnet.recipes.neural_tree.tabular_data import SOURCES, parts
 
     source = SOURCES[settings.data]
@@ -102,7 +102,7 @@ def _shape_of(model: Any, x: Any) -> dict[str, Any]:
 
 
 def members(choice: Any, seed: int) -> list[Member]:
-    """The runs with one seed: one a table, of all models."""
+    """The runs with one seed: one per table, for all models."""
     from structnet.recipes.neural_tree.tabular_data import SOURCES
 
     return [
@@ -117,7 +117,7 @@ def members(choice: Any, seed: int) -> list[Member]:
 
 
 def made(choice: Any, members: Members) -> Table:
-    """The scores of all models on all tables."""
+    """The table of all models' scores on all data."""
     from structnet.recipes.neural_tree.tabular_data import RANKED as TABLES
     from structnet.recipes.neural_tree.tabular_data import SOURCES
 
@@ -135,7 +135,7 @@ def _seeds(members: Members) -> int:
 
 
 def _ranks(runs: Sequence[Run]) -> Mapping[str, float]:
-    """The mean rank of each model over some tables; equal scores share their ranks."""
+    """The mean rank of each model over some tables; equal scores share the mean of their ranks."""
     from scipy.stats import rankdata
 
     sources = {name: f"test.{name}" for name in RANKED}

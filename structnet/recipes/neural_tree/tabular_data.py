@@ -1,4 +1,4 @@
-"""Small tables that any machine has: scikit-learn's own, and three that are drawn."""
+"""Small tables that need no download: scikit-learn's own, and generated ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
-SIZE = 1000  # rows of a table that is drawn
-TEST = 0.25  # share of the rows to test on
+SIZE = 1000  # rows of a generated table
+TEST = 0.25  # share of the rows for testing
 Rows = tuple[np.ndarray, np.ndarray]
 
 
@@ -18,9 +18,9 @@ class Source(NamedTuple):
     """A table.
 
     Attributes:
-        rows: function from a seed to inputs and targets; published tables have no use for it.
-        classes: are the targets classes? Otherwise they are numbers.
-        regions: is it made of regions, so that a tree should branch?
+        rows: function from a seed to inputs and targets; published tables ignore the seed.
+        classes: True if the targets are classes, False if they are numbers.
+        regions: True if the table is made of regions, so that a tree should branch.
     """
 
     rows: Callable[[int], Rows]
@@ -29,14 +29,22 @@ class Source(NamedTuple):
 
 
 def checkerboard(seed: int, sides: int = 4, flipped: float = 0.05) -> Rows:
-    """Points on a board of two classes, a few of them of the wrong one."""
+    """Points on a checkerboard of two classes, a few of them with the wrong class.
+
+    Shapes:
+        ``[n, 2]`` and ``[n]``.
+    """
     rng = np.random.default_rng(seed)
     x = rng.uniform(0, sides, (SIZE, 2))
     return x, (x.astype(int).sum(axis=1) + (rng.random(SIZE) < flipped)) % 2
 
 
 def uneven_clusters(seed: int, clusters: int = 12, classes: int = 4) -> Rows:
-    """Clusters of the plane, of uneven sizes and widths, three of them a class."""
+    """Clusters in the plane with uneven sizes and widths, three per class by default.
+
+    Shapes:
+        ``[n, 2]`` and ``[n]``.
+    """
     rng = np.random.default_rng(seed)
     centers, widths = rng.uniform(-6, 6, (clusters, 2)), rng.uniform(0.2, 0.9, clusters)
     drawn = rng.choice(clusters, SIZE, p=rng.dirichlet(np.full(clusters, 1.5)))
@@ -45,7 +53,11 @@ def uneven_clusters(seed: int, clusters: int = 12, classes: int = 4) -> Rows:
 
 
 def housing(seed: int, size: int = 2000) -> Rows:
-    """Prices of houses in four regions, each of which values other things."""
+    """Prices of houses in four regions, in which different things matter.
+
+    Shapes:
+        ``[size, 10]`` and ``[size]``.
+    """
     rng = np.random.default_rng(seed)
     area = rng.gamma(6, 20, size) + 30
     rooms = np.clip(np.round(area / 28 + rng.normal(0, 0.8, size)), 1, 9)
@@ -80,7 +92,7 @@ RANKED = tuple(SOURCES)[:8]
 
 
 def parts(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The inputs to learn from and to test on, then their targets; the seed says which are which.
+    """The inputs to learn from and to test on, then their targets, split by the seed.
 
     Shapes:
         inputs ``[n, columns]``; targets ``[n]``.

@@ -1,4 +1,4 @@
-"""What is done with a run of a neural tree, as the commands ask for it."""
+"""The work of the commands on a run of a neural tree."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from structnet.routing.visits import passing
 from structnet.training import evaluate
 from structnet.training.processes import own_device
 
-SHOWN = 0.01  # of the samples: branches that fewer take are folded in pictures
+SHOWN = 0.01  # share of the samples below which a branch is folded in pictures
 
 
 def load(settings: NeuralTreeRunSettings, say: Say) -> ArrayData:
-    """The rows or images of a run, with a word on them; what modules do not fit is refused."""
+    """The rows or images of a run, which it also reports; modules that do not fit are refused."""
     say(f"reading {settings.data} ...")
     data = load_data(settings)
     say(f"data: {data.in_words()}")
@@ -38,7 +38,7 @@ def load(settings: NeuralTreeRunSettings, say: Say) -> ArrayData:
 
 
 def train(settings: NeuralTreeRunSettings, data: ArrayData, run: Run, say: Say) -> Outcome:
-    """Grows, refines and prunes a tree, from what is in the folder."""
+    """Grows, refines and prunes a tree, or resumes from the state in the folder."""
     described, device = data.describe(), own_device(settings.place.device)
     epochs: Any = settings.training.refine_epochs  # resolved: not None
     say(
@@ -86,10 +86,10 @@ def open(run: Run, place: Place) -> Opened:
 
 
 def read(run: Run, file: str, place: Place) -> Samples:
-    """The rows of a table like the one that the run learnt from.
+    """The rows of a table of the same kind as the one that the run learned from.
 
     Raises:
-        ValueError: the run learnt from no table, or the file is none.
+        ValueError: the run did not learn from a table, or the file is not one.
     """
     settings = run.settings(NeuralTreeRunSettings)
     if not is_file(settings.data, FILES):
@@ -103,16 +103,16 @@ def read(run: Run, file: str, place: Place) -> Samples:
 
 
 def measure(model: Opened, examples: Samples, ask: AskOfTree) -> dict[str, float]:
-    """The accuracy, or the mean squared error, of each way to go through the tree."""
+    """The accuracy, or the mean squared error, for each way through the tree."""
     paths = PATHS if ask.path is None else (ask.path,)
     return measured(model.tree, examples, model.data, paths, ask.batch_size)
 
 
 def answer(model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:
-    """What a tree predicts for the rows of a file, or for test examples, and why.
+    """The predictions of a tree for the rows of a file, or with reasons for test examples.
 
     Raises:
-        ValueError: there is more than one file, or a file and a number, or no such example.
+        ValueError: there is more than one file, a file and a number, or no such example.
     """
     path = ask.path or "multi"
     file = one_file(texts, FILES)
@@ -123,13 +123,13 @@ def answer(model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
-    """The tree as it grew and as it was refined, its leaves, and its regions of a plane."""
+    """The growth and the refinement of the tree, its leaves, and its regions in a plane."""
     if not len(run.history):
         return {}
     data = data or run.read_again(NeuralTreeRunSettings, load_data, place)
     decisions = [Decision(**each) for each in runs.decisions_of(run)]
 
-    @cache  # of two pictures
+    @cache  # for two pictures
     def grown() -> Reading:
         return data.reading(runs.tree_of(run, runs.GROWN))
 

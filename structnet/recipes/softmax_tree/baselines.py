@@ -1,8 +1,8 @@
-"""What softmax trees are compared with: linear models of all classes, trained by gradients.
+"""The models that softmax trees are compared with: linear ones of all classes, trained by Adam.
 
-One-vs-all has a logistic regression a class. The hierarchical softmax has two levels: the classes
-fall into about ``sqrt(K)`` groups of near means; the probability of a class is that of its group,
-times that of the class within it.
+One-vs-all has one logistic regression per class. The hierarchical softmax has two levels: the K
+classes are in about ``sqrt(K)`` groups with similar means, and the probability of a class is that
+of its group times that of the class within the group.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EPOCHS, BATCH, RATE = 30, 256, 3e-3
 
 
 def one_vs_all(train: Samples, test: Samples, num_classes: int, seed: int) -> dict[str, float]:
-    """Error and cost of a logistic regression a class."""
+    """The error and the cost of one logistic regression per class."""
 
     def loss(scores: Tensor, y: Tensor) -> Tensor:
         wanted = functional.one_hot(y, num_classes).to(scores.dtype)
@@ -34,7 +34,7 @@ def one_vs_all(train: Samples, test: Samples, num_classes: int, seed: int) -> di
 
 
 def hierarchical(train: Samples, test: Samples, num_classes: int, seed: int) -> dict[str, float]:
-    """Error, cost and perplexity of a softmax over groups and one within each group."""
+    """The error, cost and perplexity of a softmax over groups and one within each group."""
     from sklearn.cluster import KMeans
 
     x, y = _x(train), train.targets
@@ -71,7 +71,7 @@ def hierarchical(train: Samples, test: Samples, num_classes: int, seed: int) -> 
 def _trained(
     train: Samples, outputs: int, loss: Callable[[Tensor, Tensor], Tensor], seed: int
 ) -> nn.Module:
-    """A linear model after Adam with a rate that falls to 0; evaluated without gradients."""
+    """A linear model, trained by Adam with a learning rate that falls to 0, without gradients."""
     generator = torch.Generator().manual_seed(seed)
     x, y = _x(train), train.targets
     model = nn.Linear(x.shape[1], outputs)
@@ -90,6 +90,6 @@ def _trained(
 
 
 def _x(samples: Samples) -> Tensor:
-    """Rows in full."""
+    """The rows as a dense tensor, ``[n, D]``."""
     x: Any = samples.x
     return torch.as_tensor(x if isinstance(x, np.ndarray) else x.toarray(), dtype=torch.float32)

@@ -1,4 +1,4 @@
-"""How a tree is trained on the data of a run, and the models of a comparison."""
+"""Training of a tree on the data of a run, and of the models of a comparison."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ BASELINES = {"one-vs-all": one_vs_all, "hierarchical": hierarchical}
 
 
 def trained(settings: SoftmaxTreeRunSettings, data: ArrayData, **more: Any) -> Trained:
-    """Trains a tree on a run's data; one that grows learns from those held out, too, in the end.
+    """Trains a tree on a run's data; one that grows finally learns from held-out examples too.
 
     Args:
+        settings: settings of the run.
+        data: data of the run.
         more: further arguments of :func:`structnet.softmax_tree.train`.
     """
     held_out = data.validation
@@ -39,10 +41,12 @@ def trained(settings: SoftmaxTreeRunSettings, data: ArrayData, **more: Any) -> T
 def fitted(
     kind: str, settings: SoftmaxTreeRunSettings, data: ArrayData
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Trains a model; gives its figures on the test examples, and what was chosen for it.
+    """Trains a model; returns its figures on the test examples, and the settings chosen for it.
 
     Args:
-        kind: one of the names of ``paper.NAMES``.
+        kind: name of the model, one of ``paper.NAMES``.
+        settings: settings of the run.
+        data: data of the run.
     """
     x, y, classes = data.train.x, data.train.targets.numpy(), data.arrays.num_outputs
     if kind in BASELINES:

@@ -1,4 +1,4 @@
-"""The data of a softmax tree's run: rows in full or sparse, and their classes."""
+"""The data of a softmax tree's run: dense or sparse rows, and their classes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from structnet.routing import Samples
 
 
 def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
-    """The data of a run; a tree that grows holds some training rows out.
+    """The data of a run, with some training rows held out for a tree that grows.
 
     Raises:
-        DownloadError: the files of the data set are not at hand.
-        ValueError: a file is not what it should be, or the settings do not go with the data.
+        DownloadError: the files of the data set are missing.
+        ValueError: a file does not have its format, or the settings do not fit the data.
     """
     arrays, told = _arrays(settings), settings.samples
     if arrays.classes is None:
@@ -48,10 +48,12 @@ def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
 
 
 def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, Any]) -> Samples:
-    """The rows of a user's file, like those that a tree was trained on.
+    """The rows of a user's file of the same kind as a tree's training data.
 
     Args:
-        data: description of what it was trained on, as in ``config.json``.
+        file: path of the file.
+        settings: settings of the tree's run.
+        data: description of the training data, as in ``config.json``.
 
     Raises:
         ValueError: the file is of another kind, or has other columns or classes.
@@ -76,10 +78,10 @@ def sparse_of_file(
     """The sparse rows of a user's file, scaled, with their labels, which may be of any class.
 
     Args:
-        data: argument of :func:`rows_of_file`.
+        file, settings, data: arguments of :func:`rows_of_file`.
 
     Shapes:
-        rows ``[n, D]``, as many columns as the tree takes; labels ``[n]``.
+        rows ``[n, D]``, with as many columns as the training data; labels ``[n]``.
 
     Raises:
         ValueError: the tree was trained on a table, or the file has other columns.
@@ -91,7 +93,7 @@ def sparse_of_file(
     if x.shape[1] > width:
         raise ValueError(f"{file} has {x.shape[1]} columns; the tree was trained on {width}")
     x.resize((x.shape[0], width))
-    scale = data["x_scale"]  # None of a run that learnt from the numbers as they are
+    scale = data["x_scale"]  # None if the run learned from unscaled numbers
     return in_single(x if scale is None else scale_of(scale)(x)), labels
 
 

@@ -1,7 +1,7 @@
-"""Softmax trees with no setting touched beside a flat softmax and scikit-learn's models at theirs.
+"""Softmax trees compared with a flat softmax and scikit-learn's models, all at their defaults.
 
-All models of a seed learn from the same rows and are tested on the same; none of the latter chose
-anything. The size of a file is that of ``save``, of scikit-learn's models that of their pickle.
+All models of a seed learn from the same rows, and are tested on the same rows, which decide
+nothing. The size of a file is that of ``save``, or of a pickle for scikit-learn's models.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 NAMES = ("softmax tree", "flat softmax", "logistic regression", "decision tree", "random forest")
 QUANTITIES = ("error", "us a row of many", "us a row alone", "file, MB", "fit, s")
-CALLS, REPEATS = 50, 3  # rows that are asked for alone, batches that are timed
+CALLS, REPEATS = 50, 3  # timed predictions of one row, and of all test rows
 
 
 class Source(NamedTuple):
-    """A data set, and how much of it.
+    """The part of a data set that is used.
 
     Attributes:
-        train_size, test_size: rows, drawn from all; None for all.
-        classes: words to tell apart, of a text.
+        train_size, test_size: number of rows, drawn at random; None for all.
+        classes: number of words to predict, for a text.
     """
 
     train_size: int | None = None
@@ -51,14 +51,14 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Which model learns from which rows.
+    """The settings of a run: its rows and its model.
 
     Args:
         data: data set.
-        model: name of the model, of ``NAMES``.
-        train_size, test_size: rows; None for all.
-        classes: words to tell apart, of a text.
-        seed: seed of what is drawn, and of the model.
+        model: name of the model, one of ``NAMES``.
+        train_size, test_size: number of rows; None for all.
+        classes: number of words to predict, for a text.
+        seed: seed of the rows that are drawn, and of the model.
         place: folder of the files.
     """
 
@@ -72,10 +72,10 @@ class Settings:
 
 
 def members(choice: Any, seed: int) -> list[Member]:
-    """The runs that have one seed.
+    """The runs with one seed.
 
     Raises:
-        ValueError: settings that this table does not have.
+        ValueError: a setting is not for this table.
     """
     own = (choice.depth, choice.k, choice.only, choice.penalty, choice.start)
     if own != (None, None, None, 1, "centroids"):
@@ -95,14 +95,14 @@ def members(choice: Any, seed: int) -> list[Member]:
 
 
 def _settings(choice: Any, data: str, source: Source, model: str, seed: int) -> Settings:
-    """Those of a run: what the user says of the samples comes before what the table has."""
+    """The settings of a run, in which the user's choice of samples overrides the table's."""
     told = {name: getattr(choice.samples, name) for name in Source._fields}
     given = source._asdict() | {name: value for name, value in told.items() if value is not None}
     return Settings(data, model, **given, seed=seed, place=choice.place)
 
 
 def train(settings: Settings, say: Say) -> dict[str, Any]:
-    """Fits and tests one model, and gives a result."""
+    """Fits and tests one model, and returns a result."""
     from sklearn.exceptions import ConvergenceWarning
 
     from structnet.recipes.softmax_tree.data import load_data
@@ -111,14 +111,14 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
 
     say(f"{settings.data}: {settings.model} ...")
     drawn = {name: getattr(settings, name) for name in Source._fields}
-    own = settings.data in ("digits", "uneven")  # no files
+    own = settings.data in ("digits", "uneven")  # which have no files
     place = Place() if own else settings.place
     told = Samples(**drawn), SoftmaxTreeSettings(seed=settings.seed), place
     data = load_data(SoftmaxTreeRunSettings(settings.data, *told))
     x, y = data.train.x, data.train.targets.numpy()
     begin, wall = time.process_time(), time.perf_counter()
     model = _model(settings.model, settings.seed)
-    with warnings.catch_warnings():  # 100 iterations are what its users get
+    with warnings.catch_warnings():  # 100 iterations are scikit-learn's default
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(x, y)
     seconds = time.process_time() - begin
@@ -130,7 +130,7 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
 
 
 def _model(name: str, seed: int) -> Any:
-    """A model; a flat softmax is a softmax tree without decisions."""
+    """An unfitted model; the flat softmax is a softmax tree without decisions."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -150,12 +150,12 @@ def _model(name: str, seed: int) -> Any:
 
 
 def figures_of(model: Any, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """The error of a fitted model on rows ``[n, D]``, their classes ``[n]``, and what it costs."""
+    """The error of a fitted model on rows ``[n, D]`` of classes ``[n]``, its times and its size."""
     wrong = float((model.predict(x) != y).mean())
     alone = getattr(model, "predict_one", None)
     rows = x[:CALLS] if alone else x[:CALLS, None]  # scikit-learn's models take tables
     ask = alone or model.predict
-    ask(rows[0])  # compiled by now
+    ask(rows[0])  # so that compilation is not timed
     many = [timeit(partial(model.predict, x), number=1) / len(x) for _ in range(REPEATS)]
     single = [timeit(partial(ask, row), number=1) for row in rows]
     return {
@@ -167,7 +167,7 @@ def figures_of(model: Any, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 
 def file_size(model: Any) -> int:
-    """The bytes of a fitted model on disk: of ``save`` where it has that, of its pickle else."""
+    """The bytes of a fitted model on disk, by its ``save`` if it has one, else by pickle."""
     import pickle
 
     if not hasattr(model, "save"):
@@ -178,7 +178,7 @@ def file_size(model: Any) -> int:
 
 
 def _chosen(model: Any) -> dict[str, Any]:
-    """The settings that a tree chose for itself."""
+    """The settings that a tree chose from the data; empty for other models."""
     if not hasattr(model, "trained_"):
         return {}
     settings = model.trained_.settings
@@ -188,7 +188,7 @@ def _chosen(model: Any) -> dict[str, Any]:
 
 
 def made(choice: Any, members: Members) -> Table:
-    """The figures of all models on all data."""
+    """The table of all models on all data."""
     rows = [
         Row(f"{data}: {model}", {}, values_in(runs, {q: f"test.{q}" for q in QUANTITIES}))
         for (data, model), runs in members.items()
@@ -214,7 +214,7 @@ def made(choice: Any, members: Members) -> Table:
 
 
 def _choices(members: Members) -> list[str]:
-    """What the softmax tree chose for itself, seed by seed."""
+    """A note on the settings that softmax trees chose from the data, seed by seed."""
     found = []
     for (data, model), runs in members.items():
         if model != "softmax tree":

@@ -1,8 +1,8 @@
-"""Comparisons as the papers make them, on the data at hand.
+"""Comparisons like the papers', on data that we have.
 
-Table 1 sets kinds of models side by side; Table 2 is a grid of trees, error against FLOPs. The
-papers' own figures are of data sets that are not among them, so that their column stays empty;
-their files (ALOI, LSHTC1) are read as FILE.svm.
+Table 1 compares kinds of models; Table 2 is a grid of trees, error against FLOPs. The papers'
+figures are for other data sets, so their columns are empty; the files of these data sets (ALOI,
+LSHTC1) can be read as FILE.svm.
 
 Reference:
     Zharmagambetov, Gabidolla, Carreira-Perpinan, Softmax Tree, EMNLP 2021; Kairgeldin, Gabidolla,
@@ -46,7 +46,7 @@ NAMES = {
 }
 ADAPTIVE = ("adaptive-softmax-tree", "from-adaptive")
 DEPTHS = (1, 2, 3, 4, 5, 6, 7)
-START_KS = (25, 40, 60)  # of the trees that grow, as below
+START_KS = (25, 40, 60)  # of the trees that grow, whose other settings are GROWN
 GROWN: dict[str, Any] = {"alpha": 0.9, "rho": 0.95, "start_depth": 3}
 QUANTITIES = ("error", "FLOPs", "leaves", "depth", "coverage", "perplexity", "seconds")
 
@@ -86,11 +86,11 @@ class Choice:
 
     @property
     def data_set(self) -> str:
-        """What tables 1 and 2 are about."""
+        """The data set of tables 1 and 2."""
         return self.data or "uneven"
 
     def run_of(self, kind: str, seed: int, **told: Any) -> SoftmaxTreeRunSettings:
-        """The settings of one model; only those that grow hold examples out."""
+        """The settings of one model; only trees that grow hold examples out."""
         cls = AdaptiveRunSettings if kind in ADAPTIVE else SoftmaxTreeRunSettings
         penalties: dict[str, Any] = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
         training = SoftmaxTreeSettings(**penalties, start=self.start, seed=seed, **told)
@@ -98,13 +98,13 @@ class Choice:
 
 
 def compared(choice: Choice, seed: int) -> list[Member]:
-    """The models of Table 1 that have one seed."""
+    """The models of Table 1 with one seed."""
     asked = parts(choice.only, tuple(NAMES), "--only") or NAMES
     return [_member(kind, choice, seed) for kind in asked]
 
 
 def grid(choice: Choice, seed: int) -> list[Member]:
-    """The trees of Table 2 that have one seed."""
+    """The trees of Table 2 with one seed."""
     grown = choice.run_of("adaptive-softmax-tree", seed)
     assert isinstance(grown, AdaptiveRunSettings)
     runs: list[tuple[str, int, SoftmaxTreeRunSettings]] = [
@@ -134,7 +134,7 @@ def _member(kind: str, choice: Choice, seed: int) -> Member:
 
 
 def _trained(kind: str, settings: SoftmaxTreeRunSettings, say: Say) -> dict[str, Any]:
-    """Trains and tests one model, and gives a result."""
+    """Trains and tests one model, and returns a result."""
     from structnet.recipes.softmax_tree.comparison import fitted
     from structnet.recipes.softmax_tree.data import load_data
 
@@ -142,7 +142,7 @@ def _trained(kind: str, settings: SoftmaxTreeRunSettings, say: Say) -> dict[str,
     data, begin = load_data(settings), time.perf_counter()
     test, details = fitted(kind, settings, data)
     sizes, described = sizes_of(data), data.describe()
-    # What tells the data apart; what is held out differs by kind, and scales are long.
+    # Enough to recognize the data; what is held out differs by kind, and scales are long.
     known = {name: described[name] for name in ("name", "split", "test", "num_outputs")}
     if settings.data in GENERATED:
         known["split"] = "drawn anew with each seed"
@@ -152,7 +152,7 @@ def _trained(kind: str, settings: SoftmaxTreeRunSettings, say: Say) -> dict[str,
 
 
 def made(number: int, choice: Choice, members: Members) -> Table:
-    """A table of the models."""
+    """Table 1 or 2, from the trained models."""
     rows = [Row(_name(key), {}, _ours(runs), _cells(runs)) for key, runs in members.items()]
     first = next(iter(members.values()))
     told = first[0].config["data"]

@@ -1,4 +1,4 @@
-"""Pictures of softmax trees as the paper has them: Fig. 1, Fig. 2, and error against FLOPs."""
+"""Pictures of softmax trees like the paper's: Fig. 1, Fig. 2, and error against FLOPs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SIZE = 6.4, 4.8  # of a figure, in inches
 def draw_widths(
     tree: SoftmaxTree, growth: GrowthSettings | None = None, ax: Axes | None = None
 ) -> Axes:
-    """A tree whose leaves are as large as they have classes (Fig. 1).
+    """Draws a tree whose leaves have sizes in proportion to their classes (Fig. 1).
 
     Args:
         tree: the tree.
-        growth: settings of its growth, with alpha and the depth and the classes a leaf that it
-            began with; with them, each depth says how many classes a leaf may have there at most.
-        ax: axes to draw on; by default new ones.
+        growth: settings of its growth, from which the largest number of classes that a leaf may
+            have is shown at each depth; None if the tree did not grow.
+        ax: axes to draw on; None for new ones.
     """
     from structnet.softmax_tree.start import most_classes
 
@@ -38,7 +38,7 @@ def draw_widths(
     below = topology.sums_below((~topology.inner).astype(float))
     at = (
         topology.sums_below(np.where(topology.inner, 0, at)) / below
-    )  # above the middle of its leaves
+    )  # the middle of the leaves below each node
     depth = topology.depth
     parent, child, _ = topology.edges()
     ax.plot([at[parent], at[child]], [depth[parent], depth[child]], color="0.75", lw=0.8, zorder=1)
@@ -76,12 +76,12 @@ def draw_widths(
 
 
 def draw_errors(history: History, ax: Axes | None = None) -> Axes:
-    """The errors over the iterations, with a line where the tree was expanded (Fig. 2)."""
+    """Draws the errors over the iterations, with a line where the tree was expanded (Fig. 2)."""
     ax = one_axes(ax, *SIZE)
     names = {"error": "training", "validation_error": "validation"}
     for (name, label), color in zip(names.items(), LINES, strict=False):
         told = [(record["epoch"], record[name]) for record in history if name in record]
-        if told:  # in the end, validation examples may be learnt from
+        if told:  # the last iterations have no validation error if they learn from these examples
             ax.plot(*zip(*told, strict=True), ".-", label=label, color=color, clip_on=False)
     rounds = np.array(history["round"])
     for number, place in enumerate(np.flatnonzero(np.diff(rounds) > 0)):
@@ -93,11 +93,11 @@ def draw_errors(history: History, ax: Axes | None = None) -> Axes:
 
 
 def draw_costs(found: Mapping[str, Sequence[tuple[float, float]]], ax: Axes | None = None) -> Axes:
-    """Error against FLOPs, one line a kind of tree.
+    """Draws error against FLOPs, one line per kind of tree.
 
     Args:
-        found: kind -> FLOPs and error of its trees.
-        ax: axes to draw on; by default new ones.
+        found: kind -> FLOPs and error of each of its trees.
+        ax: axes to draw on; None for new ones.
     """
     ax = one_axes(ax, *SIZE)
     for number, (name, pairs) in enumerate(found.items()):

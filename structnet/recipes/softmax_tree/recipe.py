@@ -1,4 +1,4 @@
-"""The recipes of softmax trees, of a fixed structure and grown."""
+"""The recipes of softmax trees, with a fixed structure or grown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from structnet.recipes.softmax_tree.settings import (
 
 
 class SoftmaxTreeRecipe(Recipe):
-    """Softmax trees of a fixed structure."""
+    """Softmax trees with a fixed structure."""
 
     name = "softmax-tree"
     examples: ClassVar = {

@@ -1,4 +1,4 @@
-"""What a run of a softmax tree is told. Nothing here imports torch."""
+"""The settings of a run of a softmax tree. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -83,16 +83,16 @@ class SoftmaxTreeRunSettings:
 
     @property
     def name(self) -> str:
-        """What tells it from other runs on other data, for the name of its folder."""
+        """The part of the run folder's name that tells it from runs on other data."""
         return Path(self.data).name.split(".")[0]
 
     @property
     def growth_told(self) -> GrowthSettings | None:
-        """How the tree grows; None if it does not."""
+        """The settings of the tree's growth; None if it does not grow."""
         return None
 
     def resolved(self) -> SoftmaxTreeRunSettings:
-        """The same with whole paths: whoever resumes may stand in another folder."""
+        """The same settings with absolute paths, as the run may be resumed from another folder."""
         test = self.samples.test_file
         samples = replace(self.samples, test_file=None if test is None else test.resolve())
         whole = whole_path(self.data, FILES, self.place.data_dir)
@@ -126,5 +126,5 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
 
     @property
     def growth_told(self) -> GrowthSettings | None:
-        """How the tree grows."""
+        """The settings of the tree's growth."""
         return self.growth

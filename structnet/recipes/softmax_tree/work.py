@@ -1,4 +1,4 @@
-"""What is done with a run of a softmax tree, fixed or grown, as the commands ask for it."""
+"""The work of the commands on a run of a softmax tree, fixed or grown."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from structnet.softmax_tree.training import Trained
 from structnet.training.checkpoint import load_model
 
 STATE = "training.safetensors"
-SHOWN = 0.01  # of the samples: branches that fewer take are folded in pictures
+SHOWN = 0.01  # share of the samples below which a branch is folded in pictures
 
 
 def load(settings: SoftmaxTreeRunSettings, say: Say) -> ArrayData:
-    """The rows of a run, with a word on them; leaves that hold too few classes are refused."""
+    """The rows of a run, whose numbers it also reports; leaves with too few classes are refused."""
     say(f"reading {settings.data} ...")
     data = load_data(settings)
     settings.training.check_classes(data.arrays.num_outputs)
@@ -51,7 +51,7 @@ def load(settings: SoftmaxTreeRunSettings, say: Say) -> ArrayData:
 
 
 def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say) -> Outcome:
-    """Trains a tree, or goes on from the last iteration; one that is trained stays as it is."""
+    """Trains a tree, or resumes after the last iteration; a trained tree stays as it is."""
     file, state_file = run.model_file, run.folder / STATE
     if file.exists():
         say("trained already")
@@ -67,17 +67,17 @@ def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say)
 
 
 def open(run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
-    """A run, its trained tree, and the place that it is asked at."""
+    """A run, its trained tree, and the place where it is used."""
     tree = run.load_model(lambda content: SoftmaxTree.from_config(content["tree"]))
     assert isinstance(tree, SoftmaxTree)
     return run, tree, place
 
 
 def read(run: Run, file: str, place: Place) -> Samples:
-    """The rows of a file like the one that the run learnt from.
+    """The rows of a file of the same kind as the one that the run learned from.
 
     Raises:
-        ValueError: the file is of another kind, or the run learnt from none.
+        ValueError: the file is of another kind, or the run did not learn from a file.
     """
     settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
     if not (is_file(file, FILES) and is_file(settings.data, FILES)):
@@ -89,16 +89,16 @@ def read(run: Run, file: str, place: Place) -> Samples:
 
 
 def measure(model: Any, examples: Samples, ask: Any) -> dict[str, float]:
-    """Accuracy, size and cost."""
+    """The accuracy, the size and the cost of the tree."""
     found = vars(measured(model[1], examples))
     return {"accuracy": 1 - found["error"], **found}
 
 
 def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
-    """What a tree predicts for the rows of a file, or for test examples, and why.
+    """The predictions of a tree for the rows of a file, or with reasons for test examples.
 
     Raises:
-        ValueError: there is more than one file, or a file and a number, or no such example.
+        ValueError: there is more than one file, a file and a number, or no such example.
     """
     run, tree, place = model
     names = run.config["data"]["classes"]
@@ -120,7 +120,7 @@ def _inputs(run: Run, file: str, place: Place) -> Any:
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
-    """Errors over iterations, how many classes the leaves have, and what the nodes ask."""
+    """The errors over the iterations, the tree with its leaves' classes, and its decisions."""
     if not len(run.history):
         return {}
     found: Pictures = {"errors.png": lambda: draw_errors(run.history)}
@@ -128,7 +128,7 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
         told = (run.result or {}).get("details", {}).get("growth")
         growth = ChosenGrowth(**told) if told else None
         tree = open(run, Place())[1]
-        # Read before anything is drawn: where the data are gone, nothing is left half done.
+        # Read before anything is drawn: if the data are missing, no picture is written.
         reading = (data or _own_data(run, place)).reading(tree)
         found["tree.png"] = lambda: draw_widths(tree, growth)
         found["nodes.png"] = lambda: plot_neural_tree(reading, min_share=SHOWN)
@@ -145,7 +145,7 @@ def _own_data(run: Run, place: Place | None) -> ArrayData:
 
 
 def _write(trained: Trained, data: ArrayData, run: Run) -> None:
-    """Fills the folder of a run; with the tree last, as it says that the training has ended."""
+    """Fills the folder of a run; the tree is last, as its file means that training has ended."""
     tree, trials = trained.tree, [asdict(trial) for trial in trained.trials]
     run.write_text("summary.txt", f"{measured(tree, data.test)}\n\n{text_of(data.reading(tree))}\n")
     run.write_history(trained.history)

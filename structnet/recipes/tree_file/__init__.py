@@ -1,11 +1,11 @@
-"""The recipe of users' own trees.
+"""The recipe of the user's own trees.
 
 ============  ========================================================================
-``recipe``    the recipe, which names the others; ``work``: what is done by it
-``settings``  what a run is told
-``data``      the user's trees: read, refused if nothing can be learnt of them, split
-``measures``  how good predictions are, beside what one would guess
-``answers``   what a model says of trees in a file, or typed
-``pictures``  what is taken for what, and one tree
+``recipe``    the recipe, which refers to the others; ``work``: the work of its methods
+``settings``  the settings of a run
+``data``      reads and splits the user's trees, and refuses those with nothing to learn
+``measures``  the quality of predictions, compared with constant ones
+``answers``   the answers of a model for trees in a file, or typed
+``pictures``  the confusions of classes, and one tree
 ============  ========================================================================
 """

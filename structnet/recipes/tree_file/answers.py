@@ -1,4 +1,4 @@
-"""What a model says of trees: of those in a file, or of those that somebody typed."""
+"""The answers of a model for trees in a file, or for trees that the user typed."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from structnet.datasets import TreeFile
     from structnet.recipes.run import Run
 
-SHOWN = 60  # characters of a tree
+SHOWN = 60  # characters of a tree that are printed
 TOLD = {"format", "target", "task", "pairs", "classes", "baseline"}
 
 
 class Opened(NamedTuple):
-    """A trained estimator, and what its run says of the data."""
+    """A trained estimator, and its run's description of the data."""
 
     estimator: Any
     told: dict[str, Any]
 
 
 def estimator(task: str | None) -> Any:
-    """The class of estimators for a task."""
+    """The estimator class for a task."""
     return {
         "classification": tensor_tree.TreeLSTMClassifier,
         "regression": tensor_tree.TreeLSTMRegressor,
@@ -41,43 +41,43 @@ def estimator(task: str | None) -> Any:
 
 
 def told_of(run: Run) -> dict[str, Any]:
-    """What a run says of its data.
+    """A run's description of its data.
 
     Raises:
-        CheckpointError: somebody edited it.
+        CheckpointError: the description was edited.
     """
     told = run.config["data"]
     known = isinstance(told, dict) and told.keys() >= TOLD
     if not known or told["task"] not in KINDS or told["format"] not in FORMATS:
         raise CheckpointError(
-            f"{run}/config.json is not one that structnet train wrote: its data must say "
+            f"{run}/config.json was not written by structnet train: its data must have "
             f"{', '.join(sorted(TOLD))}"
         )
     return told
 
 
 def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
-    """The trees that are asked about.
+    """The trees to predict for.
 
     Args:
         told: description of the run's data.
-        texts: path of a file or folder; or trees, of a run on pairs the two of one.
+        texts: path of a file or folder; or trees, of which a run on pairs takes the two of one.
 
     Raises:
-        ValueError: they are no trees of the run's format.
+        ValueError: they are not trees in the run's format.
         OSError: there is no such file.
     """
     files = [text for text in texts if _is_path(text)]
     if files and len(texts) > 1:
-        raise ValueError(f"expected one file, or trees, not both; got {' '.join(texts)}")
+        raise ValueError(f"expected one file, or only trees; got {' '.join(texts)}")
     if files:
         return read_like(told, files[0], needed=False)
     return read_typed(told, "\t".join(texts) if told["pairs"] else texts)
 
 
 def _is_path(text: str) -> bool:
-    """Is it that of a file or folder, or the name of a file that is not there?"""
-    try:  # the path of nothing is the folder we are in
+    """Whether a text is the path of a file or folder, or looks like the name of a missing file."""
+    try:  # an empty path would be the current folder
         there = bool(text.strip()) and Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a null character
         return False
@@ -85,15 +85,18 @@ def _is_path(text: str) -> bool:
 
 
 def answer(model: Opened, texts: Sequence[str], ask: object) -> list[Answer]:
-    """What a model says of each tree of a file, or of those that were typed, in words and values;
-    before these in words what was guessed, and at last what could not be read."""
+    """The answers of a model for each tree of a file, or for typed trees.
+
+    The words of the first begin with what was guessed about the format; examples that could not be
+    read come last.
+    """
     trees = asked(model.told, texts)
     said = said_of(model, trees)
     found = [_answer(model, at, *each) for at, each in zip(trees.places, said, strict=True)]
     guesses = (f"guessed {guess}\n" for guess in trees.guesses)
     found[0] = found[0]._replace(words="".join([*guesses, found[0].words]))
     typed = len(texts) > 1 and not model.told["pairs"]
-    for place, fault in trees.unreadable:  # of several that were typed, each is a place
+    for place, fault in trees.unreadable:  # the place of a typed tree is its number
         words, values = str(place), place.said
         if typed:
             words, values = f"tree {place.line}", {"tree": texts[place.line - 1]}
@@ -102,7 +105,7 @@ def answer(model: Opened, texts: Sequence[str], ask: object) -> list[Answer]:
 
 
 def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, float | None, Any]]:
-    """Of each example its trees, the prediction, its probability and the truth, if known."""
+    """For each example its trees, the prediction, the probability, and the truth, if known."""
     predicted = model.estimator.predict(trees.trees)
     probabilities: list[float | None] = [None] * len(trees)
     if model.told["task"] == "classification":
@@ -119,7 +122,7 @@ def _answer(
     probability: float | None,
     true: Any,
 ) -> Answer:
-    """What is said of an example, which is told by its file where it has one of its own."""
+    """The answer for an example, which is named by its place if it is in a folder."""
     text = " and ".join(map(str, example)) if isinstance(example, tuple) else str(example)
     values: dict[str, Any] = place.said if place.file else {"tree": text}
     shown = (
@@ -127,7 +130,7 @@ def _answer(
     )
     if model.told["task"] == "nodes":
         nodes = list(zip(predicted, example.preorder(), strict=True))
-        if model.told["target"] == NODES:  # of which words have none
+        if model.told["target"] == NODES:  # words have no label of their own
             values["labels"] = [label if has_target(node) else None for label, node in nodes]
             labelled = relabelled(example, predicted)
         else:
@@ -154,12 +157,12 @@ def _right(predicted: Sequence[Any], true: Sequence[Any]) -> str:
 
 
 def relabelled(tree: Tree, labels: Sequence[Any], words: bool = False) -> Tree:
-    """A tree with other labels at its nodes; words keep their own, unless they have one, too.
+    """A tree with other labels at its nodes; words keep their own unless ``words``.
 
     Args:
         tree: the tree, its labels hidden.
         labels: labels of all nodes, in preorder.
-        words: do leaves without a token take theirs, too?
+        words: True if leaves without a token also get new labels.
 
     Example:
         >>> hidden = Tree("*", [Tree("*", [Tree("It")]), Tree("works")])
@@ -170,7 +173,7 @@ def relabelled(tree: Tree, labels: Sequence[Any], words: bool = False) -> Tree:
         (label if words or has_target(node) else node.label, node)
         for label, node in zip(labels, tree.preorder(), strict=True)
     ]
-    done: list[Tree] = []  # from the right: the top is the leftmost
+    done: list[Tree] = []  # a stack of finished subtrees, the leftmost on top
     for label, node in reversed(found):
         arity = len(node.children)
         children = [done.pop() for _ in range(arity)]

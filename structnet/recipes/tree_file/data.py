@@ -1,4 +1,4 @@
-"""A user's own trees for a run: read, refused if nothing can be learnt of them, and split."""
+"""The user's own trees for a run, read and split; those with nothing to learn are refused."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from structnet.recipes.tree_lstm.trees import DATA_SEED
 from structnet.recipes.words import counted
 from structnet.routing.words import percent
 
-FILES = 5  # of each class: fewer say too little of others, where whole ones are held out
+FILES = 5  # per class, for whole files to be held out: fewer are too few to learn from
 
 
 @dataclass(frozen=True)
 class TreeFileData:
-    """What a run learns from, chooses its best epoch by, and is tested on.
+    """The data of a run.
 
     Attributes:
         train, validation, test: trees and their targets.
         content: hash of the files.
-        group: kind of groups that no draw parts, "file" or the name of a column; None if single
+        group: kind of groups that are never split, "file" or the name of a column; None if single
             trees are drawn.
     """
 
@@ -46,28 +46,28 @@ class TreeFileData:
 
     @property
     def classes(self) -> list[str] | None:
-        """The names of the classes to learn; None for numbers."""
+        """The names of the classes in the training data; None for numbers."""
         if self.train.task == "regression":
             return None
         return in_order(set(self.train.each_target))
 
     @property
     def baseline(self) -> Any:
-        """What one would say without looking: the most frequent class, or the mean."""
+        """The best constant prediction: the most frequent class, or the mean."""
         if self.train.task == "regression":
             return fmean(self.train.each_target)
         counts = Counter(self.train.each_target)
         return max(in_order(set(counts)), key=counts.__getitem__)
 
     def describe(self) -> dict[str, Any]:
-        """What the trees are, and all that it takes to read others like them."""
+        """The description in ``config.json``, with all that is needed to read trees like these."""
         known = {"classes": self.classes, "baseline": self.baseline, "content": self.content}
         group = {} if self.group is None else {"group": self.group}
         return {**sizes_of(self), **self.train.told, **known, **group}
 
 
 def in_order(names: Any) -> list[str]:
-    """Names of classes in the order in which people count: numbers by size, others by alphabet.
+    """Names of classes sorted as numbers if all are numbers, otherwise alphabetically.
 
     Example:
         >>> in_order(["10", "9", "2"]), in_order(["b", "10", "a"])
@@ -80,10 +80,10 @@ def in_order(names: Any) -> list[str]:
 
 
 def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
-    """The trees of a run, and a word on all that was guessed or left out.
+    """The trees of a run; it also reports all that was guessed or left out.
 
     Raises:
-        ValueError: the files are not what they should be, or nothing can be learnt from them.
+        ValueError: a file does not have its format, or there is nothing to learn from it.
         OSError: there is no such file.
     """
     source, path = settings.source, Path(settings.data)
@@ -109,20 +109,20 @@ def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
 
 
 def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) -> TreeFile:
-    """The trees of a file like those that a run was trained on.
+    """The trees of a file of the same kind as a run's training data.
 
     Args:
-        told: description of the data, as in ``config.json``.
-        file: path of the file, or of a folder.
-        needed: must there be targets?
+        told: description of the training data, as in ``config.json``.
+        file: path of a file or folder.
+        needed: True if there must be targets.
 
     Raises:
-        ValueError: the file is not of their kind.
+        ValueError: the file is of another kind.
         OSError: there is no such file.
     """
     target = told["target"]
     if target not in INSIDE and (target == FOLDERS) != Path(file).is_dir():
-        target = None  # the targets of a folder are its folders, and those of a file never
+        target = None  # only a folder has folders as its targets
     asked = told["format"], target, told["task"]
     others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
     found = read_trees(file, *asked, targets_needed=needed, classes=told.get("classes"), **others)
@@ -130,10 +130,10 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
 
 
 def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
-    """The trees of texts like those that a run was trained on, with targets or without.
+    """The trees of texts like those of a run's training data, with or without targets.
 
     Raises:
-        ValueError: they are not.
+        ValueError: the texts are not of this kind.
     """
     asked = told["format"], told["target"], told["task"]
     others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
@@ -141,14 +141,14 @@ def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
 
 
 def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
-    """The examples whose classes are known, and of trees with classes of nodes all, without others.
+    """The examples with known classes; for classes of nodes all examples, without unknown classes.
 
     Args:
-        data: examples to choose an epoch by.
-        classes: classes that are learnt; None for numbers.
+        data: examples by which the best epoch is chosen.
+        classes: classes in the training data; None for numbers.
 
     Raises:
-        TreeFileError: there are none.
+        TreeFileError: there are no such examples.
     """
     if classes is None or data.targets is None:
         return data
@@ -169,7 +169,7 @@ def _like(data: TreeFile, file: Path, say: Say) -> TreeFile:
 
 
 def _of_a_kind(found: TreeFile, told: Mapping[str, Any]) -> TreeFile:
-    """The trees, if they are as many an example as those of the run."""
+    """The trees, if they are pairs or single trees like those of the run."""
     pairs = told["pairs"]
     if found.pairs != pairs:
         kinds = ("single trees", "pairs of trees")
@@ -201,7 +201,7 @@ def _refuse_one_class(data: TreeFile) -> None:
 
 
 def _group_of(data: TreeFile, asked: str | None) -> str | None:
-    """What no draw parts: what was asked for, or the files of a folder, if they are enough."""
+    """The groups that are never split: those asked for, or the files of a folder with enough."""
     if asked is not None or data.groups is None:
         return asked
     of_class = {(place.file, place.file.split("/")[0]) for place in data.places}
@@ -216,7 +216,7 @@ def _drawn(
     source: Source,
     group: str | None,
 ) -> tuple[TreeFile, TreeFile, TreeFile]:
-    """Examples to learn from, to choose by and to test on; those that are not given are drawn."""
+    """The training, validation and test examples; parts that are not given are drawn."""
     learn = data
     if test is None:
         learn, test = _parted(learn, source.test_fraction, group, "to test on")
@@ -228,7 +228,7 @@ def _drawn(
 def _parted(
     data: TreeFile, share: float, group: str | None, what: str
 ) -> tuple[TreeFile, TreeFile]:
-    """Examples to learn from, and some that are held out: of every class, if single ones are."""
+    """Examples to learn from, and held-out ones: of every class, if examples have classes."""
     labels, groups = None, None
     if group is not None and data.groups is not None:
         groups = np.unique(data.groups, return_inverse=True)[1]
@@ -263,11 +263,11 @@ def _say_split(data: TreeFileData, source: Source, say: Say) -> None:
 
 
 def _hash(paths: list[Path], told: str | None, format_: str) -> str:
-    """The hash of files, and of those in folders that hold trees.
+    """The hash of files, and of the files in folders that have trees.
 
     Args:
-        paths: the first one is read in the format that was told, the others in its own.
-        told: format that the user said; None if none.
+        paths: files or folders; the first is read in ``told``, the others in ``format_``.
+        told: format given by the user; None if it was guessed.
         format_: format of the trees.
     """
     found = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""How good predictions of trees are, over all examples at once, beside what one would guess."""
+"""The quality of predictions of trees, over all examples, compared with constant predictions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from structnet.datasets import TreeFile
 from structnet.datasets.tree_file_formats import Place
 from structnet.recipes.tree_file.data import in_order
 
-TOLD = 100  # mistakes
+TOLD = 100  # mistakes listed in the result
 
 
 def of_classes(true: Sequence[str], predicted: Sequence[str], usual: str) -> dict[str, Any]:
-    """Accuracy, macro F1 and confusion matrix.
+    """The accuracy, the macro F1 and the confusion matrix.
 
     Args:
         true, predicted: class of each example, or of each node.
-        usual: most frequent class of those that were trained on.
+        usual: most frequent class in the training data.
 
     Returns:
-        The macro F1 is the mean over all classes that are true or predicted somewhere. The rows of
-        the matrix are true, its columns predicted.
+        The macro F1 is the mean over all classes that occur among the true or the predicted ones.
+        The rows of the matrix are true classes, its columns predicted ones.
 
     Example:
         >>> found = of_classes(["a", "a", "a", "b"], ["a", "a", "b", "b"], "a")
@@ -37,7 +37,7 @@ def of_classes(true: Sequence[str], predicted: Sequence[str], usual: str) -> dic
     counts = np.zeros((len(names), len(names)), int)
     np.add.at(counts, tuple([place[name] for name in each] for each in (true, predicted)), 1)
     right = np.diag(counts)
-    f1 = 2 * right / (counts.sum(axis=0) + counts.sum(axis=1))  # each class occurs in one of both
+    f1 = 2 * right / (counts.sum(axis=0) + counts.sum(axis=1))  # never 0 / 0: each class occurs
     return {
         "accuracy": float(right.sum() / counts.sum()),
         "accuracy_of_most_frequent": float(np.mean([name == usual for name in true])),
@@ -49,11 +49,11 @@ def of_classes(true: Sequence[str], predicted: Sequence[str], usual: str) -> dic
 def of_nodes(
     true: Sequence[Sequence[str | None]], predicted: Sequence[Sequence[str]], usual: str
 ) -> dict[str, Any]:
-    """The same of all nodes of all trees that have a class.
+    """The measures of :func:`of_classes` over the nodes of all trees that have a class.
 
     Args:
-        true, predicted: classes of the nodes of each tree; None for nodes without.
-        usual: most frequent class of those that were trained on.
+        true, predicted: classes of the nodes of each tree; None for nodes without one.
+        usual: most frequent class in the training data.
     """
     pairs = [
         (label, str(found))
@@ -67,10 +67,10 @@ def of_nodes(
 def mistakes(
     places: Sequence[Place], true: Sequence[str], predicted: Sequence[str]
 ) -> dict[str, Any]:
-    """Where the first wrong predictions lie, with the true and the predicted class of each.
+    """The places of the first wrong predictions, with the true and the predicted class of each.
 
     Args:
-        places: place of each example in its file or folder; none where that is not known.
+        places: place of each example in its file or folder; empty if they are unknown.
         true, predicted: class of each example.
 
     Example:
@@ -83,7 +83,7 @@ def mistakes(
 
 
 def left_out(examples: TreeFile, classes: Sequence[str] | None) -> dict[str, Any]:
-    """What the other metrics do not say: what could not be read, and classes nobody can predict.
+    """What other metrics leave out: examples that could not be read, and classes without training.
 
     Args:
         examples: trees that a model is tested on.
@@ -96,15 +96,15 @@ def left_out(examples: TreeFile, classes: Sequence[str] | None) -> dict[str, Any
 
 
 def of_numbers(true: Sequence[float], predicted: Sequence[float], mean: float) -> dict[str, Any]:
-    """Errors in the units of the numbers, and the share of their variance that is explained.
+    """The errors in the units of the numbers, and the share of their variance that is explained.
 
     Args:
         true, predicted: number of each example.
-        mean: mean of the numbers that were trained on.
+        mean: mean of the training data.
 
     Returns:
-        Root of the mean squared error, mean absolute error, and those of the mean; R2 where the
-        true numbers differ.
+        The root mean squared error and the mean absolute error, both also of predicting the mean;
+        and R2, if the true numbers differ.
 
     Example:
         >>> found = of_numbers([1.0, 3.0], [1.0, 2.0], mean=2.0)

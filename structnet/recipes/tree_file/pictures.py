@@ -1,4 +1,4 @@
-"""The pictures of a run on users' trees: what is taken for what, and one tree."""
+"""The pictures of a run on the user's trees: the confusions of classes, and one tree."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-MOST_CLASSES = 30  # that are drawn, the most frequent ones
-COUNTS_UP_TO = 15  # classes, with numbers in the fields
+MOST_CLASSES = 30  # drawn, the most frequent ones
+COUNTS_UP_TO = 15  # classes for which numbers are written into the cells
 Nodes = list[list[Any]]  # label, number of children and token of each node, children first
 
 
 def as_nodes(data: TreeFile) -> dict[str, Any]:
-    """An example that makes a good picture, as JSON, from which :func:`from_nodes` has it back."""
+    """An example that makes a good picture, for JSON; :func:`from_nodes` reads it back."""
     place = nearest_size([sum(tree.size for tree in _trees(each)) for each in data.trees])
     trees = [
         [[node.label, len(node.children), node.token] for node in tree.postorder()]
@@ -40,8 +40,12 @@ def as_nodes(data: TreeFile) -> dict[str, Any]:
 def from_nodes(told: Mapping[str, Any], example: Mapping[str, Any]) -> TreeFile:
     """The example that :func:`as_nodes` wrote.
 
+    Args:
+        told: description of the run's data.
+        example: content of ``example.json``.
+
     Raises:
-        CheckpointError: somebody edited it.
+        CheckpointError: the file was edited.
     """
     try:
         trees = [Tree.from_postorder(map(tuple, nodes)) for nodes in example["trees"]]
@@ -59,10 +63,10 @@ def from_nodes(told: Mapping[str, Any], example: Mapping[str, Any]) -> TreeFile:
 
 
 def draw_example(model: Opened, examples: TreeFile) -> Axes:
-    """The first example with what the model says of it; of nodes, at each of them.
+    """Draws the first example with the model's answer, which for nodes is written at each node.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is no example.
     """
     tree, predicted, probability, true = said_of(model, examples[[0]])[0]
     if model.told["task"] == "nodes":
@@ -76,15 +80,15 @@ def draw_example(model: Opened, examples: TreeFile) -> Axes:
 
 
 def draw_reasons(model: Opened, examples: TreeFile) -> Axes:
-    """The first example with how much each part of it matters to what the model says."""
+    """Draws the first example with the importance of each part for the model's answer."""
     return plot_explanation(model.estimator.explain(examples.trees[0]))
 
 
 def _draw_nodes(
     tree: Tree, predicted: Sequence[Any], true: Sequence[Any] | None, hidden: bool
 ) -> Axes:
-    """A tree with the label that is predicted for each node, wrong ones in red."""
-    told, nodes = [], list(tree.preorder())  # the words at each node, and whether they are wrong
+    """Draws a tree with the predicted label of each node, wrong ones in red."""
+    told, nodes = [], list(tree.preorder())  # the text at each node, and whether it is wrong
     for node, guess, truth in zip(nodes, predicted, true or [None] * len(nodes), strict=True):
         missed = truth is not None and str(guess) != str(truth)
         lines = ["" if hidden else str(node.label), f"{guess}, not {truth}" if missed else guess]
@@ -105,11 +109,11 @@ def _draw_nodes(
 
 
 def draw_confusion(confusion: Mapping[str, Any], ax: Axes | None = None) -> Axes:
-    """What each class is taken for: shares of its examples as colours, few with their numbers.
+    """Draws the confusions of classes: shares as colours, also as numbers if there are few classes.
 
     Args:
-        confusion: "classes", names; "counts", a row a true class, a column a predicted one.
-        ax: axes to draw on; by default new ones.
+        confusion: "classes", names; "counts", one row per true class, one column per predicted one.
+        ax: axes to draw on; None for new ones.
 
     Example:
         >>> from matplotlib.figure import Figure

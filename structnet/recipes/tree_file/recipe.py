@@ -1,4 +1,4 @@
-"""The recipe of users' own trees, which learns from files of parses."""
+"""The recipe of the user's own trees, which learns from files of trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run on a user's own trees is told. Nothing here imports torch."""
+"""The settings of a run on the user's own trees. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ class TreeFileSettings:
 
     @property
     def name(self) -> str:
-        """What tells it from other runs on other data, for the name of its folder."""
+        """The part of the run folder's name that tells it from runs on other data."""
         return Path(self.data).name.split(".")[0]
 
     def resolved(self) -> TreeFileSettings:
-        """The same with whole paths: whoever resumes may stand in another folder."""
+        """The same settings with absolute paths, as the run may be resumed from another folder."""
         source, folder = self.source, self.place.data_dir or Path()
         test, validation = (
             None if file is None else Path(folder, file).resolve()

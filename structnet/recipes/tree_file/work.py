@@ -1,4 +1,4 @@
-"""What is done with a run of a user's own trees, as the commands ask for it."""
+"""The work of the commands on a run of the user's own trees."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ __all__ = ["answer", "load", "measure", "open", "pictures", "read", "train"]
 
 
 def load(settings: TreeFileSettings, say: Say) -> TreeFileData:
-    """The trees of a run, with a word on what was guessed and left out."""
+    """The trees of a run; it also reports what was guessed and left out."""
     say(f"reading {settings.data} ...")
     return load_data(settings, say)
 
 
 def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) -> Outcome:
-    """Trains a model from the beginning: it is a matter of minutes."""
+    """Trains a model from the beginning, or resumes from the state in the folder."""
     chosen = dict(vars(settings.training))
     chosen |= {"random_state": chosen.pop("seed"), "device": settings.place.device}
     model = estimator(data.train.task)(**chosen, folder=run.folder, verbose=True)
@@ -66,12 +66,12 @@ def open(run: Run, place: Place) -> Opened:
 
 
 def read(run: Run, file: str, place: Place) -> TreeFile:
-    """The trees of a file like the one that the run learnt from."""
+    """The trees of a file of the same kind as the one that the run learned from."""
     return read_like(told_of(run), file)
 
 
 def measure(model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
-    """Accuracy, macro F1 and confusion matrix of all examples together; or the errors."""
+    """The accuracy, macro F1 and confusion matrix over all examples; or the errors of numbers."""
     predicted, true = model.estimator.predict(examples.trees), examples.targets or []
     baseline, missed = model.told["baseline"], left_out(examples, model.told["classes"])
     if examples.task == "regression":
@@ -84,7 +84,7 @@ def measure(model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
-    """``history.png``, ``confusion.png``, ``tree.png``, ``why.png``, as far as it has come."""
+    """``history.png``, ``confusion.png``, ``tree.png`` and ``why.png``, as far as they exist."""
     found = run.history_picture()
     confusion = (run.result or {}).get("test", {}).get("confusion")
     if confusion:

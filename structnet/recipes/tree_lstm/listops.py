@@ -20,7 +20,7 @@ from structnet.trees.vocabulary import Vocabulary
 
 EXAMPLE = "[MAX 2 9 [MIN 4 7 ] 0 ]"
 VALIDATION_SHARE, MAX_VALIDATION = 0.05, 5000  # there is no validation file
-TEST_SHARE = 0.1  # of generated expressions
+TEST_SHARE = 0.1  # of the expressions that `structnet data` generates
 
 
 class ListOpsData(TreeDataSet):
@@ -37,7 +37,7 @@ class ListOpsData(TreeDataSet):
         return Vocabulary(listops.OPERATORS, self.classes, max(listops.ARITIES))
 
     def inputs(self) -> Tensor:
-        """The input vector of each digit k: 1 in the first k + 1 of 10 entries. ``[10, 10]``."""
+        """The input vector of each digit k, with 1 in the first k + 1 entries. ``[10, 10]``."""
         return torch.tril(torch.ones(10, 10))
 
     def load(self, sizes: Sizes, data_dir: Path | None) -> TreeData:

@@ -1,4 +1,4 @@
-"""LRT for a run: how two sentences of propositional logic are related, one of seven ways."""
+"""LRT for a run: which of seven relations holds between two sentences of propositional logic."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LRTData(TreeDataSet):
             num_pairs = max(pairs) if train_size and test_size else lrt.GENERATED
             data = lrt.generated(max(num_pairs, 100), seed=DATA_SEED)
         train = _chosen(data.train, train_size, "training")
-        # A small run is not to spend its time on validation.
+        # A small run must not spend most of its time on validation.
         validation = _chosen(data.validation, min(len(data.validation), len(train)), "validation")
         test = _chosen([p for n in sorted(data.test) for p in data.test[n]], test_size, "test")
         learn, choose, ask = map(self._labelled, (train, validation, test))
@@ -94,17 +94,17 @@ class LRTData(TreeDataSet):
         return f"{name} ({RELATION_NAMES[name]})"
 
     def groups(self, data: Labelled) -> list[int]:
-        """The operators of each pair's longer sentence; as in the files, 12 is 12 or more."""
+        """The number of operators in each pair's longer sentence; 12 means 12 or more."""
         count = [num_operators(tree) for tree in data.trees]
         pairs = zip(count[0::2], count[1::2], strict=True)
         return [min(max(pair), MAX_OPERATORS) for pair in pairs]
 
 
 def _chosen(pairs: Sequence[Pair], size: int | None, what: str) -> list[Pair]:
-    """So many of the pairs, at random but always the same; all of them for None."""
+    """``size`` of the pairs, always the same random ones; all of them for None."""
     if size is None:
         return list(pairs)
     if size > len(pairs):
-        raise ValueError(f"there are {len(pairs):,} {what} pairs; {size:,} were asked for")
+        raise ValueError(f"there are only {len(pairs):,} {what} pairs; got a size of {size:,}")
     order = np.random.default_rng(DATA_SEED).permutation(len(pairs))
     return [pairs[i] for i in order[:size].tolist()]

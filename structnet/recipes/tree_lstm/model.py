@@ -1,4 +1,4 @@
-"""The model of a Tree-LSTM's run: how it is built, trained and asked."""
+"""Builds, trains and evaluates the model of a Tree-LSTM's run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,14 @@ OF_NAME: dict[str, TreeDataSet] = {each.name: each for each in (ListOpsData(), L
 
 @dataclass(frozen=True)
 class Opened:
-    """A trained model, with what it takes to ask it something."""
+    """A trained model, with all that is needed to predict.
+
+    Attributes:
+        model: trained model, on the device.
+        of: data set.
+        classes: names of the classes, by the model's outputs.
+        device: device.
+    """
 
     model: TreeClassifier | TreePairClassifier
     of: TreeDataSet
@@ -54,13 +61,13 @@ class Opened:
 
 
 def first_weights(settings: TreeLSTMRunSettings) -> TreeClassifier | TreePairClassifier:
-    """The untrained model, its weights drawn by the run's seed.
+    """The untrained model, its weights drawn with the run's seed.
 
     Raises:
-        ValueError: settings that exclude each other.
+        ValueError: settings exclude each other.
     """
     of = OF_NAME[settings.data]
-    chosen: Any = settings.model  # resolved: nothing of it is None but a rank
+    chosen: Any = settings.model  # resolved: only the rank may be None
     aggregator: Any = tensor_tree.AGGREGATORS[chosen.aggregator]
     if chosen.rank is not None:
         aggregator = partial(aggregator, rank=chosen.rank)
@@ -81,9 +88,9 @@ def first_weights(settings: TreeLSTMRunSettings) -> TreeClassifier | TreePairCla
 
 
 def fitted(model: nn.Module, settings: TreeLSTMRunSettings, data: TreeData, run: Run) -> History:
-    """Trains a model in place."""
+    """Trains a model in place, or resumes from the state in the run's folder."""
     vocabulary = OF_NAME[settings.data].vocabulary
-    chosen: Any = settings.training  # resolved: nothing of it is None but a limit
+    chosen: Any = settings.training  # resolved: only the patience may be None
     rate, decay = chosen.learning_rate, chosen.weight_decay
     how: dict[str, Any] = {"optimizer": partial(torch.optim.Adadelta, lr=rate, weight_decay=decay)}
     if chosen.optimizer == "adamw":

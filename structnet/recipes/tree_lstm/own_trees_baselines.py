@@ -1,4 +1,4 @@
-"""Linear models and boosting on what is counted in a tree, or stands around a node."""
+"""Linear models and boosting on counts of a tree's labels, or on the labels around a node."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from structnet.recipes.tree_lstm.own_trees_tasks import Task
 from structnet.trees.tree import Tree
 
-SHOWN = 300  # labels that boosting sees
+SHOWN = 300  # labels that boosting uses
 
 
 def baseline(model: str, seed: int, task: Task, learn: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """What scikit-learn's model says of the trees to test, or of their nodes. ``[m]``.
+    """The predictions of a scikit-learn model for the test trees, or for their nodes. ``[m]``.
 
     Args:
         model: "bag", "pairs" or "boosting".
         seed: seed of boosting.
-        task: trees and what is to be said of them.
-        learn, test: places of trees.
+        task: trees with their targets.
+        learn, test: places of the trees to learn from and to test on.
     """
     names, y = DictVectorizer(), task.answers(learn)
 
@@ -44,7 +44,7 @@ def baseline(model: str, seed: int, task: Task, learn: np.ndarray, test: np.ndar
 
 
 def counts(tree: Tree, pairs: bool) -> dict[str, int]:
-    """How often each label occurs in a tree, apart for leaves, and each pair if these count too."""
+    """The count of each label in a tree, separately for leaves, and with ``pairs`` of each pair."""
     found: Counter[str] = Counter()
     for node in tree.preorder():
         found[f"{bool(node.children):d} {node.label}"] += 1
@@ -54,7 +54,7 @@ def counts(tree: Tree, pairs: bool) -> dict[str, int]:
 
 
 def _counts_of(example: Tree | tuple[Tree, Tree], pairs: bool) -> dict[str, int]:
-    """The counts of a tree; of two, what they have in common, and how they differ."""
+    """The counts of a tree; for two trees, the counts that they share, and the differences."""
     if isinstance(example, Tree):
         return counts(example, pairs)
     one, other = (Counter(counts(tree, pairs)) for tree in example)
@@ -64,9 +64,10 @@ def _counts_of(example: Tree | tuple[Tree, Tree], pairs: bool) -> dict[str, int]
 
 
 def around(tree: Tree, neighbours: bool) -> list[dict[str, int]]:
-    """The label of each node in preorder; those of its neighbours too, if these count.
+    """Features of each node in preorder: its label and, with ``neighbours``, those around it.
 
-    They are up to two nodes above it, those beside and below it, and of leaves the next leaves.
+    Neighbours are up to two nodes above it, those beside and below it and, for a leaf, the leaves
+    before and after it. The place of the node and its number of children are features as well.
     """
     found: list[set[str]] = []
     waiting: list[tuple[Tree, int, Tree | None, Tree | None]] = [(tree, 0, None, None)]

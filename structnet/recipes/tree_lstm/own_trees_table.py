@@ -1,10 +1,10 @@
-"""The estimators of trees with no setting touched, beside linear models and boosting on counts.
+"""The tree estimators with default settings, compared with linear models and boosting on counts.
 
-A quarter of each task is for testing; nothing was chosen on it. Of numbers the error is the root of
-the mean square. ``bag`` is logistic or ridge regression on how often each label occurs, ``pairs``
-the same with pairs of parent and child, ``boosting`` scikit-learn's HistGradientBoosting on the
-counts of the most frequent labels. Of the classes of nodes, ``bag`` is logistic regression on a
-node's label, ``pairs`` on that and those of its neighbours; boosting is left out.
+A quarter of each task is for testing, and decides nothing. The error of numbers is the root mean
+square. ``bag`` is logistic or ridge regression on the counts of labels, ``pairs`` the same with
+pairs of parent and child, and ``boosting`` scikit-learn's HistGradientBoosting on the counts of the
+most frequent labels. For classes of nodes, ``bag`` is logistic regression on a node's label, and
+``pairs`` on that and the labels of its neighbours; boosting is left out.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ TASKS = OF_PROGRAMS | OF_SENTENCES
 
 @dataclass(frozen=True)
 class Settings:
-    """Which model learns which task.
+    """The settings of a run: its task and its model.
 
     Args:
-        data: name of the task, of ``TASKS``.
-        model: name of it, of ``NAMES``.
-        train_size, test_size: trees, drawn from the task's; None for all.
-        treebank: file of bracketed sentences.
+        data: name of the task, one of ``TASKS``.
+        model: name of the model, one of ``NAMES``.
+        train_size, test_size: number of trees, drawn at random; None for all.
+        treebank: file of bracketed sentences; None for tasks without sentences.
         seed: seed of the split and of the model.
         place: device.
     """
@@ -69,10 +69,10 @@ class Settings:
 
 
 def members(choice: Any, seed: int) -> list[Member]:
-    """The runs that have one seed.
+    """The runs with one seed.
 
     Raises:
-        ValueError: settings that this table does not have.
+        ValueError: a setting is not for this table, or a treebank is missing.
     """
     if choice.epochs is not None:
         raise ValueError("table own is about models with default settings; leave out --epochs")
@@ -82,13 +82,13 @@ def members(choice: Any, seed: int) -> list[Member]:
     if choice.treebank is not None and not choice.treebank.is_file():
         raise ValueError(f"--treebank must be a file of sentences; got {choice.treebank}")
     if choice.treebank is None and choice.only is not None and set(asked) & set(OF_SENTENCES):
-        raise ValueError(f"--only {choice.only} needs --treebank FILE, bracketed sentences")
+        raise ValueError(f"--only {choice.only} needs --treebank FILE, with bracketed sentences")
     found, told = [], values_of(choice)
     for task, model in product(asked, NAMES):
         own = {"data": task, "model": model, "seed": seed}
         if task in OF_SENTENCES and choice.treebank is None:
             continue
-        if task in OF_NODES and model == "boosting":  # its labels are too many to be columns
+        if task in OF_NODES and model == "boosting":  # there are too many labels for columns
             continue
         if task not in OF_SENTENCES:
             own["treebank"] = None
@@ -98,7 +98,7 @@ def members(choice: Any, seed: int) -> list[Member]:
 
 
 def trained(settings: Settings, say: Say) -> dict[str, Any]:
-    """Trains and tests one model, and gives a result."""
+    """Trains and tests one model, and returns a result."""
     from structnet.recipes.tree_lstm.own_trees_baselines import baseline
     from structnet.recipes.tree_lstm.own_trees_tasks import task
 
@@ -118,7 +118,7 @@ def trained(settings: Settings, say: Say) -> dict[str, Any]:
 def parted(
     task: Task, seed: int, train_size: int | None = None, test_size: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Three quarters to learn from, one to test, or as many of these: ``[n]``, ``[m]``, places."""
+    """The places of three quarters to learn from and one to test, or fewer: ``[n]``, ``[m]``."""
     import numpy as np
     from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 

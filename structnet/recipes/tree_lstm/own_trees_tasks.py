@@ -1,15 +1,15 @@
-"""What may be asked of syntax trees of Python's library, of expressions and of a treebank.
+"""Tasks on syntax trees of Python's library, on Boolean expressions, and on a treebank.
 
 ======================  ==========================================================================
-``package``             which of eight packages a function is of
+``package``             which of eight packages a function is from
 ``package-by-file``     the same; no file has functions on both sides of the split
 ``package-bare``        the same, without names and constants
-``loop``                of functions with both: does a loop stand inside a condition?
+``loop``                is a loop inside a condition? (functions that have both)
 ``value``               the value of a Boolean expression
 ``root``                the hidden label of a sentence
 ``tag``                 the hidden tag of a hidden word; no sentence is on both sides
-``next``                does a sentence stand next to another? no part of the text is on both sides
-``nouns``               how many nouns a sentence has
+``next``                does a sentence follow another? no part of the text is on both sides
+``nouns``               the number of nouns in a sentence
 ``nouns-hidden``        the same, with the words' tags hidden
 ``uses``                are names, attributes and the like read, written or deleted?
 ``tags``                the tag of each word, with all labels hidden
@@ -34,27 +34,28 @@ from structnet.datasets import python_functions
 from structnet.parse import bracketed_many
 from structnet.trees.tree import Tree
 
-LEAST = 10  # examples of a class
-TRACE = "-NONE-"  # the tag of what is no word, but stands for one that is elsewhere
+LEAST = 10  # examples that a class must have
+TRACE = "-NONE-"  # the tag of a trace, which stands for words that are elsewhere
 
-# Labels of leaves that are Python's, not the author's.
+# Labels of leaves that belong to Python's grammar; others are the author's.
 OPERATORS = """
 Add Sub Mult Div Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv MatMult And Or Not Invert UAdd
 USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn Pass Break Continue arguments
 """
 WORDS = set(OPERATORS.split())
-# What is read, written or deleted, of which the parser says so below it, behind all else.
+# Nodes that are read, written or deleted, which the parser states in their last child.
 USED = {"Name", "Attribute", "Subscript", "Starred", "List", "Tuple"}
 
 
 class Task(NamedTuple):
-    """Trees and what is to be said of them.
+    """Trees with their targets.
 
     Attributes:
         trees: the trees, or pairs of trees.
-        y: classes, or float64 numbers, ``[n]``; of nodes, lists of their classes in preorder, None
-            where there is none, ``[n]``.
-        groups: file or sentence of each tree, not to be split; None where each is by itself.
+        y: classes, or float64 numbers, ``[n]``; for tasks on nodes, lists of the nodes' classes in
+            preorder, with None for nodes without a class, ``[n]``.
+        groups: file or sentence of each tree, which a split must keep together; None if trees can
+            be split individually.
     """
 
     trees: list[Any]
@@ -63,31 +64,32 @@ class Task(NamedTuple):
 
     @property
     def of_numbers(self) -> bool:
-        """Is a number to be said of each tree, not a class?"""
+        """Whether the targets are numbers, not classes."""
         return self.y.dtype.kind == "f"
 
     @property
     def of_nodes(self) -> bool:
-        """Is a class to be said of nodes, not of trees?"""
+        """Whether the targets are classes of nodes, not of trees."""
         return self.y.dtype.kind == "O"
 
     def asked(self, places: np.ndarray) -> np.ndarray:
-        """Mask of the nodes of some trees, one tree after the other, that have a class."""
+        """A mask over all nodes of some trees of those that have a class, ``[nodes]``."""
         return np.array([label is not None for i in places for label in self.y[i]])
 
     def answers(self, places: np.ndarray) -> np.ndarray:
-        """What is to be said of some trees, or of those of their nodes that have a class."""
+        """The targets of some trees, or of their nodes that have a class, ``[m]``."""
         if not self.of_nodes:
             return self.y[places]
         return np.array([label for i in places for label in self.y[i] if label is not None])
 
 
-@lru_cache(maxsize=1)  # the models of one task are trained one after the other
+@lru_cache(maxsize=1)  # all models of a task are trained before those of the next
 def task(name: str, treebank: Path | None = None) -> Task:
     """A task by its name.
 
     Args:
-        treebank: file of bracketed sentences, for the tasks that are of such.
+        name: name of the task.
+        treebank: file of bracketed sentences; None for tasks without sentences.
     """
     if name in _OF_SENTENCES:
         assert treebank is not None
@@ -156,8 +158,8 @@ def _uses() -> Task:
 
 
 def _use_hidden(node: Tree, of: Sequence[Tree]) -> tuple[Tree, str | None]:
-    """A node without what the parser says of its use, and that."""
-    has = bool(of) and node.label in USED  # a leaf of that name is but a word
+    """A node without its use, which the parser states in the last child; and that use, or None."""
+    has = bool(of) and node.label in USED  # a leaf with such a label is just a word
     use = str(of[-1].label) if has else None
     return Tree(node.label, of[:-1] if use else of), use
 
@@ -165,7 +167,7 @@ def _use_hidden(node: Tree, of: Sequence[Tree]) -> tuple[Tree, str | None]:
 def _of_nodes(
     trees: list[Tree], hide: Callable[[Tree, Sequence[Tree]], tuple[Tree, str | None]]
 ) -> Task:
-    """A task of the nodes whose class is hidden by a function of a node and its new children."""
+    """A task on nodes whose class is hidden by a function of a node and its new children."""
 
     def hidden(node: Tree, of: Sequence[tuple[Tree, list]]) -> tuple[Tree, list]:
         new, label = hide(node, [child for child, _ in of])
@@ -195,7 +197,7 @@ def _tag(trees: list[Tree], times: int = 4) -> Task:
         nodes = list(tree.postorder())
         tags = [k for k, n in enumerate(nodes) if _is_tag(n) and n.label != TRACE]
         for k in rng.sample(tags, min(times, len(tags))):
-            hidden = (k - 1, k)  # in postorder a word stands before its tag
+            hidden = (k - 1, k)  # in postorder a word is just before its tag
             told = (
                 ("?" if j in hidden else n.label, len(n.children), n.token)
                 for j, n in enumerate(nodes)
@@ -207,7 +209,7 @@ def _tag(trees: list[Tree], times: int = 4) -> Task:
 
 
 def _next(trees: list[Tree]) -> Task:
-    """Each sentence with the next, or with one far from it in its part of the text."""
+    """Pairs of each sentence with the next, or with a distant one in the same part of the text."""
     part = min(200, max(len(trees) // 8, 4))
     far = max(part // 6, 2)
     rng, pairs, y, groups = random.Random(0), [], [], []
@@ -239,13 +241,13 @@ def _phrases(trees: list[Tree]) -> Task:
 
 
 def _label_hidden(node: Tree, of: Sequence[Tree], asked: bool) -> tuple[Tree, str | None]:
-    """A phrase without its label, or a word in place of its tag; the label, if it is asked for."""
+    """A phrase without its label, or a word in place of its tag; and the label, if ``asked``."""
     new = of[0] if _is_tag(node) else Tree("?" if of else node.label, of)
     return new, _kind(node) if asked else None
 
 
 def _kind(phrase: Tree) -> str:
-    """Its label without what it is for, such as "NP" of "NP-SBJ"."""
+    """The label of a phrase without its function, such as "NP" for "NP-SBJ"."""
     return re.split("[-=]", str(phrase.label))[0] or str(phrase.label)
 
 

@@ -1,4 +1,4 @@
-"""The tables of the paper on tensor Tree-LSTMs, beside ours.
+"""The tables of the paper on tensor Tree-LSTMs, with our figures beside the paper's.
 
 Reference:
     Castellana and Bacciu, "Generalising Recursive Neural Models by Tensor Decomposition", IJCNN
@@ -24,7 +24,7 @@ from structnet.routing.words import percent
 if TYPE_CHECKING:
     from structnet.recipes.run import Run
 
-# Test accuracy, the mean of three runs. What is not here, the paper does not have.
+# Test accuracy, the mean of three runs; the paper does not have the models that are not here.
 PAPER: dict[str, dict[Any, float]] = {
     "listops": {"tucker": 0.9426, "sum": 0.83, "full": 0.82},
     "lrt": {"tucker": 0.906, "sum": 0.91, "full": 0.915},
@@ -57,8 +57,8 @@ class Choice:
     Args:
         only: rows, separated by commas: some of tucker, sum, full, child-sum, cp, tensor-train
             (default: the paper's, tucker,sum,full); for table own some of package, package-by-file,
-            package-bare, loop, value, root, tag, nouns, nouns-hidden (default: all; the last four
-            need --treebank)
+            package-bare, loop, value, uses, root, tag, next, nouns, nouns-hidden, tags, phrases
+            (default: all; those from root on need --treebank)
         epochs: passes through the training examples, the same for all models (default: each model's
             own)
         treebank: file of bracketed sentences, for table own
@@ -76,10 +76,10 @@ class Choice:
 
 
 def members(data: str, choice: Choice, seed: int) -> list[Member]:
-    """The runs of a table that have one seed.
+    """The runs of a table with one seed.
 
     Raises:
-        ValueError: a setting that is for another table.
+        ValueError: a setting is for another table.
     """
     found = []
     if choice.treebank is not None:
@@ -92,7 +92,7 @@ def members(data: str, choice: Choice, seed: int) -> list[Member]:
 
 
 def make(data: str, choice: Choice, runs: Members) -> Table:
-    """The table of the paper with our runs beside it."""
+    """The paper's table, with the figures of our runs."""
     quantities = {ACCURACY: "test.accuracy"}
     if data == "lrt":
         quantities[OVER_OPERATORS] = "test.accuracy_mean_over_operators"
@@ -106,7 +106,7 @@ def make(data: str, choice: Choice, runs: Members) -> Table:
 
 
 def cells(runs: Sequence[Run]) -> dict[str, str]:
-    """How a model was trained."""
+    """The columns that say how a model was trained."""
     settings, results = runs[0].config["settings"], [run.ended for run in runs]
     return {
         "c": str(settings["hidden_size"]),
@@ -122,7 +122,7 @@ def cells(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def notes(data: str, runs: Members) -> list[str]:
-    """What one has to know to read the table."""
+    """The notes of the table."""
     from structnet.training.schedules import CLIP_NORM
 
     first = next(iter(runs.values()))
@@ -149,7 +149,7 @@ def notes(data: str, runs: Members) -> list[str]:
 
 
 def pictures(data: str, runs: Members) -> dict[str, Any]:
-    """The curves of the validation accuracy and, of lrt, the accuracy by operators."""
+    """The curves of the validation accuracy and, for lrt, the accuracy by number of operators."""
     from structnet.recipes.tree_lstm.pictures import draw_by_operators, draw_curves
 
     found = {f"{data}-validation.png": partial(draw_curves, curves(runs))}
@@ -159,7 +159,7 @@ def pictures(data: str, runs: Members) -> dict[str, Any]:
 
 
 def by_operators(runs: Members) -> dict[str, dict[str, list[float]]]:
-    """Model -> number of operators -> accuracy, the mean over the runs, and examples."""
+    """Model -> number of operators -> mean accuracy over the runs, and number of examples."""
     result = {}
     for name, each in runs.items():
         groups = [run.ended["test"]["accuracy_by_operators"] for run in each]
@@ -171,7 +171,7 @@ def by_operators(runs: Members) -> dict[str, dict[str, list[float]]]:
 
 
 def curves(runs: Members) -> dict[str, dict[int, float]]:
-    """Model -> epoch -> validation accuracy, the mean over the runs that got so far."""
+    """Model -> epoch -> mean validation accuracy over the runs that reached the epoch."""
     result = {}
     for name, each in runs.items():
         values: dict[int, list[float]] = {}

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from structnet.recipes.tree_lstm.model import Opened
     from structnet.trees.tree import Tree
 
-MAX_TRAINED_OPERATORS = 4  # of lrt
+MAX_TRAINED_OPERATORS = 4  # in the training sentences of lrt
 
 
 def draw_tree(model: Opened, trees: Sequence[Tree]) -> Axes:
-    """An example with the model's prediction beside the true value.
+    """Draws an example, with the model's prediction and the true value.
 
-    A listops expression has predictions for all its parts, which are expressions too.
+    For a listops expression, the predictions for all its parts are drawn, as these are expressions
+    too.
     """
     predicted, probability = model.ask(tuple(trees))
     words, true = model.of.in_words, model.of.truth(tuple(trees))
@@ -38,11 +39,11 @@ def draw_tree(model: Opened, trees: Sequence[Tree]) -> Axes:
 
 
 def _draw_parts(model: Opened, tree: Tree) -> tuple[Axes, list[Tree]]:
-    """An expression with what the model predicts for its operators, and those that are wrong."""
+    """Draws an expression with predictions at its operators; also returns those that are wrong."""
     inner = list({id(node): node for node in tree.preorder() if node.children}.values())
     found = model.ask_all(Labelled(inner, [0] * len(inner))) if inner else []
     predicted, wrong = dict(zip(inner, found, strict=True)), []
-    # Only of drawn nodes, and of each several times, is the true value asked for.
+    # True values are needed of drawn nodes only, but several times.
     truth = cache(lambda node: model.of.truth((node,)))
 
     def label(node: Tree) -> str:
@@ -61,10 +62,10 @@ def _draw_parts(model: Opened, tree: Tree) -> tuple[Axes, list[Tree]]:
 
 
 def draw_by_operators(results: Mapping[str, Mapping[str, Sequence[float]]]) -> Axes:
-    """The accuracy of some models over the operators of the sentences.
+    """Draws the accuracy of some models over the number of operators in the sentences.
 
     Args:
-        results: model -> number of operators, as JSON has it -> accuracy and examples.
+        results: model -> number of operators, as a string -> accuracy and number of examples.
     """
     groups = {
         model: {int(n): (accuracy, int(count)) for n, (accuracy, count) in by.items()}
@@ -76,7 +77,7 @@ def draw_by_operators(results: Mapping[str, Mapping[str, Sequence[float]]]) -> A
 
 
 def draw_curves(results: Mapping[str, Mapping[int, float]]) -> Axes:
-    """The validation accuracy of some models over the epochs."""
+    """Draws the validation accuracy of some models over the epochs."""
     ax = plot_accuracy_by(results, "epoch")
     ax.set_ylabel("validation accuracy")
     return ax

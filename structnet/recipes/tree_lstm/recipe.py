@@ -49,6 +49,6 @@ defaults (the sizes of tucker, sum and full are the paper's):
     tables = TABLES
 
     def of_data(self, data: str) -> Recipe:
-        """The recipe of some data: this one knows the named sets, another users' own trees."""
+        """The recipe for some data: this one for the named data sets, another for users' trees."""
         own = data not in DATA_SETS and ("." in data or "/" in data or Path(data).is_dir())
         return TreeFileRecipe() if own else self

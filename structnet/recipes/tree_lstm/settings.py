@@ -1,4 +1,4 @@
-"""What a run of a Tree-LSTM is told, and the paper's models for what is not said.
+"""The settings of a run of a Tree-LSTM; by default those of the paper's models.
 
 Nothing here imports torch.
 
@@ -19,7 +19,7 @@ from structnet.tensor_tree.settings import CELLS, Cell
 DATA_SETS = ("listops", "lrt")
 AGGREGATORS = CELLS
 ADADELTA_RATE = 1.0  # the paper trains with AdaDelta, "without learning rate"
-# The share of the steps in which the one-cycle schedule's rate rises.
+# The share of the steps during which the rate of the one-cycle schedule rises.
 WARM_UP = 0.15
 
 
@@ -128,7 +128,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Default:
-    """A model and its schedule, where nothing else is said; the names are those of the settings."""
+    """The default values of a model and its schedule, by the names of the settings."""
 
     hidden_size: int
     rank: int | None
@@ -139,11 +139,11 @@ class Default:
     forget: str = "child"
 
 
-# The sizes of tucker, sum and full are the paper's. The other three are beyond it: child-sum is as
-# wide as sum, cp and tensor-train have about as many parameters an aggregation as tucker. Batches
-# of 100 and one cycle of AdamW reach in a dozen epochs what AdaDelta, in batches of 25, needs far
-# more for; the wide models take the smaller steps. Without weight decay all of them fit the
-# training trees and not the validation trees; rate times decay is about 1e-3 everywhere.
+# The sizes of tucker, sum and full are the paper's. It does not have the other three: child-sum is
+# as wide as sum, and cp and tensor-train have about as many parameters per aggregation as tucker.
+# Batches of 100 and one cycle of AdamW reach in a dozen epochs what takes AdaDelta, with batches of
+# 25, far more epochs; wide models take smaller steps. Without weight decay all of them overfit the
+# training trees; rate times decay is about 1e-3 everywhere.
 DEFAULTS: dict[str, dict[str, Default]] = {
     "listops": {
         "tucker": Default(20, 3, 25, 0.01, 0.1),
@@ -161,7 +161,7 @@ DEFAULTS: dict[str, dict[str, Default]] = {
 
 
 def table_of_defaults() -> str:
-    """The models as the text of a table, for ``--help``.
+    """The default models as a table in text, for ``--help``.
 
     Example:
         >>> print(table_of_defaults().splitlines()[1])
@@ -207,14 +207,14 @@ class TreeLSTMRunSettings:
 
     @property
     def name(self) -> str:
-        """What tells it from other runs on other data, for the name of its folder."""
+        """The part of the run folder's name that tells it from runs on other data."""
         return f"{self.data}-{self.model.aggregator}"
 
     def resolved(self) -> TreeLSTMRunSettings:
-        """The same with the paper's model for what was not said.
+        """The same settings with default values, the paper's, for those not given.
 
         Raises:
-            ValueError: settings that do not go together.
+            ValueError: settings do not go together.
 
         Example:
             >>> settings = TreeLSTMRunSettings("listops", model=Model("full")).resolved()

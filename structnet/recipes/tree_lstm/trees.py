@@ -1,4 +1,4 @@
-"""The data of a run on trees, and what a data set of trees has to know of itself."""
+"""The data of a run on trees, and the interface of a data set of trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from structnet.trees import Forest, TreeExamples
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
-# Data are made and split with this seed whatever the run's: all runs are tested on the same trees.
+# The seed of generating and splitting data in all runs, which are thus tested on the same trees.
 DATA_SEED = 0
 
 
@@ -26,8 +26,8 @@ class Labelled:
     """Trees and the numbers of their classes, before they become a forest.
 
     Attributes:
-        trees: those of one example next to each other.
-        labels: one number an example.
+        trees: trees of all examples, those of one example next to each other.
+        labels: number of each example's class.
     """
 
     trees: Sequence[Tree]
@@ -46,18 +46,18 @@ class Labelled:
         return tuple(self.trees[k * i : k * (i + 1)])
 
     def encoded(self, vocabulary: Vocabulary) -> TreeExamples:
-        """The same as one forest with targets."""
+        """The same examples as one forest with targets."""
         return TreeExamples(Forest.from_trees(self.trees, vocabulary), list(self.labels))
 
 
 @dataclass(frozen=True)
 class TreeData:
-    """What a run trains on, selects its best epoch by, and is tested on at the end.
+    """The data of a run.
 
     Attributes:
-        train, validation, test: examples.
+        train, validation, test: examples; those for validation decide which epoch is best.
         origin: "published" or "generated".
-        known: vocabulary and classes, as ``config.json`` has them.
+        known: vocabulary and classes, as in ``config.json``.
     """
 
     train: Labelled
@@ -67,7 +67,7 @@ class TreeData:
     known: dict[str, Any]
 
     def describe(self) -> dict[str, Any]:
-        """Where the data come from, how many they are, and what they are made of."""
+        """The description in ``config.json``: origin, sizes, vocabulary and classes."""
         return {"origin": self.origin, **sizes_of(self), **self.known}
 
 
@@ -75,13 +75,14 @@ class TreeDataSet(ABC):
     """A data set whose examples are trees with a class.
 
     Attributes:
-        name: its name.
-        unit: word for its examples.
-        num_trees: trees of one example.
+        name: name of the data set.
+        unit: plural noun for its examples.
+        num_trees: number of trees in one example.
         classes: names of the classes.
-        typed: inputs that a user types, in words.
-        from_text, to_text: functions from what stands for a tree there to the tree, and back.
-        groups: a number an example by which its accuracy is told too, if there is one.
+        typed: description of the inputs that a user types.
+        from_text, to_text: functions from a tree's text to the tree, and back.
+        groups: function that returns a number for each example, by which the accuracy is also
+            reported; None for no groups.
     """
 
     name: str
@@ -95,18 +96,18 @@ class TreeDataSet(ABC):
 
     @property
     def known(self) -> dict[str, Any]:
-        """Vocabulary and classes, as ``config.json`` has them."""
+        """The vocabulary and the classes, as in ``config.json``."""
         return {"vocabulary": self.vocabulary.to_dict(), "classes": list(self.classes)}
 
     @property
     @abstractmethod
     def vocabulary(self) -> Vocabulary:
-        """Labels of nodes -> types and tokens."""
+        """The vocabulary, from labels of nodes to types and tokens."""
 
     @property
     def arity(self) -> int:
-        """The most children of a node."""
-        assert self.vocabulary.arity is not None  # as the operators are known
+        """The largest number of children of a node."""
+        assert self.vocabulary.arity is not None  # since the operators are known
         return self.vocabulary.arity
 
     @abstractmethod
@@ -118,7 +119,7 @@ class TreeDataSet(ABC):
         """The data of a run, read or generated.
 
         Raises:
-            ValueError: there are fewer than were asked for.
+            ValueError: there are fewer examples than asked for.
         """
 
     @abstractmethod
@@ -127,7 +128,16 @@ class TreeDataSet(ABC):
 
     @abstractmethod
     def generate(self, out: Path, num: int | None, seed: int) -> list[Path]:
-        """Writes examples, by default as many as are published, to a folder; gives the files."""
+        """Generates examples, by default as many as are published, into files in a folder.
+
+        Args:
+            out: folder for the files.
+            num: number of examples; None for the default.
+            seed: seed of the generator.
+
+        Returns:
+            The paths of the files.
+        """
 
     @abstractmethod
     def read(self, path: str | Path) -> Labelled:
@@ -137,14 +147,14 @@ class TreeDataSet(ABC):
         """The trees that a user typed.
 
         Raises:
-            ValueError: they are not those of one example.
+            ValueError: the texts are not those of one example.
         """
         if len(texts) != self.num_trees:
             raise ValueError(f"expected {self.typed}; got {len(texts)}")
         return tuple(map(self.from_text, texts))
 
     def write(self, trees: Sequence[Tree]) -> list[str]:
-        """The trees of an example as a user would type them."""
+        """The trees of an example in the form that a user types."""
         return list(map(self.to_text, trees))
 
     @abstractmethod
@@ -152,15 +162,15 @@ class TreeDataSet(ABC):
         """The true class of an example."""
 
     def in_words(self, name: str) -> str:
-        """A class as a reader knows it."""
+        """A class as it is shown to the user."""
         return name
 
 
-FITTING = range(15, 31)  # nodes of an example that makes a good picture
+FITTING = range(15, 31)  # numbers of nodes that make a good picture
 
 
 def nearest_size(sizes: Sequence[int]) -> int:
-    """The place of the first example of a fitting size, or else of the one nearest to that.
+    """The place of the first example of a fitting size, or else of the nearest size.
 
     Example:
         >>> nearest_size([3, 200, 20, 21]), nearest_size([3, 200, 9])

@@ -1,4 +1,4 @@
-"""What is done with a run of a Tree-LSTM, as the commands ask for it."""
+"""The work of the commands on a run of a Tree-LSTM."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from structnet.training.processes import is_first_process, own_device
 
 
 def load(settings: TreeLSTMRunSettings, say: Say) -> TreeData:
-    """The trees of a run, with a word on where they come from."""
+    """The trees of a run; it also reports where they come from."""
     of = OF_NAME[settings.data]
     say(f"reading or generating the data of {of.name} ...")
     data = data_of(of.name, settings.sizes, settings.place.data_dir)
@@ -35,16 +35,16 @@ def load(settings: TreeLSTMRunSettings, say: Say) -> TreeData:
 
 
 def train(settings: TreeLSTMRunSettings, data: TreeData, run: Run, say: Say) -> Outcome:
-    """Trains, or goes on from the last whole epoch, and leaves the best one's weights."""
+    """Trains, or resumes after the last whole epoch, and writes the weights of the best epoch."""
     of, model = OF_NAME[settings.data], first_weights(settings)
-    chosen: Any = settings.model  # resolved: nothing of it is None but a rank
+    chosen: Any = settings.model  # resolved: only the rank may be None
     number = sum(parameter.numel() for parameter in model.parameters())
     rank = "" if chosen.rank is None else f" and rank {chosen.rank}"
     size = f"hidden size {chosen.hidden_size}{rank}, {number:,} parameters"
     say(f"model: Tree-LSTM, {chosen.aggregator} of {size}")
     history = fitted(model, settings, data, run)
     best = history.best
-    assert best is not None  # as there are validation data
+    assert best is not None  # since there are validation data
     if is_first_process():
         run.save_model(model)
     sizes = [sum(tree.size for tree in data.test.example(i)) for i in range(len(data.test))]
@@ -71,12 +71,12 @@ def open(run: Run, place: Place) -> Opened:
 
 
 def read(run: Run, file: str, place: Place) -> Labelled:
-    """The examples of a file like the published ones."""
+    """The examples of a file in the format of the published ones."""
     return OF_NAME[run.settings(TreeLSTMRunSettings).data].read(file)
 
 
 def measure(model: Opened, examples: Labelled, ask: Any) -> dict[str, Any]:
-    """The accuracy; of lrt also by operators, and the mean over these groups."""
+    """The accuracy; for lrt also by number of operators, and the mean over these groups."""
     numbers = [model.classes.index(name) for name in model.ask_all(examples, ask.batch_size)]
     predicted, true = np.array(numbers), np.array(examples.labels)
     result: dict[str, Any] = {"accuracy": float((predicted == true).mean())}
@@ -88,7 +88,7 @@ def measure(model: Opened, examples: Labelled, ask: Any) -> dict[str, Any]:
 
 
 def answer(model: Opened, texts: Sequence[str], ask: Any) -> list[Answer]:
-    """What the model takes one example to be, and what it is."""
+    """The predicted and the true class of one example."""
     trees = model.of.parse(texts)
     predicted, probability = model.ask(trees)
     true, words = model.of.truth(trees), model.of.in_words
@@ -104,9 +104,9 @@ def answer(model: Opened, texts: Sequence[str], ask: Any) -> list[Answer]:
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
-    """``history.png``, ``tree.png`` and, of lrt, ``by_operators.png``."""
+    """``history.png``, ``tree.png`` and, for lrt, ``by_operators.png``."""
     found = run.history_picture()
-    # A training that goes on has a history, and no model yet.
+    # An unfinished training has a history, but no model yet.
     result = run.result or {}
     typed = texts or result.get("details", {}).get("example")
     if typed:
@@ -119,7 +119,7 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
     return found
 
 
-@lru_cache(maxsize=1)  # a table of several models reads, or generates, its data once
+@lru_cache(maxsize=1)  # so that a table of several models reads its data once
 def data_of(name: str, sizes: Sizes, data_dir: Path | None) -> TreeData:
     """The data of a run."""
     return OF_NAME[name].load(sizes, data_dir)

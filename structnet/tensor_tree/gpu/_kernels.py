@@ -1,10 +1,10 @@
-"""What a sweep of a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` does at a level, on a GPU.
+"""The GPU kernels for one level of a sweep of a :class:`~structnet.tensor_tree.ChildSumTreeLSTM`.
 
-Products are torch's; all else of a level is one kernel before and one after each, both ways.
-The letters are those of :class:`..compiled.child_sum_sweep.States`, ``d`` before one its gradient.
-A program computes some columns of one node (:mod:`structnet.message_passing.gpu.rows`), or of
-one place and a run of edges. ``n`` is the hidden size; rows of A and P are those of nodes with
-children, of which the first is ``leaves``.
+Matrix products are left to torch; a few kernels do the rest of a level, forward and backward. The
+letters are those of :class:`..compiled.child_sum_sweep.States`; ``d`` before a letter is its
+gradient. A program computes some columns of one node (:mod:`structnet.message_passing.gpu.rows`),
+or of one place and a run of edges. ``n`` is the hidden size. A, K, P and their gradients have rows
+for nodes with children only, the first of which is node ``leaves``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def receive(
     offsets, children, places, g, s, P, H, C, Q, A, K, first, leaves, n,
     ROWS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """``A = sum_j g_j * h_j + s_j`` and ``K = sum_j f_j * c_j`` over the children j of a node."""
+    """Sets ``A = sum_j g_j * h_j + s_j`` and ``K = sum_j f_j * c_j`` over a node's children j."""
     v = first + tl.program_id(0).to(tl.int64)
     j = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)[None, :]
     own = (v - leaves) * n + j
@@ -51,7 +51,7 @@ def receive(
 
 @jit
 def gates(Y, K, H, C, first, leaves, kept, n, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """h and c of a node, from what its gates are computed from and what it kept: 0 or n numbers."""
+    """Sets h and c of a node from its pre-activations and the first ``kept`` (0 or n) of its K."""
     v = first + tl.program_id(0).to(tl.int64)
     j = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
     y = Y + 3 * v * n + j
@@ -68,7 +68,7 @@ def pull(
     back_offsets, back_edges, parents, places, g, P, C, Q, dA, dC, dQ, dH, first, leaves, n,
     ROWS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """What the parents of a node say of it: sets its dC and dQ and adds to its dH."""
+    """Takes the gradients of a node's parents to it: sets its dC and dQ, and adds to its dH."""
     v = first + tl.program_id(0).to(tl.int64)
     j = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)[None, :]
     own = v * n + j
@@ -97,7 +97,7 @@ def pull(
 
 @jit
 def gates_backward(Y, C, dH, dC, dY, first, n, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """Completes a node's dC and sets its dY."""
+    """Completes a node's dC, and sets its dY."""
     v = first + tl.program_id(0).to(tl.int64)
     j = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
     own, y = v * n + j, 3 * v * n + j
@@ -139,7 +139,7 @@ def places_backward(
     children, parents, places, H, dA, dg, ds, num_edges, leaves, n, num_places,
     EDGES: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Parts of dg and ds, one a run of ``EDGES`` edges: ``[runs, places, n]``."""
+    """Sets the parts of dg and ds, one per run of ``EDGES`` edges: ``[runs, places, n]``."""
     begin = tl.program_id(0) * EDGES
     place = tl.program_id(1)
     j = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)[None, :]

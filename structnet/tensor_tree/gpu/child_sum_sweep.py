@@ -1,7 +1,7 @@
 """The sweep of a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` on a GPU.
 
-A level is a run of rows, as nodes are numbered by height: its products read and write those rows
-where they lie, and two kernels do the rest of it, in each direction. Nothing waits for the GPU.
+A level is a run of rows, as nodes are numbered by height. Its matrix products read and write these
+rows in place, and two kernels do the rest, in each direction. Nothing waits for the GPU.
 """
 
 from __future__ import annotations
@@ -19,15 +19,22 @@ from structnet.tensor_tree.gpu import _kernels as kernels
 from structnet.trees._kernels import grouped
 from structnet.trees.forest import Forest
 
-EDGES = 512  # that one program adds up for the gradients of places
+EDGES = 512  # summed by one program for the gradients of places
 
 
 class Plan(NamedTuple):
-    """A forest as the kernels need it; ``starts`` is the first node of each height, and the end.
+    """A forest in the form that the kernels need, on its device.
+
+    Attributes:
+        starts: first node of each height, and the end.
+        offsets: first edge of each node's children, and the end.
+        back_offsets: first entry of each node in ``back_edges``, and the end.
+        children, parents, places: ends of each edge, and the place of the child.
+        back_edges: edges in the order of their children.
 
     Shapes:
-        offsets, back_offsets ``[num_nodes + 1]``; all others ``[num_edges]``. ``back_edges`` are
-        the edges by child.
+        starts ``[heights + 1]``, a list; offsets, back_offsets ``[num_nodes + 1]``; all others
+        ``[num_edges]``; int32.
     """
 
     starts: list[int]
@@ -45,12 +52,17 @@ class Plan(NamedTuple):
 
     @property
     def levels(self) -> list[tuple[int, int]]:
-        """The first node of each height, and how many there are, from the leaves up."""
+        """The first node of each height and the number of its nodes, from the leaves up."""
         return [(lo, hi - lo) for lo, hi in pairwise(self.starts)]
 
 
 def make_plan(forest: Forest, places: int) -> Plan:
-    """Plan a sweep, on the forest's device; all children from the last place on share it."""
+    """Plans a sweep on the forest's device.
+
+    Args:
+        forest: the trees.
+        places: number of places; children in later ones share the last.
+    """
     starts = np.concatenate(([0], np.cumsum(np.bincount(forest.height))))
     parents = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
     back_edges, back_offsets = grouped(forest.children, forest.num_nodes)
@@ -66,9 +78,9 @@ def sweep(forest: Forest, y: Tensor, p: Tensor, *weights: Tensor) -> Tensor:
 
     Args:
         forest: the trees.
-        y: part of the gates i, o, u, side by side, that a node's label gives.
-        p: part of its children's forget gates that it gives, of nodes that have some.
-        weights: U, U_f, and the gates g and biases of places.
+        y: contributions of the nodes' labels to their gates i, o, u, concatenated.
+        p: contributions of nodes with children to the forget gates of these children.
+        weights: U, U_f, and the gates g and the biases of places.
 
     Shapes:
         y ``[num_nodes, 3 c]``; p ``[nodes with children, c]``; U ``[c, 3 c]``; U_f ``[c, c]``; g
@@ -105,7 +117,7 @@ class _Sweep(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
+        if torch.is_grad_enabled():  # create_graph=True; otherwise backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         plan, (p, U, V, g, Y, A, H, C, Q) = ctx.plan, ctx.saved_tensors
         n, leaves, places = len(U), plan.leaves, len(g)
@@ -142,7 +154,7 @@ class _Sweep(torch.autograd.Function):
 
 
 def covers(forest: Forest, *tensors: Tensor) -> bool:
-    """Whether :func:`sweep` can compute with these tensors, ``[...]`` each, if Triton can."""
+    """Whether :func:`sweep` takes these tensors, ``[...]`` each, provided that Triton works."""
     first = tensors[0]
     return not torch.is_autocast_enabled(forest.device.type) and all(
         x.dtype == first.dtype and x.device == first.device for x in tensors
