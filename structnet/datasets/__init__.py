@@ -1,40 +1,40 @@
-"""Data sets: published files by their hash, or generators of the like.
+"""Data sets: published files, checked by their hash, and generators of similar data.
 
 ======================  ==========================================================================
-``listops``             expressions on lists of digits, and their values
-``lrt``                 logical relations: pairs of sentences, and how they are related
-``lrt_generator``       such pairs drawn at random
+``listops``             nested list operations on digits, and their values
+``lrt``                 logical relations: pairs of sentences and the relation between them
+``lrt_generator``       random pairs of that kind
 ``truth``               what a logical sentence means: the worlds in which it is true
-``digits``, ``mnist``,  images: 8 x 8, 28 x 28, and 32 x 32 in colour
+``digits``, ``mnist``,  images of 8 x 8 and 28 x 28 pixels, and of 32 x 32 in colour
 ``cifar10``
 ``sarcos``              rows of numbers: a robot arm's movements and torques
-``tree_file``           :func:`read_trees`: trees of one's own, with what is to be predicted of
-                        them; ``tree_file_sources``, ``tree_file_rows``, ``tree_file_formats`` and
+``tree_file``           :func:`read_trees`: the user's own trees and their targets;
+                        ``tree_file_sources``, ``tree_file_rows``, ``tree_file_formats`` and
                         ``tree_file_targets`` find and read them
-``tree_file_summary``   what is in such a file: sizes, labels, copies, classes
-``table``               a CSV file of one's own; ``csv_file`` reads its text
-``text``                :func:`load_text`: texts, published or of one's own, in sentences
-``gutenberg``           books of Project Gutenberg, without what stands around them
-``clusters``            rows around many centres, even or as uneven as words
-``next_word``           a text's next word as a class, the words before it as a row
-``svmlight_file``       sparse rows, in a file of svmlight's or libsvm's format
-``fasttext_file``       labelled text, as fastText reads it
+``tree_file_summary``   summary of such a file: sizes, labels, copies, classes
+``table``               the user's own CSV file; ``csv_file`` reads its text
+``text``                :func:`load_text`: published texts and the user's own, as sentences
+``gutenberg``           books of Project Gutenberg, without the text added around them
+``clusters``            rows around many centres, with even or Zipf-distributed classes
+``next_word``           prediction of the next word of a text from a row for the words before it
+``svmlight_file``       sparse rows in a file in the format of svmlight and libsvm
+``fasttext_file``       labelled text in fastText's format
 ``standard_library``    functions of Python's standard library as syntax trees
-``planted``             points of a hierarchy that is known
+``planted``             points drawn from a known hierarchy
 ``_kernels``            the compiled loop over a text's bytes
 ``named``               :func:`load`: images and rows by the name of the data set
-``catalogue``           what there is, in words
-``arrays``              :class:`Arrays`: what is loaded of images and rows
-``pixels``              images scaled, channel by channel
-``source``              :class:`Source`: a file is its hash; finding, downloading, the cache
+``catalogue``           one-line descriptions of the data sets
+``arrays``              :class:`Arrays`: images or rows, loaded and scaled
+``pixels``              scaling of images, channel by channel
+``source``              :class:`Source`: a file known by its hash; finding, downloading, the cache
 ======================  ==========================================================================
 
-``listops`` and ``lrt`` each have ``load``, which gives the published data if they lie in
-``data_dir`` or in the cache, ``generate``, ``read_tsv`` and ``write_tsv``. They give plain trees
-and lists. The others give :class:`Arrays`, scaled by what the training examples alone say; sparse
-rows stay as they are.
+``listops`` and ``lrt`` each have ``load``, which reads the published files from ``data_dir`` or the
+cache, ``generate``, ``read_tsv`` and ``write_tsv``; they return plain trees and lists. Images, rows
+of numbers, tables and the next words of a text are loaded as :class:`Arrays`, scaled by their
+training examples alone; sparse rows stay sparse.
 
-Nothing is downloaded unless ``download=True`` is said.
+No ``load`` function downloads anything unless it is given ``download=True``.
 """
 
 from __future__ import annotations

@@ -11,9 +11,15 @@ NEWLINE = 10
 
 @compiled
 def tokens_of(text):
-    """The number of each token, where each line's tokens begin, and where each number stands.
+    """Numbers the tokens of a text, which are separated by blanks and control characters.
 
-    Tokens stand between bytes up to that of a blank; the first new one has the number 0.
+    Returns the number of each token, from 0 in the order in which different tokens first occur; the
+    place of each line's first token, and at the end the number of tokens; and for each number, the
+    first byte and the length of its first occurrence.
+
+    Shapes:
+        text ``[bytes]``, uint8; numbers ``[tokens]``, int32; lines ``[lines + 1]``, int64; first
+        bytes and lengths ``[different tokens]``, int64.
     """
     numbers = np.empty(1024, np.int32)
     lines = np.zeros(1024, np.int64)
@@ -70,5 +76,5 @@ def tokens_of(text):
         many += 1
     if len(text) and text[len(text) - 1] != NEWLINE:
         line += 1
-        lines[line] = many  # there is room for one more
+        lines[line] = many  # the loop always leaves room for one more
     return numbers[:many], lines[: line + 1], start[:names], length[:names]

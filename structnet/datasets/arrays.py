@@ -1,4 +1,4 @@
-"""What a data set of images or of table rows is once it is loaded: plain numpy arrays."""
+"""A loaded data set of images or of table rows: plain numpy arrays."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ class Arrays:
     """Inputs and targets, for training and for testing.
 
     Attributes:
-        x_train, x_test: float32, scaled by what the training inputs alone say; those of a file of
-            sparse rows are CSR, whose entries share a scale.
-        y_train, y_test: int64 class numbers, or float32 targets, likewise scaled.
-        classes: the names of the classes; None for regression.
-        name: the data set's name.
+        x_train, x_test: inputs, float32, scaled by the training inputs alone; sparse rows are CSR
+            and share one scale, except for columns of far larger numbers.
+        y_train, y_test: int64 class numbers, or float32 targets, scaled by the training targets.
+        classes: names of the classes; None for regression.
+        name: name of the data set.
         task: ``"classification"`` or ``"regression"``.
-        split: the rule that told training and test examples apart, in words.
-        x_scale: the scaler of the inputs; None leaves them as they are.
-        y_scale: the scaler of the targets: ``y_scale.inverse`` gives predictions in the original
-            units, and an error times ``y_scale.sd`` is in them. None for classes.
+        split: description of how training and test examples were separated.
+        x_scale: scaler of the inputs; None if they are not scaled.
+        y_scale: scaler of the targets: ``y_scale.inverse`` converts predictions to the original
+            units, as does multiplying an error by ``y_scale.sd``. None for classes.
         files: the files that were read.
-        features, targets: names of the columns, if they have any.
+        features, targets: names of the columns; None if they have none.
 
     Shapes:
         x ``[N, C, H, W]`` images or ``[N, d]`` features; y ``[N]`` classes or ``[N, m]`` targets.
 
     Raises:
-        ValueError: there are not as many targets as inputs, no training or no test examples, or the
-            task is neither of the two.
+        ValueError: the numbers of inputs and targets differ, there are no training or no test
+            examples, or the task is unknown.
     """
 
     x_train: np.ndarray | csr_matrix
@@ -65,7 +65,10 @@ class Arrays:
         ):
             size = x.shape[0]
             if size != len(y) or not size:
-                raise ValueError(f"{self.name} has {size} {part} inputs and {len(y)} targets")
+                raise ValueError(
+                    f"{self.name} has {size} {part} inputs and {len(y)} targets; expected equally "
+                    "many, at least 1"
+                )
 
     @classmethod
     def scaled(
@@ -75,12 +78,12 @@ class Arrays:
         classes: tuple[str, ...] | None,
         **about: Any,
     ) -> Arrays:
-        """Inputs and targets as they were read, scaled by those to train on.
+        """Scales inputs and targets as they were read, by those of the training examples.
 
         Args:
             train, test: inputs and targets; sparse inputs stay sparse.
-            classes: names of the classes, whose numbers stay as they are; None for regression.
-            about: further arguments: ``name``, ``split``, ``files``, ``features``, ``targets``.
+            classes: names of the classes, whose numbers are not scaled; None for regression.
+            about: other attributes: ``name``, ``split``, ``files``, ``features``, ``targets``.
 
         Shapes:
             inputs ``[N, d]``, targets ``[N]`` or ``[N, m]``.
@@ -113,13 +116,14 @@ def _scaled(values: Any, scale: Standardizer | None) -> Any:
 def set_aside(
     name: object, size: int, share: float, seed: int, labels: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """The rows to train on and those to test on, where nobody says which; and how, in words.
+    """Splits rows at random; returns the training rows, the test rows, and the split in words.
 
     Args:
-        name: the data set, for the error.
+        name: name of the data set, for the error.
         size: number of rows.
-        share, seed: part of the rows to test on, and seed of the draw.
-        labels: classes of the rows, of each of which that part is drawn.
+        share, seed: share of the rows to test on, and seed of the draw.
+        labels: classes of the rows; the share is then taken of each class, and at least one row of
+            each stays to train on.
 
     Shapes:
         labels ``[size]``; both results ascending places, int64.

@@ -1,4 +1,4 @@
-"""What data sets there are, in words; nothing here imports more than the standard library."""
+"""One-line descriptions of the data sets, for help texts; this module imports nothing else."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ ARRAY_SETS = {
     "digits": "1,797 digits of 8 x 8 pixels; comes with scikit-learn",
     "mnist": "70,000 digits of 28 x 28 pixels",
     "cifar10": "60,000 colour photographs of 32 x 32 pixels, ten classes",
-    "sarcos": "a robot arm: 21 inputs, 7 torques; without the training file, the test file's rows",
+    "sarcos": "a robot arm: 21 inputs, 7 torques; splits the test file if that is the only one",
 }
 TEXT_SETS = {
     "brown": "a million words of American English",
-    "wikitext-2": "two million words of articles",
-    "gutenberg": "those books of Project Gutenberg that are found",
-    "pydoc": "the help on Python's language; comes with Python",
+    "wikitext-2": "two million words of Wikipedia articles",
+    "gutenberg": "the books of Project Gutenberg found in your data folder",
+    "pydoc": "Python's own help on the language; comes with Python",
 }
-TABLES = (".csv", ".tsv")  # how the name of a table ends
+TABLES = (".csv", ".tsv")  # endings of the names of tables
 PACKED = (".gz", ".bz2")
-# And that of a file of sparse rows, which may be packed.
+# Endings of files of sparse rows, which may be compressed.
 SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in ("", *PACKED))
 TEXTS = (".txt",)
 OWN = {

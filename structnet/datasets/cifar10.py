@@ -1,8 +1,8 @@
 """CIFAR-10: 60,000 colour photographs of 32 x 32 pixels in ten classes.
 
-The published files are pickles, which can run any code when they are read. :func:`read_batch` reads
-them without that: it knows the three names that these files need, puts harmless stand-ins in their
-places, and refuses every other name.
+The published files are pickles, and reading a pickle can run any code. :func:`read_batch` runs
+none: it replaces the three names that these files need by harmless stand-ins, and refuses all
+others.
 
 Reference:
     Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", University of Toronto 2009.
@@ -26,32 +26,32 @@ from structnet.datasets.arrays import Arrays
 from structnet.datasets.pixels import image_arrays
 from structnet.datasets.source import WrongFileError, absent, fetch, places, sources
 
-BATCH_SIZE = 10_000  # images a file
+BATCH_SIZE = 10_000  # images in each file
 BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 UNPACKED = "cifar-10-batches-py"
 SOURCES = (ARCHIVE,) = sources("cifar10")
-_MOST_BYTES = 1 << 26  # of one batch; the published ones have 31 million
+_MOST_BYTES = 1 << 26  # in one batch; the published ones have 31 million
 
 
 def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
     """The photographs, split as published: 50,000 to train on and 10,000 to test.
 
-    Each of the channels red, green and blue is scaled by the mean and the deviation of its pixels
-    in the training images.
+    Each of the channels red, green and blue is scaled by the mean and standard deviation of its
+    pixels in the training images.
 
     Args:
-        folder: a folder that may hold ``cifar-10-python.tar.gz`` or, unpacked from it,
-            ``cifar-10-batches-py``, directly or in a folder ``cifar10``; or the unpacked folder
-            itself. The cache is looked into as well.
-        download: download the archive if nothing is at hand.
+        folder: folder to search first, and in it ``cifar10``, for ``cifar-10-python.tar.gz`` or the
+            folder unpacked from it, ``cifar-10-batches-py``; or the unpacked folder itself. The
+            cache is searched next.
+        download: True to download the archive if nothing is found.
 
     Shapes:
         x ``[N, 3, 32, 32]``, y ``[N]``.
 
     Raises:
-        DownloadError: the files are not at hand, or a download failed.
-        WrongFileError: a file does not hold what it should.
+        DownloadError: the files are not found, or the download failed.
+        WrongFileError: a file does not have the expected content.
     """
     path = _path(folder, download)
     batches = [read_batch(content, name) for name, content in _contents(path)]
@@ -65,18 +65,18 @@ def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
 
 
 def read_batch(content: bytes, name: str = "the batch") -> tuple[np.ndarray, np.ndarray]:
-    """The images and labels of one of the published files, without running what is in it.
+    """The images and labels of one of the published files, read without running any code in it.
 
     Args:
-        content: the bytes of the file, a pickle.
-        name: the file's name in an error.
+        content: bytes of the file, a pickle.
+        name: name of the file in errors.
 
     Shapes:
         images ``[N, 3, 32, 32]``, uint8; labels ``[N]``, int64.
 
     Raises:
-        WrongFileError: it names anything but what those files need, or it does not hold images and
-            as many labels from 0 to 9.
+        WrongFileError: the pickle uses a name that those files do not need, or does not hold images
+            and as many labels from 0 to 9.
     """
     try:
         _check_lengths(content)
@@ -86,8 +86,8 @@ def read_batch(content: bytes, name: str = "the batch") -> tuple[np.ndarray, np.
         pixels = batch["data"].pixels.reshape(-1, 3, 32, 32)  # the rows hold red, green, blue
         if not len(pixels) == len(labels) == len(batch["labels"]):
             raise ValueError(
-                f"it has {len(pixels)} images, {len(batch['labels'])} labels, and {len(labels)} of "
-                "them from 0 to 9"
+                f"it has {len(pixels)} images and {len(batch['labels'])} labels, {len(labels)} of "
+                "them from 0 to 9; expected a label from 0 to 9 for each image"
             )
     except Exception as error:  # a pickle can be wrong in any way
         raise WrongFileError(f"{name} is not a batch of CIFAR-10: {error}") from error
@@ -95,14 +95,16 @@ def read_batch(content: bytes, name: str = "the batch") -> tuple[np.ndarray, np.
 
 
 def _check_lengths(content: bytes) -> None:
-    """Refuses a pickle that says of anything that it is larger than the file, before it is made."""
+    """Refuses a pickle that declares a size beyond the file's, before memory is taken for it."""
     for _, argument, _ in pickletools.genops(content):
         if isinstance(argument, int) and argument > len(content):
-            raise ValueError(f"it counts to {argument:,}, in {len(content):,} bytes")
+            raise ValueError(
+                f"it has the number {argument:,}; expected at most its length, {len(content):,}"
+            )
 
 
 class _Array:
-    """Stands in for ``numpy._reconstruct(ndarray, ...)``; takes an array of bytes and no other."""
+    """Stands in for ``numpy._reconstruct(ndarray, ...)``; accepts only arrays of bytes."""
 
     def __init__(self, *_: Any) -> None:
         self.pixels = np.zeros(0, np.uint8)
@@ -110,8 +112,8 @@ class _Array:
     def __setstate__(self, state: Any) -> None:
         _, shape, kind, in_columns, content = state
         if not isinstance(kind, _Kind) or kind.code not in ("u1", "|u1") or in_columns:
-            raise ValueError("it holds an array of another type than bytes in rows")
-        if isinstance(content, str):  # the bytes of a pickle of Python 2
+            raise ValueError("it holds an array of another type than bytes, or one by columns")
+        if isinstance(content, str):  # as Python 2 pickled bytes
             content = content.encode("latin-1")
         self.pixels = np.frombuffer(content, np.uint8).reshape(shape)
 
@@ -123,12 +125,12 @@ class _Kind:
         self.code = code
 
     def __setstate__(self, state: Any) -> None:
-        """Byte order and the like, of which single bytes have none."""
+        """Ignores byte order and alignment, which single bytes do not have."""
 
 
 _STAND_INS = {
     ("numpy.core.multiarray", "_reconstruct"): _Array,
-    ("numpy", "ndarray"): None,  # only handed to _Array
+    ("numpy", "ndarray"): None,  # only passed on to _Array
     ("numpy", "dtype"): _Kind,
 }
 
@@ -163,7 +165,7 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
             yield name, (path / name).read_bytes()
         return
     try:
-        # Read in place: nothing is written anywhere.
+        # Read in place, without unpacking: nothing is written to the disk.
         with gzip.open(path) as file, tarfile.open(fileobj=_Bounded(file)) as archive:
             for name in BATCHES:
                 yield name, _member(archive, name)
@@ -174,7 +176,7 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 class _Bounded(io.BufferedReader):
-    """An archive of which nothing longer than a batch is read, whatever its headers say."""
+    """An archive from which no read is longer than a batch, whatever its headers say."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is None or not 0 <= size <= _MOST_BYTES:
@@ -186,5 +188,5 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     member = archive.getmember(f"{UNPACKED}/{name}")
     file = archive.extractfile(member) if member.isfile() else None
     if file is None or member.size > _MOST_BYTES:
-        raise tarfile.TarError(f"{member.name} is no file of at most {_MOST_BYTES:,} bytes")
+        raise tarfile.TarError(f"{member.name} is not a file of at most {_MOST_BYTES:,} bytes")
     return file.read()

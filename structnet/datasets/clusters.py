@@ -1,8 +1,8 @@
 """Rows around many centres, some of them near each other, for classifiers of many classes.
 
-A class has several modes, each in another group of modes that lie close together: no line separates
-a class from the rest, but within a group lines separate all. Groups and classes are equally
-frequent, or as uneven as words are: the i-th has a share of about ``1 / i``.
+A class has several modes, each near the centre of a random group of modes. No hyperplane separates
+a class from the rest, but within a group hyperplanes separate the modes. Classes and groups are
+equally frequent, or as uneven as words: the share of the i-th is proportional to ``1 / i``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from structnet.checks import check_bool, check_integer
 from structnet.datasets.arrays import Arrays
 
-FAR, NEAR, NOISE = 3.0, 0.42, 1.0  # deviation of groups, of modes within them, and of rows
+FAR, NEAR, NOISE = 3.0, 0.42, 1.0  # standard deviations of groups, of modes in them, of rows
 
 
 def generate(
@@ -29,19 +29,20 @@ def generate(
     """Draws centres, and rows around them.
 
     Args:
-        num_train, num_test: number of rows.
-        classes: number of classes.
-        modes: modes of a class, drawn from the groups.
-        features: numbers of a row.
+        num_train, num_test: numbers of rows.
+        classes: number of classes, at least 2.
+        modes: number of modes of each class, each in a group drawn at random.
+        features: length of a row.
         groups: number of groups.
-        uneven: are classes and groups uneven, and groups of few rows narrower in classes?
-        seed: seed of all that is random.
+        uneven: True for classes and groups whose shares are proportional to ``1 / i``; rare groups
+            then have modes of fewer classes.
+        seed: seed of all random numbers.
 
     Shapes:
         x ``[N, features]``; y ``[N]``.
 
     Raises:
-        ValueError: a number is out of its range.
+        ValueError: a number is out of range.
 
     Example:
         >>> data = generate(100, 50, classes=5, features=3)

@@ -1,4 +1,4 @@
-"""The text of a CSV file, every row of the same length, and errors that say where."""
+"""Reads CSV files whose rows have equal lengths; errors name the line and the column."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from structnet.checks import wrong
 
-MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in any case of letters
+MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
 
 
 class TableError(ValueError):
-    """A table that cannot be read, with the line and, where there is one, the column."""
+    """A table cannot be read; the message names the line and, where it is known, the column."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Table:
     """The fields of a file.
 
     Attributes:
-        path: the file.
-        names: the header; None if there is none.
-        rows: the fields of each row, without spaces around them.
-        lines: the line of the file on which each row begins, from 1.
+        path: path of the file.
+        names: names of the columns from the header; None if there is no header.
+        rows: fields of each row, without the spaces around them.
+        lines: number of the line on which each row begins, from 1.
     """
 
     path: Path
@@ -37,23 +37,23 @@ class Table:
 
     @property
     def num_columns(self) -> int:
-        """The number of fields of a row."""
+        """The number of fields in a row."""
         return len(self.rows[0])
 
     def error(self, row: int, column: int, message: str) -> TableError:
-        """What is wrong with one field; row and column count from 0."""
+        """The error for one field, whose row and column are counted from 0."""
         name = f" ({self.names[column]!r})" if self.names and self.names[column] else ""
         where = f"{self.path}, line {self.lines[row]}, column {column + 1}{name}"
         return TableError(f"{where}: {message}")
 
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
-        """The fields of some columns as numbers.
+        """The fields of some columns, numbered from 0, as numbers.
 
         Shapes:
             ``[rows, columns]``, float64.
 
         Raises:
-            TableError: a field is missing or no finite number.
+            TableError: a field is missing or is not a finite number.
         """
         values = np.empty((len(self.rows), len(columns)))
         for i, row in enumerate(self.rows):
@@ -65,7 +65,7 @@ class Table:
         return values
 
     def texts(self, column: int) -> list[str]:
-        """The fields of one column.
+        """The fields of one column, numbered from 0.
 
         Raises:
             TableError: a field is missing.
@@ -77,10 +77,10 @@ class Table:
 
 
 def number(text: str) -> float:
-    """The finite number that a field holds.
+    """The finite number in a field.
 
     Raises:
-        ValueError: it is missing or holds something else.
+        ValueError: the value is missing, or is not a finite number.
 
     Example:
         >>> number("-1.5e3")
@@ -95,7 +95,7 @@ def number(text: str) -> float:
         value = float(text)
     except ValueError:
         value = None
-    if value is None or "_" in text:  # Python, unlike other writers of numbers, has 1_000
+    if value is None or "_" in text:  # Python reads 1_000 as a number; files do not write it so
         raise ValueError(f"expected a number; got {text!r}")
     if not math.isfinite(value):
         raise ValueError(f"expected a finite number; got {text!r}")
@@ -103,7 +103,7 @@ def number(text: str) -> float:
 
 
 def is_number(text: str) -> bool:
-    """Whether :func:`number` takes it."""
+    """True if :func:`number` accepts a text."""
     try:
         return number(text) is not None
     except ValueError:
@@ -111,16 +111,18 @@ def is_number(text: str) -> bool:
 
 
 def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> Table:
-    """Reads a file in UTF-8; fields may be quoted, blank lines are left out.
+    """Reads a file in UTF-8; fields may be quoted, and blank lines are skipped.
 
     Args:
-        header: True if the first row names the columns; None takes it for names if no field of it
-            is a number.
-        delimiter: the character between fields.
+        path: path of the file.
+        header: True if the first row names the columns, False if not; None to take it for names if
+            none of its fields is a number.
+        delimiter: character between fields.
 
     Raises:
-        TableError: rows of different lengths, broken quotation, no rows.
-        ValueError: the delimiter is not one character.
+        TableError: the file is not UTF-8, it has no rows, its rows have different lengths, or a
+            quotation is broken.
+        ValueError: the delimiter is not one character, or is a quotation mark or a line break.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -135,7 +137,7 @@ def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> 
     path = Path(path)
     rows, lines = _rows(path, delimiter)
     if not rows:
-        raise TableError(f"{path} is empty")
+        raise TableError(f"{path} is empty; expected rows of fields")
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(rows[0]):
             raise TableError(
@@ -146,12 +148,12 @@ def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> 
         header = not any(map(is_number, rows[0]))
     names = tuple(rows[0]) if header else None
     if len(rows) == header:
-        raise TableError(f"{path} has a header and no rows")
+        raise TableError(f"{path} has a header and no rows; expected at least one row")
     return Table(path, names, rows[header:], lines[header:])
 
 
 def _rows(path: Path, delimiter: str) -> tuple[list[list[str]], list[int]]:
-    """The rows that are not blank, and the line on which each begins."""
+    """The rows that are not blank, and the number of the line on which each begins."""
     rows, lines = [], []
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
@@ -162,7 +164,7 @@ def _rows(path: Path, delimiter: str) -> tuple[list[list[str]], list[int]]:
                 if len(fields) > 1 or any(fields):
                     rows.append(fields)
                     lines.append(begin)
-                begin = reader.line_num + 1  # a quoted field may go over several lines
+                begin = reader.line_num + 1  # a quoted field may span several lines
         except csv.Error as error:
             raise TableError(f"{path}, line {begin}: {error}") from None
         except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
-"""Handwritten digits of 8 x 8 pixels, which come with scikit-learn: no file, no download.
+"""Handwritten digits of 8 x 8 pixels, which come with scikit-learn: nothing to download.
 
-They are the test part of "Optical Recognition of Handwritten Digits" of the UCI repository, with
-pixels of 0 to 16.
+They are the test part of "Optical Recognition of Handwritten Digits" from the UCI repository, with
+pixels from 0 to 16.
 
 Reference:
     Alpaydin and Kaynak, "Cascading Classifiers", Kybernetika 1998.
@@ -19,13 +19,13 @@ CLASSES = tuple("0123456789")
 
 
 def load(test_share: float = 0.2, seed: int = 0) -> Arrays:
-    """The digits, of which a share of every class is set aside for testing.
+    """The digits, split at random; a share of each class is set aside for testing.
 
-    The pixels are scaled by the mean and deviation of all training pixels.
+    The pixels are scaled by the mean and standard deviation of all training pixels.
 
     Args:
-        test_share: the share of each class that is for testing.
-        seed: the same seed draws the same images.
+        test_share: share of each class to test on.
+        seed: seed of the split.
 
     Shapes:
         x ``[N, 1, 8, 8]``, y ``[N]``.

@@ -1,4 +1,4 @@
-"""Files of labelled text as fastText reads them: ``__label__x __label__y some words``."""
+"""Files of labelled text in fastText's format: ``__label__x __label__y some words``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN = -1
 
 
 class LabelledTextError(ValueError):
-    """A file that is no labelled text; it names the line."""
+    """A file is not labelled text; the message names the line, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class LabelledText:
     """Lines of words with labels.
 
     Attributes:
-        words, labels: names that the numbers stand for, in the order in which they come up.
-        offsets, ids: words of each line, ``ids[offsets[i]:offsets[i + 1]]``.
-        label_offsets, label_ids: labels of each line, likewise; -1 for one that is not known.
-        unknown_words: number of words that were left out, as they are not known.
+        words, labels: names by number, in the order given or else of their first occurrence.
+        offsets, ids: numbers of the words; those of line i are ``ids[offsets[i]:offsets[i + 1]]``.
+        label_offsets, label_ids: numbers of the labels, likewise; -1 for an unknown label.
+        unknown_words: number of words in the text that were left out as unknown.
 
     Shapes:
         offsets, label_offsets ``[lines + 1]``, int64; ids, label_ids int32.
@@ -49,11 +49,11 @@ class LabelledText:
 
     @property
     def several(self) -> int:
-        """How many lines have several labels."""
+        """The number of lines with several labels."""
         return int((np.diff(self.label_offsets) > 1).sum())
 
     def one_label(self, seed: int = 0) -> np.ndarray:
-        """A label of each line, drawn where there are several. ``[lines]``, int64."""
+        """One label of each line, drawn at random if there are several. ``[lines]``, int64."""
         sizes = np.diff(self.label_offsets)
         drawn = np.random.default_rng(seed).integers(np.maximum(sizes, 1))
         return self.label_ids[self.label_offsets[:-1] + drawn].astype(np.int64)
@@ -65,19 +65,22 @@ def read_fasttext(
     labels: Sequence[str] | None = None,
     prefix: str = PREFIX,
 ) -> LabelledText:
-    """Reads a file whose lines are labels, ``__label__x``, and words between blanks.
+    """Reads a file whose lines are labels, ``__label__x``, and words, separated by blanks.
+
+    Empty lines are skipped.
 
     Args:
-        path: file, in UTF-8.
-        words: words that are known; others are left out. By default all of them are.
-        labels: labels that are known; others have the number -1. By default all of them are.
-        prefix: beginning of labels.
+        path: path of the file, in UTF-8.
+        words: known words; all others are left out. By default all words are known.
+        labels: known labels; all others get the number -1. By default all labels are known.
+        prefix: beginning of a label.
 
     Raises:
-        LabelledTextError: the file is empty or no text, or a line lacks a label or words.
+        LabelledTextError: the file cannot be read, is empty or is not UTF-8, or a line has labels
+            without words or words without a label.
 
     Reference:
-        Joulin et al., Bag of Tricks for Efficient Text Classification, EACL 2017.
+        Joulin et al., "Bag of Tricks for Efficient Text Classification", EACL 2017.
 
     Example:
         >>> import tempfile
@@ -90,7 +93,7 @@ def read_fasttext(
         >>> text.labels, text.words, text.ids.tolist()
         (('cat', 'dog'), ('it', 'purrs', 'barks'), [0, 1, 0, 2])
 
-        As samples of :class:`structnet.LabelTreeClassifier` with ``tokens=True``:
+        Converted to samples for :class:`structnet.LabelTreeClassifier` with ``tokens=True``:
 
         >>> X = np.split(text.ids, text.offsets[1:-1])
         >>> y = np.take(text.labels, text.one_label())
@@ -109,7 +112,7 @@ def read_fasttext(
         bad = text.count(b"\n", 0, text.find(error.object)) + 1
         raise LabelledTextError(f"{path}, line {bad}: the text is not UTF-8") from None
     is_label = np.array([name.startswith(prefix) for name in names], bool)
-    line = np.repeat(np.arange(len(lines) - 1), np.diff(lines))  # of each token
+    line = np.repeat(np.arange(len(lines) - 1), np.diff(lines))  # the line of each token
     own = is_label[numbers] if len(names) else np.zeros(0, bool)
     sizes = [np.bincount(line[which], minlength=len(lines) - 1) for which in (own, ~own)]
     kept = _checked_lines(path, *sizes)
@@ -127,12 +130,12 @@ def read_fasttext(
 
 
 def _checked_lines(path: str | Path, labels: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Which lines count: those that are not empty."""
+    """True for each line that is not empty; refuses lines that lack a label or words."""
     if not (labels.any() or words.any()):
         raise LabelledTextError(f"{path} is empty; expected lines like '{PREFIX}x some words'")
     for what, lacks in (
         (f"no label; expected one that begins with {PREFIX}", (labels == 0) & (words > 0)),
-        ("a label without words; expected words behind it", (labels > 0) & (words == 0)),
+        ("a label without words; expected words after it", (labels > 0) & (words == 0)),
     ):
         if lacks.any():
             raise LabelledTextError(f"{path}, line {int(lacks.argmax()) + 1}: {what}")
@@ -142,7 +145,7 @@ def _checked_lines(path: str | Path, labels: np.ndarray, words: np.ndarray) -> n
 def _numbered(
     names: list[str], which: np.ndarray, known: Sequence[str] | None, prefix: str
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The number of each token among the words or the labels, and those."""
+    """The number of each token among the words, or among the labels, and their names."""
     found = np.full(len(names), UNKNOWN, np.int32)
     places = np.flatnonzero(which)
     own = [names[place].removeprefix(prefix) for place in places]

@@ -1,4 +1,4 @@
-"""Books of Project Gutenberg, as they are downloaded: plain text, a file a book."""
+"""Books of Project Gutenberg as it distributes them: plain text, one book in each file."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from structnet.text.sentences import TextError
 
-FEWEST = 10  # books, so that each part of a split has one
-# What Project Gutenberg itself says stands before the first mark and behind the second.
+FEWEST = 10  # books for which each part of an 8:1:1 split has one
+# The licence and other text of Project Gutenberg comes before the first mark and after the second.
 START = re.compile(
     r"^\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG(?:(?!\n\s*\n).)*?\*\*\*[^\n]*$",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
@@ -22,7 +22,7 @@ END = re.compile(
 
 
 def sentences_of(text: str) -> list[list[str]]:
-    """The sentences of running text, lower-cased; marks of punctuation are words.
+    """The sentences of running text, in lower case; punctuation marks count as words.
 
     Example:
         >>> sentences_of("It was late. Who came?")
@@ -36,13 +36,13 @@ def sentences_of(text: str) -> list[list[str]]:
 
 
 def read_book(path: str | Path) -> list[list[str]]:
-    """The sentences of a book, without what Project Gutenberg puts before and behind it.
+    """The sentences of a book, without the text that Project Gutenberg puts before and after it.
 
     Args:
-        path: file in UTF-8 or, as older ones are, in Latin-1.
+        path: path of the file, in UTF-8 or, like older ones, in Latin-1.
 
     Raises:
-        TextError: the file holds no word.
+        TextError: the file contains no words.
     """
     content = Path(path).read_bytes()
     try:
@@ -56,12 +56,12 @@ def read_book(path: str | Path) -> list[list[str]]:
         text = text[: end.start()]
     sentences = sentences_of(text)
     if not sentences:
-        raise TextError(f"{path} holds no word; expected a book in plain text")
+        raise TextError(f"{path} contains no words; expected a book in plain text")
     return sentences
 
 
 def books_in(folder: Path) -> list[Path]:
-    """The books in a folder or in its folder ``txt``, by name; none where there is no folder."""
+    """The books in a folder or else in its folder ``txt``, by name; none if there is no folder."""
     return sorted(folder.glob("*.txt")) or sorted(folder.glob("txt/*.txt"))
 
 
@@ -69,11 +69,11 @@ def read_books(books: list[Path], seed: int = 0) -> list[list[list[str]]]:
     """The sentences of books for training, validation and testing, split 8:1:1 by book.
 
     Args:
-        books: files of the books.
+        books: paths of the books, at least one.
         seed: seed of the split.
 
     Raises:
-        TextError: there are too few books to split, or one holds no word.
+        TextError: there are fewer than 10 books, or one contains no words.
     """
     if len(books) < FEWEST:
         raise TextError(
@@ -84,10 +84,10 @@ def read_books(books: list[Path], seed: int = 0) -> list[list[list[str]]]:
 
 
 def in_three(number: int, seed: int) -> list[np.ndarray]:
-    """Places for training, validation and testing, 8:1:1, drawn, each part in order.
+    """Random places for training, validation and testing, 8:1:1, ascending within each part.
 
     Shapes:
-        each ``[m]``, of ``number`` together.
+        three arrays ``[m]`` of int64, together the places below ``number``.
     """
     order = np.random.default_rng(seed).permutation(number)
     tenth = round(number / 10)

@@ -1,8 +1,8 @@
 """ListOps: nested list operations on digits, with one of ten values.
 
-The published files hold 90,000 and 10,000 trees. Without them, :func:`load` draws as many from the
-grammar they were drawn from, which matches their statistics: a mean of 42.6 tokens (published:
-42.8), a median of 16, and 22.5 % of trees with at most 7 tokens.
+The published files hold 90,000 and 10,000 trees. Without them, :func:`load` generates as many from
+the same grammar. Their statistics match: a mean of 42.6 tokens (published: 42.8), a median of 16,
+and 22.5 % of trees with at most 7 tokens.
 
 Reference:
     Nangia and Bowman, "ListOps: A Diagnostic Dataset for Latent Tree Learning", NAACL SRW 2018.
@@ -36,8 +36,8 @@ class ListOps:
     """Trees and their values, for training and for testing; no tree is in both.
 
     Attributes:
-        train_trees, test_trees: operators MIN, MAX, MED and SM over digits.
-        train_labels, test_labels: the value of each tree, 0 to 9.
+        train_trees, test_trees: trees of the operators MIN, MAX, MED and SM over digits.
+        train_labels, test_labels: value of each tree, 0 to 9.
         origin: ``"published"`` or ``"generated"``.
     """
 
@@ -57,20 +57,21 @@ def load(
     max_depth: int = PUBLISHED_DEPTH,
     download: bool = False,
 ) -> ListOps:
-    """The published trees if they lie at hand, and otherwise as many generated ones.
+    """The published trees if their files are found, otherwise as many generated ones.
 
     Args:
-        data_dir: a folder that may hold ``train_d20s.tsv`` and ``test_d20s.tsv``, directly or in a
-            folder ``listops``; the cache is looked into as well.
-        num_train, num_test: numbers of trees; fewer than published takes the first ones.
-        seed: the generator's seed.
-        max_depth: levels of the largest trees; another depth than 20 always generates.
-        download: download the published files if they are not at hand.
+        data_dir: folder to search first, and in it ``listops``, for ``train_d20s.tsv`` and
+            ``test_d20s.tsv``; the cache is searched next.
+        num_train, num_test: numbers of trees; of the published ones, the first are taken.
+        seed: seed of the generator.
+        max_depth: number of levels of the largest trees; any other than 20 generates the trees.
+        download: True to download the published files if they are not found.
 
     Raises:
-        ValueError: more trees are asked for than the published files hold.
+        ValueError: the published files hold fewer trees, or generating fails as in
+            :func:`generate`.
         WrongFileError: a file is not the published one.
-        DownloadError: a download failed, or one of the two files lies there without the other.
+        DownloadError: a download failed, or only one of the two files is found.
 
     Example:
         >>> data = load(num_train=80, num_test=20, max_depth=5)
@@ -92,13 +93,13 @@ def generated(
     seed: int = 0,
     max_depth: int = PUBLISHED_DEPTH,
 ) -> ListOps:
-    """Trees of our own making, as :func:`generate` draws them, and their values.
+    """Trees from :func:`generate` and their values, never the published ones.
 
     Args:
         num_train, num_test, seed, max_depth: arguments of :func:`load`.
 
     Raises:
-        ValueError: as of :func:`generate`.
+        ValueError: an argument is wrong, as in :func:`generate`.
     """
     trees = generate(num_train + num_test, seed, max_depth)
     labels = [evaluate_expression(tree) for tree in trees]
@@ -108,19 +109,19 @@ def generated(
 
 @collector_paused()
 def generate(num_trees: int = 100_000, seed: int = 0, max_depth: int = 20) -> list[Tree]:
-    """Distinct random trees, drawn until there are enough of them, in random order.
+    """Draws distinct random trees until there are enough, and shuffles them.
 
-    Below the last level a node is an operator with probability 1/4 and a digit otherwise; on it,
-    always a digit. Operators, digits and the number of operands, 2 to 5, are uniform. As only new
-    trees are kept, the more of them are asked for, the larger they are.
+    A node is an operator with probability 1/4 and a digit otherwise; on the last level it is always
+    a digit. Operators, digits and the number of operands, 2 to 5, are uniform. Repeated trees are
+    dropped, so the more trees are drawn, the larger they are on average.
 
     Args:
-        num_trees: the number of trees.
-        seed: the same seed gives the same trees.
-        max_depth: levels of the largest trees; with 1, all trees are digits.
+        num_trees: number of trees.
+        seed: seed of the draw; the same seed gives the same trees.
+        max_depth: number of levels of the largest trees; with 1, all trees are digits.
 
     Raises:
-        ValueError: a number is not positive, or there are not that many trees of that depth.
+        ValueError: a number is not positive, or there are fewer trees of that depth.
 
     Example:
         >>> [str(tree) for tree in generate(3, seed=1, max_depth=2)]
@@ -129,7 +130,10 @@ def generate(num_trees: int = 100_000, seed: int = 0, max_depth: int = 20) -> li
     check_integer("num_trees", num_trees, 1, owner="generate")
     check_integer("max_depth", max_depth, 1, owner="generate")
     if _too_many(num_trees, max_depth):
-        raise ValueError(f"there are fewer than {num_trees:,} trees of {max_depth} levels")
+        raise ValueError(
+            f"there are fewer than {num_trees:,} trees of {max_depth} levels; expected a smaller "
+            "num_trees or a larger max_depth"
+        )
     grammar_seed, order_seed = np.random.SeedSequence(seed).spawn(2)
     sequences = _distinct(num_trees, grammar_seed, max_depth)
     order = np.random.default_rng(order_seed).permutation(num_trees)
@@ -137,10 +141,10 @@ def generate(num_trees: int = 100_000, seed: int = 0, max_depth: int = 20) -> li
 
 
 def evaluate_expression(tree: Tree) -> int:
-    """The value of a tree: MED is the median cut to an integer, SM the sum modulo 10.
+    """The value of a tree: MED is the median rounded down, SM the sum modulo 10.
 
     Raises:
-        ValueError: an operator or a leaf that ListOps does not have.
+        ValueError: the tree has an operator or a leaf that ListOps does not have.
 
     Example:
         >>> evaluate_expression(parse.listops("[MED 5 0 [SM 7 8 ] 6 ]"))
@@ -153,14 +157,15 @@ def evaluate_expression(tree: Tree) -> int:
 def read_tsv(
     path: str | Path, errors: Literal["raise", "skip"] = "raise", verify: bool = False
 ) -> tuple[list[Tree], list[int]]:
-    """Trees and values of a file of lines ``value<TAB>expression``, in either notation.
+    """The trees and values in a file of lines ``value<TAB>expression``, in either notation.
 
     Args:
-        errors: "raise" or "skip" a bad line, as in :func:`structnet.parse.read_lines`.
-        verify: also count a line as bad if its value is not the expression's.
+        path: path of the file.
+        errors: "raise" or "skip", for bad lines, as in :func:`structnet.parse.read_lines`.
+        verify: True to treat a line as bad also if the expression has another value.
 
     Raises:
-        ParseError: the first bad line, if ``errors`` is "raise".
+        ParseError: a line is bad and ``errors`` is "raise"; the error shows the first one.
     """
 
     def read(line: str) -> tuple[Tree, int]:
@@ -181,13 +186,15 @@ def read_tsv(
 def write_tsv(
     path: str | Path, trees: Sequence[Tree], labels: Sequence[int], binary: bool = False
 ) -> None:
-    """Writes what :func:`read_tsv` reads, one tree a line, replacing the file.
+    """Writes a file for :func:`read_tsv`, one tree on each line; replaces the file if it exists.
 
     Args:
-        binary: in the published notation, with parentheses that pair the tokens up.
+        path: path of the file.
+        trees, labels: trees and their values.
+        binary: True for the published notation, whose parentheses group the tokens in pairs.
 
     Raises:
-        ValueError: there are not as many labels as trees.
+        ValueError: the numbers of trees and labels differ.
     """
     with replacing(path) as file:
         for tree, label in zip(trees, labels, strict=True):
@@ -198,16 +205,16 @@ def _published(
     source: Source, size: int, wanted: int, data_dir: str | Path | None, download: bool
 ) -> tuple[list[Tree], list[int]]:
     if wanted > size:
-        raise ValueError(f"{source.name} holds {size:,} trees; {wanted:,} were asked for")
+        raise ValueError(f"{source.name} holds {size:,} trees; {wanted:,} were requested")
     trees, labels = read_tsv(fetch(source, data_dir, download))
-    assert len(trees) == size  # the hash has matched
+    assert len(trees) == size  # since the hash matches
     return trees[:wanted], labels[:wanted]
 
 
 _DIGITS = frozenset("0123456789")
 _LEAVES = [Tree(digit) for digit in sorted(_DIGITS)]
-# A tree in preorder, one byte a node: a digit, or 10 + the place in _OPERATIONS. The table gives a
-# digit with probability 3/4 and an operator and arity with 1/4, so one draw decides a whole node.
+# A tree is one byte for each node in preorder: a digit, or 10 + the place in _OPERATIONS. An entry
+# of the table is a digit with probability 3/4, else an operator with its arity: one draw a node.
 _OPERATIONS = [(operator, arity) for operator in OPERATORS for arity in ARITIES]
 _GRAMMAR = np.repeat(np.arange(10 + len(_OPERATIONS)), [48] * 10 + [10] * len(_OPERATIONS))
 
@@ -215,7 +222,7 @@ _GRAMMAR = np.repeat(np.arange(10 + len(_OPERATIONS)), [48] * 10 + [10] * len(_O
 def _too_many(num_trees: int, max_depth: int) -> bool:
     count = 10
     for _ in range(max_depth - 1):
-        if count >= num_trees:  # before the count grows beyond all bounds
+        if count >= num_trees:  # stop before the count becomes astronomically large
             break
         count = 10 + len(OPERATORS) * sum(count**arity for arity in ARITIES)
     return count < num_trees
@@ -228,7 +235,7 @@ def _stream(seed: np.random.SeedSequence, table: np.ndarray) -> Iterator[int]:
 
 
 def _distinct(num_trees: int, seed: np.random.SeedSequence, max_depth: int) -> list[bytes]:
-    """That many different trees in preorder, as they come."""
+    """That many different trees as bytes in preorder, in the order in which they are drawn."""
     grammar_seed, digit_seed = seed.spawn(2)
     codes = _stream(grammar_seed, _GRAMMAR)
     digits = _stream(digit_seed, np.arange(10))
@@ -241,7 +248,7 @@ def _distinct(num_trees: int, seed: np.random.SeedSequence, max_depth: int) -> l
 def _draw(codes: Iterator[int], digits: Iterator[int], max_depth: int) -> bytes:
     """The nodes of one random tree in preorder."""
     nodes = []
-    waiting = [1]  # per level, how many siblings are still to come
+    waiting = [1]  # for each level, the number of siblings still to draw
     while waiting:
         waiting[-1] -= 1
         code = next(codes if len(waiting) < max_depth else digits)
@@ -254,14 +261,14 @@ def _draw(codes: Iterator[int], digits: Iterator[int], max_depth: int) -> bytes:
 
 
 def _build(nodes: bytes) -> Tree:
-    """The tree whose nodes are given in preorder."""
-    done: list[Tree] = []  # from the right: the top is the leftmost
+    """The tree with these nodes in preorder."""
+    done: list[Tree] = []  # a stack filled from the right, so its top is the leftmost subtree
     for code in reversed(nodes):
         if code < 10:
             done.append(_LEAVES[code])
             continue
         operator, arity = _OPERATIONS[code - 10]
-        children = done[: -arity - 1 : -1]  # the top first: it is the leftmost operand
+        children = done[: -arity - 1 : -1]  # from the top of the stack down: left to right
         del done[-arity:]
         done.append(Tree(operator, children))
     return done[0]

@@ -1,7 +1,7 @@
-"""Logical relations: pairs of sentences of propositional logic and how they are related.
+"""Logical relations: pairs of sentences of propositional logic and the relation between them.
 
-A sentence is built from the variables a to f with ``and``, ``or`` and ``not``. It stands for a set
-of worlds: those of the 2^6 = 64 truth assignments that make it true. No sentence is true in all
+A sentence is built from the variables a to f with ``and``, ``or`` and ``not``. It stands for the
+set of worlds in which it is true, out of 2^6 = 64 truth assignments. No sentence is true in all
 worlds or in none. Two such sets A and B are in one of seven relations, written as in the files:
 
 =======  ====================  =======================================
@@ -14,8 +14,8 @@ worlds or in none. Two such sets A and B are in one of seven relations, written 
 ``#``    independence          none of these
 =======  ====================  =======================================
 
-Files and test sets are numbered by operators: the larger of the numbers that the two sentences
-have. Number 12 also holds the pairs with more, up to 19.
+Files and test sets are numbered by the larger number of operators of the two sentences. The
+published files number 12 also hold the pairs with more operators, up to 19.
 
 Reference:
     Bowman, Potts and Manning, "Recursive Neural Networks Can Learn Logical Semantics", CVSC 2015.
@@ -40,8 +40,8 @@ from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 PUBLISHED_TRAIN, PUBLISHED_TEST, PUBLISHED_UP_TO_4 = 211_702, 37_367, 68_425
-GENERATED = 250_000  # pairs, where nobody says how many
-TRAIN_OPERATORS, VALIDATION_SHARE = 4, 0.1  # of the experiments with the published pairs
+GENERATED = 250_000  # pairs by default
+TRAIN_OPERATORS, VALIDATION_SHARE = 4, 0.1  # as in the experiments with the published pairs
 
 SOURCES = {source.name: source for source in sources("lrt")}
 
@@ -51,9 +51,9 @@ class LogicalRelations:
     """Pairs for training, for validation and, by number of operators, for testing.
 
     Attributes:
-        train: the pairs to train on, of few operators.
-        validation: pairs of any number of operators; none of them is in ``train``.
-        test: number of operators -> pairs.
+        train: pairs to train on, with few operators.
+        validation: pairs with any number of operators; none of them is in ``train``.
+        test: test pairs by number of operators.
         origin: ``"published"`` or ``"generated"``.
     """
 
@@ -71,27 +71,27 @@ def load(
     seed: int = 0,
     download: bool = False,
 ) -> LogicalRelations:
-    """The published pairs, split as the experiments with them are.
+    """The published pairs, split as in the experiments with them.
 
     Args:
-        data_dir: a folder that may hold ``train0`` to ``train12`` and ``test0`` to ``test12``,
-            directly or in a folder ``lrt``; the cache is looked into as well.
-        max_train_operators: pairs with more operators are not trained on.
-        validation_share: this share of all training files, drawn at random, becomes the validation
-            pairs; what they hold is not trained on.
-        seed: the same seed draws the same pairs.
-        download: download files that are not at hand.
+        data_dir: folder to search first, and in it ``lrt``, for ``train0`` to ``train12`` and
+            ``test0`` to ``test12``; the cache is searched next.
+        max_train_operators: largest number of operators of a training pair.
+        validation_share: share of the pairs in all training files, drawn at random, to validate on
+            instead of training on them.
+        seed: seed of the draw.
+        download: True to download files that are not found.
 
     Raises:
-        DownloadError: a file is not at hand, or its download failed.
+        DownloadError: a file is not found, or its download failed.
         WrongFileError: a file is not the published one.
         ValueError: the share is not in [0, 1).
     """
-    known: dict[str, Tree] = {}  # most sentences of few operators occur many times
+    known: dict[str, Tree] = {}  # most sentences with few operators occur many times
     numbers = range(MAX_OPERATORS + 1)
     train = {n: _read(fetch(SOURCES[f"train{n}"], data_dir, download), known) for n in numbers}
     test = {n: _read(fetch(SOURCES[f"test{n}"], data_dir, download), known) for n in numbers}
-    assert sum(map(len, train.values())) == PUBLISHED_TRAIN  # the hashes have matched
+    assert sum(map(len, train.values())) == PUBLISHED_TRAIN  # since the hashes match
     assert sum(map(len, test.values())) == PUBLISHED_TEST
     assert sum(len(train[n]) for n in range(5)) == PUBLISHED_UP_TO_4
     return split(train, test, max_train_operators, validation_share, seed, "published")
@@ -106,15 +106,15 @@ def generated(
     test_share: float = 0.15,
     seed: int = 0,
 ) -> LogicalRelations:
-    """Pairs of our own making, split like the published ones.
+    """Pairs from :func:`generate`, split like the published ones.
 
     Args:
         num_pairs, max_operators, seed: arguments of :func:`generate`.
         max_train_operators, validation_share: arguments of :func:`load`.
-        test_share: the share of all pairs that is set aside for testing.
+        test_share: share of all pairs to set aside for testing.
 
     Raises:
-        ValueError: as :func:`generate`, or a share is not in [0, 1).
+        ValueError: a share is not in [0, 1), or another argument is wrong, as in :func:`generate`.
 
     Example:
         >>> data = generated(1000, max_operators=6)
@@ -142,10 +142,10 @@ def split(
     seed: int = 0,
     origin: str = "generated",
 ) -> LogicalRelations:
-    """Sets validation pairs aside, and trains on the remaining pairs of few operators.
+    """Sets random validation pairs aside; the remaining pairs with few operators are for training.
 
     Args:
-        train, test: number of operators -> pairs.
+        train, test: pairs by number of operators.
         max_train_operators, validation_share, seed: arguments of :func:`load`.
         origin: "published" or "generated".
 
@@ -170,20 +170,21 @@ def split(
 def read_tsv(
     path: str | Path, errors: Literal["raise", "skip"] = "raise", verify: bool = False
 ) -> list[Pair]:
-    """The pairs of a file of lines ``relation<TAB>left<TAB>right``.
+    """The pairs in a file of lines ``relation<TAB>left<TAB>right``.
 
     Args:
-        errors: "raise" or "skip" a bad line, as in :func:`structnet.parse.read_lines`.
-        verify: also count a line as bad if its relation is not the one of its sentences.
+        path: path of the file.
+        errors: "raise" or "skip", for bad lines, as in :func:`structnet.parse.read_lines`.
+        verify: True to treat a line as bad also if its sentences are in another relation.
 
     Raises:
-        ParseError: the first bad line, if ``errors`` is "raise".
+        ParseError: a line is bad and ``errors`` is "raise"; the error shows the first one.
     """
     return _read(path, {}, errors, verify)
 
 
 def write_tsv(path: str | Path, pairs: Iterable[Pair]) -> None:
-    """Writes what :func:`read_tsv` reads, one pair a line, replacing the file."""
+    """Writes a file for :func:`read_tsv`, one pair on each line; replaces the file if it exists."""
     with replacing(path) as file:
         for pair in pairs:
             left, right = parse.to_logic(pair.left), parse.to_logic(pair.right)
@@ -196,7 +197,7 @@ def _read(
     errors: Literal["raise", "skip"] = "raise",
     verify: bool = False,
 ) -> list[Pair]:
-    """As read_tsv; ``known`` holds the sentences read so far, each built only once."""
+    """As read_tsv; ``known`` has the sentences read so far, so that each tree is built once."""
 
     def sentence(text: str) -> Tree:
         tree = known.get(text)

@@ -1,4 +1,4 @@
-"""Random pairs of logical sentences, drawn the way the published ones were.
+"""Random pairs of logical sentences, drawn in the way the published ones were.
 
 Reference:
     Bowman, Potts and Manning, "Recursive Neural Networks Can Learn Logical Semantics", CVSC 2015.
@@ -19,8 +19,8 @@ from structnet.trees.tree import Tree
 
 MAX_OPERATORS = 12
 
-_PATIENCE = 100_000  # drawn pairs in a row that are not new
-_COMPLEXITY = 12  # halved at each binary operator, which needs at least 2
+_PATIENCE = 100_000  # draws without a new pair before giving up
+_COMPLEXITY = 12  # halved at each binary operator, which needs at least 2: three levels of them
 _CHOICES = list(combinations(VARIABLES, 4))
 _LEAVES = {variable: Tree(variable) for variable in VARIABLES}
 
@@ -35,19 +35,19 @@ class Pair(NamedTuple):
 
 @collector_paused()
 def generate(num_pairs: int, max_operators: int = MAX_OPERATORS, seed: int = 0) -> list[Pair]:
-    """Distinct random pairs with the right relation, made like the published ones.
+    """Distinct random pairs and their relations, made like the published ones.
 
     Both sentences of a pair use the same 4 of the 6 variables. A sentence is a binary operator with
     probability 4/9 and a variable otherwise, at most three binary operators deep; each part of it
-    is negated with probability 1/3. Sentences that are always or never true are drawn again.
+    is negated with probability 1/3. Pairs with a sentence that is always or never true are dropped.
 
     Args:
-        num_pairs: the number of pairs.
-        max_operators: no sentence has more.
-        seed: the same seed gives the same pairs.
+        num_pairs: number of pairs.
+        max_operators: largest number of operators of a sentence.
+        seed: seed of the draw; the same seed gives the same pairs.
 
     Raises:
-        ValueError: a number is out of range, or there seem to be no more such pairs.
+        ValueError: a number is out of range, or 100,000 draws in a row gave no new pair.
 
     Example:
         >>> for relation, left, right in generate(3, max_operators=2):
@@ -66,7 +66,7 @@ def generate(num_pairs: int, max_operators: int = MAX_OPERATORS, seed: int = 0) 
         if fruitless > _PATIENCE:
             raise ValueError(
                 f"found only {len(pairs):,} of {num_pairs:,} distinct pairs of at most "
-                f"{max_operators} operators; ask for fewer, or for more operators"
+                f"{max_operators} operators; ask for fewer pairs or allow more operators"
             )
         (left, a), (right, b) = (_sentence(labels, sentences) for labels in drawn)
         if drawn not in pairs and 0 < a < ALL_WORLDS and 0 < b < ALL_WORLDS:
@@ -95,7 +95,7 @@ def _drawn_pairs(
 
 
 def _drawn_sentence(uniforms: Iterator[float], variables: Sequence[str]) -> tuple[str, ...]:
-    """The labels of a random sentence, parents first, the right operand before the left."""
+    """The labels of a random sentence, parents first, right operands before left ones."""
     labels = []
     waiting = [_COMPLEXITY]
     while waiting:

@@ -1,8 +1,8 @@
 """MNIST: 70,000 handwritten digits of 28 x 28 pixels.
 
-They are read from ``mnist.npz`` (arrays ``x_train``, ``y_train``, ``x_test``, ``y_test``, of which
-several files are in use) or from the four published IDX files, compressed or not. What lies at hand
-is checked by its form, as there are many true copies; what is downloaded, by its hash.
+They are read from ``mnist.npz`` (arrays ``x_train``, ``y_train``, ``x_test``, ``y_test``) or from
+the four published IDX files, compressed or not. Files found on this machine are checked by types,
+shapes and labels, since correct copies differ in their bytes; downloads are checked by their hash.
 
 Reference:
     LeCun, Bottou, Bengio and Haffner, "Gradient-Based Learning Applied to Document Recognition",
@@ -28,13 +28,13 @@ PUBLISHED_TRAIN, PUBLISHED_TEST = 60_000, 10_000
 CLASSES = tuple("0123456789")
 NPZ = "mnist.npz"
 KEYS = ("x_train", "y_train", "x_test", "y_test")
-_MOST_BYTES = 1 << 28  # of one array; the largest of MNIST has 47 million
+_MOST_BYTES = 1 << 28  # in one array; the largest of MNIST has 47 million
 
 SOURCES = sources("mnist")
 
 
 class Images(NamedTuple):
-    """Images as they are in the files, uint8, and the digits they show.
+    """Images as in the files, uint8, and the digits that they show.
 
     Shapes:
         x ``[N, 28, 28]``, y ``[N]``.
@@ -49,20 +49,20 @@ class Images(NamedTuple):
 def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
     """The digits, split as published.
 
-    The pixels are scaled by the mean and the deviation of all training pixels, 33.3 and 78.6 of
-    255.
+    The pixels are scaled by the mean and standard deviation of all training pixels, 33.3 and 78.6
+    out of 255.
 
     Args:
-        folder: a folder that may hold the files, directly or in a folder ``mnist``; the cache is
-            looked into as well. Where both are, ``mnist.npz`` is read.
-        download: download the IDX files if nothing is at hand.
+        folder: folder to search first, and in it ``mnist``; the cache is searched next. In a folder
+            that has both, ``mnist.npz`` is read.
+        download: True to download the IDX files if nothing is found.
 
     Shapes:
         x ``[N, 1, 28, 28]``, y ``[N]``.
 
     Raises:
-        DownloadError: the files are not at hand, or a download failed.
-        WrongFileError: a file does not hold what it should.
+        DownloadError: the files are not found, or a download failed.
+        WrongFileError: a file does not have the expected content.
     """
     paths = _paths(folder, download)
     images = read_npz(paths[0]) if len(paths) == 1 else Images(*map(read_idx, paths))
@@ -73,28 +73,30 @@ def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
 
 
 def read_npz(path: str | Path) -> Images:
-    """The arrays of a ``mnist.npz``.
+    """The arrays in a file ``mnist.npz``.
 
     Raises:
-        WrongFileError: it cannot be read, or an array is missing.
+        WrongFileError: the file cannot be read, or an array is missing or far too large.
     """
     try:
         with Path(path).open("rb") as file, np.load(file) as arrays:
             missing = [key for key in KEYS if key not in arrays]
             if missing:
-                raise WrongFileError(f"{path} has no array {missing[0]!r}; MNIST has {KEYS}")
+                raise WrongFileError(
+                    f"{path} has no array {missing[0]!r}; expected {', '.join(KEYS)}"
+                )
             for key in KEYS:
                 _check_size(arrays.zip, f"{key}.npy")
             return Images(*(arrays[key] for key in KEYS))
     except WrongFileError:
         raise
     except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as e:
-        # An .npy file loads too, as an array that is no context manager.
+        # An .npy file can be loaded too, but gives an array, which is not a context manager.
         raise WrongFileError(f"{path} is not a readable .npz file: {e}") from e
 
 
 def _check_size(archive: zipfile.ZipFile, name: str) -> None:
-    """Refuses an array that is larger than those of MNIST, before memory is taken for it."""
+    """Refuses an array far larger than those of MNIST, before memory is taken for it."""
     length = archive.getinfo(name).file_size
     with archive.open(name) as file:
         version = np.lib.format.read_magic(file)
@@ -108,16 +110,17 @@ def _check_size(archive: zipfile.ZipFile, name: str) -> None:
 
 
 def read_idx(path: str | Path) -> np.ndarray:
-    """The array of an IDX file of bytes, compressed by gzip or not.
+    """The array in an IDX file of bytes, compressed by gzip or not.
 
     The file begins with two zero bytes, the type (8: unsigned bytes), the number of dimensions, and
-    each of them as a big-endian 4-byte number.
+    their sizes as big-endian 4-byte numbers.
 
     Shapes:
-        output: ``[...]``, uint8, of the dimensions that the file names.
+        output: ``[...]``, uint8, with the dimensions given in the file.
 
     Raises:
-        WrongFileError: it is no such file, or longer or shorter than its dimensions say.
+        WrongFileError: the file is not of that format, or is longer or shorter than its dimensions
+            say.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -142,7 +145,7 @@ def read_idx(path: str | Path) -> np.ndarray:
                 raise WrongFileError(f"{path} ends within its header")
             shape = [int(size) for size in np.frombuffer(header, ">u4")]
             size = math.prod(shape)
-            if max(shape, default=0) > _MOST_BYTES:  # 0 x huge is nothing, and numpy refuses it
+            if max(shape, default=0) > _MOST_BYTES:  # also beside a size of 0, as numpy refuses it
                 raise WrongFileError(
                     f"{path} should hold {shape}; a side is {_MOST_BYTES:,} at most"
                 )
@@ -183,7 +186,7 @@ def _idx_file(place: Path, name: str) -> Path | None:
 
 
 def _check(images: Images, paths: list[Path]) -> None:
-    """Form, sizes and labels are those of MNIST."""
+    """Checks that types, shapes and labels are those of MNIST."""
     path_of = dict(zip(KEYS, paths if len(paths) == 4 else paths * 4, strict=True))
     for key, size in zip(KEYS, (PUBLISHED_TRAIN,) * 2 + (PUBLISHED_TEST,) * 2, strict=True):
         array = getattr(images, key)

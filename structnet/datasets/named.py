@@ -1,4 +1,4 @@
-"""The data sets of arrays, by name."""
+"""Loads data sets of images and rows by name."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ LOADERS: dict[str, Callable[..., Any]] = {
 
 
 def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
-    """A data set, by name.
+    """Loads a data set by its name, or a file by its path.
 
     Args:
         name: ``"digits"``, ``"mnist"``, ``"cifar10"`` or ``"sarcos"``; or the path of a ``.csv`` or
-            ``.tsv`` file, whose fields are separated by commas or tabs; or that of a ``.svm``,
-            ``.libsvm`` or ``.svmlight`` file of sparse rows, which may be packed (``.gz``,
+            ``.tsv`` file, whose fields are separated by commas or tabs; or the path of a ``.svm``,
+            ``.libsvm`` or ``.svmlight`` file of sparse rows, which may be compressed (``.gz``,
             ``.bz2``).
-        folder: a folder that may hold its files; the cache is looked into as well. A file's path
-            is taken from there; digits has no files.
-        options: further arguments of that data set's ``load``, such as ``download=True``, or
+        folder: folder to search for the files of a named data set, before the cache; the path of a
+            file is relative to it. Digits have no files.
+        options: other arguments of that data set's ``load``, such as ``download=True``, or
             ``target="price"`` for a table.
 
     Raises:
-        ValueError: there is no such data set; or as the data set's own ``load``.
-        TypeError: it has no such option.
+        ValueError: there is no such data set, or its ``load`` refuses an argument.
+        TypeError: its ``load`` has no such option.
 
     Example:
         >>> data = load("digits")
@@ -49,7 +49,7 @@ def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
         return svmlight_file.load(path, **options)
     if path.suffix.lower() not in TABLES:
         raise ValueError(
-            f"there is no data set {name!r}; there are {', '.join(LOADERS)}, and files of one's "
+            f"there is no data set {name!r}; there are {', '.join(LOADERS)}, and files of your "
             f"own, FILE{' or FILE'.join((*TABLES, SPARSE[0]))}"
         )
     if path.suffix.lower() == ".tsv":

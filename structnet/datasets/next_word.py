@@ -1,4 +1,4 @@
-"""The next word of a text as a problem of classes: a row describes the words before it."""
+"""Prediction of a text's next word as classification: a row describes the words before it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from structnet.datasets.arrays import Arrays
 from structnet.datasets.text import load_text
 from structnet.text import Words, learn_vectors
 
-UNSEEN = 20_000  # words that have a vector, at most
+UNSEEN = 20_000  # at most so many words have a vector of their own
 
 
 def load(
@@ -25,26 +25,28 @@ def load(
     num_test: int | None = None,
     seed: int = 0,
 ) -> Arrays:
-    """Places of a text whose word is among the most frequent, and the words before them.
+    """The most frequent words of a text as classes, each place with a row for the words before it.
 
-    A word's vector says with which words it meets in the training text (truncated SVD of PPMI); a
-    row consists of those of the words before, 0 before the beginning of a sentence.
+    Word vectors come from the co-occurrences in the training text (truncated SVD of PPMI). A row,
+    before it is scaled, has the vectors of the words before a place, the nearest first, and 0 where
+    the sentence has no such word.
 
     Args:
-        name: text, as of :func:`structnet.datasets.load_text`.
-        folder: folder that may hold its files.
-        classes: number of words, the most frequent ones, that are told apart.
-        context: words before that count.
-        size: numbers of a word's vector.
-        num_train, num_test: places, drawn from all; None for all.
-        seed: seed of what is drawn, and of the vectors.
+        name: name of a text or path of a file, as in :func:`structnet.datasets.load_text`.
+        folder: folder to search for the files of the text.
+        classes: number of the most frequent words that are classes; other words are not predicted.
+        context: number of words before a place that the row describes.
+        size: length of a word vector.
+        num_train, num_test: numbers of places, drawn at random; None for all.
+        seed: seed of the split, of the places drawn and of the vectors.
 
     Shapes:
-        x ``[N, context * size]``; y ``[N]``, the words by frequency.
+        x ``[N, context * size]``; y ``[N]``, classes numbered by falling frequency.
 
     Raises:
-        DownloadError: the files of the text are not at hand.
-        ValueError: a number is out of its range.
+        DownloadError: the files of the text are not found.
+        TextError: a file is not UTF-8 text, or is too short to split.
+        ValueError: a number is out of range.
 
     Example:
         >>> data = load("pydoc", classes=50, size=8, num_train=500, num_test=100)

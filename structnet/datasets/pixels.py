@@ -1,4 +1,4 @@
-"""Images of whole numbers, standardised."""
+"""Images of 8-bit pixels, standardized."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from structnet.datasets.arrays import Arrays
 from structnet.estimators.scale import Standardizer
 
-_CHUNK = 1000  # images; counting makes 8-byte copies of as many
+_CHUNK = 1000  # images counted at once, since counting copies each pixel into 8 bytes
 
 
 def image_arrays(
@@ -20,7 +20,7 @@ def image_arrays(
     Args:
         x_train, x_test: images, uint8.
         y_train, y_test: class numbers.
-        rest: further arguments of :class:`Arrays`.
+        rest: other attributes of :class:`Arrays`.
 
     Shapes:
         x ``[N, C, H, W]``, y ``[N]``.
@@ -41,7 +41,7 @@ def pixel_scale(images: np.ndarray) -> Standardizer:
     """The scale that gives the pixels of each channel mean 0 and standard deviation 1.
 
     Args:
-        images: uint8.
+        images: images, uint8.
 
     Shapes:
         images ``[N, C, H, W]``; mean and sd ``[C, 1, 1]``.
@@ -54,7 +54,7 @@ def pixel_scale(images: np.ndarray) -> Standardizer:
     values = np.arange(256.0)
     means, deviations = [], []
     for c in range(images.shape[1]):
-        count = np.zeros(256)  # how often each value occurs: exact, however many pixels there are
+        count = np.zeros(256)  # of each value: exact for any number of pixels
         for i in range(0, len(images), _CHUNK):
             count += np.bincount(images[i : i + _CHUNK, c].ravel(), minlength=256)
         share = count / count.sum()
@@ -65,7 +65,7 @@ def pixel_scale(images: np.ndarray) -> Standardizer:
 
 
 def scaled_pixels(images: np.ndarray, scale: Standardizer) -> np.ndarray:
-    """The images as float32, scaled in place of copies in float64.
+    """The scaled images in float32, without copies in float64.
 
     Shapes:
         images ``[N, C, H, W]``.

@@ -1,4 +1,4 @@
-"""Points of a hierarchy that is known: what a tree of labels should find."""
+"""Points drawn from a known hierarchy, which a tree of labels should recover."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from structnet.checks import check_integer, check_number
 
 @dataclass(frozen=True)
 class Planted:
-    """Points around the centres of labels, which are sums over the groups that hold them.
+    """Points around the centres of labels; a centre is a sum over the groups of its label.
 
     Attributes:
         x: points.
-        y: label of each.
+        y: label of each point.
         centres: centre of each label.
-        groups: group of each label at each level, the outermost first; the last is its own.
+        groups: group of each label at each level, outermost first; in the last each is alone.
 
     Shapes:
         x ``[n, size]``, float32; y ``[n]``, int64; centres ``[labels, size]``; groups
@@ -39,21 +39,22 @@ def load_planted(
     shrink: float = 1.6,
     seed: int = 0,
 ) -> Planted:
-    """Draws a hierarchy of ``arity ** depth`` labels, and points of each.
+    """Draws a hierarchy of ``arity ** depth`` labels, and points with random labels.
 
-    ``centre = sum over levels l = 0, 1, ... of shrink^-l times a Gaussian vector of its group``
+    ``centre = sum over levels l = 0, 1, ... of shrink^-l g_l``, where ``g_l`` is a Gaussian vector,
+    with variance 1, of the label's group at level l.
 
     Args:
-        arity: groups in a group.
-        depth: levels.
-        size: columns.
+        arity: number of groups in a group.
+        depth: number of levels.
+        size: length of a point.
         number: number of points.
         noise: standard deviation of the points around their centres.
-        shrink: factor from a level's deviation to the next one's.
+        shrink: divisor of the standard deviation from each level to the next.
         seed: seed of the draw.
 
     Raises:
-        ValueError: an argument is out of its range.
+        ValueError: an argument is out of range.
 
     Example:
         >>> found = load_planted(arity=2, depth=3, size=2, number=100)
@@ -67,7 +68,7 @@ def load_planted(
     check_number("shrink", shrink, 0, open=True, owner="load_planted")
     rng = np.random.default_rng(seed)
     labels = arity**depth
-    place = rng.permutation(labels)  # of each label: its number says nothing
+    place = rng.permutation(labels)  # a label's number must not reveal its groups
     groups = np.stack([place // arity ** (depth - 1 - level) for level in range(depth)], axis=1)
     centres = np.zeros((labels, size))
     for level in range(depth):

@@ -1,9 +1,8 @@
 """SARCOS: the inverse dynamics of a robot arm, 21 inputs and 7 joint torques.
 
 The inputs are 7 joint positions, 7 velocities and 7 accelerations. Most rows of the published test
-file are reported to stand in the training file too, and an error measured on rows that were trained
-on is partly one of memory. :func:`load` counts them, and with ``drop_shared=True`` leaves them out
-of training.
+file are reported to be in the training file as well; a test error on them partly measures memory.
+:func:`load` counts them, and leaves them out of training with ``drop_shared=True``.
 
 Reference:
     Vijayakumar and Schaal, "Locally Weighted Projection Regression", ICML 2000; files of Rasmussen
@@ -36,23 +35,24 @@ def load(
     test_share: float = 0.2,
     seed: int = 0,
 ) -> Arrays:
-    """The movements of the arm, split as published, or the rows of the test file split.
+    """The movements of the arm, split as published; or only the test file, split at random.
 
-    Inputs and torques are scaled by the mean and deviation of each column of the training rows.
+    Inputs and torques are scaled by the mean and standard deviation of each column of the training
+    rows.
 
     Args:
-        folder: a folder that may hold ``sarcos_inv.mat`` and ``sarcos_inv_test.mat``, directly or
-            in a folder ``sarcos``; the cache is looked into as well.
-        download: download what is not at hand. Otherwise, without the training file, the rows of
-            the test file are split.
-        drop_shared: train on no row of the training file that the test file also holds.
-        test_share, seed: share and seed of the split, where only the test file is at hand.
+        folder: folder to search first, and in it ``sarcos``, for ``sarcos_inv.mat`` and
+            ``sarcos_inv_test.mat``; the cache is searched next.
+        download: True to download files that are not found. If it is False and the training file is
+            not found, the rows of the test file are split.
+        drop_shared: True to leave out of training the rows that are in the test file too.
+        test_share, seed: share and seed of the test rows, if only the test file is found.
 
     Shapes:
         x ``[N, 21]``, y ``[N, 7]``.
 
     Raises:
-        DownloadError: the test file is not at hand, or a download failed.
+        DownloadError: the test file is not found, or a download failed.
         WrongFileError: a file is not the published one.
         ValueError: the share is not between 0 and 1.
     """
@@ -78,22 +78,24 @@ def load(
 
 
 def _published(source: Source, path: Path) -> np.ndarray:
-    # Before it is read: of what is damaged, scipy's reader may end the interpreter.
+    # Verified before it is read, as a damaged file may crash scipy's reader and Python with it.
     verify(source, path)
     return read(path)
 
 
 def read(path: str | Path) -> np.ndarray:
-    """The rows of one of the files: 21 inputs and 7 torques each.
+    """The rows in one of the files: 21 inputs and 7 torques each.
 
     Args:
-        path: a MATLAB file that holds one array, by the name of the file; one to be trusted.
+        path: path of a MATLAB file with one array, which has the name of the file. It must be
+            trusted, as a damaged file may crash Python.
 
     Shapes:
         ``[N, 28]``, float64.
 
     Raises:
-        WrongFileError: it is no such file.
+        FileNotFoundError: there is no such file.
+        WrongFileError: the file cannot be read, or holds something else.
     """
     import scipy.io
 
@@ -105,22 +107,24 @@ def read(path: str | Path) -> np.ndarray:
     except Exception as error:  # scipy raises many kinds for a damaged file
         raise WrongFileError(f"{path} is not a readable MATLAB file: {error}") from error
     if rows is None:
-        raise WrongFileError(f"{path} has no array {key!r}")
+        raise WrongFileError(f"{path} has no array {key!r}; expected one of that name")
     if rows.dtype.kind != "f" or rows.ndim != 2 or rows.shape[1] != columns:
         raise WrongFileError(
             f"{path} holds {rows.dtype} {rows.shape}, not rows of {columns} floats"
         )
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0] + 1
-        raise WrongFileError(f"{path} has no finite number in row {row}, column {column}")
+        raise WrongFileError(
+            f"{path} has no finite number in row {row}, column {column} (counted from 1)"
+        )
     return rows.astype(np.float64)
 
 
 def _without_shared(
     train: np.ndarray, test: np.ndarray, drop_shared: bool
 ) -> tuple[np.ndarray, str]:
-    """The training rows, and the split in words with the number of rows in both."""
-    known = {row.tobytes() for row in test}  # rows are equal if all of their bits are
+    """The training rows, and the split in words, with the number of rows in both files."""
+    known = {row.tobytes() for row in test}  # rows are compared bit by bit
     is_shared = np.fromiter((row.tobytes() in known for row in train), bool, len(train))
     trained = {row.tobytes() for row in train[is_shared]}
     count = sum(row.tobytes() in trained for row in test)

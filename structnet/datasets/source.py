@@ -1,8 +1,8 @@
-"""Where a data set's files come from, and that they are the right ones.
+"""Finds and downloads the files of data sets, and checks that they are the published ones.
 
-A :class:`Source` names a file by its hash, all of them together in ``sources.csv``. :func:`fetch`
-finds that file, or downloads it once into a cache; nothing that does not match the hash is ever
-used or kept.
+A :class:`Source` identifies a file by its hash; ``sources.csv`` lists all of them. :func:`fetch`
+finds the file, or downloads it once into a cache. It never returns a file that does not match the
+hash, and never keeps such a download.
 """
 
 from __future__ import annotations
@@ -23,15 +23,20 @@ _TIMEOUT = 30.0  # seconds without a byte before a download gives up
 
 
 class DownloadError(OSError):
-    """A file that is nowhere on this machine and could not be downloaded."""
+    """A file was not found, and it was not or could not be downloaded."""
 
 
 class WrongFileError(ValueError):
-    """A file with the right name and the wrong content."""
+    """A file has the right name but the wrong content."""
 
 
 def absent(what: str, url: str) -> DownloadError:
-    """The error of what lies nowhere: words for that and for where to put it, and its address."""
+    """The error for missing files.
+
+    Args:
+        what: words that say what is missing and where to put it.
+        url: address to download it from.
+    """
     return DownloadError(f"{what}, or allow the download (download=True) from {url}")
 
 
@@ -40,13 +45,13 @@ class Source:
     """One published file.
 
     Args:
-        name: the file's name.
-        folder: the data set's folder, below a data directory or the cache.
-        url: the address at which it is published.
-        licence: its publisher's words about its use.
-        sha256: the SHA-256 of its content, in hexadecimal.
-        git_blob: its name as a git object, SHA-1 of ``blob <size>\\0`` and its content.
-        size: its size in bytes, if known.
+        name: name of the file.
+        folder: name of the data set's folder in a data directory or the cache.
+        url: address at which the file is published.
+        licence: publisher's statement on its use.
+        sha256: SHA-256 of the content, in hexadecimal.
+        git_blob: name as a git object: SHA-1 of ``blob <size>\\0`` and the content.
+        size: size in bytes; None if unknown.
 
     Raises:
         ValueError: neither hash is given.
@@ -69,7 +74,7 @@ def sources(folder: str) -> tuple[Source, ...]:
     """The published files of a data set.
 
     Args:
-        folder: the data set's folder, as ``sources.csv`` has it.
+        folder: name of the data set's folder, as in ``sources.csv``.
 
     Example:
         >>> [source.name for source in sources("sarcos")]
@@ -82,17 +87,18 @@ def sources(folder: str) -> tuple[Source, ...]:
 
 
 def cache_dir() -> Path:
-    """The folder for downloads: the environment's ``STRUCTNET_DATA``, or ``~/.cache/structnet``."""
+    """The folder for downloads: ``$STRUCTNET_DATA`` if it is set, or ``~/.cache/structnet``."""
     chosen = os.environ.get("STRUCTNET_DATA")
     return Path(chosen) if chosen else Path.home() / ".cache" / "structnet"
 
 
 def find(source: Source, data_dir: str | Path | None = None) -> Path | None:
-    """The path at which a file of that name lies, its content not yet checked; None if nowhere.
+    """The path of a file with the source's name, whose content is not checked; None if not found.
 
     Args:
-        source: the file to look for.
-        data_dir: looked into first, directly and in the data set's folder; then the cache.
+        source: file to look for.
+        data_dir: folder to search first, and in it the data set's folder; the cache is searched
+            next.
 
     Example:
         >>> find(Source("absent.tsv", "demo", "https://example.org", "MIT", sha256="0")) is None
@@ -103,11 +109,12 @@ def find(source: Source, data_dir: str | Path | None = None) -> Path | None:
 
 
 def places(folder: str, data_dir: str | Path | None = None) -> list[Path]:
-    """Where the files of a data set may lie, in the order in which they are looked for.
+    """The folders in which the files of a data set may be, in the order of the search.
 
     Args:
-        folder: the data set's, below a data directory or the cache.
-        data_dir: looked into first, directly and in that folder; then the cache.
+        folder: name of the data set's folder in a data directory or the cache.
+        data_dir: folder to search first, and in it the data set's folder; the cache is searched
+            next.
 
     Example:
         >>> [path.as_posix() for path in places("mnist", "data")[:2]]
@@ -121,7 +128,7 @@ def verify(source: Source, path: str | Path) -> None:
     """Checks that a file has the size and the hash of its source.
 
     Raises:
-        WrongFileError: it has not.
+        WrongFileError: the size or the hash differs.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -146,7 +153,7 @@ def verify(source: Source, path: str | Path) -> None:
 
 
 def is_published(source: Source, path: str | Path) -> bool:
-    """Whether a file has the content of its source, where other true copies may exist.
+    """True if a file has the source's content, for data sets whose correct copies may differ.
 
     Example:
         >>> source = Source("x", "demo", "https://example.org/x", "MIT", sha256="0")
@@ -161,17 +168,17 @@ def is_published(source: Source, path: str | Path) -> bool:
 
 
 def fetch(source: Source, data_dir: str | Path | None = None, download: bool = True) -> Path:
-    """The path of a verified file, downloaded into the cache if it lies nowhere yet.
+    """The path of a verified file, which is downloaded into the cache if it is not found.
 
     Args:
-        source: the file to fetch.
-        data_dir: a folder looked into before the cache, as in :func:`find`.
-        download: False raises instead of using the network.
+        source: file to fetch.
+        data_dir: folder to search before the cache, as in :func:`find`.
+        download: False to raise an error instead of using the network.
 
     Raises:
-        DownloadError: it lies nowhere, and could not or must not be downloaded.
-        WrongFileError: the content is not the source's. A wrong download is not kept; a wrong file
-            that lay there before is left as it is.
+        DownloadError: the file is not found, and ``download`` is False or the download failed.
+        WrongFileError: the content is not the source's. A wrong download is deleted; a wrong file
+            that was found is left as it is.
     """
     found = find(source, data_dir)
     if found is not None:
@@ -181,7 +188,7 @@ def fetch(source: Source, data_dir: str | Path | None = None, download: bool = T
     if not download:
         folder = target.parent if data_dir is None else Path(data_dir)
         raise absent(f"{source.name} is not in {folder}; put it there", source.url)
-    # Whoever looks at the target sees no file or a whole one, also if two processes download it.
+    # Other processes see no file or a complete one, even if two of them download it at once.
     with replacing(target) as file:
         file.writelines(_chunks(source, target))
         file.flush()

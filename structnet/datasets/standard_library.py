@@ -1,4 +1,4 @@
-"""The functions of Python's own standard library as trees: real source code, on every machine."""
+"""Functions of Python's standard library as syntax trees: real code, found on every machine."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from structnet.parse.errors import ParseError
 from structnet.parse.python_source import python
 from structnet.trees.tree import Tree
 
-# Tests repeat themselves, and site-packages are not the library's.
+# Tests are repetitive, and site-packages do not belong to the standard library.
 LEFT_OUT = {"test", "tests", "idle_test", "site-packages", "lib2to3", "turtledemo", "ensurepip"}
 FUNCTIONS = ("FunctionDef", "AsyncFunctionDef")
 
 
 class PythonFunctions(NamedTuple):
-    """Functions and where they come from; all three of one length.
+    """Functions and where they come from, in three lists of the same length.
 
     Attributes:
-        trees: syntax tree of each.
-        packages: package of each, such as "asyncio".
-        files: file of each, from the library's folder.
+        trees: syntax tree of each function.
+        packages: name of its package, such as "asyncio".
+        files: path of its file, relative to the library's folder.
     """
 
     trees: list[Tree]
@@ -35,17 +35,20 @@ class PythonFunctions(NamedTuple):
 def python_functions(
     packages: int | Sequence[str] | None = 8, max_size: int = 2000, contexts: bool = False
 ) -> PythonFunctions:
-    """The functions of the running Python's library, methods too.
+    """The functions and methods in the standard library of the running Python.
 
     Args:
-        packages: names of packages; or the number of those that have the most functions. None
-            takes all, and modules of a single file too, each a package by itself, which no name
-            asks for.
-        max_size: nodes of the largest function that is taken.
-        contexts: True keeps what says how a name is used, as :func:`structnet.parse.python` does.
+        packages: names of packages, or a number to take the packages with the most functions. None
+            for all packages, and the modules of a single file, each counted as a package; these
+            cannot be chosen by name.
+        max_size: largest number of nodes of a function.
+        contexts: True to keep the nodes that say how a name is used (to load, store or delete it),
+            as in :func:`structnet.parse.python`.
 
     Raises:
-        FileNotFoundError: this Python comes without the source of its library, or of a package.
+        FileNotFoundError: the source of the library or of a package is not installed, or no
+            function in it is small enough.
+        ValueError: a number is out of range.
 
     Example:
         >>> found = python_functions(["json"], max_size=100)
@@ -76,7 +79,7 @@ def python_functions(
 
 
 def _sources(root: Path, names: set[str] | None) -> Iterator[Path]:
-    """The files of these packages of the library, or of all."""
+    """The source files of these packages, or of all."""
     for package in sorted(path.parent for path in root.glob("*/__init__.py")):
         if names is not None and package.name not in names:
             continue
@@ -91,7 +94,7 @@ def _functions(
     place = path.relative_to(root)
     try:
         module = python(path.read_text(encoding="utf-8"), contexts=contexts)
-    except (ParseError, UnicodeDecodeError):  # there are examples of what is no Python
+    except (ParseError, UnicodeDecodeError):  # some files are examples of broken source
         return
     for node in module.preorder():
         if node.label in FUNCTIONS and node.children and node.size <= max_size:

@@ -1,7 +1,7 @@
-"""Files of sparse rows, as svmlight and libsvm write them, and errors that say where.
+"""Reads sparse rows in the format of svmlight and libsvm; errors name the line.
 
-A line is a number, the label, and the columns that are not 0: ``7 3:0.5 17:1``. What follows a
-``#`` is a comment. Columns ascend; they count from 1 or, if there is a column 0, from 0.
+A line has a label, which is a number, and the columns that are not 0: ``7 3:0.5 17:1``. A comment
+begins with ``#``. Columns ascend; they count from 1 or, if there is a column 0, from 0.
 """
 
 from __future__ import annotations
@@ -30,23 +30,25 @@ def load(
     test_share: float = 0.2,
     seed: int = 0,
 ) -> Arrays:
-    """Sparse rows and their labels; the features have mean square 1, where they are not 0.
+    """Sparse rows and their labels, scaled so that the entries other than 0 have mean square 1.
+
+    Columns of far larger numbers have a scale of their own.
 
     Args:
-        path: the file; .gz and .bz2 are unpacked.
-        task: "classification" or "regression". By default it is classification if all labels are
-            whole numbers.
-        test: a file of test rows.
-        test_share, seed: share and seed of the test rows drawn where there is no such file: of
-            every class, or of all rows. The only row of a class stays to learn from.
+        path: path of the file; .gz and .bz2 files are decompressed.
+        task: "classification" or "regression"; by default classification if all labels are whole
+            numbers.
+        test: path of a file of test rows; None to draw them from the rows.
+        test_share, seed: share and seed of that draw, from each class or, for regression, from all
+            rows. The only row of a class is for training.
 
     Shapes:
         x ``[N, d]``, CSR, float32; y ``[N]`` classes or ``[N, 1]`` targets.
 
     Raises:
-        TableError: a line is not of the format, all rows have the same class, or the test file has
-            another class.
-        ValueError: another parameter is wrong.
+        TableError: a line does not have the format, a file has no rows, all rows have the same
+            class, or the test file has a class that the training rows do not have.
+        ValueError: another argument is wrong, or there are too few rows to split.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -87,20 +89,20 @@ def load(
 
 
 def read(files: Sequence[Path], beside: Path | None = None) -> list[tuple[csr_matrix, np.ndarray]]:
-    """The rows of files whose columns mean the same.
+    """The rows of several files with the same columns.
 
     Columns are numbered from 1, or from 0 if any of the files has a column 0.
 
     Args:
-        files: files to read.
-        beside: another file whose columns mean the same, such as that which was learned from; only
-            its numbering counts.
+        files: paths of the files.
+        beside: path of another file with the same columns, such as the training file, which decides
+            with them whether columns count from 0; its rows are not returned. May be missing.
 
     Shapes:
-        of each file, values ``[n, columns]``, CSR, and labels ``[n]``, both float64.
+        for each file, values ``[n, columns]``, CSR, and labels ``[n]``, both float64.
 
     Raises:
-        TableError: a line is not of the format, or there is none.
+        TableError: a line does not have the format, or a file has no rows.
     """
     from sklearn.datasets import load_svmlight_files
 
@@ -114,18 +116,14 @@ def read(files: Sequence[Path], beside: Path | None = None) -> list[tuple[csr_ma
         raise TableError(f"{files[0]}: {error}") from None
     for file, x, labels in zip(files, found[::2], found[1::2], strict=True):
         if not len(labels):
-            raise TableError(f"{file} is empty")
+            raise TableError(f"{file} is empty; expected lines of a label and COLUMN:VALUE")
         if not (np.isfinite(x.data).all() and np.isfinite(labels).all()):
             _check_lines(file)
     return list(zip(found[::2], found[1::2], strict=True))
 
 
 def _check_lines(file: Path) -> None:
-    """Finds the line that is not of the format.
-
-    Raises:
-        TableError: there is one.
-    """
+    """Raises TableError for the first line that does not have the format."""
     with OPENERS.get(file.suffix.lower(), open)(file, "rb") as lines:
         for place, line in enumerate(lines, 1):
             words = line.decode(errors="replace").partition("#")[0].split()
@@ -136,7 +134,7 @@ def _check_lines(file: Path) -> None:
 
 
 def _check_words(words: Sequence[str]) -> None:
-    """Refuses words that are not a label and ascending columns with their values."""
+    """Raises ValueError if words are not a label and ascending columns with their values."""
     before = -1
     for label in words[:1]:
         number(label)

@@ -1,4 +1,4 @@
-"""Tables of one's own: a CSV file of numeric features and a target."""
+"""The user's own tables: CSV files of numeric features and a target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from structnet.datasets import csv_file
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import Table, TableError
 
-MAX_CLASSES = 20  # different whole numbers that are still taken for classes
+MAX_CLASSES = 20  # different whole numbers at most that are taken for classes by default
 
 
 def load(
@@ -26,26 +26,28 @@ def load(
     test_share: float = 0.2,
     seed: int = 0,
 ) -> Arrays:
-    """Features and target of a CSV file, scaled by its training rows.
+    """Features and target from a CSV file, scaled by its training rows.
 
     Args:
-        path: the file: rows of numbers, and one column that may hold the names of classes.
-        target: the column to predict: its name, or its number from 1; by default the last.
-        task: "classification" or "regression". By default it is classification if the target is not
-            numeric, or if it is whole numbers, at most 20 different ones, each twice on average.
+        path: path of the file: rows of numbers, and one column that may have names of classes.
+        target: name of the column to predict, or its number from 1; by default the last column.
+        task: "classification" or "regression"; by default classification if the target has text, or
+            has whole numbers, at most 20 different ones that occur at least twice on average.
         header, delimiter: arguments of :func:`structnet.datasets.csv_file.read`.
-        test: a file of test rows, of the same columns.
-        test_share, seed: share and seed of the test rows drawn where there is no such file: of
-            every class, or of all rows.
+        test: path of a file of test rows with the same columns; None to draw them from the rows.
+        test_share, seed: share and seed of that draw, from each class or, for regression, from all
+            rows. The only row of a class is for training.
 
     Shapes:
         x ``[N, d]``; y ``[N]`` classes or ``[N, 1]`` targets.
 
     Raises:
-        TableError: a feature is no number, a value is missing, rows have different lengths, all
-            rows have the same class, the test file has other columns or classes; the message has
+        TableError: a feature is not a number, a value is missing, rows have different lengths, all
+            rows have the same class, the test file has other columns or classes, or text is among
+            more than 20 different values of a target whose task is not given. The message names
             the line and the column.
-        ValueError: no such column, or another parameter is wrong.
+        ValueError: there is no such column, there are too few rows to split, or another argument is
+            wrong.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -89,15 +91,15 @@ def load(
 
 
 def target_column(table: Table, target: str | int | None = None) -> int:
-    """The place of the target, from 0.
+    """The number of the target's column, from 0.
 
     Args:
-        table: a table of at least two columns.
-        target: a name of the header, or a number from 1, as text or not; None for the last.
+        table: table of at least two columns.
+        target: name from the header, or number from 1, as an int or as text; None for the last.
 
     Raises:
         TableError: there is only one column.
-        ValueError: there is no such column, or there are several of that name.
+        ValueError: there is no such column, or several have that name.
     """
     count = table.num_columns
     if count < 2:
@@ -110,7 +112,9 @@ def target_column(table: Table, target: str | int | None = None) -> int:
     names = table.names or ()
     if isinstance(target, str) and target in names:
         if names.count(target) > 1:
-            raise ValueError(f"{table.path} has {names.count(target)} columns {target!r}")
+            raise ValueError(
+                f"{table.path} has {names.count(target)} columns {target!r}; give the number of one"
+            )
         return names.index(target)
     text = str(target)
     if text.isascii() and text.isdigit() and 1 <= int(text) <= count:
@@ -120,17 +124,17 @@ def target_column(table: Table, target: str | int | None = None) -> int:
 
 
 def _guess(table: Table, column: int, texts: Sequence[str]) -> Task:
-    """The task, by the target's fields."""
+    """The task that the fields of the target suggest."""
     numeric = [csv_file.is_number(text) for text in texts]
     distinct = set(texts)
     if not all(numeric):
         if any(numeric) and len(distinct) > MAX_CLASSES:
-            # One slip of the pen in a column of measurements is not a reason to have 1,000 classes.
+            # One misprint in a column of measurements must not make 1,000 classes of it.
             row = numeric.index(False)
             raise table.error(
                 row,
                 column,
-                f"expected a number, as in other rows; got {texts[row]!r} (say "
+                f"expected a number, as in other rows; got {texts[row]!r} (give "
                 "task='classification' if these are classes)",
             )
         return "classification"
@@ -138,7 +142,7 @@ def _guess(table: Table, column: int, texts: Sequence[str]) -> Task:
 
 
 def few_whole_numbers(texts: Sequence[str]) -> bool:
-    """Whether numbers are so few different ones, and so often the same, that they may be classes.
+    """True if numbers look like classes: whole, at most 20 different ones, repeated on average.
 
     Example:
         >>> few_whole_numbers(["1", "2", "1", "2.0"]), few_whole_numbers(["1", "2", "3"])
@@ -150,7 +154,7 @@ def few_whole_numbers(texts: Sequence[str]) -> bool:
 
 
 def _classes(texts: Sequence[str]) -> tuple[str, ...]:
-    """The names of the classes: numbers by size, names by alphabet."""
+    """The names of the classes: numbers in ascending order, or text in alphabetical order."""
     distinct = set(texts)
     if all(map(csv_file.is_number, distinct)):
         return tuple(f"{value:.17g}" for value in sorted({float(text) for text in distinct}))
@@ -166,20 +170,20 @@ def _targets(table: Table, column: int, classes: tuple[str, ...] | None) -> np.n
 def class_numbers(
     table: Table, column: int, classes: Sequence[str], owner: str, hint: str = ""
 ) -> np.ndarray:
-    """The places of the rows' classes among the names; numbers are the same if their values are.
+    """The number of each row's class; if all names are numbers, they are compared by value.
 
     Args:
-        table: the file.
-        column: the column of the classes.
-        classes: their names.
-        owner: words for whose classes they are, as in "the tree has" no such class.
-        hint: words for the end of the error.
+        table: fields of the file.
+        column: number of the column with the classes, from 0.
+        classes: names of the known classes.
+        owner: words that begin the error, such as "the tree has" (no class 'oak').
+        hint: words that end the error.
 
     Shapes:
         ``[rows]``, int64.
 
     Raises:
-        TableError: a row has another class.
+        TableError: a row has an unknown class, or a field is missing.
     """
     numeric = all(map(csv_file.is_number, classes))
     places = {float(name) if numeric else name: i for i, name in enumerate(classes)}
@@ -197,11 +201,11 @@ def _features(table: Table, target: int) -> np.ndarray:
 
 
 def _same_columns(table: Table, path: str | Path, delimiter: str) -> Table:
-    """A file of test rows, which has a header if the training rows have one."""
+    """The test rows of a file, whose columns and header must be those of the training rows."""
     other = csv_file.read(path, table.names is not None, delimiter)
     if other.num_columns != table.num_columns or other.names != table.names:
         raise TableError(
-            f"{other.path}, line 1: the columns are not those of {table.path}: "
-            f"{other.names or other.num_columns} instead of {table.names or table.num_columns}"
+            f"{other.path}, line 1: the columns are not those of {table.path}; expected "
+            f"{table.names or table.num_columns}, got {other.names or other.num_columns}"
         )
     return other

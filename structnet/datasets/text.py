@@ -1,4 +1,4 @@
-"""Texts to model: published ones, the one that every Python has, and files of one's own."""
+"""Texts for language models: published ones, Python's own help, and the user's files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from structnet.datasets.gutenberg import books_in, in_three, read_books, sentenc
 from structnet.datasets.source import DownloadError, places
 from structnet.text.sentences import TextError, read_sentences
 
-# Folder of each published text -> its files for training, validation and testing.
+# The files of each published text, by its folder, for training, validation and testing.
 FILES = {
     "brown": ("train.txt", "valid.txt", "test.txt"),
     "wikitext-2": ("wiki.train.tokens", "wiki.valid.tokens", "wiki.test.tokens"),
@@ -19,16 +19,17 @@ ORIGIN = {
     "brown": "the Brown corpus as NLTK distributes it (research use), lower-cased",
     "wikitext-2": "WikiText-2 of Merity et al. 2016 (CC BY-SA), tokenised",
 }
-RUN = 50  # sentences that stay together in a split, as neighbours tell of each other
+RUN = 50  # sentences kept together in a split, as neighbours reveal much of each other
 
 
 @dataclass(frozen=True)
 class Text:
-    """Sentences to learn from, to choose by and to test on; each is a list of words.
+    """Sentences for training, validation and testing; each is a list of words.
 
     Attributes:
-        name: name of the text, or the path of its file.
-        split: words on how it was split.
+        name: name of the text, or path of its file.
+        split: description of the split.
+        train, validation, test: sentences of each part.
     """
 
     name: str
@@ -39,20 +40,21 @@ class Text:
 
 
 def load_text(name: str | Path, data_dir: str | Path | None = None, seed: int = 0) -> Text:
-    """A text by name, or of a file.
+    """Loads a text by its name, or from a file.
 
     Args:
-        name: "brown" or "wikitext-2", whose files must be at hand; "gutenberg", books as they are
-            downloaded; "pydoc", the help on Python's language, which every Python has; or the path
-            of a file with one sentence a line, words between blanks.
-        data_dir: folder that may hold the files of a published text, directly or in a folder of
-            its name; the cache is looked into as well. Books are in a folder of that name alone.
-        seed: seed of the split of a text that has none: 8 parts to learn from, 1 for validation
-            and 1 to test on, in runs of up to 50 sentences, or by book.
+        name: "brown" or "wikitext-2", for published files; "gutenberg", for downloaded books;
+            "pydoc", for the help on Python's language that comes with Python; or the path of a file
+            with one sentence on each line, its words separated by blanks.
+        data_dir: folder to search first for the files of a published text, and in it the folder
+            with the name of the text; the cache is searched next. Books are only taken from a
+            folder named "gutenberg".
+        seed: seed of the split of a text that is not split itself, 8:1:1 into training, validation
+            and testing, in runs of up to 50 sentences or by book.
 
     Raises:
-        DownloadError: the files of a published text are not at hand.
-        TextError: a file is not UTF-8 text, or holds too little to split.
+        DownloadError: the files of a published text are not found.
+        TextError: a file is not UTF-8 text, or the text is too short to split.
 
     Example:
         >>> text = load_text("pydoc")
@@ -75,7 +77,7 @@ def _published(name: str, data_dir: str | Path | None) -> Text:
             return Text(name, "as its files", *map(read_sentences, files))
     where = places(name, data_dir)[1]
     raise DownloadError(
-        f"{name} is not at hand: put {', '.join(FILES[name])}, one sentence a line, into {where}; "
+        f"{name} is not found: put {', '.join(FILES[name])}, one sentence a line, into {where}; "
         f"it is {ORIGIN[name]}"
     )
 
@@ -87,13 +89,13 @@ def _books(data_dir: str | Path | None, seed: int) -> Text:
             split = f"{len(books)} books, 8:1:1, seed {seed}"
             return Text("gutenberg", split, *read_books(books, seed))
     raise DownloadError(
-        f"gutenberg is not at hand: put books, plain text files (.txt) as www.gutenberg.org gives "
-        f"them, into {folders[0]}"
+        f"gutenberg is not found: put books, plain text files (.txt) from www.gutenberg.org, into "
+        f"{folders[0]}"
     )
 
 
 def pydoc_sentences() -> list[list[str]]:
-    """The help on Python's language in lower-cased sentences; other versions have other ones.
+    """Python's help on the language as lower-case sentences, which differ between its versions.
 
     Example:
         >>> sum(map(len, pydoc_sentences())) > 50_000
@@ -101,13 +103,13 @@ def pydoc_sentences() -> list[list[str]]:
     """
     from pydoc_data.topics import topics
 
-    # Marks of the markup (underlines, boxes) are no words.
+    # Runs of marks that draw underlines and boxes are not words.
     plain = (re.sub(r"[*=\-~^|+]{3,}", " ", topics[topic]) for topic in sorted(topics))
     return [words for text in plain for words in sentences_of(text)]
 
 
 def _split(sentences: list[list[str]], seed: int, name: str | Path) -> list[list[list[str]]]:
-    """Runs of sentences, drawn for each of the three parts, in their order there."""
+    """Splits sentences in runs, drawn at random; in each part they keep their order."""
     if len(sentences) < 10:
         raise TextError(f"{name} has {len(sentences)} sentences; expected at least 10 to split")
     length = min(RUN, len(sentences) // 10)

@@ -1,4 +1,4 @@
-"""Trees of one's own with what is to be predicted of them: files of lines, treebanks, folders."""
+"""The user's own trees and their targets, from files of lines, treebanks and folders."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ from structnet.trees.tree import Tree
 
 PAIRS = "pairs"
 TASKS = (*KINDS, PAIRS)
-SHOWN = 3  # folders in a sentence
+SHOWN = 3  # folders named in a message
 
 
 @dataclass(frozen=True)
 class TreeFile:
-    """Trees and what is to be predicted of each.
+    """Trees and their targets.
 
     Attributes:
-        path: the file, or the folder of folders.
+        path: path of the file, or of the folder of folders.
         trees: trees, or pairs of trees.
-        targets: name of the class, number, or list of a label a node in preorder (None where there
-            is none), one for each example; None for one that has none where targets are not
-            needed, and for all if there are no targets.
+        targets: target of each example: the name of a class, a number, or a list with a label for
+            each node in preorder, where None is no label. The target of an example is None if it
+            has none, which is allowed where targets are not needed. None without any targets.
         task: "classification", "regression" or "nodes"; None without targets.
         format: format of the trees.
         target: source of the targets: a column, comments, the trees, or folders.
         places: place of each example: its file and line.
         unreadable: place and fault of each example that was left out.
-        guesses: choices that nobody asked for, in words.
-        node_label: column of CoNLL-U that the nodes are labelled by; None by their relations.
+        guesses: descriptions of the choices made for options that were not given.
+        node_label: column of CoNLL-U that labels the nodes; None for their relations.
     """
 
     path: Path
@@ -84,32 +84,32 @@ class TreeFile:
 
     @property
     def pairs(self) -> bool:
-        """Is an example two trees?"""
+        """True if an example is a pair of trees."""
         return bool(self.trees) and isinstance(self.trees[0], tuple)
 
     @property
     def groups(self) -> list[str] | None:
-        """What each example belongs to: a group that was asked for, or a file of several trees."""
+        """The group of each example, or its file; None unless some examples share one."""
         found = [place.group or place.file for place in self.places]
         return found if any(found) and len(set(found)) < len(found) else None
 
     @property
     def told(self) -> dict[str, Any]:
-        """How others like it are read: format, target, task, and whether they are pairs."""
+        """The arguments of :func:`read_trees` that read other files in the same way."""
         kind = {"format": self.format, "target": self.target, "task": self.task}
         label = {} if self.node_label is None else {"node_label": self.node_label}
         return kind | {"pairs": self.pairs} | label
 
     @property
     def each_tree(self) -> list[Tree]:
-        """All trees, those of a pair one after the other."""
+        """All trees in a list; those of a pair follow each other."""
         return [
             tree for each in self.trees for tree in (each if isinstance(each, tuple) else (each,))
         ]
 
     @property
     def each_target(self) -> list[Any]:
-        """All targets that there are; of nodes, those of each node that has one."""
+        """All targets that are not None, or the labels of all nodes that have one."""
         told: list[Any] = [each for each in self.targets or () if each is not None]
         if self.task != "nodes":
             return told
@@ -129,46 +129,46 @@ def read_trees(
     classes: Collection[str] | None = None,
     group: str | None = None,
 ) -> TreeFile:
-    """The trees of a file, or of a folder, with what is to be predicted of each.
+    """Reads the trees in a file or folder, and their targets.
 
     ==================================  ==========================================================
-    a file                              its targets
+    file                                targets
     ==================================  ==========================================================
-    ``label<TAB>tree`` a line           a column, by default the first; a first line of names may
-    (or two trees: pairs); ``.csv``     name the columns
-    ``.jsonl``: an object a line        a field, by default one called label, target or class; the
-                                        trees are texts in fields called tree (tree1 and tree2)
-    a treebank, ``.mrg``: trees on      the label of each root, or of each node; it is then hidden
-    one line or on several              from the tree
-    ``.conllu``                         what a sentence's comments say, ``# sentiment = good``
+    lines of ``label<TAB>tree``, or of  a column, by default one called label, target, class, y or
+    two trees (pairs); ``.csv``         gold, or the first; the first line may name the columns
+    ``.jsonl``: an object on each line  a field, by default one of these names; the trees are texts
+                                        in a field called tree, or in tree1 and tree2
+    a treebank, ``.mrg``: trees on      the label of each root, or of each node, which is then
+    one line or on several              hidden from the tree
+    ``.conllu``                         comments of the sentences, ``# sentiment = good``
     a folder of folders of files        the name of each file's folder
     ==================================  ==========================================================
 
     Args:
-        path: the file or folder.
+        path: path of the file or folder.
         format: format of the trees: ``"bracketed"``, ``"penn"`` (the same, without traces and
             function tags), ``"listops"``, ``"logic"``, ``"conllu"``, ``"newick"``, ``"json"``,
-            ``"xml"``, ``"html"`` or ``"python"``; ``"jsonl"`` for a file of objects whose name does
-            not tell. By default the file's ending tells, or its content.
-        target: name or number (from 1) of a column, a field's name or that of a comment;
+            ``"xml"``, ``"html"`` or ``"python"``; or ``"jsonl"`` for a file of objects with another
+            ending. By default it is found from the file's ending or its content.
+        target: name or number (from 1) of a column, name of a field, or key of a comment; or
             ``"first-column"``, ``"root-label"`` or ``"node-labels"``.
-        task: "classification", "regression", "nodes" or "pairs". By default numbers are regressed
-            on, unless they are few different whole ones.
-        targets_needed: False takes a file without targets, too.
-        pairs: True says that an example is two trees, also where all of a column are leaves, as
-            the task "pairs" does.
+        task: "classification", "regression", "nodes" or "pairs". By default numbers are for
+            regression, unless they are whole and few of them differ.
+        targets_needed: False to accept files and examples without targets.
+        pairs: True for examples of two trees, even if all trees in a column are leaves; the task
+            "pairs" implies it.
         node_label: column of CoNLL-U that labels a word's node: "upos", "xpos", "lemma", "feats",
-            "form", "deps", "misc", or "deprel" as by default; the word itself is the token.
-        classes: classes that are known. Where targets are not needed, a folder of another name is
-            none, and its files have no target.
-        group: name or number of a column that says what belongs together, such as the file or the
-            author of what stands there; of a folder it is the file.
+            "form", "deps", "misc" or, by default, "deprel"; the word itself is the token.
+        classes: known classes. Where targets are not needed, a folder with another name is not a
+            class, and the trees in its files have no target.
+        group: name or number of a column with the group of each example, such as its document or
+            author. Not allowed for a folder, whose groups are its files.
 
     Raises:
-        TreeFileError: the file is empty, most of it cannot be read, it has no such column, or no
-            targets.
-        ValueError: a parameter is wrong.
-        OSError: it cannot be read at all.
+        TreeFileError: the file is empty, most of its trees cannot be read, there is no such column,
+            or there are no targets.
+        ValueError: an argument is wrong.
+        OSError: the file cannot be opened.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -203,15 +203,16 @@ def read_text(
     pairs: bool = False,
     node_label: str | None = None,
 ) -> TreeFile:
-    """The trees of a text of which something is asked, as somebody typed them.
+    """Reads trees from typed text, such as trees to predict; they need no targets.
 
     Args:
-        text: trees, or lines as a file has them, with targets or without; of several texts each by
-            itself, and what cannot be read of one costs no other; its place is its number.
+        text: trees, or lines as in a file, with or without targets. Several texts are read one by
+            one, so that a fault in one does not affect the others, and the place of an example is
+            the number of its text.
         format, target, task, pairs, node_label: arguments of :func:`read_trees`.
 
     Raises:
-        TreeFileError: it holds no trees of the format.
+        TreeFileError: the text has no trees in the format.
 
     Example:
         >>> read_text("[MAX 2 4 ]", "listops").trees
@@ -231,14 +232,14 @@ def read_text(
 def _typed(path: Path, text: str, asked: Asked) -> Found:
     """The trees of one text."""
     if not text.strip():
-        raise TreeFileError("it is empty")
+        raise TreeFileError("it is empty; expected a tree")
     if asked.format == "json" and not asked.pairs:
         text = typed_json(text, asked.target)
     return found_in_text(path, text, asked)
 
 
 def _typed_or_fault(path: Path, text: str, asked: Asked) -> Found:
-    """The trees of one text of several, or what is wrong with it."""
+    """The trees of one text among several, or the fault in it."""
     try:
         return _typed(path, text, asked)
     except TreeFileError as error:
@@ -253,7 +254,7 @@ def _checked(
     needed: bool,
     classes: Collection[str] | None = None,
 ) -> TreeFile:
-    """The trees with their targets as the task has them."""
+    """Checks the targets and converts them for the task."""
     pairs = len(found.examples[0]) == 2
     _refuse_other_number(path, found, task, pairs)
     found = _inside(found, needed) if found.target in INSIDE else found
@@ -271,7 +272,7 @@ def _checked(
     chosen = [targets[i] for i in kept]
     if kind == "regression":
         chosen = [None if each is None else number(each) for each in chosen]
-    if all(each is None for each in chosen):  # as may be of what is only asked about
+    if all(each is None for each in chosen):  # as for trees that are only to be predicted
         kind = None
     said, guesses = sorted(found.unreadable + faults), tuple(found.guesses)
     origin = found.format, found.target
@@ -284,7 +285,7 @@ def _checked(
 def _named_by_folders(
     found: Found, names: list[Any], task: str, classes: Collection[str] | None
 ) -> list[Any]:
-    """The folders that are targets, None for others: they may be parts of what is asked about."""
+    """Names of folders as targets, or None for folders that are not classes, or not numbers."""
     unknown = {
         name
         for name in set(names)
@@ -303,19 +304,19 @@ def _named_by_folders(
 
 
 def _refuse_other_number(path: Path, found: Found, task: str | None, pairs: bool) -> None:
-    """Raise TreeFileError where pairs are asked for and there are none, or the other way round."""
+    """Raises TreeFileError for single trees where pairs are needed, or the other way round."""
     if task == PAIRS and not pairs:
         raise TreeFileError(
-            f"{path} has one tree an example; --task pairs needs two, LABEL<TAB>TREE<TAB>TREE"
+            f"{path} has one tree in each example; --task pairs needs two, LABEL<TAB>TREE<TAB>TREE"
         )
     if pairs and (found.target in INSIDE or task == "nodes"):
-        raise TreeFileError(f"{path} has pairs of trees; their roots and nodes are no targets")
+        raise TreeFileError(f"{path} has pairs of trees; their roots and nodes cannot be targets")
 
 
 def _kind(
     path: Path, found: Found, told: Sequence[Any], task: str | None, needed: bool
 ) -> Kind | None:
-    """The task, as it is said or guessed; None without targets."""
+    """The given task, or the one that the targets suggest; None without targets."""
     if not told:
         if needed:
             raise TreeFileError(_no_targets(path, found))
@@ -328,7 +329,7 @@ def _kind(
 
 
 def _inside(found: Found, needed: bool) -> Found:
-    """The trees without the labels that are their targets; those to learn from have some."""
+    """Takes the targets out of the trees; ``needed`` means that every ``*`` is a label."""
     parted = [INSIDE[found.target or ""](tree, needed) for (tree,) in found.examples]
     examples: list[tuple[Tree, ...]] = [(tree,) for tree, _ in parted]
     return found._replace(examples=examples, targets=[target for _, target in parted])
@@ -351,7 +352,7 @@ def _refuse_mostly_bad(path: Path, found: Found) -> None:
 def _sound(
     found: Found, targets: Sequence[Any], kind: str | None, needed: bool
 ) -> tuple[list[int], Unreadable]:
-    """The examples with the targets of a task, and what is wrong with the others."""
+    """The places of the examples whose targets fit the task, and the faults of the others."""
     kept, faults = [], []
     for i, (trees, value) in enumerate(zip(found.examples, targets, strict=True)):
         fault = _fault(trees[0], value, kind) if needed or kind else ""
@@ -363,14 +364,14 @@ def _sound(
 
 
 def _fault(tree: Tree, value: Any, kind: str | None) -> str:
-    """What is wrong with a target, if anything."""
+    """The fault of a target; empty if there is none."""
     if value is None:
         return "the target is missing"
     if kind == "nodes":
         if not isinstance(value, list):
-            return f"expected a list of a label for each node; got {value!r}"
+            return f"expected a list with a label for each node; got {value!r}"
         if len(value) != tree.size:
-            return f"{len(value)} labels for a tree of {tree.size} nodes"
+            return f"{len(value)} labels for a tree of {tree.size} nodes; expected one for each"
         return ""
     if isinstance(value, list):
         return f"expected one value to predict; got a list of {len(value)}"
@@ -380,17 +381,17 @@ def _fault(tree: Tree, value: Any, kind: str | None) -> str:
 
 
 def _no_targets(path: Path, found: Found) -> str:
-    ways = [f"--target {ROOT} (what stands at the root)", f"{NODES} (at every node)"]
+    ways = [f"--target {ROOT} (the label of the root)", f"{NODES} (the label of every node)"]
     if FORMATS[found.format].split is whole:
         return (
-            f"{path} is one {found.format} document, with nothing to predict of it; expected a "
-            "folder with a folder of such files for each class, or lines of FILE.jsonl with the "
-            "fields tree and label"
+            f"{path} is one {found.format} document, with nothing to predict; expected a folder "
+            "with a folder of such files for each class, or lines of FILE.jsonl with the fields "
+            "tree and label"
         )
     if found.format == "conllu":
-        ways.append("the key of a comment, as sentiment of '# sentiment = good'")
+        ways.append("the key of a comment, such as sentiment for '# sentiment = good'")
     said = f" ({found.target} is empty)" if found.target else ""
     return (
-        f"{path} has trees and nothing to predict of them{said}; say {', '.join(ways)}, or give "
-        "each tree a line LABEL<TAB>TREE"
+        f"{path} has trees and nothing to predict{said}; give {', '.join(ways)}, or put each tree "
+        "on a line LABEL<TAB>TREE"
     )

@@ -1,4 +1,4 @@
-"""The formats of trees in files: which parser reads one, and where one ends and the next begins."""
+"""The formats of trees in files: their parsers, and how a text is split into trees."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from structnet.parse import ParseError
 from structnet.parse.phylogenies import statements
 from structnet.trees.tree import Tree
 
-# The text of one tree with the number of its first line, from 1.
+# The number of a tree's first line, from 1, and its text.
 Text = tuple[int, str]
 METADATA = re.compile(r"#\s*([^=\s][^=]*?)\s*=\s*(.*?)\s*")
 
 
 class Place(NamedTuple):
-    """Where an example lies: on a line of a file, or in a file of a folder and maybe on its line.
+    """The place of an example: a line of a file, a file in a folder, or a line of such a file.
 
     Attributes:
-        file: name of the file in its folder; "" where there is but one file.
-        line: number of the first line, from 1; 0 where the example is the whole file.
-        group: name of what the example is of, with others, such as an author; "" if nobody asks.
+        file: path of the file within the folder; "" if there is only one file.
+        line: number of the first line, from 1; 0 if the example is the whole file.
+        group: name of the example's group, such as an author; "" if no groups are read.
 
     Example:
         >>> str(Place(line=3)), str(Place("good/first.mrg", 3))
@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
     @property
     def said(self) -> dict[str, Any]:
-        """What is known of it: ``file``, ``line``, or both."""
+        """The known ones of ``file`` and ``line``."""
         return {name: value for name in ("file", "line") if (value := getattr(self, name))}
 
 
@@ -48,9 +48,9 @@ class Format(NamedTuple):
     """A format of trees.
 
     Attributes:
-        parse: parser of the text of one tree.
-        endings: endings of files in this format; what may stand in any file has none.
-        split: function from the text of a whole file to the texts of its trees.
+        parse: parser for the text of one tree.
+        endings: endings of files in this format; empty for formats without endings of their own.
+        split: function from the text of a file to the texts of its trees.
     """
 
     parse: Callable[..., Tree]
@@ -59,20 +59,20 @@ class Format(NamedTuple):
 
 
 def _lines(text: str) -> Iterator[Text]:
-    """A tree a line."""
+    """One tree on each line that is not blank."""
     return ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
 def whole(text: str) -> Iterator[Text]:
-    """One tree a file, which is a document."""
+    """One tree, the whole text, unless it is blank."""
     return iter([(1, text)] if text.strip() else [])
 
 
 def _brackets(text: str) -> Iterator[Text]:
     """Trees in brackets, each on one line or on several.
 
-    A tree ends where as many brackets are closed as were opened. One that never closes would take
-    all that follows; so if it does, a tree begins with each line that begins with a bracket.
+    A tree ends with the line on which its brackets balance. As a tree that is never closed would
+    swallow all that follow, there a new tree begins with each line that begins with a bracket.
     """
     for first, lines in _balanced(enumerate(text.split("\n"), 1)):
         if _depth("\n".join(lines)) > 0:
@@ -103,14 +103,14 @@ def _depth(text: str) -> int:
 
 
 def _joined(first: int, lines: Sequence[str], begins: Callable[[str], bool]) -> Iterator[Text]:
-    """Lines in groups, each of which begins with a line that does."""
+    """Joins lines into groups, each of which starts with a line for which ``begins`` is true."""
     starts = [i for i, line in enumerate(lines) if i == 0 or begins(line)]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         yield first + start, "\n".join(lines[start:end])
 
 
 def _sentences(text: str) -> Iterator[Text]:
-    """The sentences of CoNLL-U, which blank lines part."""
+    """The sentences of CoNLL-U, which are separated by blank lines."""
     held: list[str] = []
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if line.strip():
@@ -121,10 +121,10 @@ def _sentences(text: str) -> Iterator[Text]:
             held = []
 
 
-# Of the Penn Treebank, without empty elements and with labels cut down to their categories.
+# Penn Treebank trees without empty elements, and with labels reduced to their categories.
 PENN: dict[str, Any] = {"remove_traces": True, "strip_functions": True}
 NEWICK = (".nwk", ".newick", ".tre", ".treefile", ".nex", ".nexus", ".nxs")
-# In the order in which they are tried on trees whose format nobody said.
+# In the order in which they are tried on trees whose format is not given.
 FORMATS: dict[str, Format] = {
     "listops": Format(parse.listops, (), _lines),
     "logic": Format(parse.logic, (), _lines),
@@ -139,20 +139,20 @@ FORMATS: dict[str, Format] = {
     "html": Format(parse.html, (".html", ".htm"), whole),
     "python": Format(parse.python, (".py",), whole),
 }
-# The columns of CoNLL-U that a node can be labelled by.
+# The columns of CoNLL-U that can label a node.
 NODE_LABELS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc")
-LINES = "jsonl"  # a file of this form has fields, whose trees are of any format
+LINES = "jsonl"  # a file of objects with fields, whose trees may be in any format
 LINES_ENDINGS = (".jsonl", ".ndjson")
 NAMES = (*FORMATS, LINES)
 ENDINGS = (*(end for each in FORMATS.values() for end in each.endings), *LINES_ENDINGS)
-# Files that may hold trees, where it is their content that tells.
+# Endings of files that may have trees, which only their content can tell.
 ANY = (".tsv", ".csv", ".txt")
-# A number is JSON and a word is Python: what begins otherwise is not taken for a tree unasked.
+# A number is valid JSON and a word is valid Python: only texts with these beginnings are guessed.
 BEGINS = {"json": ("{", "["), "html": ("<",), "python": ()}
 
 
 def format_of_ending(path: PurePath) -> str | None:
-    """The format that the ending of a file's name tells; None if it tells none.
+    """The format that belongs to the ending of a file's name; None if none does.
 
     Example:
         >>> format_of_ending(PurePath("wsj_0001.MRG")), format_of_ending(PurePath("trees.txt"))
@@ -165,10 +165,10 @@ def format_of_ending(path: PurePath) -> str | None:
 
 
 def format_of_texts(texts: Sequence[object]) -> str | None:
-    """The first format in which at least half of some trees can be read; None if there is none.
+    """The first format in which at least half of the texts are trees; None if there is none.
 
     Args:
-        texts: trees as texts; one that is a list or a dict is JSON that has been read already.
+        texts: trees as texts; lists and dicts are JSON that is parsed already.
 
     Example:
         >>> format_of_texts(["[MAX 1 2 ]", "7"]), format_of_texts(["(NP (DT the) (NN cat))"])
@@ -180,14 +180,14 @@ def format_of_texts(texts: Sequence[object]) -> str | None:
         begins = BEGINS.get(name, "")
         likely = [each for each in texts if not isinstance(each, str) or each.startswith(begins)]
         found = [tree for text in likely if (tree := tree_or_none(text, name)) is not None]
-        # A leaf alone is a text of several formats, and a tree of none.
+        # A single leaf is valid in several formats, so it is evidence for none.
         if 2 * len(found) >= len(texts) > 0 and any(tree.children for tree in found):
             return name
     return None
 
 
 def tree_or_none(text: object, format_: str) -> Tree | None:
-    """A field as a tree; None if it is no tree of the format."""
+    """A field parsed as a tree; None if it is not a tree in the format."""
     try:
         return tree_of(text, format_)
     except ValueError:
@@ -195,16 +195,16 @@ def tree_or_none(text: object, format_: str) -> Tree | None:
 
 
 def tree_of(text: object, format_: str, **options: Any) -> Tree:
-    """A field as a tree.
+    """A field parsed as a tree.
 
     Args:
-        text: text of the tree; JSON that has been read already may be lists and dicts.
+        text: text of the tree; for JSON also lists and dicts that are parsed already.
         format_: name of the format.
-        options: arguments of the format's parser by name.
+        options: keyword arguments of the format's parser.
 
     Raises:
-        ParseError: the text is not of the format.
-        ValueError: it is no text.
+        ParseError: the text is not in the format.
+        ValueError: the field is not a text.
     """
     if isinstance(text, str):
         return FORMATS[format_].parse(text, **options)
@@ -216,15 +216,15 @@ def tree_of(text: object, format_: str, **options: Any) -> Tree:
 def trees_in(
     text: str, format_: str, **options: Any
 ) -> Iterator[tuple[int, str, Tree | ParseError]]:
-    """The trees of a text that holds nothing else.
+    """The trees in a text that has nothing else.
 
     Args:
         text: text of any number of trees.
         format_: name of the format.
-        options: arguments of the format's parser by name.
+        options: keyword arguments of the format's parser.
 
     Returns:
-        For each tree its line, its text, and itself, or what is wrong with it.
+        For each tree, its line, its text, and the tree or the error.
 
     Example:
         >>> [str(tree) for *_, tree in trees_in("(NN dog) (NP (DT the)\\n (NN cat))", "bracketed")]
@@ -233,7 +233,7 @@ def trees_in(
     of = FORMATS[format_]
     for line, one in of.split(text):
         try:
-            if of.split is _brackets:  # several may begin on one line
+            if of.split is _brackets:  # several trees may begin on one line
                 for tree in parse.bracketed_many(one, **(PENN if format_ == "penn" else {})):
                     yield line, one, tree
             else:
@@ -244,7 +244,7 @@ def trees_in(
 
 
 def metadata(text: str) -> dict[str, str]:
-    """What the comments of a sentence of CoNLL-U say, ``# key = value``.
+    """The comments ``# key = value`` of a sentence in CoNLL-U, as values by key.
 
     Example:
         >>> metadata("# sent_id = 7\\n# sentiment = good\\n1\\tYes\\t...")

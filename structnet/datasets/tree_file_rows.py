@@ -1,4 +1,4 @@
-"""Files whose lines have fields, some of them trees: between tabs or commas, or of JSON objects."""
+"""Files of rows with trees in some fields: separated by tabs or commas, or JSON objects."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from structnet.datasets.tree_file_formats import (
 from structnet.datasets.tree_file_targets import NODES, ROOT
 from structnet.parse import ParseError
 
-SAMPLE = 50  # rows by which columns are judged
-TARGETS = ("label", "target", "class", "y", "gold")  # names of a column that is the target unasked
-MOST_TREES = 2  # of a row
-NAME = re.compile(r"[\w\s.-]*")  # is Python source, and hardly meant to be
+SAMPLE = 50  # rows from which the content of the columns is guessed
+TARGETS = ("label", "target", "class", "y", "gold")  # names of the default target column
+MOST_TREES = 2  # in a row
+NAME = re.compile(r"[\w\s.-]*")  # parses as Python, but is hardly meant as source code
 
 SEVERAL_LINES = (
-    "; do the trees go over several lines? Then put each on one line behind its label, or leave "
-    f"the labels out and say --target {ROOT} or {NODES}"
+    "; if the trees span several lines, put each on one line after its label, or leave the labels "
+    f"out and give --target {ROOT} or {NODES}"
 )
 
 Unreadable = list[tuple[Place, str]]
 
 
 class TreeFileError(ValueError):
-    """A file of trees that cannot be read, or not as it was asked for; it says what to do."""
+    """A file of trees cannot be read with the given options; the message says what to do."""
 
 
 @dataclass
@@ -45,12 +45,12 @@ class Rows:
     """The fields of a file.
 
     Attributes:
-        path: the file.
-        names: names of the columns, their numbers from 1 if the file does not name them.
+        path: path of the file.
+        names: names of the columns, or their numbers from 1 if the file does not name them.
         rows: fields of each row.
-        lines: the line that each row begins on.
-        unreadable: the place of each row that has other columns, and what is wrong with it.
-        named: does the file name its columns?
+        lines: number of the line on which each row begins.
+        unreadable: place and fault of each row that was left out.
+        named: True if the file names its columns.
     """
 
     path: Path
@@ -61,10 +61,10 @@ class Rows:
     named: bool
 
     def column(self, name: str) -> int:
-        """The place of a column, by its name or its number from 1.
+        """The place of a column, from 0, by its name or its number from 1.
 
         Raises:
-            TreeFileError: there is none.
+            TreeFileError: there is no such column.
         """
         if name in self.names:
             return self.names.index(name)
@@ -76,22 +76,24 @@ class Rows:
         raise TreeFileError(f"{self.path} has no column {name!r}; its columns are {known}")
 
     def has(self, name: str) -> bool:
-        """Is there such a column?"""
+        """True if there is such a column."""
         try:
             return self.column(name) >= 0
         except TreeFileError:
             return False
 
     def fields(self, column: int, most: int | None = None) -> list[Any]:
-        """The fields of one column, of the first rows or of all."""
+        """The fields of one column, in the first ``most`` rows or in all."""
         return [row[column] for row in self.rows[:most]]
 
 
 def read_rows(path: Path, text: str) -> Rows:
-    """The fields of a file's text.
+    """Splits the text of a file into rows of fields.
 
     Args:
-        path: name of the file: ``.jsonl`` has objects, ``.csv`` commas, all others tabs.
+        path: path of the file, whose ending says how fields are written: ``.jsonl`` and ``.ndjson``
+            are JSON objects, as is text that begins with a brace; in ``.csv`` commas separate the
+            fields, in others tabs.
         text: content of the file.
     """
     ending = path.suffix.lower()
@@ -128,17 +130,15 @@ def _commas(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _objects(path: Path, lines: Iterable[tuple[int, Any]]) -> Rows:
-    """The fields of objects, each with its line; what is a ValueError is none."""
+    """The fields of JSON objects with their lines; a ValueError stands for a line that is none."""
     names: dict[str, None] = {}
     found: list[tuple[int, dict]] = []
     unreadable: Unreadable = []
     for number, value in lines:
         if isinstance(value, ValueError):
-            unreadable.append((Place(line=number), f"no JSON: {value}"))
+            unreadable.append((Place(line=number), f"not JSON: {value}"))
         elif not isinstance(value, dict):
-            unreadable.append(
-                (Place(line=number), f"expected an object of JSON; got {value!r:.40}")
-            )
+            unreadable.append((Place(line=number), f"expected a JSON object; got {value!r:.40}"))
         else:
             found.append((number, value))
             names |= dict.fromkeys(value)
@@ -157,15 +157,15 @@ def _loaded(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         return error
-    except RecursionError:  # of Python's own reader
-        return ValueError("it is nested too deep; write the tree as a text")
+    except RecursionError:  # in Python's JSON parser
+        return ValueError("it is nested too deeply; write the tree as a text")
 
 
 def rows_of_json(path: Path, text: str) -> Rows | None:
-    """The fields of objects in a file of JSON, in one list or one a line; None for a document.
+    """The fields of the objects in a JSON file, in a list or one on each line; None for a document.
 
-    Examples of a list are numbered from 1, as they are on no lines. Objects without a field for a
-    tree are a document like any other.
+    The examples in a list have no lines, so they are numbered from 1. Objects without a field whose
+    name begins with "tree" are a document.
     """
     value = _loaded(text)
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
@@ -178,7 +178,7 @@ def rows_of_json(path: Path, text: str) -> Rows | None:
 
 
 def typed_json(text: str, target: str | None) -> str:
-    """A document of JSON as a line that has its text for a tree, if it has no such lines itself.
+    """JSON text as lines of objects: a document becomes one object with its text as the tree.
 
     Example:
         >>> typed_json("[1.50]", None), typed_json('{"tree": [1, 2]}', None)
@@ -196,12 +196,12 @@ def typed_json(text: str, target: str | None) -> str:
 
 
 def _of_tree(name: str) -> bool:
-    """Does a column say that it has trees?"""
+    """True if the name of a column says that it has trees."""
     return name.lower().startswith("tree")
 
 
 def take_header(rows: Rows, format_: str | None) -> None:
-    """Takes the first row for names if no field of it is a tree, as some of the next one are."""
+    """Makes the first row the names if none of its fields is a tree, but one of the next row is."""
     if rows.named or len(rows.rows) < 2:
         return
     first, second = (
@@ -213,7 +213,7 @@ def take_header(rows: Rows, format_: str | None) -> None:
 
 
 def _format(texts: Sequence[Any], format_: str | None) -> str | None:
-    """The format in which at least half of the fields are trees, at least one of inner nodes."""
+    """The format in which at least half of the fields are trees, one with more than one node."""
     if format_ is None:
         return format_of_texts(texts)
     found = [tree for text in texts if (tree := tree_or_none(text, format_)) is not None]
@@ -226,34 +226,34 @@ def _format(texts: Sequence[Any], format_: str | None) -> str | None:
 def choose_trees(
     rows: Rows, target: str | None, format_: str | None, pairs: bool = False
 ) -> tuple[list[int], str]:
-    """The columns that hold trees, and the format of these.
+    """The columns with trees, and the format of the trees.
 
     Args:
-        rows: the fields of the file.
-        target: column that holds none; None if none is known to be the target.
+        rows: fields of the file.
+        target: column of the target, which has no trees; None if it is not known.
         format_: format of the trees; None for the first one in which they can be read.
-        pairs: are there two a row? Then all trees of a column may be leaves.
+        pairs: True if a row has two trees; all trees in one of the columns may then be leaves.
 
     Raises:
-        TreeFileError: there are no trees, or more than two a row.
+        TreeFileError: no column has trees, or more than two do.
     """
     others = [i for i in range(len(rows.names)) if target is None or i != rows.column(target)]
     named = [i for i in others if _of_tree(rows.names[i])]
     formats = {i: _format(rows.fields(i, SAMPLE), format_) for i in named or others}
     columns = [i for i, found in formats.items() if found]
     if named and format_ and not columns:
-        columns = named  # what is called a tree is one; the parser says what is wrong with it
+        columns = named  # trust the names; the parser will report what is wrong
     if not columns:
         raise TreeFileError(_no_trees(rows, others, format_))
     chosen = format_ or formats[columns[0]] or ""
     if pairs and len(columns) == 1:
         leaves = [i for i in others if i not in columns and _all_trees(rows, i, chosen)]
-        columns = sorted(columns + leaves[-1:])  # a label may be read as a leaf, too, and is first
+        columns = sorted(columns + leaves[-1:])  # not a label before it, which may parse as a leaf
     if len(columns) > MOST_TREES or (format_ == "python" and len(columns) > 1 and not named):
         found = ", ".join(rows.names[i] for i in columns)
         raise TreeFileError(
-            f"{rows.path} has trees in the columns {found}; an example is one tree or two: "
-            "call the column to learn from tree, or two of them tree1 and tree2"
+            f"{rows.path} has trees in the columns {found}; expected one or two: name the column "
+            "to learn from tree, or two columns tree1 and tree2"
         )
     return columns, chosen
 
@@ -263,16 +263,16 @@ def _all_trees(rows: Rows, column: int, format_: str) -> bool:
 
 
 def _no_trees(rows: Rows, others: Sequence[int], format_: str | None) -> str:
-    """Why no column has trees, by the longest field of the first row."""
+    """The error text if no column has trees; it quotes the longest field of the first row."""
     place = f"{rows.path}, line {rows.lines[0]}"
     if not others:
-        return f"{place}: the one column cannot be the target and the tree; expected LABEL<TAB>TREE"
+        return f"{place}: one column cannot be both target and tree; expected LABEL<TAB>TREE"
     field = max((rows.rows[0][column] for column in others), key=lambda each: len(str(each)))
     hint = SEVERAL_LINES if str(field).count("(") > str(field).count(")") else ""
     if format_ is None:
         known = ", ".join(NAMES)
-        return f"{place}: {str(field)[:40]!r} is a tree in no format that shows by itself" + (
-            hint or f"; say which one it is with --format, one of {known}"
+        return f"{place}: {str(field)[:40]!r} is not a tree in any format that can be guessed" + (
+            hint or f"; give the format with --format, one of {known}"
         )
     try:
         tree_of(field, format_)
@@ -282,17 +282,17 @@ def _no_trees(rows: Rows, others: Sequence[int], format_: str | None) -> str:
 
 
 def one_line(error: ValueError) -> str:
-    """What is wrong with a tree, without its line and without showing it."""
+    """The error of a tree on one line, without its line number and without the source text."""
     if isinstance(error, ParseError):
         return f"column {error.column}: {error.message}"
     return str(error).partition("\n")[0]
 
 
 def choose_target(rows: Rows, trees: Sequence[int]) -> str | None:
-    """The column that is the target where nobody says which; None if all others are trees.
+    """The default column of the target; None if all columns are trees.
 
     Raises:
-        TreeFileError: it could be one of several.
+        TreeFileError: several columns could be the target.
     """
     others = [name for i, name in enumerate(rows.names) if i not in trees]
     known = [name for name in TARGETS if name in map(str.lower, others)]
@@ -301,6 +301,6 @@ def choose_target(rows: Rows, trees: Sequence[int]) -> str | None:
     if len(others) < 2 or (not rows.named and 0 not in trees):
         return others[0] if others else None
     raise TreeFileError(
-        f"{rows.path} has the columns {', '.join(others)} beside its trees; say with --target "
-        "which one is to be predicted"
+        f"{rows.path} has the columns {', '.join(others)} beside its trees; choose the one to "
+        "predict with --target"
     )

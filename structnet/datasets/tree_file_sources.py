@@ -1,4 +1,4 @@
-"""Where trees of one's own come from: lines with columns, treebanks, folders of files."""
+"""The sources of the user's own trees: lines with columns, treebanks, folders of files."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from structnet.trees.tree import Tree
 
 FIRST, FOLDERS = "first-column", "folders"
 BY_FOLDERS = "target: the folder of each file"
-# The comments that sentences of CoNLL-U have anyway.
+# Keys of the comments that CoNLL-U itself defines.
 CONLLU_SAYS = re.compile(r"sent_id|text(_\w{2,3})?|new(doc|par)( id)?|translit|global\.\w+")
 
 
 class Asked(NamedTuple):
-    """What is said of a source before it is read.
+    """The options with which a source is read.
 
     Attributes:
-        format, target, needed: arguments of :func:`.tree_file.read_trees`.
-        pairs: is an example said to be two trees?
-        node_label, group: arguments of :func:`.tree_file.read_trees`.
+        format, target, node_label, group: arguments of :func:`.tree_file.read_trees`.
+        needed: its argument ``targets_needed``.
+        pairs: True if an example must be two trees.
     """
 
     format: str | None
@@ -60,10 +60,10 @@ class Asked(NamedTuple):
     group: str | None = None
 
     def options(self, format_: str) -> dict[str, Any]:
-        """The arguments of a format's parser.
+        """The keyword arguments of a format's parser.
 
         Raises:
-            TreeFileError: its nodes have no columns to choose a label from.
+            TreeFileError: ``node_label`` is given and the format is not CoNLL-U.
         """
         if self.node_label is None:
             return {}
@@ -76,10 +76,10 @@ class Asked(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The trees of a source before their targets are looked at."""
+    """The trees of a source, with targets as they are written there."""
 
     examples: list[tuple[Tree, ...]]
-    targets: list[Any]  # one an example, None where there is none
+    targets: list[Any]  # of each example; None if it has none
     places: list[Place]  # of each example
     unreadable: Unreadable
     format: str
@@ -88,7 +88,7 @@ class Found(NamedTuple):
 
 
 def joined(parts: Sequence[Found]) -> Found:
-    """Several sources as one; of more than one, a place is the number of the source, from 1."""
+    """Joins sources; if there are several, a place is the number of its source, from 1."""
     if len(parts) == 1:
         return parts[0]
     first = next((part for part in parts if part.examples), parts[0])
@@ -102,24 +102,24 @@ def joined(parts: Sequence[Found]) -> Found:
 
 
 def _like(first: Found, part: Found) -> Found:
-    """A source with as many trees an example as the first; or with none, and the fault."""
+    """A source, or only its fault if it has another number of trees an example than the first."""
     sizes = [len(found.examples[0]) for found in (part, first) if found.examples]
     if len(set(sizes)) < 2:
         return part
-    fault = f"it has {sizes[0]} trees an example, and what stands before {sizes[1]}"
+    fault = f"it has {sizes[0]} trees an example; those before it have {sizes[1]}"
     return part._replace(examples=[], targets=[], unreadable=[(Place(line=1), fault)])
 
 
 def found_in(path: Path, asked: Asked) -> Found:
-    """The trees of a file or folder, with the targets as they stand there.
+    """The trees of a file or folder, with targets as they are written there.
 
     Args:
-        path: the file or folder.
-        asked: format and target, as far as they are said.
+        path: path of the file or folder.
+        asked: options with which it is read.
 
     Raises:
-        TreeFileError: it is empty, or not what it was said to be.
-        OSError: it cannot be read at all.
+        TreeFileError: the source is empty, or does not fit the options.
+        OSError: the file cannot be opened.
     """
     if path.is_dir():
         if asked.group is not None:
@@ -131,7 +131,7 @@ def found_in(path: Path, asked: Asked) -> Found:
 
 
 def is_tree_file(path: str | Path) -> bool:
-    """Whether a file, or a folder, has trees in it, by its ending or its first lines.
+    """True for a folder, and for a file that has trees by its ending or its first lines.
 
     Example:
         >>> is_tree_file("wsj_0001.mrg"), is_tree_file("nowhere.tsv")
@@ -155,13 +155,13 @@ def _has_tree(line: str, commas: bool) -> bool:
     return any(format_of_texts([text]) for text in fields if text[:1] in "([<{" and text)
 
 
-def _read(path: Path, expected: str = "a tree a line, or LABEL<TAB>TREE") -> str:
+def _read(path: Path, expected: str = "a tree on each line, or LABEL<TAB>TREE") -> str:
     try:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise TreeFileError(
-            f"{path}, line {line}: the file is not UTF-8 text; write it anew in that encoding"
+            f"{path}, line {line}: the file is not UTF-8 text; save it in that encoding"
         ) from None
     if not text.strip():
         raise TreeFileError(f"{path} is empty; expected {expected}")
@@ -169,10 +169,10 @@ def _read(path: Path, expected: str = "a tree a line, or LABEL<TAB>TREE") -> str
 
 
 def found_in_text(path: Path, text: str, asked: Asked) -> Found:
-    """The trees of a file's text, which is not empty; see :func:`found_in`.
+    """The trees in the text of a file, which is not empty; see :func:`found_in`.
 
     Raises:
-        TreeFileError: it is not what it was said to be.
+        TreeFileError: the text does not fit the options.
     """
     ending = format_of_ending(path)
     format_, target = asked.format, asked.target
@@ -180,21 +180,19 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
     if rows is not None:
         return _of_rows(rows, asked._replace(format=None if format_ == LINES else format_))
     if asked.group is not None:
-        raise TreeFileError(
-            f"{path} has no columns: it holds trees and nothing else. Got --group {asked.group}"
-        )
+        raise TreeFileError(f"{path} has no columns, only trees; leave out --group {asked.group}")
     guesses = []
     if format_ is None:
-        # Software of phylogenies gives NEXUS the ending of treebanks.
+        # Phylogenetics software gives NEXUS files the ending of treebanks.
         format_ = "newick" if is_nexus(text) else ending
         format_ = format_ or format_of_texts([line for line in text.split("\n") if line][:SAMPLE])
         if format_ is None and text.lstrip().startswith("("):
-            format_ = "bracketed"  # over several lines
+            format_ = "bracketed"  # of which the first may span several lines
         if format_ is None:
             known = ", ".join(NAMES)
             raise TreeFileError(
-                f"the first lines of {path} are in no known format of trees; say which format it "
-                f"has with --format, one of {known}"
+                f"the first lines of {path} are not in any known format of trees; give the format "
+                f"with --format, one of {known}"
             )
         guesses.append(
             f"format: {format_}, by the {'ending' if format_ == ending else 'first lines'}"
@@ -204,8 +202,8 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
         if not asked.needed:
             return _of_trees(text, format_, asked)
         raise TreeFileError(
-            f"{path} has no columns: it holds trees and nothing else; the target is {ROOT} or "
-            f"{NODES}, or give each tree a line LABEL<TAB>TREE. Got --target {target}"
+            f"{path} has no columns, only trees; expected the target {ROOT} or {NODES}, or each "
+            f"tree on a line LABEL<TAB>TREE. Got --target {target}"
         )
     found = _of_trees(text, format_, asked)
     if format_ == "conllu" and not inside:
@@ -214,15 +212,15 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
 
 
 def _rows(path: Path, text: str, ending: str | None, format_: str | None) -> Rows | None:
-    """The fields of a file whose lines have some; None for one that holds trees alone."""
+    """The fields of a file whose lines have columns; None for a file of trees alone."""
     if ending == "json":
         return rows_of_json(path, text)
     first = next(line for line in text.split("\n") if line.strip()).strip()
     before, tab, _ = first.partition("\t")
-    # A tab may also stand within a tree that goes over several lines.
+    # A tab may also be within a tree that spans several lines.
     columns = bool(tab) and before.count("(") == before.count(")")
     columns |= path.suffix.lower() == ".tsv"
-    columns &= "conllu" not in (format_, ending)  # whose words have columns, too
+    columns &= "conllu" not in (format_, ending)  # whose lines have columns for words
     if columns or ending == LINES or path.suffix.lower() == ".csv" or first[:2] == '{"':
         return read_rows(path, text)
     return None
@@ -235,7 +233,7 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
         raise TreeFileError(f"{rows.path}, {place}: {fault}")
     take_header(rows, format_)
     said = None if target in INSIDE else target
-    # Of what is only asked about, the column of the targets may be missing.
+    # If targets are not needed, their column may be missing.
     columns, chosen = choose_trees(rows, said if needed else None, format_, pairs)
     guesses = [] if format_ else [f"format: {chosen}, by the first lines"]
     column = said
@@ -266,7 +264,7 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
 
 
 def _of_trees(text: str, format_: str, asked: Asked) -> Found:
-    """The trees of a text that holds nothing else; for targets, what the comments of each say."""
+    """The trees in a text of trees alone; their targets are the comments of CoNLL-U, or None."""
     found = Found([], [], [], [], format_, None, [])
     for line, one, tree in trees_in(text, format_, **asked.options(format_)):
         if isinstance(tree, ParseError):
@@ -279,7 +277,7 @@ def _of_trees(text: str, format_: str, asked: Asked) -> Found:
 
 
 def _commented(path: Path, found: Found, asked: Asked) -> Found:
-    """Sentences with what one key of their comments says for the target."""
+    """Replaces the comments of sentences by the value of one key, which is the target."""
     key, known = asked.target, list(dict.fromkeys(key for said in found.targets for key in said))
     if asked.needed and key is None:
         key = _only_key(found.targets, known)
@@ -292,7 +290,7 @@ def _commented(path: Path, found: Found, asked: Asked) -> Found:
 
 
 def _only_key(comments: Sequence[dict[str, str]], known: Sequence[str]) -> str | None:
-    """The one key that is none of CoNLL-U itself, unless it numbers or names the sentences."""
+    """The only key that CoNLL-U does not define, unless its values are all different."""
     own = [key for key in known if not CONLLU_SAYS.fullmatch(key)]
     if len(own) != 1:
         return None
@@ -304,9 +302,9 @@ class FolderFiles(NamedTuple):
     """The files of a folder.
 
     Attributes:
-        format: format of the trees; None if no ending tells one.
-        read: files that hold trees.
-        others: files that hold none.
+        format: format of the trees; None if no file has the ending of one.
+        read: files to read.
+        others: files that are left out.
     """
 
     format: str | None
@@ -315,12 +313,12 @@ class FolderFiles(NamedTuple):
 
 
 def files_of(path: Path, format_: str | None, everywhere: bool = False) -> FolderFiles:
-    """The files of a folder that hold its trees, by their endings, and the others.
+    """The files in a folder to read trees from, chosen by their endings, and the others.
 
     Args:
-        path: the folder.
-        format_: format of the trees; None for that of the most files.
-        everywhere: also those that are in no folder of it?
+        path: path of the folder.
+        format_: format of the trees; None for the format of most files.
+        everywhere: True to include files directly in the folder, not only those in its folders.
     """
     found = sorted(path.glob("**/*" if everywhere else "*/**/*"))
     files = [each for each in found if each.is_file()]
@@ -329,14 +327,14 @@ def files_of(path: Path, format_: str | None, everywhere: bool = False) -> Folde
     formats = list(told.values())
     chosen = format_ or max(dict.fromkeys(formats), key=formats.count, default=None)
     own = [each for each, of in told.items() if of == chosen]
-    if format_ is not None:  # one without endings of its own may stand in any file
+    if format_ is not None:  # formats without endings may be in any file
         own = own or list(told) or files
     kept = set(own)
     return FolderFiles(chosen, own, [each for each in files if each not in kept])
 
 
 def _format_of(file: Path) -> str | None:
-    """The format that a file's ending tells; but of phylogenies software calls NEXUS so, too."""
+    """The format by a file's ending, except for NEXUS files with the ending of treebanks."""
     told = format_of_ending(file)
     if told != "bracketed":
         return told
@@ -345,20 +343,20 @@ def _format_of(file: Path) -> str | None:
 
 
 def _folder(path: Path, asked: Asked) -> Found:
-    """A class a folder; the files of a folder hold its trees."""
+    """The trees in a folder that has a folder for each class."""
     format_, target, needed, *_ = asked
     chosen, read, others = files_of(path, format_, everywhere=not needed)
     lines = [each for each in (*read, *others) if format_of_ending(each) == LINES]
     if lines and (format_ == LINES or not read):
         raise TreeFileError(
-            f"{path}: a file of the ending {lines[0].suffix} has targets of its own; expected "
+            f"{path}: a file with the ending {lines[0].suffix} has targets of its own; expected "
             f"that file, {lines[0]}, rather than a folder"
         )
     if not read and others:
         endings = Counter(each.suffix or "none" for each in others).most_common(3)
         raise TreeFileError(
             f"{path}: no file in its folders has the ending of a format of trees, "
-            f"{' '.join(ENDINGS)}; rename them, convert them, or say --format. Got {len(others):,} "
+            f"{' '.join(ENDINGS)}; rename or convert them, or give --format. Got {len(others):,} "
             f"files, most with the ending {', '.join(ending for ending, _ in endings)}"
         )
     if chosen is None or not read:
@@ -368,7 +366,7 @@ def _folder(path: Path, asked: Asked) -> Found:
         )
     if target not in (None, FOLDERS, *INSIDE):
         raise TreeFileError(
-            f"{path} is a folder, whose targets are its folders; leave out --target"
+            f"{path} is a folder, whose targets are its folders; leave out --target {target}"
         )
     found = Found([], [], [], [], chosen, target or FOLDERS, [])
     if target is None:
@@ -386,7 +384,7 @@ def _folder(path: Path, asked: Asked) -> Found:
 
 
 def _add(found: Found, file: Path, name: str, target: str | None, asked: Asked) -> None:
-    """Adds the trees of a class's file, which has a name in its folder."""
+    """Adds the trees of one file in a folder of a class."""
     asked.options(found.format)
     try:
         part = _of_trees(_read(file, "a tree"), found.format, asked)

@@ -1,4 +1,4 @@
-"""What is in a file of trees: sizes, labels, copies, and how the targets are distributed."""
+"""Summary of a file of trees: sizes, labels, copies, and the distribution of targets."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import Any
 
 from structnet.datasets.tree_file import TreeFile
 
-MOST = 8  # labels that are told, the most frequent ones
-FAULTS = 5  # unreadable lines that are told
+MOST = 8  # labels listed, the most frequent ones
+FAULTS = 5  # unreadable examples listed
 
 
 def summarize_trees(data: TreeFile) -> dict[str, Any]:
-    """Counts of everything that a model of the trees depends on.
+    """Counts what matters to a model of the trees.
 
     Args:
-        data: trees, as :func:`.tree_file.read_trees` reads them.
+        data: trees, as :func:`.tree_file.read_trees` returns them.
 
     Returns:
-        Numbers of examples, trees and nodes; the least, median and largest size and height of a
-        tree, and arity of an inner node; how many labels inner nodes, leaves and tokens have, and
-        the most frequent; copies: examples equal to an earlier one, and of them those with another
-        target; the targets; and what could not be read.
+        A dictionary for JSON: the numbers of examples, trees and nodes; the least, median and
+        largest size and height of a tree and arity of an inner node; the numbers of different
+        labels of inner nodes, of leaves and of tokens, with the 8 most frequent; the number of
+        copies (examples equal to an earlier one), and of copies with another target than the first;
+        the distribution of the targets; and the number of unreadable examples, with the first 5.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -74,7 +75,7 @@ def summarize_trees(data: TreeFile) -> dict[str, Any]:
 
 
 def _copies(trees: Sequence[Any], targets: Sequence[Any] | None) -> tuple[int, int]:
-    """The examples that are equal to an earlier one, and those whose target is not the first's."""
+    """The number of examples equal to an earlier one, and of those with another target than it."""
     first: dict[Any, Any] = {}
     copies = contradicted = 0
     for example, target in zip(trees, targets or [None] * len(trees), strict=True):
@@ -87,7 +88,7 @@ def _copies(trees: Sequence[Any], targets: Sequence[Any] | None) -> tuple[int, i
 
 
 def _targets(data: TreeFile) -> dict[str, Any]:
-    """Numbers of each class, the most frequent first; or where the numbers lie."""
+    """The counts of the classes, most frequent first; for regression, statistics of the targets."""
     if data.task == "regression":
         values = data.each_target
         mean, deviation = fmean(values), pstdev(values)
@@ -108,6 +109,6 @@ def _labels(count: Counter[Hashable]) -> dict[str, Any]:
 
 
 def _sorted(count: Counter[Any]) -> list[tuple[str, int]]:
-    """Names and numbers, the most frequent first, equally frequent ones by name."""
+    """Names and counts, most frequent first, equally frequent ones by name."""
     found: Iterable[tuple[str, int]] = ((str(name), n) for name, n in count.items())
     return sorted(found, key=lambda each: (-each[1], each[0]))

@@ -1,4 +1,4 @@
-"""What is predicted of a tree: its class or number, or what it says of itself and has to hide."""
+"""The targets of trees: classes, numbers, or labels in the trees, which must be hidden there."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Kind = Literal["classification", "regression", "nodes"]
 KINDS: tuple[str, ...] = get_args(Kind)
 ROOT, NODES = "root-label", "node-labels"
 WHOLE = re.compile(r"(-?\d+)\.0")
-HIDDEN = "*"  # the label of a node whose own is the target
+HIDDEN = "*"  # replaces a label that is the target
 
 
 def hide_root(tree: Tree, needed: bool = False) -> tuple[Tree, Hashable | None]:
-    """A tree without the label of its root, and that label, None if it was hidden before.
+    """A tree with ``*`` for the label of its root, and that label; None if it was ``*`` already.
 
     Args:
-        tree: the tree.
-        needed: is it one to learn from, of which a ``*`` is a label like others?
+        tree: tree whose root is labelled by the target.
+        needed: True for a tree to learn from, where ``*`` is a label like any other.
 
     Example:
         >>> hide_root(Tree("3", [Tree("2", [Tree("It")]), Tree("3", [Tree("works")])]))
@@ -33,10 +33,10 @@ def hide_root(tree: Tree, needed: bool = False) -> tuple[Tree, Hashable | None]:
 
 
 def hide_nodes(tree: Tree, needed: bool = False) -> tuple[Tree, list[Hashable | None] | None]:
-    """A tree without the labels of its nodes, and these labels in preorder; None if it has none.
+    """A tree with ``*`` for the labels of its nodes, and these in preorder; None if there are none.
 
-    A leaf without a token keeps its label, which is what a model reads there; its target is None,
-    as is that of a node that was hidden before.
+    A leaf without a token keeps its label, which is the input of a model there. Its target is None,
+    as is the target of a node whose label was ``*`` already.
 
     Args:
         tree, needed: arguments of :func:`hide_root`.
@@ -54,7 +54,7 @@ def hide_nodes(tree: Tree, needed: bool = False) -> tuple[Tree, list[Hashable | 
 
 
 def has_target(node: Tree) -> bool:
-    """Whether the label of a node may be a target: that of a word is what a model reads."""
+    """True if the label of a node may be a target; that of a leaf without a token is an input."""
     return bool(node.children) or node.token is not None
 
 
@@ -62,12 +62,12 @@ def _hidden(node: Tree, children: list[Tree]) -> Tree:
     return Tree(HIDDEN, children, node.token) if has_target(node) else node
 
 
-# What a target that a tree holds itself is taken from.
+# The function that takes a target out of a tree, by the name of the target.
 INSIDE: dict[str, Callable[[Tree, bool], tuple[Tree, Any]]] = {ROOT: hide_root, NODES: hide_nodes}
 
 
 def text_of(value: Any) -> Any:
-    """A target as text without blanks around it, or a list of such; None where it is missing.
+    """A target as text without blanks around it, or a list of such texts; None if it is missing.
 
     Example:
         >>> text_of(" good "), text_of(True), text_of(3.5), text_of(""), text_of(["NP", None, 2])
@@ -83,7 +83,7 @@ def text_of(value: Any) -> Any:
 
 
 def class_of(target: Any) -> Any:
-    """The class that a target names, or a list of such: a whole number is written without ``.0``.
+    """The class that a target names, or a list of classes; ``.0`` is cut off whole numbers.
 
     Example:
         >>> class_of("1.0"), class_of("1.5"), class_of("v1.0"), class_of(["2.0", None])
@@ -96,9 +96,9 @@ def class_of(target: Any) -> Any:
 
 
 def guess(targets: Sequence[Any]) -> tuple[Kind, str]:
-    """The task that targets are for, and why.
+    """The task that targets suggest, and why.
 
-    A few texts among many different numbers are slips of the pen, and no reason to have classes.
+    A few texts among many different numbers are taken for misprints, not for classes.
 
     Args:
         targets: texts or lists, at least one.

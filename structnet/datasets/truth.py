@@ -1,4 +1,4 @@
-"""What sentences of propositional logic mean: the worlds they are true in, and how these relate.
+"""The meaning of sentences of propositional logic: the worlds in which they are true.
 
 There are six variables, hence 2^6 = 64 worlds; a set of worlds is a 64-bit integer. World w makes
 the i-th variable true if bit i of w is set.
@@ -19,10 +19,10 @@ _WORLDS = {
 
 
 def truth_table(sentence: Tree) -> int:
-    """The worlds in which a sentence is true: bit w is set for world w.
+    """The worlds in which a sentence is true, as an integer whose bit w is set for world w.
 
     Raises:
-        ValueError: an operator or a variable that the sentences do not have.
+        ValueError: the sentence has an unknown operator or variable.
 
     Example:
         >>> from structnet import parse
@@ -33,7 +33,10 @@ def truth_table(sentence: Tree) -> int:
 
 
 def relation(left: Tree, right: Tree) -> str:
-    """The relation of two sentences, one of :data:`RELATIONS`, decided by their truth tables.
+    """The relation of two sentences, one of :data:`RELATIONS`, found from their truth tables.
+
+    Raises:
+        ValueError: a sentence has an unknown operator or variable.
 
     Example:
         >>> from structnet import parse
@@ -44,7 +47,7 @@ def relation(left: Tree, right: Tree) -> str:
 
 
 def relation_of_worlds(left: int, right: int) -> str:
-    """The relation of two sets of worlds; independence if one of them has all worlds or none.
+    """The relation of two sets of worlds; independence if one of them is empty or has all worlds.
 
     Example:
         >>> relation_of_worlds(0b0011, 0b0110)
@@ -63,7 +66,7 @@ def relation_of_worlds(left: int, right: int) -> str:
 
 
 def num_operators(sentence: Tree) -> int:
-    """How many operators a sentence has.
+    """The number of operators in a sentence.
 
     Example:
         >>> from structnet import parse
@@ -84,5 +87,5 @@ def _worlds(node: Tree, operands: list[int]) -> int:
         return operands[0] | operands[1]
     raise ValueError(
         f"a sentence has and, or (2 operands), not (1) and the variables a to f (none); "
-        f"got {node.label!r} with {len(operands)}"
+        f"got {node.label!r} with {len(operands)} operands"
     )

@@ -1,17 +1,17 @@
 """Message passing over forests, level by level, from the leaves up.
 
 ======================  ==========================================================================
-``cell``                :class:`Cell`: what a child sends and what a node makes of it
-``propagation``         :func:`propagate`: runs a cell over a forest, a level at a time
-``dgl_backend``         the reference, DGL's own message passing, which it is tested against
+``cell``                :class:`Cell`: the message of a child and the state of a node
+``propagation``         :func:`propagate`: runs a cell over a forest, level by level
+``dgl_backend``         the reference for tests, on DGL's own message passing
 ``scheduling``          :class:`Layout` and :class:`Schedule`: which rows are computed together
-``tape``                the buffers of one sweep and its backward, in memory linear in the nodes
-``rows``                the same trees for cells that read one row of numbers a node
+``tape``                the buffers of one sweep and its backward pass, with linear memory
+``rows``                a forest for cells that read one row of a tensor at each node
 ``pooling``             :func:`pooled`: the sum, mean or maximum over all nodes of a tree
-``_kernels``            the loops of the schedule: messages, stacks, inboxes
-``_pooling_kernels``    those of sums and maxima
-``transfer``            :func:`moved`: arrays on their way to a GPU
-``gpu``                 what a GPU computes otherwise than level by level
+``_kernels``            the compiled loops that build a schedule: messages, stacks, inboxes
+``_pooling_kernels``    the compiled loops for sums and maxima
+``transfer``            :func:`moved`: copies arrays to a GPU
+``gpu``                 what is computed on a GPU, but not level by level
 ======================  ==========================================================================
 """
 

@@ -1,9 +1,9 @@
 """The loops that plan a sweep over a forest: compiled once by numba, cached on disk.
 
-All take and give int64 arrays. What the nodes of a forest receive are *slots*; equal messages of
-one child are one *message*; rows of equal key are *runs*, and equally long runs make a *stack*. The
-fields of a stack (:data:`STACK`) count rows: ``first`` is its first row, ``length`` the rows of one
-run.
+All take and return int64 arrays. A *slot* is one thing that a node receives; equal slots from the
+same child are one *message*; rows with the same key form a *run*, and runs of equal length form a
+*stack*. Of the fields of a stack (:data:`STACK`), ``first`` is the number of its first row and
+``length`` the number of rows in each run.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ import numpy as np
 
 from structnet.trees._kernels import compiled, grouped
 
-# ``complete``: it holds every key in order; else its keys stand in a list from ``first_key`` on.
+# A ``complete`` stack has every key in order; others have theirs in a list from ``first_key`` on.
 STACK_FIELDS = ("level", "first", "runs", "length", "complete", "first_key")
 STACK = np.dtype([(name, np.int64) for name in STACK_FIELDS])
 
 
 @compiled
 def _pack_level(keys, counts, num_keys, slack):
-    """Stack and place of each of one level's runs; rows a run of each stack; which hold all keys.
+    """Packs the runs of one level into stacks, padding the runs of a stack to its longest.
 
-    The runs of a stack are padded to the longest. Runs join a stack from the longest down, as long
-    as its padding rows are no more than ``slack``, nor, save for a few, than its real ones.
+    Runs join a stack from the longest down, while its padding rows are at most ``slack``, and at
+    most 64 more than its real rows.
+
+    Returns the stack of each run and its place in it, then the length, the number of runs and the
+    completeness of each stack.
     """
     longest = np.int64(0)
     for run in range(len(counts)):
@@ -45,8 +48,8 @@ def _pack_level(keys, counts, num_keys, slack):
         size[b] += 1
         real += counts[run]
     complete = np.zeros(b + 1, np.bool_)
-    # One stack that nearly has every key takes them all: its weights need no gathering. Reading
-    # the weights of a key that is absent costs about as much as four more rows.
+    # A single stack with almost every key takes them all, so that its weights need no gathering.
+    # Reading the weights of an absent key costs about as much as four more rows.
     absent = num_keys - size[0]
     if b == 0 and num_keys * length[0] + 4 * absent <= real + min(slack, real + 64):
         complete[0] = True
@@ -58,10 +61,10 @@ def _pack_level(keys, counts, num_keys, slack):
 
 @compiled
 def pack(level, key, num_keys, slack):
-    """Rows for items sorted by level, then key.
+    """Arranges items, sorted by level and then key, in rows.
 
-    Gives the row of each item, the stacks, the keys of the runs of those that do not hold every
-    key, and how many rows there are, padding included.
+    Returns the row of each item, the stacks, the keys of the runs of all incomplete stacks, and the
+    number of rows, padding included.
     """
     n = len(level)
     row = np.empty(n, np.int64)
@@ -107,10 +110,11 @@ def pack(level, key, num_keys, slack):
 
 @compiled
 def slots(types, offsets, children, pos, arity, positional, pads):
-    """Source and key of what each typed node receives, by node, then place.
+    """The slots of each typed node, in order of place: where each node's begin, sources and keys.
 
-    A message's key is ``type * arity + pos``, or the type where positions do not matter. With
-    ``pads`` every place receives one, from node ``len(types)``, the bottom, if there is no child.
+    The key of a message is ``type * arity + pos`` of the receiver, or its type alone if positions
+    do not matter. With ``pads``, a place without a child receives a message from the bottom, which
+    is node ``len(types)``.
     """
     n = len(types)
     first = np.zeros(n + 1, np.int64)
@@ -132,17 +136,17 @@ def slots(types, offsets, children, pos, arity, positional, pads):
 
 @compiled
 def distinct_messages(source, key, height, num_keys):
-    """Distinct (source, key) pairs, by the source's level, then key, then source.
+    """Distinct (source, key) pairs, ordered by the level of the source, then key, then source.
 
-    Gives the level, source and key of each pair, and the pair of each slot. ``height`` has one
-    entry a node and one, 0, for the bottom. Counting sorts: linear.
+    Returns the level, source and key of each pair, and the pair of each slot. ``height`` has an
+    entry for each node, and at the end a 0 for the bottom. Counting sorts make the time linear.
     """
     by_source, starts = grouped(source, len(height))
     slots = len(source)
     sources, keys = np.empty(slots, np.int64), np.empty(slots, np.int64)
     pair = np.empty(slots, np.int64)
-    last = np.zeros(num_keys, np.int64)  # one more than the pair that was last made of each key
-    pairs, num_levels = 0, np.int64(0)  # no literal, for which grouped would be compiled again
+    last = np.zeros(num_keys, np.int64)  # 1 + the number of the latest pair with each key
+    pairs, num_levels = 0, np.int64(0)  # a literal would make numba compile grouped again
     for v in range(len(height)):
         num_levels = max(num_levels, height[v] + 1)
         first = pairs
@@ -159,7 +163,7 @@ def distinct_messages(source, key, height, num_keys):
     for i in range(pairs):
         levels[i] = height[sources[by_key[i]]]
     by_level, _ = grouped(levels, num_levels)
-    found = np.empty((4, pairs), np.int64)  # level, source and key; and the place of each before
+    found = np.empty((4, pairs), np.int64)  # level, source, key; and the new number of each pair
     for i in range(pairs):
         before = by_key[by_level[i]]
         found[0, i], found[1, i], found[2, i] = levels[by_level[i]], sources[before], keys[before]
@@ -171,11 +175,12 @@ def distinct_messages(source, key, height, num_keys):
 
 @compiled
 def inboxes(nodes, node_row, num_rows, first, message_row, num_messages, width):
-    """Which message rows each node row receives, and the transpose, both as CSR lists.
+    """The message rows that each node row receives, and the transpose, both as CSR lists.
 
-    ``width`` > 0 gives every row, padding rows too, that many slots. Without it a padding row
-    receives one message, so that a cell that divides by what it received does not divide by none.
-    Gives ``offsets, messages`` of the rows and ``offsets, slots, rows`` of the messages.
+    With ``width`` > 0 every row, padding included, has that many slots. Otherwise a padding row
+    receives one message, so that a cell that divides by their number does not divide by 0.
+
+    Returns ``offsets, messages`` by node row and ``offsets, slots, rows`` by message row.
     """
     offsets = np.zeros(num_rows + 1, np.int64)
     offsets[1:] = min(num_messages, 1)
@@ -185,8 +190,8 @@ def inboxes(nodes, node_row, num_rows, first, message_row, num_messages, width):
         offsets[1:] = width
     for row in range(num_rows):
         offsets[row + 1] += offsets[row]
-    messages = np.zeros(offsets[-1], np.int64)  # a padding row reads row 0; nobody reads it
-    received = np.empty(len(message_row), np.int64)  # [slots] message, and where it goes
+    messages = np.zeros(offsets[-1], np.int64)  # padding rows read row 0
+    received = np.empty(len(message_row), np.int64)  # the message row of each slot
     slots = np.empty(len(message_row), np.int64)
     rows = np.empty(len(message_row), np.int64)
     total = 0
@@ -197,7 +202,6 @@ def inboxes(nodes, node_row, num_rows, first, message_row, num_messages, width):
             slots[total], rows[total] = slot, node_row[i]
             slot += 1
             total += 1
-    # The same lists again, now from the message's side.
     order, back_offsets = grouped(received[:total], num_messages)
     back_slots, back_rows = slots[order], rows[order]
     return offsets, messages, back_offsets, back_slots, back_rows

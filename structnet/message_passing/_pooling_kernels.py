@@ -1,7 +1,7 @@
-"""Sums and maxima over all nodes of trees, from the leaves up and back.
+"""Sums and maxima over all nodes of trees, from the leaves up, and their gradients.
 
-Children are in CSR form and have smaller numbers than their parents; a node that stands in a tree
-several times counts as often in the sum, as it is added once an edge.
+Children are in CSR form and have smaller numbers than their parents. A node that occurs several
+times in a tree counts as often in the sum, since it is added once for each edge to it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 
 from structnet.trees import _kernels
 
-# Sums may be reordered, so that they run in vector registers.
+# Reordered sums can use vector registers.
 compiled = partial(_kernels.compiled, fastmath={"reassoc", "contract", "nsz"})
 
 
 @compiled
 def sum_up(offsets, children, roots, X, E, out):
-    """Per root the sum of ``E X`` over all nodes at and below it, in ``out``; gives that of E.
+    """Writes the sum of ``E X`` over all nodes of each root's tree to ``out``; returns that of E.
 
     Shapes:
         X ``[nodes, c]``; E ``[nodes]``; out ``[roots, c]``; output ``[roots]``.
@@ -41,7 +41,7 @@ def sum_up(offsets, children, roots, X, E, out):
 
 @compiled
 def sum_down(offsets, children, roots, d_out, d_total, DS, DT):
-    """Its gradient: DS, that of ``E X``, and DT, that of E itself, which come in as zeros."""
+    """The gradient of :func:`sum_up`: of ``E X`` in DS, of E in DT; both must be zeros before."""
     for r in range(len(roots)):
         root = roots[r]
         DT[root] += d_total[r]
@@ -57,7 +57,7 @@ def sum_down(offsets, children, roots, d_out, d_total, DS, DT):
 
 @compiled
 def scores_backward(X, E, w, DS, DT, dw):
-    """The gradient of X, which takes the place of DS, and that of w, where ``E = exp(X w)``."""
+    """Where ``E = exp(X w)``, turns DS into the gradient of X, and adds that of w to dw."""
     for v in range(len(X)):
         d = DT[v]
         for j in range(len(w)):
@@ -71,14 +71,14 @@ def scores_backward(X, E, w, DS, DT, dw):
 
 @compiled
 def max_up(offsets, children, roots, X, out):
-    """Per root the maxima over all nodes at and below it; gives the number of the node of each."""
-    M, A = X.copy(), np.empty(X.shape, np.int32)  # as wide as a float, so both fill one register
+    """Writes the maxima over all nodes of each root's tree to ``out``; returns their nodes."""
+    M, A = X.copy(), np.empty(X.shape, np.int32)  # as wide as float32, for registers
     for v in range(len(X)):
         for j in range(X.shape[1]):
             A[v, j] = v
         for e in range(offsets[v], offsets[v + 1]):
             child = children[e]
-            for j in range(X.shape[1]):  # all are read, whatever is chosen: else no registers
+            for j in range(X.shape[1]):  # no branch around the reads, for vector registers
                 most, below, own, other = M[v, j], M[child, j], A[v, j], A[child, j]
                 A[v, j] = other if below > most else own
                 M[v, j] = below if below > most else most
@@ -91,7 +91,7 @@ def max_up(offsets, children, roots, X, out):
 
 @compiled
 def max_down(chosen, d_out, DX):
-    """Its gradient: ``DX[chosen[r, j], j] += d_out[r, j]``."""
+    """The gradient of :func:`max_up`: ``DX[chosen[r, j], j] += d_out[r, j]``."""
     for r in range(len(d_out)):
         for j in range(DX.shape[1]):
             DX[chosen[r, j], j] += d_out[r, j]

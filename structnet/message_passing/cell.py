@@ -1,7 +1,7 @@
-"""What a cell is, and what its functions read: rows that share parameters stand together.
+"""Cells, and the edges and nodes that they read, in which rows that share parameters are adjacent.
 
-A :class:`Cell` has functions in the style of DGL's user-defined ones; they read :class:`Edges` and
-:class:`Nodes` and give dictionaries of tensors with one row each.
+The functions of a :class:`Cell` are like DGL's user-defined functions: they read :class:`Edges` or
+:class:`Nodes` and return a dictionary of tensors with one row for each.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Product = Callable[[Tensor, tuple[Tensor, ...], Tensor | None], Tensor]
 
 
 class Rows:
-    """Rows that stand in equally long runs, one for each key; each run has its own parameters.
+    """Rows in runs of equal length; a run has one key, and its rows share the key's parameters.
 
-    Parameters of all keys are stacked along their first mode, ``[num_keys, ...]``.
+    The parameters of all keys are stacked along their first mode, ``[num_keys, ...]``.
 
     Attributes:
-        plain: True on the reference backend: whatever a cell computes there is to be made of plain
-            torch operations, so that autograd can differentiate it as often as it is asked to.
+        plain: True on the reference backend, where a cell must use plain torch operations only, so
+            that autograd can compute derivatives of any order.
     """
 
     def __init__(self, stack: Stack, product: Product | None):
@@ -34,11 +34,11 @@ class Rows:
         self._product = product
 
     def split(self, x: Tensor) -> Tensor:
-        """Rows by run: ``[rows, ...]`` -> ``[runs, length, ...]``."""
+        """Separates the runs: ``[rows, ...]`` -> ``[runs, length, ...]``."""
         return x.reshape(self.stack.runs, self.stack.length, *x.shape[1:])
 
     def join(self, x: Tensor) -> Tensor:
-        """The inverse: ``[runs, length, ...]`` -> ``[rows, ...]``."""
+        """The inverse of :meth:`split`: ``[runs, length, ...]`` -> ``[rows, ...]``."""
         return x.reshape(-1, *x.shape[2:])
 
     def select(self, parameter: Tensor) -> Tensor:
@@ -47,15 +47,15 @@ class Rows:
         return parameter if keys is None else parameter.index_select(0, keys)
 
     def product(self, x: Tensor, *weights: Tensor) -> Tensor:
-        """Each row times its own key's matrix; several matrices stand side by side.
+        """Each row times the matrix of its key; the products with several weights are side by side.
 
-        Hand over the parameters themselves, not tensors made of them for each call: one gradient
-        is computed for each tensor.
+        Pass the parameters themselves, not tensors that are computed from them in each call: the
+        gradient of each tensor is computed once for the whole sweep.
 
         Shapes:
             x: ``[runs, *b, length, i]``; ``*b`` is any number of modes.
             weights: ``[num_keys, *b, i, o]``, or more modes whose sizes multiply to i and o.
-            output: ``[runs, *b, length, o]``, o summed over the weights.
+            output: ``[runs, *b, length, o]``, where o is the sum over the weights.
         """
         if self._product is None or torch.is_autocast_enabled(x.device.type):
             return torch.matmul(x, self.select(matrices(weights, x)))
@@ -63,17 +63,17 @@ class Rows:
 
 
 def matrices(weights: Sequence[Tensor], x: Tensor) -> Tensor:
-    """Weights as matrices for the last mode of x, side by side: ``[num_keys, *b, i, o]``."""
+    """Weights reshaped to multiply the last mode of x, side by side: ``[num_keys, *b, i, o]``."""
     shape = (*weights[0].shape[: x.dim() - 2], x.shape[-1], -1)
     flat = [weight.reshape(shape) for weight in weights]
     return flat[0] if len(flat) == 1 else torch.cat(flat, -1)
 
 
 class Edges(Rows):
-    """Children on their way up; a run holds the edges of one kind (parent's type and place).
+    """Edges from children to parents; those of a run have the same parent's type and place.
 
     Attributes:
-        src: the children's states, each ``[rows, ...]``.
+        src: states of the children, each field ``[rows, ...]``.
     """
 
     def __init__(self, stack: Stack, src: State, product: Product | None = None):
@@ -82,14 +82,14 @@ class Edges(Rows):
 
 
 class Nodes(Rows):
-    """Nodes about to be computed; a run holds nodes of one type.
+    """Nodes to compute; those of a run have the same type.
 
     Attributes:
-        tokens: ``[rows]``, -1 for none.
-        mailbox: the messages they received: fields named in ``sums`` summed, ``[rows, ...]``;
-            others ``[rows, arity, ...]`` in order of place for a cell that pads, else one row a
-            received message, ``[slots, ...]``, which ``owner`` assigns to rows and :meth:`sum` adds
-            up.
+        tokens: token of each node, ``[rows]``; -1 for none.
+        mailbox: received messages by field: summed, ``[rows, ...]``, if the field is named in the
+            cell's ``sums``; in order of place, ``[rows, arity, ...]``, if the cell pads; otherwise
+            one row for each message, ``[slots, ...]``.
+        owner: row that received each of these messages, ``[slots]``; :meth:`sum` adds them up.
     """
 
     def __init__(
@@ -106,42 +106,42 @@ class Nodes(Rows):
         self.owner = owner
 
     def sum(self, x: Tensor) -> Tensor:
-        """Add up received messages by receiver: ``[slots, ...]`` -> ``[rows, ...]``."""
+        """Sums received messages by receiver: ``[slots, ...]`` -> ``[rows, ...]``."""
         return x.new_zeros(len(self.tokens), *x.shape[1:]).index_add(0, self.owner, x)  # type: ignore[arg-type]  # pads? then no owner, and no sum
 
 
 class Cell(Protocol):
-    """What :func:`structnet.message_passing.propagate` runs: an ``nn.Module``, or any object.
+    """What :func:`structnet.message_passing.propagate` runs: an ``nn.Module`` or any other object.
 
     Attributes:
-        layout: the schedule it asks for.
-        sums: names of message fields that are only ever summed over a node's children.
+        layout: layout of the schedule that the cell needs.
+        sums: names of the message fields of which a node only needs the sum over its children.
     """
 
     layout: Layout
     sums: frozenset[str]
 
     def leaf(self, nodes: Nodes) -> State:
-        """The state of nodes without a type, from their tokens, ``[rows, ..]``."""
+        """The states of leaves without a type, from their tokens, ``[rows, ..]``."""
         ...
 
     def bottom(self) -> State:
-        """The state of a missing child, ``[1, ..]``; a cell that does not pad gives zeros."""
+        """The state of a missing child, ``[1, ..]``; zeros for a cell that does not pad."""
         ...
 
     def message(self, edges: Edges) -> State:
-        """What a child sends to its parent, from ``edges.src``, the child's state."""
+        """The message of each child to its parent, from the child's state, ``edges.src``."""
         ...
 
     def reduce(self, nodes: Nodes) -> State:
-        """The state of typed nodes, from ``nodes.mailbox`` and their tokens."""
+        """The states of nodes with a type, from ``nodes.mailbox`` and their tokens."""
         ...
 
 
 def example_message(cell: Cell) -> State:
-    """One row of each message field, ``[1, ..]``: the first receivers may receive nothing."""
+    """One row of each message field, ``[1, ..]``, which shows the shapes before any is sent."""
     bottom = cell.bottom()
-    # Any key will do, as all messages of a field are alike in shape.
+    # Any key will do, as all messages of a field have the same shape.
     key = torch.zeros(1, dtype=torch.long, device=next(iter(bottom.values())).device)
     with torch.no_grad():
         return cell.message(Edges(Stack(1, 1, key, 0), bottom))

@@ -1,10 +1,10 @@
 """The reference backend of :mod:`structnet.message_passing.propagation`: DGL's own message passing.
 
-``DGLGraph.prop_nodes`` walks the levels, autograd remembers. DGL hands a user-defined function
-edges and nodes in an order of its own, in buckets of equal degree; every row gathers its own
-parameters, and every mailbox is put in order of ``pos`` with the bottom's message in the empty
-places. All rows are ``plain``, which tells a cell to leave its hand-written functions aside. Slow,
-right to any order of derivatives, and what the fast backend is tested against.
+``DGLGraph.prop_nodes`` walks through the levels under autograd. DGL passes edges and nodes to a
+user-defined function in an order of its own, in buckets of equal degree; so every row gathers its
+own parameters, and every mailbox is sorted by ``pos``, with the bottom's message in empty places.
+All rows are ``plain``, which tells a cell not to use hand-written functions. It is slow, correct to
+any order of derivatives, and the reference that the fast backend is tested against.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
-    """The states of ``nodes``, ``[n]``, computed with DGL; arguments as in :func:`propagate`."""
+    """The states of ``nodes``, ``[n]``, computed by DGL; arguments as in :func:`propagate`."""
     cell.layout.check(forest)
     graph = forest.graph.local_var()
     graph.edata["key"] = _keys(forest, cell)
@@ -65,7 +65,7 @@ def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
 
 
 def _keys(forest: Forest, cell: Cell) -> Tensor:
-    """The kind of each edge's message."""
+    """The key of each edge's message."""
     parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
     key = forest.types[parent]
     if cell.layout.positional:
@@ -74,7 +74,7 @@ def _keys(forest: Forest, cell: Cell) -> Tensor:
 
 
 def _bottom_messages(cell: Cell) -> State:
-    """What a missing child sends, a row for each kind of message."""
+    """The message of a missing child for each key, one row each."""
     num_keys = cell.layout.num_keys
     if not cell.layout.pads or not num_keys:
         return {}
@@ -83,12 +83,12 @@ def _bottom_messages(cell: Cell) -> State:
 
 
 def _one_each(keys: Tensor) -> Stack:
-    """Every row a run of its own, with its own copy of its parameters."""
+    """A stack in which each row is a run, and so has its own copy of the parameters."""
     return Stack(len(keys), 1, keys, 0)
 
 
 def _by_place(received: State, pos: Tensor, types: Tensor, bottom: State, cell: Cell) -> State:
-    """Mailboxes ``[n, degree, ...]`` in order of place, padded and summed as the cell asks."""
+    """Mailboxes ``[n, degree, ...]`` sorted by place, padded and summed as the cell needs."""
     mailbox = {}
     width = cell.layout.arity
     for name, x in received.items():
@@ -106,7 +106,7 @@ def _reduce(cell: Cell, mailbox: State, types: Tensor, tokens: Tensor) -> State:
     owner = None
     for name, x in mailbox.items():
         if name not in cell.sums and not cell.layout.pads:
-            # A bucket's nodes have one degree: degree slots for each of its n nodes in turn.
+            # All n nodes of a bucket have the same degree, so each in turn owns that many slots.
             owner = torch.arange(len(x)).repeat_interleave(x.shape[1])
             mailbox[name] = x.flatten(0, 1)
     return cell.reduce(Nodes(_one_each(types), tokens, mailbox, owner))
@@ -117,7 +117,7 @@ def _leaf(cell: Cell, graph: DGLGraph, chosen: Tensor, bottom: State) -> State:
 
 
 def _childless(cell: Cell, graph: DGLGraph, chosen: Tensor, bottom: State) -> State:
-    """Typed nodes without children: every place holds the bottom."""
+    """The states of typed nodes without children; with padding, the bottom is in every place."""
     types, tokens = graph.ndata["type"][chosen], graph.ndata["token"][chosen]
     example = bottom or example_message(cell)
     received = {name: x.new_empty(len(chosen), 0, *x.shape[1:]) for name, x in example.items()}

@@ -1,7 +1,7 @@
-"""What all nodes of a tree have together: sums, means and maxima of a row of numbers a node.
+"""Pools rows of numbers over all nodes of each tree: sums, means, maxima and attention.
 
-Subtrees that several trees share are computed once, so a pool cannot simply add up rows: it is
-carried from the leaves to the roots like any other message.
+A subtree that several trees share has its rows only once, so a pool cannot just add up rows: like
+other messages, it is carried from the leaves to the roots.
 """
 
 from __future__ import annotations
@@ -34,22 +34,26 @@ def pooled(
     backend: str = "levels",
     score: Tensor | None = None,
 ) -> Tensor:
-    """One row a tree, of the rows of all its nodes, each as often as it stands in the tree.
+    """Pools the rows of all nodes of each tree; a row counts as often as its node is in the tree.
 
     Args:
-        forest: the trees.
-        x: a row a node of the forest.
-        how: "root", the root's row; the "sum", "mean" or "max"; "attention", the mean with weights
-            ``exp(x score)``, for states within -1 and 1: scores far below the batch's highest
-            count nothing; or several of these, side by side.
-        backend: that of :func:`structnet.message_passing.propagate`; on a CPU "levels" is compiled.
-        score: vector of the weights, for "attention".
+        forest: trees to pool over.
+        x: row of each node of the forest.
+        how: "root", for the row of the root; "sum", "mean" or "max"; "attention", for the mean with
+            weights ``exp(x score)``; or several of these, whose results are side by side. The
+            weights are relative to the highest of the batch, so a tree whose scores are all far
+            below it loses its weights; states between -1 and 1 are safe.
+        backend: backend of :func:`structnet.message_passing.propagate`; on a CPU, "levels" runs
+            compiled loops.
+        score: vector of the scores for "attention".
 
     Shapes:
-        x ``[num_nodes, c]`` -> ``[len(forest), c]``, or c for each of several; score ``[c]``.
+        x ``[num_nodes, c]``, score ``[c]`` -> ``[len(forest), c]``, or ``[len(forest), k c]`` for k
+        pools.
 
     Raises:
-        ValueError: an unknown pool or backend, not one row a node, or "attention" without a score.
+        ValueError: a pool or the backend is unknown, x has not one row for each node, or the score
+            for "attention" is missing or has another length.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -63,13 +67,13 @@ def pooled(
     """
     names = (how,) if isinstance(how, str) else tuple(how)
     if not names:
-        raise ValueError(f"how must name at least one pool, of {', '.join(POOLS)}; got none")
+        raise ValueError(f"how must name at least one pool of {', '.join(POOLS)}; got none")
     for name in names:
         check_one_of("how", name, POOLS, "pooled")
     check_one_of("backend", backend, ("levels", "dgl"), "pooled")
     if x.dim() != 2 or len(x) != forest.num_nodes:
         raise ValueError(
-            f"x must have a row a node, [{forest.num_nodes}, c]; got shape {list(x.shape)}"
+            f"x must have a row for each node, [{forest.num_nodes}, c]; got shape {list(x.shape)}"
         )
     if "attention" in names and (score is None or score.shape != x.shape[1:]):
         got = None if score is None else f"shape {list(score.shape)}"
@@ -86,12 +90,13 @@ def pooled(
 
 
 def _weights(scores: Tensor) -> Tensor:
-    """Of states, which are within -1 and 1, no score is far above the others: one shift serves."""
+    """Weights ``exp(score)``, shifted by the highest score of the batch: one shift is enough for
+    states between -1 and 1, whose scores are not far apart."""
     return (scores - scores.detach().max()).exp()
 
 
 def _plain(forest: Forest, x: Tensor, how: str, backend: str, score: Tensor | None) -> Tensor:
-    """One pool, on any device."""
+    """One pool in plain torch operations, on any device."""
     if how == "root":
         return x.index_select(0, torch.from_numpy(forest.roots).to(x.device))
     if how in ("mean", "attention"):
@@ -103,7 +108,7 @@ def _plain(forest: Forest, x: Tensor, how: str, backend: str, score: Tensor | No
 
 
 class _Pool:
-    """The pool as messages: the plain form, on any device."""
+    """A sum or maximum as a cell, for any device."""
 
     layout = Layout(1, 1, positional=False, pads=False)
 
@@ -155,7 +160,7 @@ class _Pools(torch.autograd.Function):
             out.append(rows)
             kept.append(of_pool)
         ctx.forest, ctx.names, ctx.kept, ctx.out = forest, names, kept, out
-        # x may be freed by the backward, whoever keeps the loss.
+        # Saved this way, x can be freed after the backward pass even if the loss is kept.
         ctx.save_for_backward(x, score)
         return torch.from_numpy(np.concatenate(out, 1))
 
@@ -175,7 +180,7 @@ class _Pools(torch.autograd.Function):
             else:
                 E, total = of_pool
                 d_out = d_out / total
-                d_total = -np.einsum("rj,rj->r", d_out, out)  # of the weights in the mean
+                d_total = -np.einsum("rj,rj->r", d_out, out)  # gradient of the sum of the weights
                 DS, DT = np.zeros_like(X), np.zeros_like(E)
                 kernels.sum_down(*tree, d_out, d_total, DS, DT)
                 if name == "attention":

@@ -1,9 +1,9 @@
-"""Level-by-level message passing over a forest, differentiable, in time and memory linear in it.
+"""Differentiable message passing over a forest, level by level, in linear time and memory.
 
 The functions of a :class:`~structnet.message_passing.cell.Cell` run on two backends. ``"dgl"`` is
-the reference, plain DGL message passing and plain autograd, with derivatives of any order.
-``"levels"`` computes a whole level at once and each distinct message once, on the buffers of
-:mod:`structnet.message_passing.tape`; it has first derivatives only, and says so.
+the reference: plain DGL message passing and autograd, with derivatives of any order. ``"levels"``
+computes a whole level at once and each distinct message once, in the buffers of
+:mod:`structnet.message_passing.tape`; it has first derivatives only, and raises an error for more.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ def propagate(
     nodes: Sequence[int] | np.ndarray | None = None,
     backend: str = "levels",
 ) -> State:
-    """Run a cell from the leaves to the roots and give the states of the roots.
+    """Runs a cell from the leaves to the roots and returns the states of the roots.
 
     Args:
-        forest: the trees to run over.
-        cell: the functions to run.
-        nodes: numbers of the nodes whose states to give; by default ``forest.roots``.
+        forest: trees to run over.
+        cell: functions to run.
+        nodes: numbers of the nodes whose states are returned; by default ``forest.roots``.
         backend: "levels", or "dgl" for the reference.
 
     Shapes:
         output: each field ``[len(nodes), ...]``.
 
     Raises:
-        GraphError: the forest has types or places that the cell does not have.
-        ValueError: an unknown backend.
+        GraphError: the forest is empty, or has types or places that the cell does not have.
+        ValueError: the backend is unknown.
+        RuntimeError: with "levels", in the backward pass: a second derivative is computed.
     """
     check_one_of("backend", backend, ("levels", "dgl"), "propagate")
     nodes = forest.roots if nodes is None else np.asarray(nodes, np.int64)
@@ -63,7 +64,7 @@ def _by_levels(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
 
 
 def _sweep(plan: Schedule, cell: Cell, tape: Tape) -> list[State]:
-    """The states of each level, from the leaves up."""
+    """The states of all rows, level by level from the leaves up."""
     blocks = [cell.bottom()]
     if len(plan.leaf_tokens):
         leaves = Stack(1, len(plan.leaf_tokens), None, 0)
@@ -76,10 +77,10 @@ def _sweep(plan: Schedule, cell: Cell, tape: Tape) -> list[State]:
         for stack, inbox, tokens in level.nodes:
             mailbox = tape.receive(stack, inbox)
             blocks.append(cell.reduce(Nodes(stack, tokens, mailbox, inbox.owner, tape.product)))
-        if not blocks:  # no typed leaves: level 1 is empty
+        if not blocks:  # without typed leaves, level 1 is empty
             continue
         states = _concatenate(blocks)
-        # What leaves a level is sent at once, since its states are complete now.
+        # The states of the level are complete, so all of its messages can be sent.
         for stack, outbox in level.messages:
             src = {name: x.index_select(0, outbox.sources) for name, x in states.items()}
             tape.send(stack, outbox, cell.message(Edges(stack, src, tape.product)))

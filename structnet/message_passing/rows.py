@@ -1,4 +1,4 @@
-"""A forest as cells see it that compute from one row of numbers a node, whatever its labels."""
+"""A forest for cells that read one row of a tensor at each node, whatever the labels."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from structnet.trees.forest import Forest
 def with_own_rows(forest: Forest, places: int = 1) -> Forest:
     """The same trees with type 0 at every node, and the node's own number as its token.
 
-    So a cell reads row v of any ``[num_nodes, ..]`` tensor at node v, one set of parameters serves
-    all nodes, and leaves are nodes like any other.
+    A cell can then read row v of any ``[num_nodes, ..]`` tensor at node v; all nodes share one set
+    of parameters, and leaves are nodes like any other.
 
     Args:
-        forest: the trees.
-        places: number of places that are told apart; all children from the last of them on stand
-            in it.
+        forest: trees to convert.
+        places: number of different places; the children beyond the last place are moved to it.
 
     Example:
         >>> from structnet.trees.tree import Tree

@@ -1,9 +1,9 @@
-"""The plan of one sweep over a forest: who computes with whom, and who reads what.
+"""The plan of a sweep over a forest: which rows are computed together, and which rows each reads.
 
-Nodes of one height are computed together. So are all messages out of one height, and a message
-that several nodes receive - the same child, at the same place of parents of the same type - is
-computed once: messages are shared as subtrees are. Rows that use the same parameters stand next
-to each other, in stacks of equally long runs, so that one batched product serves many types.
+Nodes of the same height are computed together, and so are all messages from one height. A message
+that several nodes receive - from the same child, in the same place of parents of the same type - is
+computed once: messages are shared like subtrees. Rows with the same parameters are adjacent, in
+stacks of runs of equal length, so that one batched product serves many types.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from structnet.trees.forest import Forest
 
 
 class Stack(NamedTuple):
-    """Rows in ``runs`` equally long runs; the rows of one run share their parameters.
+    """Rows in runs of equal length; the rows of a run share their parameters.
 
-    ``keys`` says which parameters each run uses, ``[runs]``; None means run i uses the i-th of
-    all. ``first`` is the first row's place among all rows of its kind.
+    Attributes:
+        runs: number of runs.
+        length: number of rows in each run.
+        keys: number of the parameters that each run uses, ``[runs]``; None if run i uses the i-th.
+        first: number of the first row among all rows, of nodes or of messages.
     """
 
     runs: int
@@ -34,40 +37,40 @@ class Stack(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The row after the last one."""
+        """The number of the row after the last one."""
         return self.first + self.runs * self.length
 
 
 class Inbox(NamedTuple):
-    """What the rows of one stack of nodes receive: lists of message rows, one after the other."""
+    """The messages that the rows of one stack of nodes receive, as consecutive lists."""
 
     messages: Tensor  # [slots] message rows
     offsets: Tensor  # [rows] where each row's list begins
-    first: int  # of the slots among all slots
-    owner: Tensor  # [slots] which of the stack's rows each slot belongs to
+    first: int  # number of the first slot among all slots
+    owner: Tensor  # [slots] the row of the stack that each slot belongs to
 
 
 class Outbox(NamedTuple):
-    """What a stack of messages is computed from, and who receives it."""
+    """The states that a stack of messages is computed from, and the messages' receivers."""
 
     sources: Tensor  # [rows] rows of the level's states
     offsets: Tensor  # [rows] where each message's lists of receivers begin
-    slots: Tensor  # [receivers] slots that receive it
-    rows: Tensor  # [receivers] node rows that receive it
+    slots: Tensor  # [receivers] slots that receive each message
+    rows: Tensor  # [receivers] node rows that receive each message
 
 
 class LevelPlan(NamedTuple):
-    """One level: compute these stacks of nodes, then send these stacks of messages."""
+    """One level of a sweep: stacks of nodes to compute, then stacks of messages to send."""
 
-    nodes: list[tuple[Stack, Inbox, Tensor]]  # with the nodes' tokens
+    nodes: list[tuple[Stack, Inbox, Tensor]]  # the tensor has the nodes' tokens
     messages: list[tuple[Stack, Outbox]]
 
 
 class Schedule(NamedTuple):
     """A sweep over a forest, from the leaves up.
 
-    Level 0 is the untyped leaves, whose tokens are ``leaf_tokens``, and then the bottom's row.
-    The states of all rows in the order in which they are computed hold node v at ``row[v]``.
+    Level 0 has the untyped leaves, whose tokens are ``leaf_tokens``, and then the bottom.
+    If the states of all rows are put in the order of computation, node v is at ``row[v]``.
     """
 
     leaf_tokens: Tensor
@@ -79,17 +82,17 @@ class Schedule(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What a cell asks of a schedule.
+    """What a cell needs of a schedule.
 
     Attributes:
-        num_types: the number of types it has parameters for.
-        arity: the number of places it distinguishes.
-        positional: True if a message depends on its place.
+        num_types: number of types that the cell has parameters for.
+        arity: number of places that it distinguishes.
+        positional: True if a message depends on the child's place.
         pads: True if a missing child sends a message too.
-        slack: the padding rows that a stack of runs may hold beyond one for each real row. A
-            product over a few rows too many costs less than starting a second one, unless its
-            weights are large.
-        node_slack: the same for stacks of nodes, if it differs from that of messages.
+        slack: largest number of padding rows in a stack of messages; they are also at most 64 more
+            than its real rows. Multiplying a few rows too many is cheaper than starting a second
+            product, unless the weights are large.
+        node_slack: the same for stacks of nodes; None for ``slack``.
     """
 
     num_types: int
@@ -101,14 +104,15 @@ class Layout(NamedTuple):
 
     @property
     def num_keys(self) -> int:
-        """How many kinds of message there are."""
+        """The number of different keys of messages."""
         return self.num_types * (self.arity if self.positional else 1)
 
     def check(self, forest: Forest) -> None:
-        """Check that the forest fits.
+        """Checks that a forest fits the cell.
 
         Raises:
-            GraphError: it is empty, or has types or places that the cell does not have.
+            GraphError: the forest is empty, has types or places that the cell does not have, or has
+                inner nodes without a type.
         """
         if forest.num_nodes == 0:
             raise GraphError("the forest is empty; a sweep needs at least one node")
@@ -129,21 +133,21 @@ class Layout(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Rows of one kind, nodes or messages, level by level in stacks of runs."""
+    """Rows of nodes or of messages, level by level in stacks of runs."""
 
     stacks: np.ndarray  # [stacks] of dtype _kernels.STACK
-    run_keys: np.ndarray  # of the runs of the stacks that do not hold every key
-    rows: np.ndarray  # where the real ones are; the others are padding
-    keys: np.ndarray  # of the real ones
-    size: int  # how many rows there are
+    run_keys: np.ndarray  # keys of the runs of all incomplete stacks
+    rows: np.ndarray  # the real rows; all others are padding
+    keys: np.ndarray  # keys of the real rows
+    size: int  # number of rows, padding included
 
     @property
     def ends(self) -> np.ndarray:
-        """Where each stack's rows end, ``[stacks]``."""
+        """The number of the row after each stack, ``[stacks]``."""
         return self.stacks["first"] + self.stacks["runs"] * self.stacks["length"]
 
     def by_level(self, run_keys: Tensor) -> Iterator[tuple[int, Stack]]:
-        """Each stack with its level; ``run_keys``, ``[n]``, are these on the sweep's device."""
+        """Each level and stack; ``run_keys``, ``[n]``, is a copy of them on the sweep's device."""
         columns = (self.stacks[name].tolist() for name in _kernels.STACK_FIELDS)
         for level, first, runs, length, complete, key in zip(*columns, strict=True):
             keys = None if complete else run_keys[key : key + runs]
@@ -151,30 +155,30 @@ class Packed(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """The plan of one sweep as arrays; a :class:`Schedule` is the same, cut into levels.
+    """The plan of one sweep as arrays; a :class:`Schedule` is the same plan divided into levels.
 
-    States stand as they do there; a level's are rows ``starts[h]`` to ``starts[h + 1]``.
+    States are in the same order as there; those of level h are ``starts[h]`` to ``starts[h + 1]``.
     """
 
     leaf_tokens: np.ndarray
     tokens: np.ndarray  # [node rows]
-    row: np.ndarray  # the state of each node
+    row: np.ndarray  # [nodes] the place of each node's state
     starts: np.ndarray
     nodes: Packed
     messages: Packed
-    sources: np.ndarray  # [message rows] the state that each is computed from
-    offsets: np.ndarray  # inboxes, a list of message rows a node row
+    sources: np.ndarray  # [message rows] the place of the state that each is computed from
+    offsets: np.ndarray  # inboxes: a list of message rows for each node row
     inbox: np.ndarray
-    back_offsets: np.ndarray  # their transpose, lists of slots and of node rows
+    back_offsets: np.ndarray  # their transpose: lists of slots and of node rows for each message
     back_slots: np.ndarray
     back_rows: np.ndarray
 
 
 def arrange(forest: Forest, layout: Layout) -> Arrangement:
-    """Plan a sweep over ``forest``; time and memory linear in its distinct nodes.
+    """Plans a sweep over a forest, in time and memory linear in its distinct nodes.
 
     Raises:
-        GraphError: types or places that the layout does not have.
+        GraphError: the forest does not fit the layout; see :meth:`Layout.check`.
     """
     layout.check(forest)
     n = forest.num_nodes
@@ -207,7 +211,7 @@ def arrange(forest: Forest, layout: Layout) -> Arrangement:
         layout.arity if layout.pads else 0,
     )
 
-    # Where each state stands among all: untyped leaves, the bottom, then the typed rows.
+    # The order of all states: untyped leaves, the bottom, then the typed rows.
     leaves = np.flatnonzero(forest.types < 0)
     row = np.empty(n + 1, np.int64)
     row[leaves] = np.arange(len(leaves))
@@ -231,12 +235,12 @@ def _packed(level: np.ndarray, keys: np.ndarray, num_keys: int, slack: int) -> P
 
 
 def schedule(forest: Forest, layout: Layout) -> Schedule:
-    """Plan a sweep over ``forest``, on its device; as :func:`arrange`."""
+    """Plans a sweep over a forest, with tensors on its device; see :func:`arrange`."""
     plan = arrange(forest, layout)
     owners = np.repeat(np.arange(plan.nodes.size), np.diff(plan.offsets))
-    # A level's messages are computed from that level's states alone: count rows from its first.
+    # Messages are computed from the states of their own level, so count rows from its first.
     counts = np.diff(plan.messages.ends, prepend=0)
-    level = np.repeat(plan.messages.stacks["level"], counts)  # of each message
+    level = np.repeat(plan.messages.stacks["level"], counts)  # level of each message row
     places = np.maximum(plan.sources - plan.starts[level], 0)  # padding reads row 0
 
     keys_n, keys_m, leaf_tokens, tokens, offsets_t, messages, owner, sources, *back = moved(

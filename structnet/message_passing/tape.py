@@ -1,15 +1,15 @@
-"""The memory of one sweep, which autograd cannot keep without copying it at each level.
+"""The buffers of one sweep, which autograd would copy at each level.
 
-The messages of all levels lie in one buffer. Three small autograd functions do what autograd would,
-tied by empty tensors ("ties") that make the engine run them in the right order:
+The messages of all levels are in one buffer for each field. A few small autograd functions replace
+the derivatives of autograd; empty tensors ("ties") make it run them in the right order:
 
-- :class:`_Send` writes a level's messages into the buffer; its backward pulls, for each message,
-  the gradients of those who received it;
-- :class:`_Receive` reads a level's inboxes; its backward leaves their gradients for _Send to pull;
-- :class:`_Product` multiplies by typed weights; its backward leaves its factors to
-  :class:`_WeightGradient`, which computes one weight gradient for the whole sweep, not one a level.
+- :class:`_Send` writes the messages of a level into the buffers; its backward pass pulls, for each
+  message, the gradients of its receivers;
+- :class:`_Receive` reads the inboxes of a level; its backward pass leaves gradients for _Send;
+- :class:`_Product` multiplies by typed weights; its backward pass leaves its factors for
+  :class:`_WeightGradient`, which computes one gradient for the whole sweep instead of one a level.
 
-Pulling in both directions needs no scattered addition, which is slow on a CPU and in random
+Since both directions pull, no addition is scattered, which would be slow on a CPU and in random
 order on a GPU.
 """
 
@@ -27,10 +27,10 @@ from structnet.message_passing.scheduling import Inbox, Outbox, Schedule, Stack
 
 
 class Tape:
-    """The buffers of one sweep, and what its backward leaves for later.
+    """The buffers of one sweep and of its backward pass.
 
-    ``buffers`` hold the messages; ``left`` holds the gradients of what was received. Both have
-    one tensor a message field.
+    ``buffers`` has the messages, ``left`` the gradients of what was received; both have one tensor
+    for each message field.
     """
 
     def __init__(self, plan: Schedule, sums: frozenset[str], width: int):
@@ -40,13 +40,13 @@ class Tape:
         self.buffers: dict[str, Tensor] = {}
         self.shapes: dict[str, torch.Size] = {}  # of one message
         self.left: dict[str, Tensor] = {}
-        self.tie: Tensor | None = None  # of the last send: what must come after it in forward
-        # By the ids of the weights: the weights, the same side by side, their tie.
+        self.tie: Tensor | None = None  # output of the latest send, which orders it before the next
+        # For the ids of some weights: the weights, the weights side by side, and their tie.
         self.weights: dict[tuple, tuple[tuple[Tensor, ...], Tensor, Tensor]] = {}
         self.factors: dict[tuple, list[tuple[Tensor, Tensor, Tensor | None]]] = {}
 
     def open(self, fields: State) -> None:
-        """Make room for the messages of the whole sweep, of which ``fields`` are some."""
+        """Allocates the buffers for all messages of the sweep, of which ``fields`` are examples."""
         for name, x in fields.items():
             self.buffers[name] = x.new_zeros(self.plan.num_messages, *x.shape[1:])
             self.shapes[name] = x.shape[1:]
@@ -54,15 +54,15 @@ class Tape:
         self.tie = torch.empty(0, device=first.device)
 
     def close(self) -> None:
-        """Let go of what only the forward needs.
+        """Releases what only the forward pass needs.
 
-        The ties must go: they know the autograd functions, which know the tape, and Python's
-        garbage collector cannot see through that circle.
+        The ties must be released: they refer to autograd functions, which refer to the tape, and
+        Python's garbage collector cannot see that cycle.
         """
         self.buffers, self.weights, self.tie = {}, {}, None
 
     def send(self, stack: Stack, outbox: Outbox, fields: State) -> None:
-        """Write one stack of messages, each field ``[rows, ..]``, into the buffers."""
+        """Writes one stack of messages, each field ``[rows, ..]``, into the buffers."""
         if not self.buffers:
             self.open(fields)
         in_order = [fields[name] for name in self.buffers]
@@ -74,13 +74,13 @@ class Tape:
         return dict(zip(self.buffers, received, strict=True))
 
     def product(self, x: Tensor, weights: tuple[Tensor, ...], keys: Tensor | None) -> Tensor:
-        """Each run of ``[runs, .., length, i]`` times the weights of its key, side by side."""
+        """Each run of ``[runs, .., length, i]`` times the weights of its key, put side by side."""
         name = tuple(map(id, weights))
         if name not in self.weights:
             with torch.no_grad():
                 joined = matrices(weights, x)
             tie = _WeightGradient.apply(self, name, *weights)
-            # Holding the weights keeps their ids their own.
+            # While the weights are held, no other tensor can have their ids.
             self.weights[name] = (weights, joined.detach(), tie)
         _, joined, tie = self.weights[name]
         return _Product.apply(self, name, keys, tie, x, joined)
@@ -103,9 +103,9 @@ class _Send(torch.autograd.Function):
         gradients = []
         for name in tape.shapes:
             receivers = outbox.rows if name in tape.sums else outbox.slots
-            left = tape.left.get(name)  # None: nobody who received it has a gradient
+            left = tape.left.get(name)  # None if no receiver has a gradient
             gradients.append(None if left is None else _sum_rows(left, receivers, outbox.offsets))
-        if not ctx.needs_input_grad[3]:  # the first send of all is the last to look
+        if not ctx.needs_input_grad[3]:  # the first send, whose backward pass comes last
             tape.left.clear()
         return None, None, None, None, *gradients
 
@@ -129,11 +129,11 @@ class _Receive(torch.autograd.Function):
         tape, stack, first = ctx.tape, ctx.stack, ctx.inbox.first
         for (name, shape), gradient in zip(tape.shapes.items(), gradients, strict=True):
             if gradient is None or not gradient.is_floating_point():
-                continue  # integers have none
+                continue  # integers have no gradient
             summed = name in tape.sums
             if name not in tape.left:
                 rows = tape.plan.num_rows if summed else tape.plan.num_slots
-                # Zeros: a cell may stop gradients, and then its receivers never come by here.
+                # Zeros, as receivers whose gradients a cell stops never write theirs.
                 tape.left[name] = gradient.new_zeros(rows, *shape)
             if summed:
                 tape.left[name][stack.first : stack.end] = gradient
@@ -144,20 +144,20 @@ class _Receive(torch.autograd.Function):
 
 
 class Finish(torch.autograd.Function):
-    """The identity; its backward runs first and clears what an earlier one left.
+    """The identity, whose backward pass runs first and clears what an earlier one has left.
 
     Raises:
-        RuntimeError: a second derivative is asked for.
+        RuntimeError: the graph of the derivative is needed, for a second derivative.
     """
 
     @staticmethod
     def forward(ctx: Any, tape: Tape, *states: Tensor) -> tuple:
         ctx.tape = tape
-        return tuple(x.clone() for x in states)  # their own: the caller may change them
+        return tuple(x.clone() for x in states)  # copies, which the caller may change
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple:
-        if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
+        if torch.is_grad_enabled():  # only with create_graph=True
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         ctx.tape.left.clear()
         ctx.tape.factors.clear()
@@ -183,8 +183,8 @@ class _Product(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         x, weight = ctx.saved_tensors
-        if ctx.needs_input_grad[3]:  # the tie's, hence the weight's
-            # Detached, or the tape would hold the graph that holds the tape.
+        if ctx.needs_input_grad[3]:  # the tie needs a gradient if a weight does
+            # Detached, as the tape must not refer to the graph, which refers to the tape.
             ctx.tape.factors.setdefault(ctx.name, []).append((x.detach(), gradient, ctx.keys))
         return None, None, None, None, _typed_product(gradient, weight.mT, ctx.keys), None
 
@@ -207,7 +207,7 @@ class _WeightGradient(torch.autograd.Function):
             if keys is not None:
                 parts.append((x, dy, keys))
             elif x.numel() + dy.numel() < sum(map(math.prod, ctx.shapes)):
-                few.append((x, dy))  # cheaper to join than to add to every weight
+                few.append((x, dy))  # cheaper to concatenate than to add to every weight
             else:
                 many.append((x, dy))
         if few:
@@ -229,12 +229,12 @@ class _WeightGradient(torch.autograd.Function):
         return None, None, *gradients
 
 
-# Above this many entries a matrix on the CPU costs more to copy than to multiply by on its own.
+# On a CPU, a matrix with more entries costs more to copy than a product of its own does.
 _LARGE = 4096
 
 
 def _typed_product(x: Tensor, weight: Tensor, keys: Tensor | None) -> Tensor:
-    """Run i of x times the keys[i]-th weight."""
+    """Run i of x times weight ``keys[i]``."""
     if keys is None:
         return torch.matmul(x, weight)
     if x.device.type == "cpu" and weight[0].numel() > _LARGE:
@@ -254,7 +254,7 @@ def _add_outer(total: Tensor | None, x: Tensor, dy: Tensor) -> Tensor:
 
 
 def _add_typed_outer(total: Tensor, x: Tensor, dy: Tensor, keys: Tensor) -> None:
-    """Add the gradient of :func:`_typed_product` with respect to its weight."""
+    """Adds the gradient of :func:`_typed_product` with respect to the weight to ``total``."""
     if x.device.type == "cpu" and total.dim() == 3 and total[0].numel() > _LARGE:
         for i, key in enumerate(keys.tolist()):
             total[key].addmm_(x[i].mT, dy[i])
@@ -263,7 +263,7 @@ def _add_typed_outer(total: Tensor, x: Tensor, dy: Tensor, keys: Tensor) -> None
 
 
 def _sum_rows(x: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
-    """Row i is the sum of the rows of x that the i-th list of ``index`` names."""
+    """Row i is the sum of the rows of x in the i-th list of ``index``."""
     flat = x.reshape(len(x), math.prod(x.shape[1:]))
     if x.is_floating_point():
         out = torch.embedding_bag(flat, index, offsets, False, 0)[0]

@@ -1,4 +1,4 @@
-"""Arrays on their way to an accelerator."""
+"""Copies arrays to an accelerator."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch import Tensor
 
 
 def moved(device: torch.device, *arrays: np.ndarray) -> Sequence[Tensor]:
-    """Arrays of one type, ``[n]`` each, to a device, in one transfer that is not waited for.
+    """Copies arrays of one type, ``[n]`` each, to a device, in one asynchronous transfer.
 
-    Small transfers cost more than they carry.
+    One transfer is faster than many small ones, whose overhead exceeds the time for their data.
     """
     if device.type == "cpu":
         return [torch.from_numpy(array) for array in arrays]

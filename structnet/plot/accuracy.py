@@ -1,4 +1,4 @@
-"""Accuracy by group: by number of operators, by depth, by size."""
+"""Draws accuracy by group, such as number of operators, depth or size."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def plot_accuracy_by(
     *,
     trained_up_to: float | None = None,
 ) -> Axes:
-    """Draws the accuracy of each group of examples, one line a model.
+    """Draws the accuracy on each group of examples, with one line for each model.
 
     Args:
-        results: model -> group, a number -> accuracy in [0, 1]; or accuracy and number of examples,
-            as :func:`structnet.training.metrics.accuracy_by` gives them.
-        xlabel: the name of what the groups are numbered by.
-        ax: the axes to draw on; new ones by default.
-        trained_up_to: the largest group that was trained on; those up to it have a grey ground.
+        results: for each model, the accuracy in [0, 1] by the number of the group; or the accuracy
+            and the number of examples, as from :func:`structnet.training.metrics.accuracy_by`.
+        xlabel: label for the numbers of the groups.
+        ax: axes to draw on; by default new ones.
+        trained_up_to: largest group that was trained on; up to it, the background is grey.
 
     Raises:
         ValueError: there are no results, or an accuracy is not in [0, 1].
@@ -58,7 +58,7 @@ def plot_accuracy_by(
             label=name,
             color=LINES[number % len(LINES)],
             marker=MARKERS[number % len(MARKERS)],
-            # The second time round the colours, the lines differ.
+            # When the colours repeat, the line styles differ.
             linestyle=("-", "--", ":")[number // len(LINES) % 3],
             markersize=5,
         )

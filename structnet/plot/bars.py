@@ -1,4 +1,4 @@
-"""Figures side by side as bars: those of a reference, such as a paper, beside those found."""
+"""Draws figures as bars: those of a reference, such as a paper, beside ours."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 REFERENCE, FOUND = "#BBBBBB", "#4477AA"
-NAMES = "paper", "ours"  # of these two, in the legend
-WIDE = 100  # figures further apart than this are drawn on a logarithmic scale
+NAMES = "paper", "ours"  # in the legend
+WIDE = 100  # ratio of figures above which the scale is logarithmic
 
 
 class Bar(NamedTuple):
-    """One row of one quantity.
+    """One quantity in one row.
 
     Args:
-        reference: the figure to compare with; None if there is none.
-        found: a figure a seed; their mean is the bar, each of them a dot.
+        reference: figure to compare with; None if there is none.
+        found: figure of each seed; the bar shows their mean, dots show each.
     """
 
     reference: float | None
@@ -28,15 +28,15 @@ class Bar(NamedTuple):
 def plot_bars(
     quantities: Mapping[str, Mapping[str, Bar]], title: str = "", axes: Sequence[Axes] | None = None
 ) -> list[Axes]:
-    """Draws quantities side by side, each with a pair of bars a row, seeds as dots.
+    """Draws quantities side by side, with a pair of bars in each row and seeds as dots.
 
     Args:
-        quantities: quantity -> row -> its bars; all have the same rows.
+        quantities: bars by quantity and row; all quantities have the same rows.
         title: title of the figure.
-        axes: axes to draw on, one a quantity; new ones by default.
+        axes: axes to draw on, one for each quantity; by default new ones.
 
     Returns:
-        The axes.
+        The axes of the quantities.
 
     Example:
         >>> error = {"tree": Bar(1.62, [1.5, 1.7]), "forest": Bar(None, [2.0])}
@@ -47,24 +47,24 @@ def plot_bars(
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    rows = list(next(iter(quantities.values())))[::-1]  # the first one on top
+    rows = list(next(iter(quantities.values())))[::-1]  # so that the first one is on top
     if axes is None:
         figure = Figure(figsize=(1.5 + 2.5 * len(quantities), 1.4 + 0.6 * len(rows)))
         axes = figure.subplots(1, len(quantities), sharey=True, squeeze=False)[0]
     every = [bar for bars in quantities.values() for bar in bars.values()]
     drawn = any(bar.reference is not None for bar in every), any(bar.found for bar in every)
-    shift = 0.2 if all(drawn) else 0.0  # a bar that is alone stands beside its name
+    shift = 0.2 if all(drawn) else 0.0  # a single bar is level with its name
     for ax, (quantity, bars) in zip(axes, quantities.items(), strict=True):
         _draw(ax, quantity, [bars[row] for row in rows], shift)
     axes[0].set_yticks(range(len(rows)), rows)
-    whole: Any = axes[0].figure  # or a part of one
+    whole: Any = axes[0].figure  # or a subfigure
     whole.suptitle(title, fontsize=11)
     told = [each for each in zip(NAMES, (REFERENCE, FOUND), drawn, strict=True) if each[2]]
     handles = [Patch(color=color, label=name) for name, color, _ in told]
     beside: dict[str, Any] = {
         "loc": "upper left",
         "bbox_to_anchor": (1, 0.9),
-    }  # with few bars, no corner is free
+    }  # outside, as no corner is free with few bars
     whole.legend(handles=handles, frameon=False, **beside)
     whole.tight_layout()
     return list(axes)

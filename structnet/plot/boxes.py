@@ -1,4 +1,4 @@
-"""The box of a node: its colours, and how it is drawn."""
+"""Draws the box of a node and chooses its colours."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
-LINE = 13.0  # points: the height of each further line of text
+LINE = 13.0  # points: height of each additional line of text
 Colors = Callable[[Tree], "str | None"] | Mapping[object, str] | None
 
 
 class Style(NamedTuple):
-    """Colours of a box, of what is written in it, and the way its edge is drawn."""
+    """The colours of a box and of its text, and the line style of its edge."""
 
     face: str
     text: str
     line: str
 
 
-MARK = Style("white", GREY, "dashed")  # of what stands for nodes that are elsewhere, or nowhere
+MARK = Style("white", GREY, "dashed")  # stands for nodes that are drawn elsewhere or not at all
 
 
 def style_of(node: Tree | Collapsed, colors: Colors) -> Style:
-    """The user's colours, or the usual ones."""
+    """The style of a node, in the user's colours or the default ones."""
     if isinstance(node, Collapsed):
         return MARK
     chosen = None
@@ -60,12 +60,16 @@ def draw_box(
     scale: float,
     padding: float,
 ) -> Text:
-    """A text in a box.
+    """Draws a text in a box.
 
     Args:
+        ax: axes to draw on.
         place: x and y of the middle.
-        scale: the size of all; with 1, letters have their usual size.
-        padding: the points between text and edge.
+        text: text, of one line or several.
+        style: colours and line style.
+        fonts: fonts of the text.
+        scale: size of letters and lines; 1 for the normal size.
+        padding: points between text and edge.
     """
     box: dict[str, Any] = {
         "boxstyle": f"round,pad={padding / FONT}",

@@ -1,7 +1,7 @@
-"""A dependency tree as linguists draw it: the words in their order, an arc from head to dependent.
+"""Draws dependency trees as linguists do: words in order, with an arc from head to dependent.
 
-:func:`plot_dependencies` draws a row of words with arcs above; what is too wide for a page has a
-word a line, with the arcs at the right.
+:func:`plot_dependencies` draws words in a row with arcs above. A sentence that is too wide for a
+page has one word on each line instead, with the arcs at the right.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.path import Path
 
 FORMS = ("auto", "across", "down")
-CORNER = 6.0  # points, the radius of an arc's corners
+CORNER = 6.0  # points: radius of an arc's corners
 
 
 def plot_dependencies(
@@ -37,25 +37,25 @@ def plot_dependencies(
 ) -> Axes:
     """Draws a sentence with an arc from each head to each of its dependents.
 
-    The words stand in a row, as they are read, and the arcs above; the arrow is at the dependent,
-    and the root has one from above. A long sentence has a word a line instead, with the relation to
-    its head beside it, so that it fits on a page and can be read.
+    The words are in a row, with the arcs above; each arrow points to the dependent, and the root
+    has an arrow from above. A long sentence has one word on each line instead, with the relation to
+    its head beside it, so that it can be read on a page.
 
-    The arguments are three columns of CoNLL-U, ``form``, ``head`` and ``deprel``. Of a sentence of
+    The arguments are three columns of CoNLL-U, ``form``, ``head`` and ``deprel``. For a sentence of
     spaCy they are ``[w.text for w in s]``, ``[0 if w.head == w else w.head.i - s.start + 1 for w in
     s]`` and ``[w.dep_ for w in s]``.
 
     Args:
-        words: the words, in the order of the sentence.
-        heads: the number of each word's head, from 1 on; 0 for the root, or for several.
-        relations: the relation of each word to its head; None draws none.
-        tags: words in grey below the words, such as their parts of speech.
-        ax: the axes to draw on; by default new ones in which all can be read.
-        form: "across", "down", or "auto" for the one that fits.
+        words: words, in the order of the sentence.
+        heads: number of each word's head, from 1; 0 for a root, of which there may be several.
+        relations: relation of each word to its head; None to draw none.
+        tags: annotations in grey, such as parts of speech; None to draw none.
+        ax: axes to draw on; by default new ones, large enough to read.
+        form: "across" for a row, "down" for lines, or "auto" for a row if it can be read.
 
     Raises:
-        ValueError: there are no words, the columns are not equally long, a head is no number of a
-            word or the word itself, or there is no such form.
+        ValueError: there are no words, the columns have different lengths, a head is not the number
+            of another word or 0, or the form is unknown.
 
     Warns:
         UserWarning: no installed font has some letters; they are drawn as boxes.
@@ -106,7 +106,7 @@ def _check(
 
 
 def _can_be_read(drawing: Drawing, ax: Axes | None) -> bool:
-    """True if the letters are large enough, on the axes or printed on A4."""
+    """True if the letters are large enough to read, on the axes or on a landscape page of A4."""
     if ax is not None:
         return _scale(ax, drawing.size) >= SMALLEST
     return bool((SMALLEST * drawing.size <= A4[::-1] - 2 * MARGIN).all())
@@ -118,7 +118,7 @@ def _scale(ax: Axes, size: np.ndarray) -> float:
 
 
 def _draw(ax: Axes, drawing: Drawing, fonts: Fonts) -> None:
-    """Draws in the middle of the axes, where a unit is a point of the usual letters."""
+    """Draws in the middle of the axes; a data unit is a point at the normal size of letters."""
     from matplotlib.collections import PathCollection, PolyCollection
 
     scale = _scale(ax, drawing.size)
@@ -128,7 +128,7 @@ def _draw(ax: Axes, drawing: Drawing, fonts: Fonts) -> None:
     ax.set_axis_off()
     for text in drawing.texts:
         style: dict[str, Any] = {"color": text.color, "fontsize": FONT * text.size * scale}
-        if text.color == RELATION:  # where arcs cross, none crosses a name
+        if text.color == RELATION:  # hides arcs that cross the name
             style["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}
         style |= {"ha": text.ha, "va": "baseline", "family": list(fonts.families)}
         ax.text(text.x, text.y, text.text, parse_math=False, **style)
@@ -151,7 +151,7 @@ def _rounded(corners: list[tuple[float, float]]) -> Path:
 
 
 def _tip(before: tuple[float, float], end: tuple[float, float]) -> np.ndarray:
-    """A triangle that points to the end."""
+    """The corners of an arrow's tip, which points to the end."""
     along = (np.array(end) - before) / max(_length(before, end), 1e-9)
     across = np.array([-along[1], along[0]])
     return np.array([end, end - 5 * along + 2.2 * across, end - 5 * along - 2.2 * across])

@@ -1,4 +1,4 @@
-"""What matters in a tree, drawn on the tree."""
+"""Draws a tree coloured by the effect of each node on a prediction."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from structnet.trees.tree import Tree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FOR, AGAINST = "#FC8C3D", "#6BADD6"  # orange and blue, told apart by all eyes
+FOR, AGAINST = "#FC8C3D", "#6BADD6"  # distinct with any kind of colour vision
 
 
 class Explained(Protocol):
-    """A tree whose nodes matter more or less, as estimators of trees explain it."""
+    """A tree with the effect of each node on a prediction, as estimators of trees explain it."""
 
     @property
     def tree(self) -> Tree:
-        """The tree, each node an object of its own."""
+        """The tree, in which each node is a different object."""
         ...
 
     @property
     def heading(self) -> str:
-        """What is explained, in a few words."""
+        """A short description of what is explained."""
         ...
 
     def values(self) -> dict[int, float]:
-        """What each node counts, by its ``id``."""
+        """The effect of each node, by its ``id``."""
         ...
 
 
 def plot_explanation(
     explained: Explained | Sequence[Explained], ax: Axes | None = None, **options: object
 ) -> Axes:
-    """Draws a tree with each node in the colour of what hiding its subtree does.
+    """Draws a tree and colours each node by the effect of hiding its subtree.
 
-    Orange is for the answer, blue against it; the stronger the colour, the more the score falls or
-    rises without what is below and at the node. The root, without which nothing is left, stays
-    white.
+    Orange nodes support the answer: without their subtree the score falls. Blue ones oppose it:
+    without them it rises. Stronger colours mean larger effects. The root stays white, as hiding it
+    would leave nothing.
 
     Args:
-        explained: the explanation of an estimator, such as ``TreeLSTMClassifier.explain``; of
-            samples of several trees, which stand side by side, one for each.
-        ax: the axes to draw on.
-        options: arguments of :func:`structnet.plot.plot_tree`, but for ``colors``.
+        explained: explanation from an estimator, such as ``TreeLSTMClassifier.explain``; for a
+            sample of several trees one for each, which are drawn side by side.
+        ax: axes to draw on; by default new ones.
+        options: other arguments of :func:`structnet.plot.plot_tree` than ``colors``.
 
     Example:
         >>> from types import SimpleNamespace
@@ -67,7 +67,7 @@ def plot_explanation(
     most = max(falls, rises)
 
     def color(node: Tree) -> str | None:
-        value = values.get(id(node), 0.0)  # what is collapsed has none
+        value = values.get(id(node), 0.0)  # stand-ins for collapsed nodes have none
         if id(node) in roots or not most:
             return "#FFFFFF"
         return shaded(FOR if value > 0 else AGAINST, min(abs(value) / most, 1.0))

@@ -1,7 +1,7 @@
-"""Fonts for the words of users: which of those installed have the letters that the usual one lacks.
+"""Finds installed fonts with the letters that matplotlib's default font lacks.
 
-A picture of Chinese, Japanese or Korean needs no setting where such a font is installed; where none
-is, one warning says so, and the letters are drawn as boxes.
+Texts in Chinese, Japanese or Korean need no setting if such a font is installed. If none is, there
+is one warning, and the letters are drawn as boxes.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.font_manager import FontEntry, FontProperties
 
-# Taken first where they are installed: even letters, and all of them from one font.
+# Preferred if they are installed, as they have many letters in one even style.
 PREFERRED = (
     "Noto Sans CJK", "Source Han Sans", "Noto Sans", "PingFang", "Hiragino Sans", "Yu Gothic",
     "Microsoft YaHei", "Malgun Gothic", "MS Gothic", "WenQuanYi", "IPAexGothic", "IPAGothic",
     "Arial Unicode MS", "DejaVu Sans",
 )  # fmt: skip
-BOX = "□"  # for a letter that no font has
-CATCH_ALL = "Last Resort"  # a font of matplotlib whose every letter is a box
+BOX = "□"  # replaces a letter that no font has
+CATCH_ALL = "Last Resort"  # a font of matplotlib in which every letter is a box
 
 
 class Fonts(NamedTuple):
     """The fonts of a picture.
 
     Attributes:
-        families: names of fonts, each for what those before it lack.
-        missing: letters that none has.
+        families: names of fonts; each is for letters that those before it lack.
+        missing: letters that none of them has.
     """
 
     families: tuple[str, ...]
@@ -43,17 +43,17 @@ class Fonts(NamedTuple):
 
     @property
     def properties(self) -> FontProperties:
-        """The same for matplotlib."""
+        """The fonts as matplotlib takes them."""
         from matplotlib.font_manager import FontProperties
 
         return FontProperties(family=list(self.families))
 
 
 def fonts_for(texts: Iterable[str]) -> Fonts:
-    """The usual fonts of matplotlib and, if letters need it, further ones that are installed.
+    """The default fonts of matplotlib and, if letters need them, other installed ones.
 
     Warns:
-        UserWarning: letters that no installed font has, said once for all texts.
+        UserWarning: no installed font has some letters; one warning for all texts.
 
     Example:
         >>> fonts_for(["cat", "größer"]).families
@@ -70,7 +70,7 @@ def fonts_for(texts: Iterable[str]) -> Fonts:
     if fonts.missing:
         shown = "".join(sorted(fonts.missing)[:8])
         more = f" and {len(fonts.missing) - 8} more" if len(fonts.missing) > 8 else ""
-        warnings.warn(  # at the line of the user who draws
+        warnings.warn(  # points to the user's line that draws
             f"no installed font has the letters {shown!r}{more}, which are drawn as {BOX}; install "
             "one that does, such as Noto Sans CJK for Chinese, Japanese and Korean",
             stacklevel=5,
@@ -93,7 +93,7 @@ def _with(usual: tuple[str, ...], missing: frozenset[str]) -> Fonts:
     for entry in sorted(entries, key=rank):
         if not missing:
             break
-        # Of a family, its regular letters speak for all others.
+        # The first font of a family, a regular one if there is one, decides for the family.
         found = frozenset() if entry.name in tried else missing & _letters(entry.fname)
         tried.add(entry.name)
         if found:
@@ -110,7 +110,7 @@ def _file(families: Iterable[str]) -> str:
 
 @cache
 def _letters(file: str) -> frozenset[str]:
-    """All letters of a font; none of a file that cannot be read."""
+    """All letters of a font; none if its file cannot be read."""
     from matplotlib.ft2font import FT2Font
 
     try:

@@ -1,7 +1,7 @@
-"""How a neural tree grew: the trainings of all its candidates, one after the other.
+"""Draws how a neural tree grew: the training of all its candidates, one after another.
 
 Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Fig. 3.
+    Tanno et al., "Adaptive Neural Trees", ICML 2019, Fig. 3.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ PHASES = {
     "finish": LINES[5],
 }
 LOSS = "validation_loss"
-NARROW = 5.0  # losses that differ by less than so many times
-ROOM = 1.15  # the highest loss that is shown, in losses of the best root
+NARROW = 5.0  # ratio of losses below which ticks at powers of ten would be too few
+ROOM = 1.15  # height of the axis, relative to the range from the lowest loss to the root's highest
 
 
 class Decision(Protocol):
-    """What is drawn of a decision."""
+    """The parts of a decision that are drawn."""
 
     @property
     def action(self) -> str:
-        """The phase of the training that it took."""
+        """The phase of the training that was taken."""
 
     @property
     def number(self) -> int:
-        """Its place among the decisions."""
+        """The number of the decision."""
 
     @property
     def loss(self) -> float:
-        """The loss of the tree afterwards."""
+        """The loss of the tree after the decision."""
 
     @property
     def leaves(self) -> int:
-        """The leaves of the tree afterwards."""
+        """The number of leaves of the tree after the decision."""
 
 
 def plot_growth(
@@ -56,24 +56,24 @@ def plot_growth(
     decisions: Sequence[Decision] | None = None,
     ax: Axes | None = None,
 ) -> list[Axes]:
-    """Draws the validation loss over the epochs of all trainings, in their order.
+    """Draws the validation loss over the epochs of all training runs, in their order.
 
-    The trainings have the colours of their phases. With decisions, those of candidates that were
-    taken are thick and have a marker at the epoch that was, and the tree's own loss and its number
-    of leaves are steps. Losses far above the root's, as new candidates may begin with, are cut off.
-    The refinement has a ground of its own and, where a record says so, a marker at the epoch that
-    was kept. The losses are on a logarithmic axis, unless one is 0 or less, as those of densities.
+    Each run has the colour of its phase. With decisions, the runs of candidates that were taken are
+    thick, with a marker at the epoch of their lowest loss, and step lines show the loss of the tree
+    and its number of leaves. Losses far above the root's, with which new candidates may begin, are
+    cut off. The refinement has a tinted background and, if the records say which, a marker at the
+    epoch that was kept. The axis of the losses is logarithmic, unless one is 0 or less, as losses
+    of densities may be.
 
     Args:
-        history: ``Growth.history``, its records, or the path of its file; records of a refinement
-            may follow, with ``"refine"`` as their ``phase``, and those of last epochs without a
+        history: ``Growth.history``, its records, or the path of its file. Records of a refinement,
+            with ``"refine"`` as their ``phase``, may follow, and those of final epochs without a
             validation loss (``"finish"``), which have no line.
         decisions: ``Growth.decisions``.
-        ax: the axes of the losses; the leaves go on an axis of their own at its right. By default
-            new ones.
+        ax: axes for the losses; the leaves get an axis at its right. By default new ones.
 
     Returns:
-        The axes of the losses and, if there are decisions, of the leaves.
+        The axes of the losses and, with decisions, the axes of the leaves.
 
     Raises:
         ValueError: there are no records, one has another phase, or none has a validation loss.
@@ -98,7 +98,7 @@ def plot_growth(
         _draw_training(ax, rows, losses, records[rows[0]]["phase"], place in taken)
     tidy(ax)
     ax.set(xlabel="epoch, all trainings in a row", ylabel="validation loss")
-    ax.locator_params("x", integer=True, min_n_ticks=1)  # of one epoch, one
+    ax.locator_params("x", integer=True, min_n_ticks=1)  # one tick for a single epoch
     _limit(ax, losses, losses[trainings[0]])
     _mark_refinement(ax, records, losses)
     axes = [ax]
@@ -130,7 +130,7 @@ def _check(records: Sequence[Mapping]) -> None:
 
 
 def _trainings(records: Sequence[Mapping]) -> list[np.ndarray]:
-    """The records of each training: one phase of one decision, its epochs ascending."""
+    """The places of the records of each run: one phase of one decision, with ascending epochs."""
     starts = [0]
     for i in range(1, len(records)):
         before, now = records[i - 1], records[i]
@@ -146,7 +146,7 @@ def _taken(
     losses: np.ndarray,
     decisions: Sequence[Decision],
 ) -> set[int]:
-    """The places of the trainings that the tree has."""
+    """The numbers of the training runs that became part of the tree."""
     found = set()
     for decision in decisions:
         of_it = [
@@ -155,8 +155,8 @@ def _taken(
             if (decision.action, decision.number)
             == (records[rows[0]]["phase"], records[rows[0]].get("decision"))
         ]
-        # Of several attempts the one whose loss the tree has; of a split that was cut before it
-        # was judged, the best.
+        # Among several attempts, the one that has the loss of the tree; for a split that was
+        # pruned before it was judged, the best.
         exact = [place for place in of_it if decision.loss in losses[trainings[place]]]
         best = sorted(of_it, key=lambda place: np.nanmin([*losses[trainings[place]], np.inf]))
         found.update((exact or best)[:1])
@@ -165,7 +165,7 @@ def _taken(
 
 def _draw_training(ax: Axes, rows: np.ndarray, losses: np.ndarray, phase: str, taken: bool) -> None:
     best = []
-    # Without a marker, a training of one epoch would not be seen.
+    # Without a marker, a run of one epoch would be invisible.
     if (taken or len(rows) == 1) and np.isfinite(losses[rows]).any():
         best = [int(np.nanargmin(losses[rows]))]
     ax.plot(
@@ -183,7 +183,7 @@ def _draw_training(ax: Axes, rows: np.ndarray, losses: np.ndarray, phase: str, t
 
 
 def _ends(records: Sequence[Mapping], decisions: Sequence[Decision]) -> list[int]:
-    """The epoch after which each decision was made; at once, if nothing was trained for it."""
+    """The epoch after which each decision was made, the previous one's if nothing was trained."""
     last = {record.get("decision"): i + 1 for i, record in enumerate(records)}
     return np.maximum.accumulate([last.get(each.number, 0) for each in decisions]).tolist()
 
@@ -191,7 +191,7 @@ def _ends(records: Sequence[Mapping], decisions: Sequence[Decision]) -> list[int
 def _draw_leaves(ax: Axes, decisions: Sequence[Decision], ends: Sequence[int]) -> Axes:
     twin = ax.twinx()
     leaves = [1, *(decision.leaves for decision in decisions)]
-    x = [0, *ends, max(ends[-1], int(ax.dataLim.x1))]  # refinement leaves the leaves as they are
+    x = [0, *ends, max(ends[-1], int(ax.dataLim.x1))]  # refinement keeps the leaves
     style: dict[str, Any] = {"color": LINES[3], "linewidth": 1.6, "label": "leaves"}
     twin.step(x, [*leaves, leaves[-1]], where="post", **style)
     twin.set(ylabel="leaves", ylim=(0, max(leaves) * 1.08 + 1))
@@ -201,7 +201,7 @@ def _draw_leaves(ax: Axes, decisions: Sequence[Decision], ends: Sequence[int]) -
 
 
 def _mark_refinement(ax: Axes, records: Sequence[Mapping], losses: np.ndarray) -> None:
-    """A ground behind the epochs of the refinement, and a marker at the one that was kept."""
+    """Tints the background of the refinement's epochs and marks the one that was kept."""
     epochs = [i for i, record in enumerate(records) if record["phase"] == "refine"]
     if not epochs:
         return
@@ -220,7 +220,7 @@ def _mark_refinement(ax: Axes, records: Sequence[Mapping], losses: np.ndarray) -
 
 
 def _kept(record: Mapping) -> str:
-    """What the epoch that was kept has; of classes it is the accuracy that chose it."""
+    """The measure by which the kept epoch was chosen: accuracy for classes, otherwise the loss."""
     right = record.get("validation_accuracy")
     if right is None:
         return f"kept: {record[LOSS]:.3g}"
@@ -228,7 +228,7 @@ def _kept(record: Mapping) -> str:
 
 
 def _limit(ax: Axes, losses: np.ndarray, root: np.ndarray) -> None:
-    """Leaves out losses far above those of the first training, on a logarithmic axis if it can."""
+    """Limits the axis, logarithmic if possible, to losses not far above those of the first run."""
     low, high = np.nanmin(losses), np.nanmax(losses)
     if np.isfinite(root).any():
         high = min(high, low + ROOM * (np.nanmax(root) - low))
@@ -242,7 +242,7 @@ def _limit(ax: Axes, losses: np.ndarray, root: np.ndarray) -> None:
     margin = (high / low) ** 0.05 if high > low else 1.05
     ax.set_ylim(low / margin, high * margin)
     ax.set_ylabel("validation loss, logarithmic")
-    narrow = high / low < NARROW  # powers of ten would leave it without a number
+    narrow = high / low < NARROW  # few or no powers of ten would be in the range
     ticks: Any = MaxNLocator(6, steps=[1, 2, 5, 10]) if narrow else LogLocator(10, (1, 2, 5))
     ax.yaxis.set_major_locator(ticks)
     ax.yaxis.set_minor_locator(NullLocator())
@@ -250,7 +250,7 @@ def _limit(ax: Axes, losses: np.ndarray, root: np.ndarray) -> None:
 
 
 def _add_legend(axes: Sequence[Axes], phases: set[str]) -> None:
-    """One legend for both, above them, where no line is in its way."""
+    """One legend for both axes, above them, where it hides no line."""
     from matplotlib.lines import Line2D
 
     handles: list[Artist] = [

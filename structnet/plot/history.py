@@ -1,4 +1,4 @@
-"""What happened in training, epoch by epoch."""
+"""Draws the losses and metrics of a training run, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
 TRAIN_LOSS = ("loss", "train_loss")
 VALIDATION_LOSS = "validation_loss"
-MANY = 60  # epochs; markers on more of them run into one another
+MANY = 60  # epochs above which markers would overlap
 
 
 def plot_history(
     history: Iterable[Mapping] | str | Path, ax: Axes | Sequence[Axes] | None = None
 ) -> list[Axes]:
-    """Draws the losses and, beside them, the other measures on the validation data.
+    """Draws the losses and, beside them, the other metrics on the validation data.
 
-    The best epoch, which is the last one marked as best or else the one of the lowest validation
-    loss, has a vertical line through it.
+    A vertical line marks the best epoch: the last one that is recorded as best or, if no record
+    says which are, the one with the lowest validation loss.
 
     Args:
-        history: a :class:`structnet.History`, its records, or the path of its file. The
-            fields drawn are ``loss`` (or ``train_loss``) and all whose names begin with
-            ``validation_``, over ``epoch``.
-        ax: one or two axes: the losses go on the first, the measures on the second, or, on one
-            alone, on an axis of their own at its right. By default new ones.
+        history: :class:`structnet.History`, its records, or the path of its file. The fields
+            ``loss`` (or ``train_loss``) and all that begin with ``validation_`` are drawn over
+            ``epoch``.
+        ax: one or two axes, for the losses and the metrics; if there is one, the metrics get an
+            axis at its right. By default new ones.
 
     Returns:
-        The axes of the losses and, if there are measures, theirs.
+        The axes of the losses and, if there are other metrics, of these.
 
     Raises:
-        ValueError: there are no records, or nothing in them to draw.
+        ValueError: there are no records, or they have nothing to draw, or there are too few axes.
 
     Example:
         >>> from matplotlib.figure import Figure
@@ -71,7 +71,7 @@ def plot_history(
 
 
 def _losses(records: Sequence[Mapping]) -> dict[str, str]:
-    """The fields that hold losses, with their names in the legend."""
+    """The names of the losses in the legend, by field."""
     names = dict.fromkeys(TRAIN_LOSS, "training") | {VALIDATION_LOSS: "validation"}
     return {field: name for field, name in names.items() if _has(records, field)}
 
@@ -142,7 +142,7 @@ def _add_legends(axes: Sequence[Axes]) -> None:
         for ax in axes:
             ax.legend(**LEGEND)
         return
-    # Twin axes: one legend explains the lines of both.
+    # Twin axes share one legend.
     handles = {each.get_label(): each for ax in axes for each in ax.get_legend_handles_labels()[0]}
     legend_above(axes[0], list(handles.values()), columns=2)
     axes[1].grid(False)

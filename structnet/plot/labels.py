@@ -1,4 +1,4 @@
-"""What is written on the nodes of a drawn tree, and the room it takes."""
+"""The texts on the nodes of a drawn tree, and their widths."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from structnet.plot.tree_layout import Collapsed
 from structnet.trees.tree import Tree
 
 FONT = 10.0  # points
-JOINT = "  "  # between the lines of a label where it has only one
+JOINT = "  "  # joins the lines of a label that is drawn on one line
 SIGNS = {c: f"\\x{c:02x}" for c in range(32)} | {9: "⇥", 10: "⏎", 13: "⏎"}
 
 
 class Labels:
-    """The texts of nodes, one line or several, each cut to so many letters.
+    """The texts of nodes, of one line or several, each cut to a largest length.
 
-    An empty text is written as two quotation marks, and breaks of lines within a label as signs, so
-    that each label can be seen for what it is.
+    An empty text is shown as two quotation marks, and line breaks within a label as signs, so that
+    they can be seen.
 
     Args:
-        nodes: the nodes of the picture.
-        text_of: the function that gives the text of a node; None for its label and, on a line of
-            its own, its token.
-        max_letters: the longest line.
+        nodes: nodes of the picture.
+        text_of: function that returns the text of a node; None for its label and, on another line,
+            its token.
+        max_letters: largest length of a line.
 
     Example:
         >>> nodes = [Tree("say", token="a\\nb"), Tree(""), Tree("incomprehensibilities")]
@@ -40,7 +40,8 @@ class Labels:
         max_letters: int,
     ):
         self.max_letters = max_letters
-        # By identity: a text may be a costly prediction, and equal nodes may have two.
+        # By identity, as equal nodes may have different texts. Each is made once, as a text may be
+        # a costly prediction.
         self._full: dict[int, str] = {}
         for node in nodes:
             if isinstance(node, Tree) and id(node) not in self._full:
@@ -48,25 +49,25 @@ class Labels:
         self.fonts: Fonts = fonts_for([*self._full.values(), "…"])
 
     def full(self, node: Tree | Collapsed) -> str:
-        """The whole text."""
+        """The whole text of a node."""
         return self._full[id(node)] if isinstance(node, Tree) else f"… {node.size:,}\nmore"
 
     def __getitem__(self, node: Tree | Collapsed) -> str:
-        """The text as it is drawn."""
+        """The text of a node as it is drawn."""
         if not isinstance(node, Tree):
             return self.full(node)
         return "\n".join(map(self._cut, self.fonts.shown(self.full(node)).split("\n")))
 
     def on_one_line(self, node: Tree | Collapsed) -> str:
-        """The text as it is drawn where there is one line."""
+        """The text of a node as it is drawn on one line."""
         return self[node].replace("\n", " " if isinstance(node, Collapsed) else JOINT)
 
     def width(self, text: str) -> float:
-        """The width of a text in points, where letters have 10."""
+        """The width of a text in points, in letters of 10 points."""
         return max(text_width(line, self.fonts) for line in text.split("\n"))
 
     def lines(self, node: Tree | Collapsed) -> int:
-        """The number of lines of a text."""
+        """The number of lines of a node's text."""
         return self.full(node).count("\n") + 1
 
     def _cut(self, line: str) -> str:
@@ -82,7 +83,7 @@ def _text(node: Tree, text_of: Callable[[Tree], str] | None) -> str:
 
 
 def visible(text: str) -> str:
-    """A text on one line in which all can be seen: breaks as signs, nothing as two quotation marks.
+    """A text on one line, with line breaks as signs, and in quotation marks if it is blank.
 
     Example:
         >>> print(visible("a\\tb"), visible(""), visible(" "), visible("$x$"))
@@ -93,17 +94,17 @@ def visible(text: str) -> str:
 
 
 def _drawable(text: str) -> str:
-    """Without what fonts cannot take: signs that steer, and halves of letters."""
+    """The text without control characters and lone surrogates, which fonts cannot draw."""
     return text.translate(SIGNS).encode("utf-8", "backslashreplace").decode()
 
 
 @lru_cache(maxsize=8192)
 def text_width(line: str, fonts: Fonts) -> float:
-    """The width of a line in points, where letters have 10."""
+    """The width of a line in points, in letters of 10 points."""
     from matplotlib.textpath import TextPath
 
     if not line.strip():
         return 0.0
-    # Two dollars would be read as mathematics, which a label never is.
+    # Matplotlib would take text between two dollar signs for mathematics.
     path = TextPath((0, 0), line.replace("$", "S"), size=FONT, prop=fonts.properties)
     return float(path.get_extents().width)

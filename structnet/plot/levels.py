@@ -1,4 +1,4 @@
-"""A tree with its root on top, a level below the other."""
+"""Draws a tree level by level, with its root on top."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from structnet.trees.tree import Tree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# In points: the padding in a box and the gap between boxes, the least width of a node, and the
-# height of a level with one line of text.
+# In points: padding in a box, gap between boxes, least width of a node, and height of a level with
+# one line of text.
 PADDING, SPACE, UNIT, ROW = 3.0, 6.0, 22.0, 40.0
 
 
@@ -31,7 +31,7 @@ def row_height(placed: Layout, labels: Labels) -> float:
 
 
 def size_of(placed: Layout, labels: Labels) -> np.ndarray:
-    """The width and the height, in points, that all needs. ``[2]``."""
+    """The width and the height of the whole drawing in points. ``[2]``."""
     first, last = _ends(placed)
     rows = row_height(placed, labels)
     return np.array([UNIT * (last - first), rows * (placed.depth.max() + 1)])
@@ -43,8 +43,12 @@ def draw_levels(
     """Draws boxes and the lines between them.
 
     Args:
-        scale: the size of the letters; 1 is the usual one.
-        stretch: the height of a level on the axes, in heights that it needs.
+        ax: axes to draw on.
+        placed: nodes and their places.
+        labels: texts of the nodes.
+        colors: colours of the nodes, as in :func:`structnet.plot.plot_tree`.
+        scale: size of the letters; 1 for the normal size.
+        stretch: height of a level on the axes, relative to the height that it needs at scale 1.
     """
     half = np.array([labels.lines(node) * LINE / 2 + PADDING for node in placed.nodes])
     _draw_edges(ax, placed, half * scale / (stretch * row_height(placed, labels)), scale)
@@ -68,8 +72,8 @@ def _ends(placed: Layout) -> tuple[float, float]:
 
 
 def _draw_edges(ax: Axes, placed: Layout, half: np.ndarray, scale: float) -> None:
-    """A stem below each parent, a bar over its children, and a line down to each of them."""
-    # Slanted lines would run into one another, and into the boxes of siblings, in wide trees.
+    """Draws a stem below each parent, a bar over its children, and a line down to each child."""
+    # In wide trees, slanted lines would run into each other and into the boxes of siblings.
     from matplotlib.collections import LineCollection
 
     x, y = placed.x, -placed.depth

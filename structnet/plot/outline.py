@@ -1,7 +1,8 @@
-"""A large tree on one page: a node a row, indented below its parent, in columns like a newspaper's.
+"""Lays out a large tree on one page: a row for each node, indented below its parent, in columns.
 
-Where nodes have one child each, they share a row. What is indented too far goes on in a part of its
-own, and a number stands for it. All is linear in the nodes, and nothing recurses.
+A chain of nodes with one child each shares a row. A subtree that would be indented too far
+continues in a part of its own, and is replaced by the number of that part. The time is linear in
+the number of nodes, and nothing recurses.
 """
 
 from __future__ import annotations
@@ -12,24 +13,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-# In points, where letters have 10: a row, an indentation, the gap between nodes on a row and
-# between columns, and the longest row of several nodes.
+# In points, for letters of 10 points: height of a row, width of an indentation, gaps between nodes
+# in a row and between columns, and the longest row of several nodes.
 ROW, INDENT, GAP, GUTTER, LONGEST = 14.5, 8.0, 6.0, 14.0, 230.0
-DEEPEST = 18  # indentations, before a subtree goes on in a part of its own
-SHALLOW = 3  # edges of a subtree that is indented further all the same
+DEEPEST = 18  # indentations from which a subtree continues in a part of its own
+SHALLOW = 3  # height of subtrees that are indented further nevertheless
 MAX_COLUMNS = 16
 
 
 class Row(NamedTuple):
-    """Nodes beside one another, each the only child of the one before.
+    """Nodes beside each other, each of which is the only child of the one before.
 
     Attributes:
-        nodes: their places among the drawn nodes; there are none where a subtree goes on elsewhere,
-            and on the empty line between two parts.
-        indent: indentations.
-        above: the row that ends with the parent, -1 for a root.
-        begins, goes_on: the number of the part that begins here, or where this goes on; 0 for none.
-        width: the width of all, without the indentation.
+        nodes: places among the drawn nodes; empty for a subtree that continues in another part, and
+            for the empty line between two parts.
+        indent: number of indentations.
+        above: row that ends with the parent; -1 for a root.
+        begins, goes_on: number of the part that begins here, and of the part in which the subtree
+            continues; 0 for none.
+        width: width of the row in points, without the indentation.
     """
 
     nodes: list[int]
@@ -41,14 +43,14 @@ class Row(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """The rows of a page, and where each stands.
+    """The rows of a page and their places, in points.
 
     Attributes:
-        rows: the rows in the order in which they are read.
-        column, line: the column of each row and its line there, from 0.
-        left: the x of the first row that is not indented in a column; others start further right.
-        base: the indentation that each column leaves out.
-        size: the width and the height of all.
+        rows: rows in reading order.
+        column, line: column of each row, and its line in the column, from 0.
+        left: left edge of each column.
+        base: number of indentations that are left out in each column.
+        size: width and height of the whole outline.
 
     Shapes:
         column, line ``[rows]``; left, base ``[columns]``.
@@ -62,7 +64,7 @@ class Outline(NamedTuple):
     size: tuple[float, float]
 
     def x(self, row: int) -> float:
-        """Where a row begins."""
+        """The left end of a row."""
         column = self.column[row]
         return float(self.left[column] + INDENT * (self.rows[row].indent - self.base[column]))
 
@@ -71,9 +73,9 @@ def rows_of(parent: Sequence[int], width: Sequence[float], mark: float) -> list[
     """The rows of trees whose nodes are numbered breadth first.
 
     Args:
-        parent: the parent of each node, -1 of a root.
-        width: the width of each node.
-        mark: the width of the number of a part.
+        parent: parent of each node; -1 for a root.
+        width: width of each node in points.
+        mark: width of the number of a part.
 
     Example:
         >>> rows = rows_of([-1, 0, 0, 1, 2, 2], [20] * 6, mark=10)
@@ -94,7 +96,7 @@ def rows_of(parent: Sequence[int], width: Sequence[float], mark: float) -> list[
     while parts:
         start, begins = parts.popleft()
         if rows:
-            rows.append(Row([], 0, -1, 0, 0, 0.0))  # an empty line
+            rows.append(Row([], 0, -1, 0, 0, 0.0))  # an empty line between parts
         stack = [(start, -1, 0)]
         while stack:
             v, above, indent = stack.pop()
@@ -115,15 +117,14 @@ def rows_of(parent: Sequence[int], width: Sequence[float], mark: float) -> list[
 
 
 def in_columns(rows: list[Row], width: float, height: float) -> tuple[Outline, float]:
-    """The rows in as many columns as make the letters largest on so much room.
+    """Arranges rows in the number of columns with which the letters can be largest.
 
     Args:
-        rows: the rows.
-        width, height: the room in points.
+        rows: rows to arrange.
+        width, height: size of the page in points.
 
     Returns:
-        The outline, and its scale: 1 where letters have their usual size, less where all must be
-        smaller to fit.
+        The outline and its scale: 1 for letters of the normal size, less if they must be smaller.
     """
     ends = np.array([INDENT * row.indent + row.width for row in rows])
     indents = np.array([row.indent for row in rows])
@@ -131,19 +132,19 @@ def in_columns(rows: list[Row], width: float, height: float) -> tuple[Outline, f
     for number in range(1, min(MAX_COLUMNS, len(rows)) + 1):
         outline = _columns(rows, ends, indents, number)
         scale = min(1.0, width / outline.size[0], height / outline.size[1])
-        if best is None or scale > 1.02 * best[1]:  # few columns, unless it pays
+        if best is None or scale > 1.02 * best[1]:  # more columns only if they gain 2 %
             best = outline, scale
-    assert best is not None  # there is a row
+    assert best is not None  # since there is a row
     return best
 
 
 def _columns(rows: list[Row], ends: np.ndarray, indents: np.ndarray, number: int) -> Outline:
     lines = -(-len(rows) // number)
     column, line = np.divmod(np.arange(len(rows)), lines)
-    line = line + (number > 1)  # above the second column and those after it stands a heading
+    line = line + (number > 1)  # the first line is for the headings of columns
     starts = np.arange(0, len(rows), lines)
     base = np.minimum.reduceat(indents, starts)
-    # What is left out leaves one indentation for the line down from a parent further up.
+    # One indentation is kept, for the line down from a parent in an earlier column.
     base = np.where(base > 0, base - 1, 0)
     wide = np.maximum.reduceat(ends, starts) - INDENT * base
     left = np.concatenate([[0], np.cumsum(wide + GUTTER)])
@@ -152,9 +153,9 @@ def _columns(rows: list[Row], ends: np.ndarray, indents: np.ndarray, number: int
 
 
 def rails(outline: Outline) -> np.ndarray:
-    """The lines from parents down to their children, ``[n, 2, 2]``; y runs down.
+    """The lines from parents to their children, ``[n, 2, 2]``; y points down.
 
-    One line a parent and column, with a tick to each child.
+    A parent has one vertical line in each column, with a tick to each child.
     """
     lines: list[list[tuple[float, float]]] = []
     last: dict[int, int] = {}
@@ -169,7 +170,7 @@ def rails(outline: Outline) -> np.ndarray:
         for column in range(first_column, last_column + 1):
             x = _rail(outline, above, column)
             if x < outline.left[column]:
-                continue  # of an ancestor further up, whose next child is in another column
+                continue  # left of the column: its next child is in a later one
             top = middle(outline, above) + ROW / 2 if column == first_column else ROW
             bottom = middle(outline, end) if column == last_column else ROW * ends[column]
             lines.append([(x, top), (x, bottom)])
@@ -182,14 +183,14 @@ def _rail(outline: Outline, row: int, column: int) -> float:
 
 
 def middle(outline: Outline, row: int) -> float:
-    """How far below the upper edge the middle of a row is."""
+    """The distance from the upper edge down to the middle of a row, in points."""
     return ROW * (float(outline.line[row]) + 0.5)
 
 
 def headings(outline: Outline) -> list[list[int]]:
-    """For each column but the first, the rows that lead to its first row, the root first.
+    """For each column but the first, the rows above its first row, from the root down.
 
-    Columns that begin with a part of their own have none.
+    The list is empty for a column that begins with a new part.
     """
     found = []
     for column in range(1, len(outline.left)):

@@ -1,4 +1,4 @@
-"""An outline drawn on a page."""
+"""Draws an outline on a page."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 
 INCH = 72.0  # points
 PADDING = 1.8  # points between a text and the edge of its box
-BASE = 3.5  # points from the middle of a row down to the line on which letters stand
-HEADING = 0.8  # of the usual letters, above a column
-SMALLEST = 0.6  # of the usual letters: 6 points, which can be read on paper
-A4 = np.array([595.0, 842.0])  # points, upright
-MARGIN = 14.0  # points around all on a page of its own
-EDGE = 3.0  # points around all, where letters have 10, for the edges of boxes
+BASE = 3.5  # points from the middle of a row down to the baseline of its text
+HEADING = 0.8  # size of letters above a column, relative to the normal size
+SMALLEST = 0.6  # smallest relative size of letters: 6 points can be read on paper
+A4 = np.array([595.0, 842.0])  # points, portrait
+MARGIN = 14.0  # points around the drawing on a page of its own
+EDGE = 3.0  # points around the drawing at normal size, for the edges of boxes
 
 
 def room_of(ax: Axes) -> np.ndarray:
-    """Width and height of axes in points, ``[2]``."""
+    """The width and the height of axes in points, ``[2]``."""
     return np.array(ax.get_window_extent().size) * INCH / ax.figure.dpi
 
 
 def outline_of(nodes: list[Tree | Collapsed], parent: np.ndarray, labels: Labels) -> list:
-    """The rows of the nodes, whose parents are ``[nodes]``."""
+    """The rows of an outline of nodes, with the parent of each, ``[nodes]``."""
     widths = [_box_width(labels, labels.on_one_line(node)) for node in nodes]
     return rows_of(parent.tolist(), widths, _box_width(labels, "(999)"))
 
 
 def fit_page(rows: list) -> tuple[Outline, float, np.ndarray]:
-    """The rows on a page of their own: as much of A4 as they need, upright or not.
+    """Arranges rows on a page of their own, at most as large as A4, portrait or landscape.
 
-    Where letters would come out too small, the page is larger, in the shape of A4.
+    If the letters would be too small on A4, the page is larger, with about its proportions.
 
     Returns:
         The outline, the scale of the letters, and the width and the height of the page in points,
@@ -60,7 +60,7 @@ def fit_page(rows: list) -> tuple[Outline, float, np.ndarray]:
     best: tuple[Outline, float] | None = None
     for page in (A4, A4[::-1]):
         found = in_columns(rows, *(page - 2 * MARGIN - 2 * EDGE))
-        if best is None or found[1] > 1.05 * best[1]:  # upright, unless the other is better
+        if best is None or found[1] > 1.05 * best[1]:  # landscape only if it gains 5 %
             best = found
     assert best is not None
     outline, scale = best
@@ -69,7 +69,7 @@ def fit_page(rows: list) -> tuple[Outline, float, np.ndarray]:
 
 
 def fit_axes(rows: list, room: np.ndarray) -> tuple[Outline, float]:
-    """The rows on so many points, ``[2]``, and the scale of the letters there."""
+    """The outline of rows for axes of a size in points, ``[2]``, and the scale of the letters."""
     outline, _ = in_columns(rows, *(room - 2 * EDGE * SMALLEST))
     return outline, min(1.0, *(room / (np.array(outline.size) + 2 * EDGE)))
 
@@ -83,15 +83,20 @@ def draw_outline(
     scale: float,
     room: np.ndarray,
 ) -> None:
-    """Draws the rows, from the upper left corner on.
+    """Draws the rows, aligned at the top and centred from left to right.
 
     Args:
-        scale: the size of the letters.
-        room: the width and the height of the axes in points, ``[2]``.
+        ax: axes to draw on.
+        outline: rows and their places.
+        nodes: nodes of the picture.
+        labels: texts of the nodes.
+        colors: colours of the nodes, as in :func:`structnet.plot.plot_tree`.
+        scale: size of the letters; 1 for the normal size.
+        room: width and height of the axes in points, ``[2]``.
     """
     from matplotlib.collections import LineCollection
 
-    # A unit of x and y is a point where letters have their usual size.
+    # A data unit is a point at the normal size of letters.
     width, height = np.maximum(room / scale, np.array(outline.size) + 2 * EDGE)
     left = EDGE + (width - outline.size[0] - 2 * EDGE) / 2
     ax.set(xlim=(-left, width - left), ylim=(-height + EDGE, EDGE))
@@ -146,7 +151,7 @@ def _write(
 def _draw_headings(
     ax: Axes, outline: Outline, nodes: list[Tree | Collapsed], labels: Labels, scale: float
 ) -> None:
-    """Above each further column the way that leads there, as much of its end as has room."""
+    """Writes above each later column the path to its first row, shortened from the root's end."""
     edges = [*outline.left[1:], outline.size[0]]
     for column, path in enumerate(headings(outline), start=1):
         names = [labels.on_one_line(nodes[v]) for row in path for v in outline.rows[row].nodes]
@@ -161,5 +166,5 @@ def _draw_headings(
 
 
 def _box_width(labels: Labels, text: str) -> float:
-    # Small letters are up to a thirtieth wider on a screen, which moves them to whole dots.
+    # On a screen, small letters are up to 3 % wider, as they are moved to whole pixels.
     return 1.03 * labels.width(text) + 2 * PADDING

@@ -1,4 +1,4 @@
-"""Colours of classes and of regions, for any number of them.
+"""Colours for any number of classes or regions.
 
 Reference:
     Paul Tol, "Colour Schemes", SRON technical note 09-002, 2021: the schemes "muted" and "pale".
@@ -18,11 +18,11 @@ MUTED = (
 PALE = ("#BBCCEE", "#FFCCCC", "#CCDDAA", "#EEEEBB", "#CCEEFF", "#DDDDDD")
 
 
-GOLDEN = 0.618034  # of the wheel: steps by which no hue comes near one of a few steps before
+GOLDEN = 0.618034  # step around the colour wheel that keeps successive hues far apart
 
 
 def class_colors(number: int) -> list[str]:
-    """A colour for each class, of a few hundred no two alike; neighbours differ in hue.
+    """A colour for each class: different ones for a few hundred, with neighbours of unlike hues.
 
     Example:
         >>> class_colors(2), len(set(class_colors(100)))
@@ -32,7 +32,7 @@ def class_colors(number: int) -> list[str]:
 
 
 def region_colors(beside: Sequence[Collection[int]]) -> list[str]:
-    """A pale colour for each region, none twice side by side.
+    """A pale colour for each region; neighbours have different ones.
 
     Args:
         beside: neighbours of each region.
@@ -45,7 +45,7 @@ def region_colors(beside: Sequence[Collection[int]]) -> list[str]:
     for neighbours in beside:
         taken = {used[j] for j in neighbours if j < len(used)}
         free = [c for c in range(max(len(PALE), len(taken) + 1)) if c not in taken]
-        # The least used of the free ones, so that all are seen.
+        # The least used one, so that all colours are used.
         used.append(min(free, key=lambda c: (used.count(c), c)))
     more = max([0, *used]) + 1 - len(PALE)
     colors = [*PALE, *(shaded(color, 0.35) for color in _around(max(more, 0)))]
@@ -53,7 +53,7 @@ def region_colors(beside: Sequence[Collection[int]]) -> list[str]:
 
 
 def shaded(color: str, strength: float) -> str:
-    """A colour from white, strength 0, to itself, strength 1.
+    """A colour mixed with white: strength 0 is white, 1 the colour itself.
 
     Example:
         >>> shaded("#332288", 0.0), shaded("#332288", 0.5), shaded("#332288", 1.0)
@@ -64,7 +64,7 @@ def shaded(color: str, strength: float) -> str:
 
 
 def confidence(share: np.ndarray, classes: int) -> np.ndarray:
-    """How far the share of the commonest class is from that of all alike, 0, to all, 1.
+    """The share of the most frequent class, rescaled: 0 if all classes are equal, 1 if it is alone.
 
     Shapes:
         ``[...] -> [...]``.
@@ -77,7 +77,7 @@ def confidence(share: np.ndarray, classes: int) -> np.ndarray:
 
 
 def _around(number: int) -> list[str]:
-    """Colours from all around the wheel, of three depths, all different."""
+    """Colours from all around the colour wheel, with three levels of saturation and brightness."""
     wheel = [
         hsv_to_rgb(GOLDEN * i % 1, (0.75, 0.5, 0.95)[i % 3], (0.8, 0.9, 0.6)[i % 3])
         for i in range(number)

@@ -1,4 +1,4 @@
-"""Where words and arcs of a dependency tree stand: the words in a row, or a word a line."""
+"""Lays out the words and arcs of a dependency tree, in a row or with one word on each line."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from structnet.plot.style import GREY, LINES, cut
 
 RELATION = LINES[0]  # the colour of relations
 MAX_WORD = 24  # letters
-# In points: between words, between words and arcs, the height of the first arc and of each further
-# one; in the form down, a line, and the width of each arc.
+# In points: gap between words, gap between words and arcs, height of each level of arcs; height of
+# a line and, in the form "down", width of each level of arcs.
 SPACE, ABOVE, RISE, LINE, STEP = 12.0, 12.0, 20.0, 13.0, 11.0
-SMALL = 0.8  # of the letters, of relations and tags
-APART = 4.0  # points between the arcs that end at one word
+SMALL = 0.8  # relative size of letters in relations and tags
+APART = 4.0  # points between arcs that end at the same word
 
 
 class Arc(NamedTuple):
-    """An arc between two words, numbered from 0; ``level`` 1 is the lowest."""
+    """An arc between two words, which are numbered from 0; level 1 is the lowest."""
 
     head: int
     dependent: int
@@ -29,17 +29,17 @@ class Arc(NamedTuple):
 
 
 def arcs_of(heads: Sequence[int]) -> list[Arc]:
-    """The arcs, each above all that stand below it, in the order of their dependents.
+    """The arcs in the order of their dependents, each at a level above the arcs that it spans.
 
     Args:
-        heads: the number of each word's head, from 1 on, 0 for a root.
+        heads: number of each word's head, from 1; 0 for a root.
 
     Example:
         >>> [tuple(arc) for arc in arcs_of([2, 0, 4, 2])]
         [(1, 0, 1), (3, 2, 1), (1, 3, 2)]
     """
     pairs = [(head - 1, word) for word, head in enumerate(heads) if head]
-    height = np.zeros(max(len(heads) - 1, 0), int)  # between each word and the next
+    height = np.zeros(max(len(heads) - 1, 0), int)  # of the arcs between each word and the next
     level = {}
     for head, word in sorted(pairs, key=lambda pair: (abs(pair[0] - pair[1]), pair)):
         below = height[min(head, word) : max(head, word)]
@@ -49,7 +49,7 @@ def arcs_of(heads: Sequence[int]) -> list[Arc]:
 
 
 class Sentence:
-    """The columns as they are drawn."""
+    """The words, relations and tags of a sentence as they are drawn, and its arcs."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class Sentence:
         self.roots = [word for word, head in enumerate(self.heads) if not head]
 
     def widths(self, texts: Iterable[str], size: float = 1.0) -> np.ndarray:
-        """The widths in points, ``[texts]``, of letters of so much of the usual size."""
+        """The widths of texts in points, ``[texts]``, in letters of a relative size."""
         return np.array([size * text_width(text, self.fonts) for text in texts])
 
 
 class Text(NamedTuple):
-    """A text on its line: its end at the left, or its middle; the size is one of the usual."""
+    """A text on its baseline, placed by its left end or its middle; the size is relative."""
 
     x: float
     y: float
@@ -86,16 +86,16 @@ class Text(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """Texts and arrows in points, y up."""
+    """Texts and arrows in points; y points up."""
 
     texts: list[Text]
-    arrows: list[list[tuple[float, float]]]  # corners; the last is the tip
-    low: np.ndarray  # the lower left corner of all
+    arrows: list[list[tuple[float, float]]]  # corners of each; the last is the tip
+    low: np.ndarray  # the lower left corner of the drawing
     size: np.ndarray
 
 
 def across(sentence: Sentence) -> Drawing:
-    """The words in a row, the arcs above."""
+    """The drawing with the words in a row and the arcs above."""
     arcs, count = sentence.arcs, len(sentence.words)
     widths = sentence.widths(sentence.words)
     if sentence.tags:
@@ -105,7 +105,7 @@ def across(sentence: Sentence) -> Drawing:
     x = np.concatenate([[0.0], np.cumsum(widths[:-1] / 2 + SPACE + widths[1:] / 2)])
     if sentence.relations:
         names = sentence.widths(sentence.relations, SMALL)
-        # An arc is wider than its name; where words are short, they move apart.
+        # Moves short words apart, so that each arc is wider than its name.
         for arc in sorted(arcs, key=lambda arc: abs(arc.head - arc.dependent)):
             first, last = sorted(arc[:2])
             lacking = names[arc.dependent] + 4 * APART - (x[last] - x[first])
@@ -139,7 +139,7 @@ def across(sentence: Sentence) -> Drawing:
 
 
 def down(sentence: Sentence) -> Drawing:
-    """A word a line, with its relation and its tag beside it, and the arcs at the right."""
+    """The drawing with one word, its tag and its relation on each line, and arcs at the right."""
     texts, left = [], 0.0
     columns = (
         (sentence.words, 1.0, "black"),
@@ -153,7 +153,7 @@ def down(sentence: Sentence) -> Drawing:
     ends = _ends(sentence, np.full(len(sentence.words), 0.7 * LINE))
     arrows = []
     for arc in sentence.arcs:
-        # The middle of small letters is 3.5 points above the line they stand on.
+        # The middle of small letters is 3.5 points above their baseline.
         a = 3.5 - LINE * arc.head - ends[arc.dependent][0]
         b = 3.5 - LINE * arc.dependent - ends[arc.dependent][1]
         x = left + SPACE + STEP * arc.level
@@ -167,16 +167,17 @@ def down(sentence: Sentence) -> Drawing:
 
 
 def _ends(sentence: Sentence, room: np.ndarray) -> list[tuple[float, float]]:
-    """Where each word's arc begins and ends, beyond the middles of its head and of itself.
+    """The offsets of each word's arc: from the middle of its head, and from that of the word.
 
     Args:
-        room: how far the arcs at each word may stand apart.
+        sentence: words and arcs.
+        room: largest distance between the outermost arcs at each word, in points.
     """
     at: list[list[tuple[int, int, int, int]]] = [[] for _ in sentence.words]
     for arc in sentence.arcs:
         for here, there, end in ((arc.head, arc.dependent, 0), (arc.dependent, arc.head, 1)):
-            # Wide arcs pass above short ones: of those to the left, the widest stands last, of
-            # those to the right, first. So none crosses another at a word.
+            # Wide arcs pass above short ones: among those to the left, the widest comes last, and
+            # among those to the right, first. So arcs do not cross at a word.
             side, away = (0, here - there) if there < here else (2, here - there)
             at[here].append((side, away, arc.dependent, end))
     for root in sentence.roots:

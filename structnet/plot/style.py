@@ -1,4 +1,4 @@
-"""Colours that people with any kind of colour vision can tell apart, new axes, and users' words.
+"""Colours for any kind of colour vision, new axes, legends, and texts from users.
 
 Reference:
     Paul Tol, "Colour Schemes", SRON technical note 09-002, 2021: the schemes "bright" and "light".
@@ -20,16 +20,16 @@ LINES = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INNER, LEAF, GREY = "#CFE1F2", "#F8E8C0", "#777777"
 WRONG = "#F4A6A0"  # a node whose prediction is wrong
-# A legend among lines has no box, but a ground, so that the grid does not strike its words through.
+# A legend among lines has no box, but a background, which hides grid lines behind its text.
 LEGEND: Mapping[str, Any] = {"facecolor": "white", "edgecolor": "none", "framealpha": 0.85}
 
 
 def new_axes(panels: int, width: float, height: float) -> list[Axes]:
-    """Axes beside one another in a new figure of pyplot, which notebooks show by themselves.
+    """Axes side by side in a new figure of pyplot, which notebooks show automatically.
 
     Args:
-        panels: the number of axes.
-        width, height: the size of the figure, in inches.
+        panels: number of axes.
+        width, height: size of the figure in inches.
     """
     import matplotlib.pyplot as plt
 
@@ -38,12 +38,12 @@ def new_axes(panels: int, width: float, height: float) -> list[Axes]:
 
 
 def one_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """The axes that are given, or else new ones of this size, in inches."""
+    """The given axes, or new ones of a size in inches."""
     return new_axes(1, width, height)[0] if ax is None else ax
 
 
 def tidy(ax: Axes) -> None:
-    """A light grid behind the lines, and no box around them."""
+    """Draws a light grid behind the lines, and no frame at the top and right."""
     ax.grid(axis="y", color="#DDDDDD", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
@@ -57,11 +57,12 @@ def percent_axis(ax: Axes) -> None:
 
 
 def labelled(ax: Axes, x: str, y: str, title: str = "", *, shares: bool = True) -> Axes:
-    """Axes on which all is drawn, with words, a light grid and, where lines have names, a legend.
+    """Adds labels, a title, a light grid and, if lines have names, a legend to finished axes.
 
     Args:
-        x, y, title: words for the axes and above them.
-        shares: is what the y axis shows shares, which stand in percent?
+        ax: axes on which everything is drawn.
+        x, y, title: labels of the axes, and title above them.
+        shares: True if the values of the y axis are shares, which are shown in percent.
     """
     tidy(ax)
     if shares:
@@ -74,28 +75,28 @@ def labelled(ax: Axes, x: str, y: str, title: str = "", *, shares: bool = True) 
 
 
 def as_written(*texts: Text) -> None:
-    """Draws words of users letter by letter: two dollars in them are not mathematics."""
+    """Turns off mathematics in users' texts, where two dollar signs are just letters."""
     for text in texts:
         text.set_parse_math(False)
 
 
 def add_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **style: Any) -> Legend:
-    """A legend in which users' names stand as they are written, also those that begin with "_"."""
+    """Adds a legend with users' names as they are, including those that begin with "_"."""
     legend = ax.legend(list(handles), list(map(str, range(len(names)))), **style)
     as_written(*legend.get_texts())
     for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_text(name)  # as a label, "_name" may be left out
+        text.set_text(name)  # as labels, names that begin with "_" are left out
     return legend
 
 
 def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
-    """One legend for axes and their twins, above them, where no line is in its way."""
+    """Adds one legend for axes and their twins, above them, where it hides no line."""
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
     ax.legend(handles=handles, frameon=False, **place)
 
 
 def write_cells(ax: Axes, shares: np.ndarray, texts: Sequence[Sequence[str]]) -> None:
-    """Texts in a heat map of shares, white where it is dark. ``[rows, columns]`` each."""
+    """Writes texts into a heat map of shares, white on dark cells. ``[rows, columns]`` each."""
     for y, (row, words) in enumerate(zip(shares, texts, strict=True)):
         for x, (share, text) in enumerate(zip(row, words, strict=True)):
             color = "white" if share > 0.5 else "black"
@@ -104,7 +105,7 @@ def write_cells(ax: Axes, shares: np.ndarray, texts: Sequence[Sequence[str]]) ->
 
 
 def cut(name: str, length: int = 24) -> str:
-    """A name on one line of so many characters at most.
+    """A name on one line, cut to at most ``length`` characters.
 
     Example:
         >>> cut("broken-down lorry", 9)

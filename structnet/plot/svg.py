@@ -1,4 +1,4 @@
-"""A tree as SVG, which notebooks show by themselves."""
+"""Draws a tree as SVG, which notebooks show automatically."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from xml.sax.saxutils import escape
 from structnet.plot.tree import MAX_LABEL, Picture
 from structnet.trees.tree import Tree
 
-SHOWN = 100  # nodes; of larger trees a notebook shows the top
+SHOWN = 100  # nodes; larger trees are shown from the root down to so many
 
 
 def tree_svg(tree: Tree, max_nodes: int = SHOWN) -> str:
-    """The picture of :func:`plot_tree` as SVG, without pyplot and without a window.
+    """The picture of :func:`plot_tree` as SVG, drawn without pyplot and without a window.
 
-    Texts are texts, in the fonts of whoever looks at them; where a label is cut, the whole of it
-    appears below the mouse.
+    Texts are not outlines, but drawn with the viewer's fonts. A label that is cut appears in full
+    under the mouse.
 
     Args:
-        tree: the tree.
-        max_nodes: the most nodes.
+        tree: tree to draw.
+        max_nodes: largest number of nodes.
 
     Raises:
-        ValueError: ``max_nodes`` is no int from 1 on.
+        ValueError: ``max_nodes`` is not an int of at least 1.
 
     Example:
         >>> svg = tree_svg(Tree("MAX", [Tree("2"), Tree("9")]))
@@ -35,7 +35,7 @@ def tree_svg(tree: Tree, max_nodes: int = SHOWN) -> str:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    # Texts that are not outlines need none of the fonts here.
+    # Texts that are not outlines do not need the fonts of this machine, so do not warn about them.
     with warnings.catch_warnings(), rc_context({"svg.fonttype": "none", "svg.hashsalt": "tree"}):
         warnings.simplefilter("ignore", UserWarning)
         picture = Picture([tree], None, None, "auto", (max_nodes, None, MAX_LABEL))
@@ -51,7 +51,7 @@ def tree_svg(tree: Tree, max_nodes: int = SHOWN) -> str:
 
 
 def _title(picture: Picture, number: str) -> str:
-    """The whole label, where it is cut."""
+    """The whole label as a title, if it is cut."""
     node = picture.rough.nodes[int(number)]
     full = picture.labels.full(node)
     return f"<title>{escape(full)}</title>" if full != picture.labels[node] else ""

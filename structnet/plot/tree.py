@@ -1,4 +1,4 @@
-"""A tree as a picture: labelled boxes, the root on top, or a row a node where there are many."""
+"""Draws a tree as labelled boxes, in levels or, if it is large, as an outline of rows."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_LABEL = 24  # letters of a line
-MAX_TREES = 8  # side by side
-MAX_SIDE = 40.0  # inches of a figure; what needs more is drawn smaller
+MAX_LABEL = 24  # letters on a line
+MAX_TREES = 8  # trees side by side
+MAX_SIDE = 40.0  # inches: largest side of a figure; larger drawings are scaled down
 FORMS = ("auto", "levels", "outline")
-LEVELS_NODES, LEVELS_DEPTH, OUTLINE_NODES = 200, 30, 1000  # limits where the user has none
-SHARP = 160  # dots an inch, by which the letters of a page can be read on a screen
+LEVELS_NODES, LEVELS_DEPTH, OUTLINE_NODES = 200, 30, 1000  # default limits
+SHARP = 160  # dots per inch, so that the letters of a page can be read on a screen
 
 
 def plot_tree(
@@ -55,36 +55,38 @@ def plot_tree(
 ) -> Axes:
     """Draws a tree, or a few, so that every label can be read.
 
-    A small tree stands with its root on top and its leaves in order. A large one is an outline, as
-    a file browser shows folders: a row a node, indented below its parent, in columns that are read
-    like a newspaper's. There, nodes with one child each share a row, the way down to a column
-    stands above it, and what is indented too far goes on in a part of its own, at the number that
-    stands for it.
+    A small tree has its root on top and its leaves in order. A large one is an outline, like
+    folders in a file browser: a row for each node, indented below its parent, in newspaper columns.
+    In an outline, a chain of nodes with one child each shares a row, the path to a column is above
+    it, and a subtree that would be indented too far is replaced by the number of the part in which
+    it continues.
 
-    Without axes, a figure is made that can be printed on a page of A4 or letter paper with letters
-    of 6 points or more: trees of about 500 nodes have room there. More need a larger page. On given
-    axes, the letters are made smaller where that is needed for neighbours not to overlap.
+    Without axes, the figure can be printed on a page of A4 or letter paper in letters of at least 6
+    points, which has room for about 500 nodes; for more, the page is larger. On given axes, letters
+    are made smaller if neighbours would overlap.
 
     Letters that matplotlib's font lacks are drawn with an installed font that has them.
 
     Args:
-        tree: a tree, a forest or graph of at most 8 trees, or a list of trees.
-        ax: the axes to draw on.
-        labels: the function that gives what to write on a node, one line or several; by default its
-            label and, on a line of its own, its token.
-        colors: a node's colour, or None for the usual one; or a mapping from labels to colours.
-        form: "levels" has the root on top, "outline" a row a node; "auto" chooses the first where
-            all labels can be read.
-        max_nodes: the most nodes; what is beyond is collapsed into nodes such as "… 99,950 more".
-            None draws 200 in levels and 1,000 in an outline.
-        max_depth: the most edges from the root, with the same effect; None draws 30 in levels.
-        max_label: lines of more characters are cut.
+        tree: tree, list of trees, or forest or graph; at most 8 trees.
+        ax: axes to draw on; by default new ones.
+        labels: function that returns the text of a node, of one line or several; by default the
+            label and, on another line, the token.
+        colors: function that returns the colour of a node, or None for the default one; or a
+            mapping from labels to colours.
+        form: "levels" for the root on top, "outline" for rows, "auto" for levels if all labels can
+            be read.
+        max_nodes: largest number of nodes; the others are collapsed into nodes such as "… 99,950
+            more". By default 200 in levels and 1,000 in an outline.
+        max_depth: largest number of edges from the root, with the same effect; by default 30 in
+            levels.
+        max_label: largest number of characters on a line; longer lines are cut.
 
     Raises:
-        TypeError: ``tree`` is none of these.
-        ValueError: there are no trees or too many; a limit is too small to draw the roots; or there
-            is no such form.
-        NotATreeError: the graph is not one.
+        TypeError: ``tree`` has another type.
+        ValueError: there are no trees or too many, a limit is too small to draw the roots, or the
+            form is unknown.
+        NotATreeError: the graph is not a tree.
 
     Warns:
         UserWarning: no installed font has some letters; they are drawn as boxes.
@@ -103,13 +105,13 @@ def plot_tree(
 
 
 class Picture:
-    """Trees to be drawn on axes, or on a figure of the size that they need.
+    """Trees to draw on given axes, or on a figure of the size that they need.
 
     Args:
-        trees: the trees.
+        trees: trees to draw.
         labels, colors, form: arguments of :func:`plot_tree`.
-        limits: the most nodes and the most edges from the root, None for the usual ones; and the
-            longest line of a label.
+        limits: largest numbers of nodes and of edges from the root, None for the default ones, and
+            of characters on a line.
     """
 
     def __init__(
@@ -131,7 +133,7 @@ class Picture:
             most = LEVELS_NODES if self.form == "levels" else OUTLINE_NODES
             max_nodes = max(most, len(trees))
         self.colors = colors
-        self.rough = layout(trees, max_nodes, max_depth)  # all boxes of one width
+        self.rough = layout(trees, max_nodes, max_depth)  # with boxes of equal width
         self.labels = Labels(self.rough.nodes, labels, max_label)
         if self.form != "outline":
             width = partial(width_of, labels=self.labels)
@@ -139,7 +141,7 @@ class Picture:
             self.needed = size_of(self.levels, self.labels)  # points
 
     def draw(self, ax: Axes) -> Axes:
-        """Draws on given axes; in levels, unless the letters of an outline come out larger."""
+        """Draws on given axes; with "auto", as an outline if its letters are larger."""
         room = room_of(ax)
         ax.set_axis_off()
         if self.form != "outline":
@@ -155,7 +157,7 @@ class Picture:
         return ax
 
     def draw_new(self, figure: Callable[..., Figure]) -> Axes:
-        """Draws on a new figure, which the function given makes of its ``figsize`` and ``dpi``."""
+        """Draws on a new figure, made by a function of ``figsize`` and ``dpi``."""
         if self.form == "auto" and self._has_room_on_a_page():
             self.form = "levels"
         if self.form == "levels":
@@ -168,7 +170,7 @@ class Picture:
         return self._draw_outline(ax, outline, scale, points)
 
     def _has_room_on_a_page(self) -> bool:
-        """True if printed on A4, upright or not, the letters are large enough."""
+        """True if levels fit on A4, portrait or landscape, in letters that can be read."""
         return any((SMALLEST * self.needed <= page).all() for page in (A4, A4[::-1]))
 
     def _rows(self) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Where the nodes of a drawn tree go, and which nodes a picture has room for."""
+"""Places the nodes of a drawn tree, and chooses those that a picture has room for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from structnet.checks import check_integer
 from structnet.trees.tree import Tree
 
-GAP = 1.0  # between two trees side by side
+GAP = 1.0  # between trees side by side
 
 
 @dataclass(frozen=True)
 class Collapsed:
-    """Stands in a picture for nodes there is no room for.
+    """Stands for nodes that a picture has no room for.
 
     Args:
-        size: the number of nodes that it stands for.
+        size: number of nodes that it stands for.
     """
 
     size: int
@@ -30,11 +30,11 @@ class Layout(NamedTuple):
     """The nodes of a picture, level by level and from left to right.
 
     Attributes:
-        nodes: the nodes that are drawn.
-        parent: the place in ``nodes`` of each node's parent, -1 for a root.
-        depth: edges up to the root.
-        x: the middle of each node.
-        width: the room each node takes, centred on ``x``.
+        nodes: nodes to draw.
+        parent: place of each node's parent in ``nodes``; -1 for a root.
+        depth: number of edges from each node up to its root.
+        x: middle of each node.
+        width: width of each node.
 
     Shapes:
         all ``[n]``.
@@ -53,18 +53,18 @@ def layout(
     max_depth: int | None = None,
     width: Callable[[Tree | Collapsed], float] | None = None,
 ) -> Layout:
-    """Leaves from left to right, parents in the middle over their first and last child.
+    """Places leaves from left to right, and parents midway between their first and last child.
 
-    Nodes of one depth never overlap, and no node stands over another tree's or subtree's: each
-    subtree has a range of x to itself. The work is linear in the nodes drawn.
+    Each subtree has a range of x to itself, so nodes of the same depth never overlap. The time is
+    linear in the number of nodes drawn.
 
     Args:
-        trees: one tree, or several to stand side by side.
-        max_nodes: draw at most so many nodes, those nearest to the root; what is left out is
-            collapsed into one more node where it hung.
-        max_depth: the same for nodes with more edges than this up to their root.
-        width: the room a node needs; by default all need 1, and the leaves of one tree stand at
-            x = 0, 1, 2, ...
+        trees: tree, or several trees to place side by side.
+        max_nodes: largest number of nodes to draw, nearest to the root first; the hidden children
+            of a node are replaced by one more node, :class:`Collapsed`.
+        max_depth: largest number of edges from the root, with the same effect.
+        width: function that returns the width of a node; by default all have width 1, and the
+            leaves of a single tree are at x = 0, 1, 2, ...
 
     Raises:
         ValueError: there is no tree, or ``max_nodes`` or ``max_depth`` is too small to draw the
@@ -103,7 +103,7 @@ def _choose(
             children = node.children
             shown = 0 if depth[v] == max_depth else int(min(room, len(children)))
             hidden = sum(child.size for child in children[shown:])
-            if hidden == 1:  # the leaf itself takes no more room than its stand-in
+            if hidden == 1:  # a leaf takes no more room than its stand-in
                 shown, hidden = len(children), 0
             below: list[Tree | Collapsed] = [*children[:shown], *[Collapsed(hidden)] * (hidden > 0)]
             nodes += below
@@ -115,14 +115,14 @@ def _choose(
 
 
 def _positions(parent: Sequence[int], width: Sequence[float], num_roots: int) -> np.ndarray:
-    """The x of each node; children follow their parents and are in a row."""
+    """The x of each node; children come after their parents, and siblings are adjacent."""
     n = len(parent)
     children: list[list[int]] = [[] for _ in range(n)]
     for v in range(num_roots, n):
         children[parent[v]].append(v)
-    left = [w / 2 for w in width]  # how far each subtree reaches to both sides of its root
+    left = [w / 2 for w in width]  # extent of each subtree to the left of its root
     right = left.copy()
-    shift = np.zeros(n)  # of a node from its parent
+    shift = np.zeros(n)  # from a node's parent to the node
     for v in range(n - 1, -1, -1):
         if children[v]:
             places, end = _in_a_row(children[v], left, right)
@@ -141,7 +141,7 @@ def _positions(parent: Sequence[int], width: Sequence[float], num_roots: int) ->
 def _in_a_row(
     nodes: Sequence[int], left: Sequence[float], right: Sequence[float]
 ) -> tuple[list[float], float]:
-    """Places for subtrees side by side from 0 on, and where the last one ends."""
+    """Places of subtrees side by side, from 0, and the right end of the last one."""
     places = [left[nodes[0]]]
     for u, v in pairwise(nodes):
         places.append(places[-1] + right[u] + left[v])

@@ -1,29 +1,29 @@
-"""Trees that are the model: a sample's way down is a product of choices along a path.
+"""Trees that are models: they route each sample from the root to leaves, which predict.
 
-Eq. (2) of adaptive neural trees, and any product of branches along a path, in log space; with
-``backend="dgl"`` as DGL messages from parent to child:
-
-=================  ===============================================================================
-``topology``       :class:`Topology`: what stands on the way
-``path_log_prob``  :func:`leaf_log_prob`, :func:`node_log_prob`: how probable leaves and nodes
-                   are; :func:`log_prob_at`: the score of one label's path
-``hard_path``      :func:`follow`, :func:`hard_route`: one branch a level
-``dgl_backend``    the reference of these
-``samples``        :class:`Samples`: inputs, targets and weights as one thing
-``on_demand``      inputs that a torch Dataset reads, or that are sparse, batch by batch
-=================  ===============================================================================
-
-Whatever keeps the protocol :class:`RoutedTree` (``protocol``) can be told and drawn:
+The probability of a leaf is the product of the branches on its path: Eq. (2) of adaptive neural
+trees. It is computed in log space, or by DGL messages from parent to child (``backend="dgl"``):
 
 =================  ===============================================================================
-``batches``        :func:`ask`: many samples, a batch at a time
-``visits``         :func:`shares`, :func:`reach`, :func:`leaf_of`: who comes where
-``explanation``    :func:`explain`: why one sample is predicted so
-``report``         :func:`summary`, :func:`export_text`: a table or text; the parameters visited
+``topology``       :class:`Topology`: the shape of the tree
+``path_log_prob``  :func:`leaf_log_prob`, :func:`node_log_prob`: log-probabilities of leaves and
+                   nodes; :func:`log_prob_at`: that of one node for each sample
+``hard_path``      :func:`follow`, :func:`hard_route`: one branch at each level
+``dgl_backend``    the reference for these functions
+``samples``        :class:`Samples`: inputs, targets and weights together
+``on_demand``      inputs made batch by batch, from a torch Dataset or sparse rows
+=================  ===============================================================================
+
+Any tree with the methods of :class:`RoutedTree` (``protocol``) can be explained and drawn:
+
+=================  ===============================================================================
+``batches``        :func:`ask`: calls a model for many samples, batch by batch
+``visits``         :func:`shares`, :func:`reach`, :func:`leaf_of`: which samples reach which nodes
+``explanation``    :func:`explain`: why a sample gets its prediction
+``report``         :func:`summary`, :func:`export_text`: size and cost as a table, the tree as text
 ``asking``         what inner nodes ask and separate, in words
-``leaves``         what leaves predict by themselves
-``reading``        :func:`read`: a tree with its samples, or an estimator with the user's
-``words``          numbers as people read them
+``leaves``         what leaves predict on their own
+``reading``        :func:`read`: a tree or an estimator with samples, names and units
+``words``          numbers and tables as text
 =================  ===============================================================================
 """
 

@@ -1,4 +1,4 @@
-"""What the inner nodes of a model tree ask, and what they separate, in the user's words."""
+"""What the inner nodes of a model tree ask and separate, in the user's names and units."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from structnet.routing.reading import Reading
 from structnet.routing.samples import counted
 from structnet.routing.visits import Reach
 
-MOST = 0.7  # of a hyperplane's weight: the columns that make it up are named
-NAMED = 3  # columns at most
-FAR = 0.5  # deviations of all samples: columns whose means differ less are not named
-MOSTLY, SOME = 0.6, 0.2  # of a class: what must go one way, and what must come at all
-CLASSES = 5  # of each side, as far as they are named
+MOST = 0.7  # share of a hyperplane's weights that the named columns make up
+NAMED = 3  # columns named at most
+FAR = 0.5  # least difference of a named column's means, in standard deviations of all samples
+# Least shares for a class to be named: of its samples at the node in one branch, and of all its
+# samples at the node.
+MOSTLY, SOME = 0.6, 0.2
+CLASSES = 5  # classes named on each side
 
 Units = Callable[[np.ndarray], np.ndarray]
 
@@ -26,17 +28,19 @@ Units = Callable[[np.ndarray], np.ndarray]
 def questions(
     tree: RoutedTree, names: Sequence[str] | None = None, units: Units | None = None
 ) -> dict[int, str]:
-    """What goes to the first branch of each inner node: node -> text; empty where it is unknown.
+    """The condition for the first branch of each inner node, as text by node; empty if unknown.
 
-    A tree tells it by a method ``plane(node)``: the weights ``[columns]`` and the bias of a linear
-    function of the inputs that is above 0 where a sample goes to the first branch; None of a node
-    that is no such plane. The columns that make up most of the weights are named, the largest
-    first, and "…" stands for a rest that counts. So inputs of like spread are presumed, as an
-    estimator gives them. Of one column alone, its threshold is told.
+    The tree may have a method ``plane(node)``, which returns the weights ``[columns]`` and the bias
+    of a linear function of the inputs that is above 0 for samples that go to the first branch, or
+    None for other kinds of nodes. The text names the columns that make up most of the weights, the
+    largest first, at most three; "…" stands for others that matter. This assumes that all columns
+    have about the same spread, as the inputs from an estimator do. A single column is given with
+    its threshold.
 
     Args:
-        names: the names of the columns of a table; their numbers by default.
-        units: function from inputs of the tree to the user's, ``[n, columns]`` -> the same.
+        tree: model tree.
+        names: names of the columns of a table; by default their numbers.
+        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
 
     Example:
         >>> import torch
@@ -57,7 +61,7 @@ def questions(
 
 
 def _side(weight: np.ndarray, bias: float, names: Sequence[str] | None, units: Units | None) -> str:
-    """The side of a plane where its function is above 0."""
+    """The side of a plane on which its function is above 0, in words."""
     size, used = np.abs(weight), np.flatnonzero(weight)
     if not len(used):
         return ""
@@ -69,7 +73,7 @@ def _side(weight: np.ndarray, bias: float, names: Sequence[str] | None, units: U
         column = int(told[0])
         at = np.zeros((1, len(weight)))
         at[0, column] = -bias / weight[column]
-        edge = float((at if units is None else units(at))[0, column]) + 0.0  # no -0
+        edge = float((at if units is None else units(at))[0, column]) + 0.0  # + 0.0 turns -0 into 0
         sign, about = ">" if weight[column] > 0 else "<", "about " if rest else ""
         return f"{name_of(names, column)} {sign} {about}{edge:.4g}"
     words = [f"{'high' if weight[i] > 0 else 'low'} {name_of(names, i)}" for i in told]
@@ -77,20 +81,22 @@ def _side(weight: np.ndarray, bias: float, names: Sequence[str] | None, units: U
 
 
 def name_of(names: Sequence[str] | None, column: int) -> str:
-    """The name of a column, or its number."""
+    """The name of a column, or "feature" and its number if there are no names."""
     return f"feature {column}" if names is None else str(names[column])
 
 
 def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> dict[int, str]:
-    """By which columns the samples differ that go to both branches: node -> text.
+    """The columns in which the samples of the two branches differ, as text by node.
 
-    For nodes of any kind with two branches, where samples are rows of a table. The columns whose
-    means differ by half a deviation of all samples or more are named, three at most, the farthest
-    first. It is what they separate, which need not be what they ask.
+    Works for all nodes with two branches, of trees over rows of a table. It names the columns whose
+    means differ by at least half a standard deviation of all samples, the largest difference first,
+    at most three. They show what a node separates, which need not be what it asks.
 
     Args:
-        x: samples, each counted by its weight and by its probability of getting there.
-        names: the names of the columns; their numbers by default.
+        tree: model tree.
+        x: inputs or samples, ``[n, columns]``, each weighted by its weight and by its probability
+            to reach the node.
+        names: names of the columns; by default their numbers.
 
     Example:
         >>> import torch
@@ -126,14 +132,15 @@ def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> d
 
 
 def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str]:
-    """The classes that mostly go on to each branch, "cat, dog | eel": node -> text.
+    """The classes that mostly go to each branch, such as "cat, dog | eel", as text by node.
 
-    A class is named at a branch to which 60 % or more of what comes to the node go on, if 20 %
-    or more of the class come there; nothing is said where all of them go the same way.
+    A class is named at a branch if at least 60 % of its samples at the node go there, and at least
+    20 % of all its samples reach the node. The text is empty if all such classes go the same way.
 
     Args:
-        found: counts of what reaches the nodes.
-        names: the names of the classes.
+        tree: model tree, which predicts classes.
+        found: counts of the samples at each node.
+        names: names of the classes.
 
     Example:
         >>> import torch
@@ -147,14 +154,13 @@ def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str
         >>> sides(tree, reach(tree, samples), ["cat", "dog"])
         {0: 'cat | dog'}
     """
-    assert found.classes is not None  # as of every tree that predicts classes
+    assert found.classes is not None  # as for every tree that predicts classes
     said = {}
     for v in np.flatnonzero(tree.topology.inner).tolist():
         here = found.classes[v]
         comes = (here > 0) & (here >= SOME * found.classes[0])
         goes = found.classes[list(tree.topology.children_of(v))] >= MOSTLY * here
         parts = [_few([names[k] for k in np.flatnonzero(each & comes).tolist()]) for each in goes]
-        # Where all go one way, nothing is separated.
         separates = len(parts) > 1 and any(parts) and not (goes | ~comes).all(axis=1).any()
         said[v] = " | ".join(part or "–" for part in parts) if separates else ""
     return said
@@ -166,14 +172,15 @@ def _few(names: Sequence[str]) -> str:
 
 
 def all_questions(told: Reading, found: Reach | None = None) -> dict[int, str]:
-    """What each inner node asks or, where that cannot be said, what it separates; in two lines.
+    """What each inner node asks or, if that is unknown, what it separates, in up to two lines.
 
-    The first line names columns, as :func:`questions` or else :func:`contrasts` of a table does;
-    the second, where there are more than two classes or no first line, classes (:func:`sides`).
+    The first line names columns, by :func:`questions` or else, for dense tables, by
+    :func:`contrasts`. The second names classes (:func:`sides`), if there are more than two of them
+    or no first line.
 
     Args:
-        told: tree, its samples and names.
-        found: counts of what reaches the nodes, if there are samples.
+        told: tree with its samples and names.
+        found: counts of the samples at each node; None without samples.
     """
     tree, names = told.tree, told.feature_names
     lines = questions(tree, names, told.units)

@@ -1,4 +1,4 @@
-"""What a model says of many samples, asked a batch at a time."""
+"""Calls a model for many samples, batch by batch."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from torch import Tensor, nn
 from structnet.routing.on_demand import OnDemand
 from structnet.training.metrics import batch_starts, evaluating, in_order, most_at_once
 
-BATCH = 1000  # samples computed at a time
+BATCH = 1000  # samples in a batch by default
 Answer = TypeVar("Answer")
 
 
 def answers(
     model: Any, x: Any, question: Callable[[Any], Answer], batch_size: int | None = None
 ) -> Iterator[tuple[slice, Answer]]:
-    """Each batch's rows, and what a question to a model gives for them.
+    """The rows of each batch, and the result of a function of the model for them.
 
-    A module answers in evaluation mode and without gradients, on the device that it is on.
+    A module is in evaluation mode meanwhile and computes no gradients; batches of tensors are moved
+    to its device.
 
     Args:
-        model: the tree, or whatever else is asked.
-        x: the samples, as the model takes them: a tensor, an array, a sparse matrix, or what
-            becomes a tensor batch by batch.
-        question: the function that is called with the samples of a batch.
-        batch_size: samples a batch; ``BATCH`` by default.
+        model: tree or other model.
+        x: samples as the model takes them: a tensor, an array, a sparse matrix, or inputs on demand
+            (:class:`.OnDemand`).
+        question: function to call with the samples of each batch.
+        batch_size: number of samples in a batch; by default ``BATCH``.
 
     Shapes:
         x ``[n, *shape]``.
@@ -51,13 +52,13 @@ def answers(
 def ask(
     model: Any, x: Any, question: Callable[[Any], Tensor], batch_size: int | None = None
 ) -> Tensor:
-    """The answers for all samples in order, on the CPU.
+    """The results of a function of the model for all samples in order, on the CPU.
 
     Args:
-        model, x, question, batch_size: the same as of :func:`answers`.
+        model, x, question, batch_size: arguments of :func:`answers`.
 
     Shapes:
-        ``[n, ...]``, where the question gives ``[batch, ...]``.
+        ``[n, ...]``, if the function returns ``[batch, ...]``.
 
     Raises:
         ValueError: there are no samples, or the batch size is below 1.

@@ -1,8 +1,8 @@
-"""The reference of routing: DGL's own message passing, from parent to child.
+"""The reference for routing: DGL's own message passing, from parent to child.
 
-Each function walks the levels of the model's graph from the root down, ``DGLGraph.prop_nodes`` with
-a message on each edge; autograd remembers. Slow, plain, and what the fast forms are tested against.
-A tree's nodes have one parent each, so that every mailbox holds one message.
+Each function walks through the levels of the model's graph from the root down, by
+``DGLGraph.prop_nodes`` under autograd. It is slow and simple; the fast functions are tested against
+it. As a node has only one parent, every mailbox has one message.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def node_log_prob(topology: Topology, branch_log_prob: Tensor) -> Tensor:
 
 
 def log_prob_at(topology: Topology, branch_log_prob: Tensor, node: Tensor) -> Tensor:
-    """The score of each sample's own node. ``[n, num_nodes], [n] -> [n]``."""
+    """The log-probability of one node for each sample. ``[n, num_nodes], [n] -> [n]``."""
     return node_log_prob(topology, branch_log_prob).gather(1, node[:, None]).squeeze(1)
 
 
 def hard_route(topology: Topology, place: Tensor) -> Tensor:
-    """The leaf of each sample, which goes on to the child in its place. ``[n, num_nodes] -> [n]``.
+    """The leaf that each sample reaches by the places chosen. ``[n, num_nodes] -> [n]``.
 
     Raises:
-        ValueError: a sample is at a node that has no child in its place.
+        ValueError: a sample reaches a node without a child in the place chosen there.
     """
     graph = _downward(topology, place=place.T)
     graph.ndata["here"] = torch.zeros_like(graph.ndata["place"], dtype=torch.bool)
@@ -65,7 +65,7 @@ def hard_route(topology: Topology, place: Tensor) -> Tensor:
 
 
 def _check_places(topology: Topology, place: Tensor, here: Tensor) -> None:
-    lost = torch.from_numpy(topology.inner)[:, None] & here  # at an inner node, and at no child
+    lost = torch.from_numpy(topology.inner)[:, None] & here  # some of these reach no child
     for node, sample in lost.nonzero().tolist():
         children = topology.children_of(node)
         if not 0 <= int(place[sample, node]) < len(children):
@@ -76,7 +76,7 @@ def _check_places(topology: Topology, place: Tensor, here: Tensor) -> None:
 
 
 def _downward(topology: Topology, **fields: Tensor) -> DGLGraph:
-    """The model's graph with its edges turned to run parent -> child, and fields of its nodes."""
+    """The model's graph with reversed edges, from parent to child, and the given node fields."""
     graph = dgl().reverse(topology.graph(), copy_edata=True)
     for name, value in fields.items():
         graph.ndata[name] = value.cpu()

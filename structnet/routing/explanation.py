@@ -1,4 +1,4 @@
-"""Why a model tree predicts what it predicts for one sample."""
+"""Explains the prediction of a model tree for one sample."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from structnet.routing.words import percent
 
 @dataclass(frozen=True)
 class Choice:
-    """One node's decision.
+    """The decision of one node.
 
     Attributes:
-        node: its number.
-        side: the name of the branch that is taken, "left" or "right" of a router.
-        probability: the probability of that branch.
+        node: number of the node.
+        side: name of the branch taken, such as "left" or "right".
+        probability: probability of that branch.
     """
 
     node: int
@@ -32,16 +32,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How one sample is predicted; ``str`` tells it.
+    """How one sample is predicted; ``str`` describes it.
 
     Attributes:
-        choices: on the greedy path, from the root down.
-        probability: that of the whole path.
-        leaf: the node it ends in.
-        prediction: the leaf's own answer: the probability of each class, or the means, in the
-            units that were asked for.
-        mixture: the answer of all leaves together, likewise.
-        class_names: the names of the classes; None if the prediction is of numbers.
+        choices: decisions on the greedy path, from the root down.
+        probability: probability of the whole path.
+        leaf: number of the node where the path ends.
+        prediction: prediction of that leaf alone: probability of each class, or means in the
+            requested units.
+        mixture: prediction of all leaves together, in the same form.
+        class_names: names of the classes; None if the tree predicts numbers.
     """
 
     choices: tuple[Choice, ...]
@@ -74,20 +74,21 @@ def explain(
     class_names: Sequence[str] | None = None,
     to_units: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Explanation:
-    """The decisions on one sample's greedy path, and what they lead to.
+    """Explains the prediction for one sample by the decisions on its greedy path.
 
     Args:
+        tree: model tree.
         x: one sample.
-        class_names: the names of the classes; their numbers by default.
-        to_units: the function that takes means from the tree's units to those to tell them in, as
-            ``Standardizer.inverse`` does; by default they stay as the tree gives them.
+        class_names: names of the classes; by default their numbers.
+        to_units: function that converts predicted means to the user's units, such as
+            ``Standardizer.inverse``; by default they stay in the tree's units.
 
     Shapes:
         x ``[*shape]``, without a batch, or a sparse row; to_units ``[1, columns]`` -> the same.
 
     Raises:
-        ValueError: the sample has another shape, there is not one name a class, or there are units
-            for classes.
+        ValueError: the sample has another shape, there is not one name for each class, or
+            ``to_units`` is given for a tree that predicts classes.
 
     Example:
         >>> import torch
@@ -123,13 +124,13 @@ def explain(
 
 def _choices(tree: RoutedTree, batch: Any) -> tuple[tuple[Choice, ...], int]:
     """The decisions on a sample's greedy path, and the leaf at its end."""
-    # A family may also walk through nodes that the sample does not come to.
+    # A tree may also yield nodes that the sample does not reach.
     path = [each for each in tree.visits(batch, "greedy") if each.arriving[0]]
     choices = []
     for here, below in pairwise(path):
-        # The branch that was taken, whatever a tie would say.
+        # From the node that was visited, as the probabilities may be tied.
         place = tree.topology.children_of(here.node).index(below.node)
-        assert here.branch is not None  # it is no leaf
+        assert here.branch is not None  # since it is not a leaf
         side = tree.branch_names(here.node)[place]
         choices.append(Choice(here.node, side, float(here.branch[0, place])))
     return tuple(choices), path[-1].node
@@ -139,10 +140,11 @@ def names_of(tree: RoutedTree, class_names: Sequence[str] | None) -> tuple[str, 
     """The names of the classes; None if the tree predicts numbers.
 
     Args:
-        class_names: the names; the classes' numbers by default.
+        tree: model tree.
+        class_names: names of the classes; by default their numbers.
 
     Raises:
-        ValueError: there is not one name a class.
+        ValueError: there is not one name for each class, or there are names and no classes.
     """
     if tree.num_classes is None:
         if class_names is not None:

@@ -1,4 +1,4 @@
-"""One branch a level: which leaf each sample reaches, and who is at each node on the way."""
+"""Sends each sample down one path of a tree, one branch at each level, to its leaf."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from structnet.routing.topology import Topology, as_topology
 if TYPE_CHECKING:
     from dgl import DGLGraph
 
-# From a node, the numbers of the samples there and what they are, [m] and [m, ...], to what goes
-# on of them and the place of the child where each goes, [m]; no places where their paths end.
+# Called with a node, the numbers of the samples at it [m] and their values [m, ...]; returns their
+# new values and the places of the children to which they go [m], or None where their paths end.
 Step = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor | None]]
 
 
 def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Tensor | None]:
-    """Sends each sample down one path; a node sees the samples that come to it and no others.
+    """Sends each sample down one path; a node computes only the samples that reach it.
 
     Args:
-        x: the samples as they are at the root.
-        step: the function that is called once for each node that samples come to, parents first:
-            with the node, the samples' numbers, ascending, and what they are there. It gives what
-            they are from there on, and the place of the child that each goes to, or None where
-            paths end.
+        tree: topology, or DGL graph of the schema.
+        x: values of the samples at the root.
+        step: function called once for each node that samples reach, in ascending order of nodes,
+            with the node, the numbers of its samples, ascending, and their values. It returns
+            their new values, and the place of the child that each goes to, or None where the paths
+            end.
 
     Shapes:
-        x ``[n, ...]`` -> ``[n]``, the nodes in which the paths end, and ``[n, ...]``, what the last
-        steps gave; None if there are no samples.
+        x ``[n, ...]`` -> ``[n]``, the nodes in which the paths end, and ``[n, ...]``, the values
+        returned there; these are None if there are no samples.
 
     Raises:
-        ValueError: a place in which a node has no child.
+        ValueError: a node has no child in a place that was returned.
 
     Example:
         >>> def step(node, rows, x):  # twice as much at each level, to the left what is below 3
@@ -48,7 +49,7 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
     everyone = torch.arange(len(x), device=x.device)
     open_nodes, waiting = [0] if len(x) else [], {0: (everyone, x)}
     rows, ends, last = [], [], []
-    while open_nodes:  # a heap: random draws come in the order of the nodes, whoever is there
+    while open_nodes:  # a heap, so that random draws are in the order of nodes
         node = heappop(open_nodes)
         here, found = waiting.pop(node)
         found, place = step(node, here, found)
@@ -61,7 +62,7 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
         for child, mine in zip(children, _grouped(place, len(children), node, here), strict=True):
             if len(mine):
                 heappush(open_nodes, child)
-                alone = len(mine) == len(here)  # nothing to choose from
+                alone = len(mine) == len(here)  # all samples go the same way: no copies
                 waiting[child] = (here, found) if alone else (here[mine], found[mine])
     if not rows:
         return everyone, None
@@ -70,8 +71,8 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
 
 
 def _grouped(place: Tensor, number: int, node: int, here: Tensor) -> tuple[Tensor, ...]:
-    """The samples in each place, ascending. ``[m]`` -> as many index tensors as places."""
-    # Counted at once are those before the first place and those after the last.
+    """The indices of the samples in each place, ascending. ``[m]`` -> one tensor for each place."""
+    # The first and the last bin count invalid places, below 0 and above the last child.
     before, *counts, after = torch.bincount(
         place.clamp(-1, number) + 1, minlength=number + 2
     ).tolist()
@@ -85,19 +86,19 @@ def _grouped(place: Tensor, number: int, node: int, here: Tensor) -> tuple[Tenso
 
 
 def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays") -> Tensor:
-    """The leaf that each sample reaches by following one branch a level.
+    """The leaf that each sample reaches by one branch at each level.
 
     Args:
-        place: for each sample, the place of the child to go to from each node; what stands at a
-            leaf is not read.
+        tree: topology, or DGL graph of the schema.
+        place: place of the child to go to, for each sample and node; leaves are ignored.
         backend: "arrays", or "dgl" for the reference, DGL's own message passing.
 
     Shapes:
         place ``[n, num_nodes]``, int64 -> ``[n]``, the nodes of the leaves.
 
     Raises:
-        ValueError: a shape that does not fit, a place in which a node has no child, or an unknown
-            backend.
+        ValueError: the shape or the dtype is wrong, a node has no child in the place chosen, or the
+            backend is unknown.
 
     Example:
         >>> hard_route(Topology([(1, 2), (), (3, 4), (), ()]), torch.tensor([[0] * 5, [1] * 5]))
@@ -107,7 +108,7 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
     fits = place.dim() == 2 and place.shape[1] == topology.num_nodes
     if not fits or place.is_floating_point():
         raise ValueError(
-            f"place must be [n, {topology.num_nodes}] of int64, one place a node. Got "
+            f"place must be [n, {topology.num_nodes}] of int64, one place for each node. Got "
             f"{list(place.shape)} of {place.dtype}."
         )
     if is_dgl(backend):
@@ -121,6 +122,6 @@ def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays"
 
 
 def is_dgl(backend: str) -> bool:
-    """Whether the reference is asked for; a ValueError for an unknown backend."""
+    """True for the reference backend, "dgl"; raises ValueError for an unknown one."""
     check_one_of("backend", backend, ("arrays", "dgl"))
     return backend == "dgl"

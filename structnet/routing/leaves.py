@@ -1,4 +1,4 @@
-"""What the leaves of a model tree predict by themselves, in numbers and in words."""
+"""What the leaves of a model tree predict on their own, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from structnet.routing.reading import Reading
 from structnet.routing.samples import Samples, counted
 from structnet.routing.words import percent
 
-SAID, MOST_SAID = 0.15, 3  # of a leaf's samples: classes that are named; so many at most
+SAID, MOST_SAID = 0.15, 3  # least share of a class that is named, and most classes named
 
 
 def leaf_predictions(
     tree: RoutedTree, x: Any, leaves: Iterable[int] | None = None
 ) -> dict[int, np.ndarray]:
-    """What each leaf predicts for the samples whose greedy path ends in it.
+    """The average prediction of each leaf for the samples whose greedy path ends in it, by leaf.
 
     Args:
-        x: inputs, or samples, each counted by its weight.
-        leaves: leaves to ask; all by default. Those without samples are left out.
+        tree: model tree.
+        x: inputs or samples, each weighted by its weight.
+        leaves: leaves to return, by default all; those without samples are left out.
 
     Shapes:
-        x ``[n, *shape]`` -> of each leaf ``[classes]``, the shares of its samples for which it
-        predicts each class; or ``[columns]``, the mean of its predictions.
+        x ``[n, *shape]`` -> for each leaf ``[classes]``, the share of its samples for which it
+        predicts each class, or ``[columns]``, the mean of its predictions.
 
     Raises:
-        ValueError: samples of another shape, or none.
+        ValueError: there are no samples, or they have another shape.
 
     Example:
         >>> import torch
@@ -46,14 +47,15 @@ def leaf_predictions(
 def leaf_accuracies(
     tree: RoutedTree, samples: Samples, leaves: Iterable[int] | None = None
 ) -> dict[int, float]:
-    """How often each leaf is correct by itself, of the samples whose greedy path ends in it.
+    """The accuracy of each leaf on its own, on the samples whose greedy path ends in it, by leaf.
 
     Args:
-        samples: samples of a tree that predicts classes, each counted by its weight.
-        leaves: leaves to ask; all by default. Those without samples are left out.
+        tree: model tree that predicts classes.
+        samples: samples, each weighted by its weight.
+        leaves: leaves to return, by default all; those without samples are left out.
 
     Raises:
-        ValueError: samples of another shape, or none.
+        ValueError: there are no samples, or they have another shape.
 
     Example:
         >>> import torch
@@ -77,14 +79,14 @@ def _means(
     leaves: Iterable[int] | None,
     judged: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> dict[int, Any]:
-    """The mean, by weight, of what is judged of the answers ``[m, outputs]`` to samples ``[m]``."""
+    """The weighted mean of ``judged(samples, predictions)``, ``[m], [m, outputs]``, by leaf."""
     x, counts = counted(x)
     wanted = set(tree.topology.leaves.tolist() if leaves is None else leaves)
     sums: dict[int, Any] = dict.fromkeys(wanted, 0.0)
     weights = dict.fromkeys(wanted, 0.0)
 
     def ask(part: Any) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """Each leaf, its samples among these, and what it says of them."""
+        """Each leaf, the samples of this part that reach it, and its predictions for them."""
         ends = [
             (visit.node, np.flatnonzero(visit.arriving > 0))
             for visit in tree.visits(part, "greedy")
@@ -101,7 +103,7 @@ def _means(
 
 
 def _answers(tree: RoutedTree, x: Any, leaf: int) -> np.ndarray:
-    """A leaf's answers, of classes as 0 and 1. ``[m, ...] -> [m, outputs]``."""
+    """The predictions of a leaf, one-hot for classes. ``[m, ...] -> [m, outputs]``."""
     said = tree.predicted_at(x, leaf)
     if tree.num_classes is None:
         return said.astype(np.float64)
@@ -109,11 +111,13 @@ def _answers(tree: RoutedTree, x: Any, leaf: int) -> np.ndarray:
 
 
 def leaf_words(told: Reading, predictions: Mapping[int, np.ndarray]) -> dict[int, str]:
-    """The same in words: "ill (54 %), healthy (46 %)", or means in the user's units: leaf -> text.
+    """Predictions in words, "ill (54 %), healthy (46 %)", or means in the user's units, by leaf.
+
+    A class is named if its share is at least 15 % or the largest, at most three classes.
 
     Args:
-        told: tree, its samples and names.
-        predictions: shares of the classes, or means, as :func:`leaf_predictions` gives them.
+        told: tree with its names and units.
+        predictions: shares of the classes, or means, from :func:`leaf_predictions`.
 
     Shapes:
         predictions ``[classes]`` or ``[columns]`` each.

@@ -1,6 +1,6 @@
-"""Inputs that are made when a batch of them is asked for: of sparse rows, or read by a Dataset.
+"""Inputs that are made batch by batch, from sparse rows or by a torch Dataset.
 
-They stand where a tensor would, so that no more than a batch of them is in memory at once.
+They take the place of a tensor, so that only one batch at a time is in memory.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from torch.utils.data import (
     default_collate,
 )
 
-AT_ONCE = 64  # items of a Dataset, where nobody says how many
-NUMBERS = 2**22  # of a sparse matrix that are dense at once, likewise
+AT_ONCE = 64  # items of a Dataset that are read at once by default
+NUMBERS = 2**22  # numbers of a sparse matrix that are made dense at once by default
 
 
 class OnDemand:
-    """Inputs of which a batch is made when it is asked for, always the same but for chance.
+    """Inputs that are made when they are indexed, each time anew.
 
-    ``inputs[places]``, ``inputs[a:b]`` and ``inputs[i]`` give tensors, ``[m, ...]`` or one input.
+    ``inputs[places]`` and ``inputs[a:b]`` are tensors ``[m, ...]``, ``inputs[i]`` is one input.
 
     Attributes:
-        shape: shape of all of them, as of a tensor.
-        at_once: most of them to ask for at a time where training does not say; None is any number.
+        shape: shape of all inputs together, ``(n, ...)``.
+        at_once: largest number of inputs to make at once unless training sets one; None for any
+            number.
 
     Raises:
-        TypeError: all of them are asked for at once, as an array or a list.
+        TypeError: all inputs are requested at once, by their length or as an array.
     """
 
     shape: tuple[int, ...]
@@ -44,7 +45,7 @@ class OnDemand:
     def __getitem__(self, indices: Any) -> Tensor:
         return next(iter(self.read_ahead([indices])))
 
-    # With a length, torch and numpy would take it for a list, and hold all of it at once.
+    # With a length, torch and numpy would convert it like a list, with all inputs in memory.
     def __len__(self) -> int:
         raise self._too_many()
 
@@ -54,14 +55,14 @@ class OnDemand:
     def _too_many(self) -> TypeError:
         return TypeError(
             f"{self.shape[0]:,} inputs that are made batch by batch are not held all at once; "
-            "expected some of them, as of samples[:500]"
+            "expected some of them, such as samples[:500]"
         )
 
     def read_ahead(self, batches: Iterable[Any]) -> Iterator[Tensor]:
-        """Batches one after the other, which may be made before they are asked for.
+        """Yields batches one by one; they may be made ahead of time.
 
         Args:
-            batches: indices of each: a number, a slice, or places ``[n]``.
+            batches: indices of each batch: a number, a slice, or places ``[n]``.
         """
         kept = list(batches)
         places = [np.atleast_1d(np.arange(self.shape[0])[each]) for each in kept]
@@ -69,17 +70,17 @@ class OnDemand:
             yield found[0] if isinstance(each, int | np.integer) else found
 
     def _made(self, batches: Sequence[np.ndarray]) -> Iterable[Tensor]:
-        """The batches at these places, ``[n]`` each."""
+        """The inputs at the places of each batch, ``[n]`` each."""
         raise NotImplementedError
 
 
 class DenseRows(OnDemand):
-    """Rows of a sparse matrix, dense.
+    """Rows of a sparse matrix, made dense batch by batch.
 
     Args:
-        rows: matrix, as it stays in memory.
-        scale: function of dense rows that standardizes them; None leaves them as they are.
-        dtype: precision of the batches.
+        rows: sparse matrix, which stays in memory.
+        scale: function that standardizes dense rows; None if they are not scaled.
+        dtype: dtype of the batches.
 
     Shapes:
         rows ``[n, columns]``; batches ``[m, columns]``.
@@ -110,13 +111,13 @@ class FromDataset(OnDemand):
     """The inputs of a torch Dataset, whose items are pairs of an input and a target.
 
     Args:
-        source: Dataset with a length and items by number, or a DataLoader: its dataset, its
-            ``collate_fn``, its workers, and its batch size as the most to read at once. The order
-            is the training's own.
+        source: Dataset with a length and items by number; or a DataLoader, of which the dataset,
+            the ``collate_fn`` and the workers are used, and the batch size is the largest number of
+            items to read at once. Its order is not used, as training has its own.
 
     Raises:
-        TypeError: the Dataset has no length or no items by number, or they are no pairs.
-        ValueError: it is empty, or the DataLoader has a sampler of its own.
+        TypeError: the Dataset has no length or no items by number, or they are not pairs.
+        ValueError: the Dataset is empty, or the DataLoader has a sampler of its own.
     """
 
     def __init__(self, source: Any):
@@ -139,14 +140,14 @@ class FromDataset(OnDemand):
         self.shape = (len(self.dataset), *self._pair([0])[0].shape[1:])
 
     def targets(self) -> Tensor:
-        """The targets of all items, each of which is read once.
+        """The targets of all items; reads each item once.
 
         Shapes:
             classes ``[n]``, int64; numbers ``[n, columns]``, float32.
 
         Raises:
-            TypeError: an item is no pair of an input and a target.
-            ValueError: its input has another shape than the first.
+            TypeError: an item is not a pair of an input and a target.
+            ValueError: the inputs of a batch have another shape than the first.
         """
         size, found = self.at_once or AT_ONCE, []
         starts = range(0, self.shape[0], size)
@@ -155,7 +156,7 @@ class FromDataset(OnDemand):
             if x.shape[1:] != self.shape[1:]:
                 raise ValueError(
                     f"inputs of the Dataset from {places[0]} to {places[-1]} have shape "
-                    f"{list(x.shape[1:])}; expected {list(self.shape[1:])}, as the first has"
+                    f"{list(x.shape[1:])}; expected {list(self.shape[1:])}, the shape of the first"
                 )
             found.append(y)
         y = torch.cat(found)
@@ -175,7 +176,7 @@ class FromDataset(OnDemand):
             yield from map(self._pair, lists)
 
     def _pair(self, places: list[int]) -> tuple[Tensor, Tensor]:
-        several = getattr(self.dataset, "__getitems__", None)  # as torch's own loader asks
+        several = getattr(self.dataset, "__getitems__", None)  # torch's own loader looks for it too
         items = several(places) if several else [self.dataset[place] for place in places]
         return self._checked(self.how["collate_fn"](items))
 
@@ -183,27 +184,27 @@ class FromDataset(OnDemand):
         if not isinstance(batch, tuple | list) or len(batch) != 2:
             size = f" of {len(batch)}" if isinstance(batch, tuple | list) else ""
             raise TypeError(
-                "items of the Dataset must be pairs of an input and a target, which a collate_fn "
-                f"may make of others. Got {type(batch).__name__}{size}."
+                "items of the Dataset must be pairs of an input and a target, or be made so by a "
+                f"collate_fn. Got {type(batch).__name__}{size}."
             )
         x, y = map(torch.as_tensor, batch)
         return (x if x.is_floating_point() else x.float()), y
 
 
-# What a DataLoader says of how its dataset is read.
+# The attributes of a DataLoader that say how its dataset is read.
 TAKEN = ("collate_fn", "num_workers", "worker_init_fn", "multiprocessing_context", "timeout")
 NO_DATASETS = (IterableDataset, Tensor, np.ndarray, dict, str)
 
 
 def _check_order(loader: DataLoader) -> None:
-    """Refuses a sampler that means something: the order is the training's."""
+    """Refuses a sampler with a meaning, as training chooses the order of the samples itself."""
     for part, known in (
         (loader.sampler, (RandomSampler, SequentialSampler)),
         (loader.batch_sampler, (BatchSampler, type(None))),
     ):
         if type(part) not in known:
             raise ValueError(
-                f"the DataLoader has a {type(part).__name__}, but the order is the training's own; "
-                "expected torch.utils.data.Subset for some of the samples, or "
-                "Samples.from_dataset(dataset, weights) for some that count more"
+                f"the DataLoader has a {type(part).__name__}, but training orders samples itself; "
+                "expected torch.utils.data.Subset to select samples, or "
+                "Samples.from_dataset(dataset, weights) to weight them"
             )

@@ -1,4 +1,4 @@
-"""How probable each node and each leaf is: the product of the branches on the way, in log space."""
+"""Log-probabilities of nodes and leaves: sums of the branches' along the path from the root."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 def leaf_log_prob(
     tree: Topology | DGLGraph, branch_log_prob: Tensor, backend: str = "arrays"
 ) -> Tensor:
-    """The log-probability of each leaf: the sum of those of the branches on the way to it.
+    """The log-probability of each leaf: the sum over the branches on the path to it.
 
     ``log pi_l(x) = sum of log b_v(x) over the nodes v from the root to the leaf l``
 
-    Every node's way is doubled until it ends at the root, so that a tree of depth D takes
-    ``log2 D`` additions and no node waits for the one above it.
+    Sums over partial paths are doubled in length until they reach the root, so that a tree of depth
+    D takes about ``log2 D`` vectorized additions.
 
     Args:
-        branch_log_prob: the log-probability of going to each node once its parent is reached; 0
-            for the root and for an only child.
+        tree: topology, or DGL graph of the schema.
+        branch_log_prob: log-probability of going on to each node from its parent; 0 for the root
+            and for an only child.
         backend: "arrays", or "dgl" for the reference, DGL's own message passing.
 
     Shapes:
@@ -36,10 +37,10 @@ def leaf_log_prob(
         order.
 
     Raises:
-        ValueError: there is not one branch a node, or an unknown backend.
+        ValueError: there is not one number for each node, or the backend is unknown.
 
     Reference:
-        Tanno et al., Adaptive Neural Trees, ICML 2019, Eq. (2), in log space.
+        Tanno et al., "Adaptive Neural Trees", ICML 2019, Eq. (2), in log space.
 
     Example:
         >>> split = torch.tensor([[1.0, 0.25, 0.75, 0.5, 0.5]]).log()
@@ -54,21 +55,21 @@ def leaf_log_prob(
 def node_log_prob(
     tree: Topology | DGLGraph, branch_log_prob: Tensor, backend: str = "arrays"
 ) -> Tensor:
-    """The log-probability of each node to be reached; see :func:`leaf_log_prob`.
+    """The log-probability of reaching each node; see :func:`leaf_log_prob`.
 
     Args:
-        tree, branch_log_prob, backend: the same as there.
+        tree, branch_log_prob, backend: arguments of :func:`leaf_log_prob`.
 
     Shapes:
         ``[..., num_nodes]`` -> ``[..., num_nodes]``.
 
     Raises:
-        ValueError: there is not one branch a node, or an unknown backend.
+        ValueError: there is not one number for each node, or the backend is unknown.
     """
     topology = _checked(tree, branch_log_prob)
     if is_dgl(backend):
         return dgl_backend.node_log_prob(topology, branch_log_prob)
-    way = torch.nn.functional.pad(branch_log_prob, (0, 1))  # nothing is added above the root
+    way = torch.nn.functional.pad(branch_log_prob, (0, 1))  # a 0 above the root
     for up in topology.jumps(way.device):
         way = way + way.index_select(-1, up)  # several times faster than indexing by the tensor
     return way[..., :-1]
@@ -77,19 +78,20 @@ def node_log_prob(
 def log_prob_at(
     tree: Topology | DGLGraph, branch_log_prob: Tensor, node: Tensor, backend: str = "arrays"
 ) -> Tensor:
-    """The log-probability of one node a sample, such as its label's leaf: the sum along its path.
+    """The log-probability of one node for each sample, such as the leaf of its label.
 
-    Only the branches on the samples' own paths are read, so that the others get no gradient.
+    With the default backend, only the branches on the samples' own paths are read.
 
     Args:
-        tree, branch_log_prob, backend: the same as for :func:`leaf_log_prob`.
+        tree, branch_log_prob, backend: arguments of :func:`leaf_log_prob`.
+        node: node of each sample.
 
     Shapes:
         branch_log_prob ``[n, num_nodes]``; node ``[n]``, int64 -> ``[n]``.
 
     Raises:
-        ValueError: there is not one branch a node, not one node a sample, a node that does not
-            exist, or an unknown backend.
+        ValueError: there is not one number for each node, or not one node for each sample; a node
+            does not exist, or the backend is unknown.
 
     Example:
         >>> split = torch.tensor([[1.0, 0.25, 0.75, 0.5, 0.5]]).log()
@@ -111,7 +113,7 @@ def log_prob_at(
         )
     if is_dgl(backend):
         return dgl_backend.log_prob_at(topology, branch_log_prob, node)
-    above = topology.num_nodes  # one more node, above the root: it adds nothing
+    above = topology.num_nodes  # an extra node above the root, whose number is 0
     parent = torch.from_numpy(np.append(topology.parent, NONE) % (above + 1)).to(node.device)
     path = [node]
     for _ in range(int(topology.depth[node.cpu()].max(initial=0))):
@@ -124,7 +126,7 @@ def _checked(tree: Topology | DGLGraph, branch_log_prob: Tensor) -> Topology:
     topology = as_topology(tree)
     if branch_log_prob.dim() == 0 or branch_log_prob.shape[-1] != topology.num_nodes:
         raise ValueError(
-            f"branch_log_prob must be [..., {topology.num_nodes}], one number a node. Got "
+            f"branch_log_prob must be [..., {topology.num_nodes}], one number for each node. Got "
             f"{list(branch_log_prob.shape)}."
         )
     return topology

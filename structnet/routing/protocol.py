@@ -1,7 +1,7 @@
-"""What a model tree must be able to say, so that it can be explained, reported, pruned and drawn.
+"""The methods that a model tree needs in order to be explained, reported, pruned and drawn.
 
-Every family's tree joins by these few methods. All that is said of any of them is written once,
-against them: shares and class counts (:mod:`.visits`), :func:`.explain`, :func:`.summary`,
+The tree of every model family has them. Everything about such trees is written once, in terms of
+these methods: shares and class counts (:mod:`.visits`), :func:`.explain`, :func:`.summary`,
 :func:`.export_text`, :func:`structnet.to_networkx`, ``Topology.survivors`` and the pictures.
 """
 
@@ -16,34 +16,34 @@ from structnet.routing.topology import Topology
 
 
 class Visit(NamedTuple):
-    """One node of a walk from the root down, children after their parents.
+    """One node in a walk from the root down, in which children come after their parents.
 
     Attributes:
-        node: its number.
-        arriving: the probability of each sample to come here; 0 or 1 on a hard path.
-        branch: the probability of each to go on to each child, in the order of places; None at a
-            leaf. Where nothing arrives, it says nothing.
+        node: number of the node.
+        arriving: probability of each sample to reach the node; 0 or 1 on a hard path.
+        branch: probability of each sample at the node to go on to each child, in the order of
+            places; None at a leaf. Meaningless for samples that do not reach the node.
 
     Shapes:
         arriving ``[n]``; branch ``[n, children]``; float64.
     """
 
-    # Numpy: what is counted and drawn needs no gradients, and a family need not be torch.
+    # In numpy, as counts and pictures need no gradients, and a family need not use torch.
     node: int
     arriving: np.ndarray
     branch: np.ndarray | None
 
 
 class Facts(NamedTuple):
-    """What a node is made of.
+    """What a node consists of.
 
     Attributes:
-        kind: one word, "router" or "solver", "hyperplane" or "softmax".
-        words: a few of them, "1 transformer, router" or "12 of 128 weights".
-        parameters: the number of numbers that the node learns.
-        transformers: the number of modules that change a sample on the edge above the node.
-        shape: the shape of one sample where the node decides or predicts; None if nothing changes
-            samples.
+        kind: one word, such as "router", "solver", "hyperplane" or "softmax".
+        words: short description, such as "1 transformer, router" or "12 of 128 weights".
+        parameters: number of parameters of the node.
+        transformers: number of modules that transform samples on the edge above the node.
+        shape: shape of one sample where the node decides or predicts; None if samples are not
+            transformed.
     """
 
     kind: str
@@ -54,16 +54,16 @@ class Facts(NamedTuple):
 
 
 class RoutedTree(Protocol):
-    """A tree that is the model: it sends each sample to leaves, which predict.
+    """A tree that is a model: it sends each sample to leaves, which predict.
 
-    What it is asked, it answers in evaluation mode and without gradients, in numpy.
+    Its methods return numpy arrays, computed in evaluation mode and without gradients.
 
     Attributes:
-        topology: its nodes.
-        shape: the shape of one sample.
+        topology: shape of the tree.
+        shape: shape of one sample.
 
     Shapes:
-        x: ``[n, *shape]``, an array, tensor or sparse matrix, whatever the family takes.
+        x: ``[n, *shape]``, an array, a tensor or a sparse matrix, as the family takes.
     """
 
     topology: Topology
@@ -74,28 +74,29 @@ class RoutedTree(Protocol):
         """The number of classes; None if the tree predicts numbers."""
 
     def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
-        """The nodes that samples come to, parents first.
+        """Yields the nodes that samples reach, parents first.
 
         Args:
-            path: "multi" goes to all leaves, each as probable as it is; "greedy" follows the
-                likeliest branch at every node, and leaves out nodes that no sample comes to.
+            x: samples.
+            path: "multi" for the probabilities of all nodes; "greedy" to follow the likeliest
+                branch at every node and leave out nodes that no sample reaches.
 
         Raises:
-            ValueError: another path, or samples of another shape.
+            ValueError: the path is unknown, or the samples have another shape.
         """
 
     def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
         """Log-probabilities of the classes, or means. ``[n, outputs]``."""
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
-        """What one leaf predicts by itself, in the same form. ``[n, outputs]``."""
+        """The predictions of one leaf alone, in the same form. ``[n, outputs]``."""
 
     def facts(self, node: int) -> Facts:
-        """What a node is made of."""
+        """What a node consists of."""
 
-    # Apart from the facts, as counting may mean to run the node.
+    # Not among the facts, as counting may require running the node.
     def flops(self, node: int) -> int:
-        """The floating-point operations of one sample at a node, 2 a multiply-add."""
+        """The floating-point operations for one sample at a node; a multiply-add counts as 2."""
 
     def branch_names(self, node: int) -> Sequence[str]:
-        """What the branches of an inner node are called, in the order of their places."""
+        """The names of an inner node's branches, in the order of their places."""

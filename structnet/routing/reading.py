@@ -1,7 +1,7 @@
-"""What is drawn and told of a model: a tree with its own samples, or an estimator with the user's.
+"""What reports and pictures need of a model: its tree, samples, names and units.
 
-A tree knows numbers alone. An estimator also knows what they stand for: the names of columns and
-classes, and the units of inputs and targets.
+A tree knows only numbers. An estimator also knows their meaning: the names of columns and classes,
+and the units of inputs and targets.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from structnet.routing.protocol import RoutedTree
 
 
 class Reading(NamedTuple):
-    """A tree, and what its numbers mean.
+    """A tree with the meaning of its numbers.
 
     Attributes:
         tree: model tree.
-        samples: samples or inputs as the tree takes them, or None; targets that are numbers are in
-            the user's units.
+        samples: samples or inputs as the tree takes them, or None; numeric targets are in the
+            user's units.
         class_names: names of the classes; None if the tree predicts numbers.
-        feature_names: names of the columns of a table, if they are known.
-        units: function from inputs of the tree to the user's, ``[n, columns]`` -> the same.
-        target_units: likewise, from means that the tree predicts.
-        target_names: names of the numbers that the tree predicts, if they are known.
+        feature_names: names of the columns of a table; None if unknown.
+        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
+        target_units: function from the predicted means to the user's units, likewise.
+        target_names: names of the predicted numbers; None if unknown.
     """
 
     tree: RoutedTree
@@ -45,17 +45,17 @@ def read(
     class_names: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Reading:
-    """What there is to tell of a model.
+    """Collects the tree, samples, names and units of a model.
 
     Args:
-        model: a tree, a reading of one, or a fitted estimator, which has ``read(X, y)``.
-        x: samples of the tree; for an estimator the user's own inputs. A reading has its own, if
-            there are none.
-        y: targets of an estimator's inputs; a tree's samples have their own.
-        class_names, feature_names: names to use instead of those that are known.
+        model: tree, :class:`Reading`, or fitted estimator, which has a method ``read(X, y)``.
+        x: samples for a tree, or the user's inputs for an estimator. None keeps the samples of a
+            reading.
+        y: targets for an estimator; the samples of a tree have their own.
+        class_names, feature_names: names to use instead of the model's.
 
     Raises:
-        ValueError: there are targets beside a tree's samples, or there is not one name a class.
+        ValueError: y is given for a tree, or there is not one name for each class.
 
     Example:
         >>> from structnet.neural_tree import NeuralTree, presets

@@ -1,4 +1,4 @@
-"""What a model tree is and does, in tables and in text: for people who look at one."""
+"""Describes a model tree in tables and text: its nodes, its size, its cost, its samples."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Row:
     """One node in a summary.
 
     Attributes:
-        node, parent: their numbers; the root's parent is None.
-        transformers: the number of those on the edge above the node.
-        kind: the kind of the node, "router" or "solver".
-        parameters, flops: those of the node and of the edge above it; FLOPs for one sample.
-        shape: the shape of a sample there, if it is changed on its way.
-        visits: the number of samples that come here on their greedy path, if samples were given,
-            or the sum of their weights.
+        node, parent: numbers of the node and of its parent; None for the root's parent.
+        transformers: number of transformers on the edge above the node.
+        kind: kind of the node, such as "router" or "solver".
+        parameters, flops: parameters, and FLOPs for one sample, of the node and the edge above it.
+        shape: shape of a sample at the node; None if samples are not transformed.
+        visits: number of samples whose greedy path has the node, or the sum of their weights; None
+            without samples.
     """
 
     node: int
@@ -41,7 +41,7 @@ class Row:
     visits: float | None
 
     def cells(self) -> list[object]:
-        """What a table says of the node."""
+        """The fields of the node's row in a table."""
         node, parent = str(self.node), "-" if self.parent is None else str(self.parent)
         shape = None if self.shape is None else list(self.shape)
         made_of = self.transformers, self.kind, shape
@@ -50,18 +50,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """The size of a tree and what a prediction costs; ``str`` makes a table of it.
+    """The size of a tree and the cost of a prediction; ``str`` makes a table of it.
 
     Attributes:
-        leaves: the number of leaves.
-        depth: the edges from the root to the deepest leaf.
-        parameters, flops: those of all nodes, which all samples pass where leaves are mixed.
-        path_parameters, path_flops: those of one path, averaged over the leaves.
-        visited_parameters, visited_flops: those of one path, averaged over the samples that were
-            given, each on its greedy path and counted by its weight; None without samples.
-        decided: the mean probability of the branches on these paths: 1 if every router is certain;
-            None without samples or routers.
-        rows: the nodes.
+        leaves: number of leaves.
+        depth: number of edges from the root to the deepest leaf.
+        parameters, flops: parameters, and FLOPs for one sample, of all nodes: the cost of the
+            prediction of all leaves together.
+        path_parameters, path_flops: the same for one path, averaged over the leaves.
+        visited_parameters, visited_flops: the same for the greedy path of a sample, averaged over
+            the samples by weight; None without samples.
+        decided: mean probability of the branches on these greedy paths, 1 if every router is
+            certain; None without samples or routers.
+        rows: rows of the nodes.
     """
 
     leaves: int
@@ -85,7 +86,7 @@ class Summary:
             head = [row[:-1] for row in head]
         names = ["node", "parent", "transformers", "kind", "shape", "parameters", "FLOPs", "visits"]
         columns: Iterable[tuple] = zip(names, *(row.cells() for row in self.rows), strict=True)
-        # Families without transformers or features of their own have nothing to say there.
+        # Leave out columns that are empty for all nodes, as in families without transformers.
         optional = ("transformers", "shape", "visits")
         told = [column for column in columns if column[0] not in optional or any(column[1:])]
         size = f"{_leaves(self.leaves)}, depth {self.depth}"
@@ -95,16 +96,17 @@ class Summary:
 
 
 def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
-    """The size of a tree and what a prediction costs, in parameters and FLOPs.
+    """The size of a tree and the cost of a prediction, in parameters and FLOPs.
 
     Args:
-        x: samples that say how often each leaf is reached.
+        tree: model tree.
+        x: inputs or samples, to average over the paths that they take; None for no such average.
 
     Shapes:
         x ``[n, *shape]``.
 
     Raises:
-        ValueError: samples of another shape, or none.
+        ValueError: there are no samples, or they have another shape.
 
     Example:
         >>> from structnet.neural_tree import NeuralTree, presets
@@ -132,8 +134,8 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     by_visits: list[float] | list[None] = [None, None]
     if x is not None:
         came, decided = passing(tree, x)
-        visits = came.astype(counted(x)[1].dtype)  # whole numbers stay whole, as counts
-        # The cost of a path is weighted by who ends there.
+        visits = came.astype(counted(x)[1].dtype)  # without weights, counts are whole numbers
+        # The cost of a path is weighted by the samples that end there.
         by_visits = [float(np.average(each, weights=visits[leaves])) for each in paths]
     return Summary(
         len(leaves),
@@ -162,7 +164,7 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
 
 
 def text_of(told: Reading) -> str:
-    """A tree as :func:`export_text` writes it, in the names and units that are known of it."""
+    """The text of :func:`export_text` for a tree, with its names and units."""
     columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
     return export_text(told.tree, told.samples, told.class_names, **columns)
 
@@ -176,20 +178,23 @@ def export_text(
     feature_names: Sequence[str] | None = None,
     units: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> str:
-    """A tree as text, one line a node, as :func:`sklearn.tree.export_text` writes one.
+    """A tree as text with one line for each node, like :func:`sklearn.tree.export_text`.
 
     Args:
-        x: samples; each line then has the share of them that comes there on its greedy path, and
-            their commonest class or the means of their targets, each counted by its weight; and,
-            where routers are not hard, how probable the branch is that they take, on average.
-        class_names: the names of the classes; their numbers by default.
-        max_depth: the depth of the last nodes that are written; below stands how many leaves
-            follow. A deep tree as a whole takes as many characters as its depth squared.
-        feature_names: the names of the columns of a table, for what routers ask of them.
-        units: function from the tree's inputs to the user's, ``[n, columns]`` -> the same.
+        tree: model tree.
+        x: samples. Each line then has the share of them whose greedy path has the node, with their
+            most frequent class or the means of their targets, by weight; and, for routers that are
+            not certain, the mean probability of the branch that they take.
+        class_names: names of the classes; by default their numbers.
+        max_depth: depth of the last nodes written, whose leaves below are counted; None for all
+            nodes. The text of a very deep tree grows with the square of its depth.
+        feature_names: names of the columns of a table, for what routers ask.
+        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
 
     Raises:
-        ValueError: samples of another shape, or none, or targets or names that are not the tree's.
+        TypeError: x has inputs without targets.
+        ValueError: there are no samples, they have another shape, or targets or names do not fit
+            the tree.
 
     Example:
         >>> from structnet.neural_tree import NeuralTree, presets
@@ -207,7 +212,7 @@ def export_text(
     leaves = topology.sums_below((~topology.inner).astype(np.int64))
     last = topology.num_nodes if max_depth is None else max_depth
     lines, stack = [], [(0, "")]
-    while stack:  # the first branch lies on top
+    while stack:  # the first branch is on top
         v, branch = stack.pop()
         indent = "|   " * int(topology.depth[v])
         said = f" ({asked[v]})" if asked.get(v) else ""
@@ -227,7 +232,7 @@ def _leaves(number: int) -> str:
 def _distribution(
     tree: RoutedTree, samples: Samples, names: tuple[str, ...] | None
 ) -> Callable[[int], str]:
-    """What to say of the samples at a node."""
+    """A function that describes the samples at a node."""
     found = reach(tree, samples, "greedy")
     targets = samples.targets
     if names is None and targets.dim() != 2:
@@ -236,14 +241,14 @@ def _distribution(
 
     def says(v: int) -> str:
         share = f", {percent(found.share[v], 1)} of samples"
-        if found.decided[v] < 1:  # of hard choices there is nothing to say
+        if found.decided[v] < 1:  # not for hard choices, which are certain
             share = f", decided {percent(found.decided[v], 1)}{share}"
         if not found.share[v]:
             return share
         if names is None:
-            assert found.mean is not None  # as of every tree that predicts numbers
+            assert found.mean is not None  # as for every tree that predicts numbers
             return share + ", mean " + ", ".join(f"{mean:.4g}" for mean in found.mean[v])
-        assert found.classes is not None  # as of every other
+        assert found.classes is not None  # as for every tree that predicts classes
         of_each = found.classes[v] / found.classes[v].sum()
         return f"{share}, {percent(of_each.max(), 1)} of them class {names[of_each.argmax()]}"
 

@@ -1,7 +1,7 @@
-"""Inputs, targets and weights as one thing that can be indexed, batched and moved.
+"""Inputs, targets and weights as one object that can be indexed, batched and moved.
 
-Inputs are what the family takes: a tensor, a numpy array, a sparse matrix in rows (CSR), or what
-becomes a tensor batch by batch (``on_demand``).
+Inputs are whatever the model takes: a tensor, a numpy array, a sparse matrix in CSR format, or
+inputs that are made batch by batch (``on_demand``).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class Samples:
     Args:
         x: inputs: a tensor, an array, a CSR matrix, or :class:`.OnDemand`.
         targets: classes or numbers, a tensor.
-        weights: the count of each sample, of mean 1; None counts all alike.
-        augment: the function that changes the inputs of every batch at random, as they are taken;
-            with torch's global generator, which training seeds.
+        weights: weight of each sample; their mean should be 1. None weights all equally.
+        augment: function that changes the inputs of each batch at random when it is taken; it must
+            use torch's global generator, which training seeds.
 
     Shapes:
         x ``[n, *shape]``; targets ``[n]``, int64, or ``[n, columns]``; weights ``[n]``.
 
     Raises:
-        TypeError: a part is something else.
-        ValueError: the parts differ in length, or the weights are not one number each.
+        TypeError: a part has another type.
+        ValueError: the parts have different lengths, or the weights are not one number each.
 
     Example:
         >>> samples = Samples(torch.zeros(5, 2), torch.tensor([0, 1, 1, 0, 1]))
@@ -44,7 +44,7 @@ class Samples:
 
     x: Any
     targets: Tensor
-    weights: Tensor | None = None  # the loss of a batch is their weighted mean
+    weights: Tensor | None = None  # factors of the samples' losses
     augment: Callable[[Tensor], Tensor] | None = None
 
     def __post_init__(self) -> None:
@@ -60,33 +60,34 @@ class Samples:
                 raise ValueError(
                     f"there are {len(part)} {name} for {len(self)} samples; expected one each"
                 )
-        if self.weights is not None and self.weights.dim() != 1:  # would multiply as a table
+        if self.weights is not None and self.weights.dim() != 1:  # a column would broadcast
             raise ValueError(
                 f"weights must be [{len(self)}], one each. Got {list(self.weights.shape)}."
             )
 
     @classmethod
     def from_dataset(cls, source: Any, weights: Tensor | None = None) -> Samples:
-        """Samples that a torch Dataset holds, read batch by batch.
+        """Samples from a torch Dataset, read batch by batch.
 
-        Each item is read once now, for its target, and again whenever it is in a batch; no more
-        than a batch is in memory at once. Growth keeps what reaches a leaf, as far as
-        ``cache_bytes`` of its settings go; 0 reads the items again at every step.
+        Each item is read once now, for its target, and again whenever it is in a batch; only one
+        batch at a time is in memory. When a tree grows, it caches the samples that reach a leaf, up
+        to ``cache_bytes`` of its settings; with 0, it reads the items again at every step.
 
         Args:
             source: Dataset with a length and items by number, each a pair of an input and its
-                target; or a DataLoader of one, whose dataset, ``collate_fn`` and workers are taken;
-                its batch size is the most that is read at once where training does not say.
-            weights: count of each sample; None counts all alike.
+                target; or a DataLoader, of which the dataset, the ``collate_fn`` and the workers
+                are used, and the batch size is the largest number of items to read at once unless
+                training sets one.
+            weights: weight of each sample; None weights all equally.
 
         Shapes:
-            an input ``[*shape]``; a target: a class, or a number or ``[columns]`` of them; weights
+            an input ``[*shape]``; a target: a class, a number, or numbers ``[columns]``; weights
             ``[n]``.
 
         Raises:
-            TypeError: it is no such Dataset, or its items are no pairs.
-            ValueError: it is empty, its inputs differ in shape, or the DataLoader has a sampler of
-                its own.
+            TypeError: the source is not such a Dataset, or its items are not pairs.
+            ValueError: the Dataset is empty, its inputs differ in shape, or the DataLoader has a
+                sampler of its own.
 
         Example:
             >>> images = [(torch.rand(1, 8, 8), label) for label in (0, 1, 0)]  # or files
@@ -99,17 +100,17 @@ class Samples:
 
     @property
     def at_once(self) -> int | None:
-        """The most samples to ask for at a time where training does not say; None is any number."""
+        """The largest number of samples to take at once by default; None for any number."""
         return self.x.at_once if isinstance(self.x, OnDemand) else None
 
     def __len__(self) -> int:
-        return self.x.shape[0]  # a sparse matrix has no length
+        return self.x.shape[0]  # len() of a sparse matrix raises an error
 
     def __getitem__(self, indices: np.ndarray | Tensor | slice) -> Samples:
         return self._batch(indices, self.x[_as_taken_by(self.x, indices)])
 
     def read_ahead(self, batches: Sequence[np.ndarray | slice]) -> Iterator[Samples]:
-        """Batches one after the other, whose inputs may be read before they are asked for."""
+        """Yields batches one by one; their inputs may be read ahead of time."""
         if not isinstance(self.x, OnDemand):
             return (self[each] for each in batches)
         inputs = self.x.read_ahead(batches)
@@ -121,11 +122,11 @@ class Samples:
         )
         if self.augment is None:
             return batch
-        # What was augmented once is not augmented again.
+        # Without augment, as a batch of a batch must not be changed again.
         return replace(batch, x=self.augment(batch.x), augment=None)
 
     def to(self, device: str | torch.device) -> Samples:
-        """The same on a device; what is no tensor stays where it is."""
+        """The samples on a device; parts that are not tensors are not moved."""
         return self._with_each(lambda part: part.to(device) if isinstance(part, Tensor) else part)
 
     def _with_each(self, change: Callable[[Any], Any]) -> Samples:
@@ -133,53 +134,55 @@ class Samples:
         return replace(self, x=change(self.x), targets=change(self.targets), weights=weights)
 
     def counts(self) -> np.ndarray:
-        """What each sample counts: its weight, or 1 (then int64). ``[n]``.
+        """The weight of each sample in float64, or without weights a 1 in int64. ``[n]``.
 
         Raises:
-            ValueError: all weights are 0, or one is below.
+            ValueError: all weights are 0, or one is below 0.
         """
         if self.weights is None:
             return np.ones(len(self), np.int64)
         counts = self.weights.double().cpu().numpy()
         if len(counts) and not counts.any():
             raise ValueError(
-                f"the weights of all {len(counts):,} samples are 0; expected one that counts"
+                f"the weights of all {len(counts):,} samples are 0; expected one above 0"
             )
         if (counts < 0).any():
             raise ValueError(f"weights must be 0 or more. Got {counts.min():g}.")
         return counts
 
     def mean(self, losses: Tensor) -> Tensor:
-        """The mean of the samples' losses, each counted by its weight. ``[n] -> []``."""
+        """The mean of the samples' losses, each times its weight. ``[n] -> []``."""
         return weighted_mean(losses, self.weights)
 
 
 def as_samples(given: Any, num_classes: int | None) -> Samples:
-    """Samples that a tree can learn from, of a torch Dataset or DataLoader too.
+    """Samples that a tree can be trained on, also from a torch Dataset or DataLoader.
 
     Args:
-        given: samples, or what :meth:`Samples.from_dataset` takes.
-        num_classes: number of classes of the tree; None lets any numbers pass.
+        given: samples, a Dataset or a DataLoader, as in :meth:`Samples.from_dataset`.
+        num_classes: number of classes of the tree; None if it predicts numbers, which are not
+            checked.
 
     Raises:
-        TypeError: they are none of these.
-        ValueError: a target is no class of the tree, or the weights do not count.
+        TypeError: the samples have another type.
+        ValueError: a target is not a class of the tree, or the weights are below 0 or all 0.
     """
     samples = given if isinstance(given, Samples) else Samples.from_dataset(given)
     if num_classes is None and samples is not given and samples.targets.dim() == 1:
-        samples = replace(samples, targets=samples.targets.float()[:, None])  # whole numbers
+        # Whole numbers, which from_dataset takes for classes.
+        samples = replace(samples, targets=samples.targets.float()[:, None])
     check_targets(samples.targets, num_classes)
-    samples.counts()  # refuses weights that do not count
+    samples.counts()  # refuses weights below 0 and weights that are all 0
     return samples
 
 
 def weighted_mean(losses: Tensor, weights: Tensor | None) -> Tensor:
-    """The mean of losses, each times its weight if there are any. ``[n], [n] -> []``."""
+    """The mean of losses, each times its weight if there are weights. ``[n], [n] -> []``."""
     return losses.mean() if weights is None else (losses * weights).mean()
 
 
 def is_csr(x: Any) -> bool:
-    """Is it a sparse matrix in rows?
+    """True for a sparse matrix in CSR format.
 
     Example:
         >>> from scipy.sparse import csr_matrix
@@ -190,43 +193,45 @@ def is_csr(x: Any) -> bool:
 
 
 def _as_taken_by(part: Any, indices: Any) -> Any:
-    """Indices as a tensor takes them, or as numpy and scipy do."""
+    """Indices as a tensor for tensors, as an array for others."""
     if isinstance(part, Tensor):
         return torch.from_numpy(indices) if isinstance(indices, np.ndarray) else indices
     return indices.numpy() if isinstance(indices, Tensor) else indices
 
 
 def counted(x: Any) -> tuple[Any, np.ndarray]:
-    """Inputs, and what each of them counts (see :meth:`Samples.counts`). ``[n, ...], [n]``.
+    """Inputs and the weight of each (see :meth:`Samples.counts`). ``[n, ...], [n]``.
 
     Args:
-        x: inputs, or :class:`Samples`.
+        x: inputs or :class:`Samples`.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: x is neither.
+        ValueError: weights are below 0, or all are 0.
     """
     if not hasattr(x, "shape") and not isinstance(x, Samples):
         raise TypeError(
-            "samples must be Samples(x, targets) or inputs alone, a tensor or an array; of a torch "
-            f"Dataset, Samples.from_dataset(dataset). Got {type(x).__name__}."
+            "samples must be Samples(x, targets) or inputs alone, a tensor or an array; for a "
+            f"torch Dataset, Samples.from_dataset(dataset). Got {type(x).__name__}."
         )
     return (x.x, x.counts()) if isinstance(x, Samples) else (x, np.ones(x.shape[0], np.int64))
 
 
 def check_targets(targets: Tensor, num_classes: int | None) -> None:
-    """Refuses targets that are no classes of a tree which predicts classes.
+    """Refuses targets that are not classes of a tree that predicts classes.
 
-    A loss does not look at their range: on an accelerator that would wait for every batch.
+    Losses do not check the range, which on an accelerator would mean to wait for every batch.
 
     Args:
-        targets: the targets of all samples.
-        num_classes: the number of classes of the tree; None lets any numbers pass.
+        targets: targets of all samples.
+        num_classes: number of classes of the tree; None if it predicts numbers, which are not
+            checked.
 
     Shapes:
         targets ``[n]``, int64.
 
     Raises:
-        ValueError: they are not int64, not one each, or one is out of range.
+        ValueError: the targets are not int64, have another shape, or one is out of range.
 
     Example:
         >>> check_targets(torch.tensor([0, 3]), num_classes=3)
@@ -246,13 +251,13 @@ def check_targets(targets: Tensor, num_classes: int | None) -> None:
 
 
 def check_indices(targets: Tensor, length: int) -> None:
-    """Refuses targets that are not one class for each of so many samples.
+    """Refuses targets that are not one class for each of ``length`` samples.
 
     Shapes:
         targets ``[length]``, int64.
 
     Raises:
-        ValueError: another shape or dtype.
+        ValueError: the shape or the dtype is another.
     """
     if targets.shape != (length,) or targets.dtype != torch.int64:
         got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")

@@ -1,7 +1,7 @@
-"""The shape of a model's tree, as arrays: who is whose child, how deep, where the leaves are.
+"""The shape of a model's tree as arrays: parents, children, depths and leaves.
 
-A model that routes its input is a product of choices along a path. Its tree is a DGL graph of the
-schema (see :mod:`structnet.trees.schema`); a :class:`Topology` is what routing needs of it.
+A :class:`Topology` has what routing needs of a tree. It can be converted from and to a DGL graph of
+the schema (see :mod:`structnet.trees.schema`).
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ NONE = -1
 
 
 class Topology:
-    """The shape of one rooted tree whose nodes are numbered, parents before their children.
+    """The shape of one rooted tree, whose nodes are numbered with parents before their children.
 
     Attributes:
-        parent: the node above each node, -1 for the root, which is node 0.
+        parent: parent of each node; -1 for the root, which is node 0.
         offsets, children: CSR lists of children: those of node v, in the order of their places,
             are ``children[offsets[v]:offsets[v + 1]]``.
-        inner: True for each node that has children.
-        leaves: the nodes without children, ascending.
-        depth: the edges between the root and each node.
+        inner: True for each node with children.
+        leaves: nodes without children, ascending.
+        depth: number of edges between the root and each node.
 
     Args:
-        children: for each node, its children in the order of their places.
+        children: children of each node, in the order of their places.
 
     Shapes:
         parent, depth, inner ``[num_nodes]``; offsets ``[num_nodes + 1]``; children
         ``[num_nodes - 1]``; leaves ``[num_leaves]``; all int64, inner bool.
 
     Raises:
-        NotATreeError: a node has no parent or several, or comes before its parent.
+        NotATreeError: there are no nodes, or a node other than the root has no parent, has several,
+            or comes before its parent.
 
     Example:
         >>> topology = Topology([(1, 2), (), (3, 4), (), ()])
@@ -58,18 +59,18 @@ class Topology:
 
     @classmethod
     def from_arrays(cls, offsets: np.ndarray, children: np.ndarray) -> Topology:
-        """The topology of CSR lists of children.
+        """The topology with given CSR lists of children.
 
         Args:
-            offsets: the place where the children of each node begin, and where the last ones end.
-            children: all of them, those of one node in the order of their places.
+            offsets: place where each node's children begin, and the end of the last ones.
+            children: children of all nodes, those of each node in the order of their places.
 
         Shapes:
             offsets ``[num_nodes + 1]``; children ``[num_nodes - 1]``; int64.
 
         Raises:
-            NotATreeError: a node has no parent or several, or comes before its parent, or the
-                offsets are none.
+            NotATreeError: a node other than the root has no parent, has several, or comes before
+                its parent, or the offsets do not ascend from 0 to the number of children.
 
         Example:
             >>> Topology.from_arrays(np.array([0, 2, 2, 2]), np.array([1, 2])).parent
@@ -82,19 +83,19 @@ class Topology:
                 f"offsets must run from 0 to the number of children, {len(children)}, and not "
                 f"decrease. Got {np.array2string(offsets, threshold=9)}"
             )
-        topology = cls.__new__(cls)  # not through lists, which take longer than all the checks
+        topology = cls.__new__(cls)  # making lists would take longer than all the checks
         topology._fill(offsets, children)
         return topology
 
     @classmethod
     def from_graph(cls, graph: DGLGraph) -> Topology:
-        """The topology of a DGL graph of the schema, its children ordered by ``pos``.
+        """The topology of a DGL graph of the schema, with children ordered by ``pos``.
 
         Args:
-            graph: edges child -> parent; it is left as it was.
+            graph: graph with edges child -> parent, which is not changed.
 
         Raises:
-            GraphError: a missing field, or two children in one place.
+            GraphError: a field is missing, or two children have the same place.
             NotATreeError: a node has several parents, or comes before its parent, or there are
                 several roots.
         """
@@ -111,21 +112,21 @@ class Topology:
         self._jumps: dict[torch.device, list[Tensor]] = {}
 
     def graph(self) -> DGLGraph:
-        """A DGL graph of the schema with this shape; types and tokens are :meth:`numbers`."""
+        """A DGL graph of the schema with this shape; its types and tokens are :meth:`numbers`."""
         return make_graph(*self.edges(), *self.numbers())
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Each inner node's number among the inner nodes, and each leaf's among the leaves.
+        """The number of each inner node among the inner nodes, and of each leaf among the leaves.
 
         Shapes:
-            both ``[num_nodes]``, int64, -1 where the node is of the other kind.
+            both ``[num_nodes]``, int64; -1 for nodes of the other kind.
         """
         both = (self.inner, ~self.inner)
         inner, leaves = (np.where(which, np.cumsum(which) - 1, NONE) for which in both)
         return inner, leaves
 
     def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Parent, child and place of each edge, a node's edges in the order of their places.
+        """Parent, child and place of each edge, by parent and then by place.
 
         Shapes:
             each ``[num_nodes - 1]``, int64.
@@ -135,20 +136,20 @@ class Topology:
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.offsets) - 1
 
     def children_of(self, node: int) -> tuple[int, ...]:
-        """A node's children in the order of their places."""
+        """The children of a node, in the order of their places."""
         return tuple(self.children[self.offsets[node] : self.offsets[node + 1]].tolist())
 
     def to_lists(self) -> list[tuple[int, ...]]:
-        """Each node's children, as the constructor takes them."""
+        """The children of each node, as the constructor takes them."""
         flat, offsets = self.children.tolist(), self.offsets.tolist()
         return [tuple(flat[offsets[v] : offsets[v + 1]]) for v in range(self.num_nodes)]
 
     def to_tree(self) -> Tree:
-        """A tree of data of the same shape, its labels the nodes' numbers.
+        """A :class:`~structnet.trees.Tree` of this shape, labelled by the nodes' numbers.
 
         Example:
             >>> Topology([(1, 2), (), (3, 4), (), ()]).to_tree()
@@ -161,13 +162,13 @@ class Topology:
         return built[0]
 
     def from_left(self) -> list[int]:
-        """The leaves as they stand in a picture, from left to right.
+        """The leaves from left to right, as in a picture.
 
         Example:
             >>> Topology([(1, 2), (3, 4), (), (), ()]).from_left()
             [3, 4, 2]
         """
-        # As lists: one number at a time, an array is slow.
+        # From lists, as reading single numbers of an array is slow.
         found, stack, lists = [], [0], self.to_lists()
         while stack:
             v = stack.pop()
@@ -177,14 +178,14 @@ class Topology:
         return found
 
     def path(self, node: int) -> list[int]:
-        """The nodes from the root to a node, both included."""
+        """The nodes on the path from the root to a node, both included."""
         path = [int(node)]
         while self.parent[path[-1]] != NONE:
             path.append(int(self.parent[path[-1]]))
         return path[::-1]
 
     def sums_above(self, values: np.ndarray) -> np.ndarray:
-        """What stands at the nodes, summed at each node over its path from the root.
+        """For each node, the sum of the values of the nodes on its path from the root.
 
         Shapes:
             ``[num_nodes, ...]`` -> the same.
@@ -193,24 +194,27 @@ class Topology:
             >>> Topology([(1, 2), (), (3, 4), (), ()]).sums_above(np.array([1, 5, 1, 2, 1]))
             array([1, 6, 2, 4, 3])
         """
-        # Every node's way is doubled, so that a chain takes as many steps as its length has bits.
-        sums = np.concatenate([values, np.zeros_like(values[:1])])  # nothing above the root
+        # The sums' paths double in length, so that depth D takes about log2 D steps.
+        sums = np.concatenate([values, np.zeros_like(values[:1])])  # a 0 above the root
         for up in self._ancestors():
             sums = sums + sums[up]
         return sums[:-1]
 
     def sums_below(self, at_leaves: np.ndarray) -> np.ndarray:
-        """What stands at the leaves, summed at each node over the leaves below it.
+        """For each node, the sum of the values of the leaves below it, or of the leaf itself.
+
+        Args:
+            at_leaves: values of all nodes, which must be 0 at inner nodes.
 
         Shapes:
-            ``[num_nodes, ...]``, 0 at inner nodes -> the same.
+            ``[num_nodes, ...]`` -> the same.
 
         Example:
             >>> Topology([(1, 2), (), (3, 4), (), ()]).sums_below(np.array([0, 5, 0, 2, 1]))
             array([8, 5, 3, 2, 1])
         """
         sums = at_leaves.copy()
-        # Not by cumulative sums, whose differences would not be 0 where nothing stands.
+        # Not from differences of cumulative sums, whose rounding errors would replace zeros.
         order = np.argsort(self.depth, kind="stable")
         ends = np.cumsum(np.bincount(self.depth))
         for start, end in zip(ends[-2::-1], ends[:0:-1], strict=True):  # the deepest level first
@@ -219,21 +223,21 @@ class Topology:
         return sums
 
     def survivors(self, shares: np.ndarray, threshold: float) -> tuple[Topology, list[list[int]]]:
-        """What is left of a tree without the branches that too few samples take.
+        """The tree without the branches that too few samples take.
 
-        Of branches that are all below the threshold the most visited stays. A node that is left
-        with one branch decides nothing, and becomes one with the child there.
+        If all branches of a node are below the threshold, the most visited one stays. A node that
+        is left with one branch decides nothing, and is merged with its child.
 
         Args:
-            shares: the share of the samples that comes to each node.
-            threshold: the least share for a branch to stay.
+            shares: share of the samples that reaches each node.
+            threshold: least share for a branch to stay.
 
         Shapes:
             shares ``[num_nodes]``.
 
         Returns:
-            The topology that is left, and for each of its nodes the nodes of this one that it
-            consists of, from the root down: the last of them decides or predicts.
+            The topology that is left, and for each of its nodes the nodes of this topology that
+            are merged in it, from the top down: the last of them decides or predicts.
 
         Example:
             >>> left, nodes = Topology([(1, 2), (), (3, 4), (), ()]).survivors(
@@ -243,7 +247,7 @@ class Topology:
         """
         merged: list[list[int]] = []
         children: list[tuple[int, ...]] = []
-        waiting = [0]  # the first node of each that is made, level by level
+        waiting = [0]  # the first old node of each new node, level by level
         for first in waiting:
             nodes, stay = [first], self._staying(first, shares, threshold)
             while len(stay) == 1 and (
@@ -262,10 +266,10 @@ class Topology:
         return stay or sorted(below, key=lambda u: -shares[u])[:1]
 
     def jumps(self, device: torch.device) -> list[Tensor]:
-        """For each node its ancestor 1, 2, 4, 8, ... edges up, until all are above the root.
+        """The ancestors of all nodes 1, 2, 4, 8, ... edges up, until all are above the root.
 
         Shapes:
-            each ``[num_nodes + 1]``; "above the root" is the number ``num_nodes``.
+            each ``[num_nodes + 1]``; the number ``num_nodes`` means above the root.
         """
         if device not in self._jumps:
             self._jumps[device] = [torch.from_numpy(up).to(device) for up in self._ancestors()]
@@ -285,13 +289,13 @@ def _parents(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
     above = np.repeat(np.arange(number), np.diff(offsets))
     outside = (children <= above) | (children >= number)
     again = np.ones(len(children), bool)
-    again[np.unique(children, return_index=True)[1]] = False  # but for the first time
+    again[np.unique(children, return_index=True)[1]] = False  # where a child occurs first
     if (outside | again).any():
         e = int((outside | again).argmax())
         if outside[e]:
             raise NotATreeError(
-                f"node {above[e]} has the child {children[e]} of {number} nodes; expected a number "
-                "above the parent's own"
+                f"node {above[e]} has the child {children[e]} in a tree of {number} nodes; "
+                "expected a number above the parent's"
             )
         raise NotATreeError(
             f"node {children[e]} has 2 parents; in a tree every node has at most one"

@@ -1,4 +1,4 @@
-"""What reaches the nodes of a model tree: how much of the samples, with which targets."""
+"""Which samples reach the nodes of a model tree: their shares, probabilities and targets."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from structnet.routing.batches import answers
 from structnet.routing.protocol import RoutedTree, Visit
 from structnet.routing.samples import Samples, check_targets, counted
 
-BINS = 10  # of the probabilities of a branch
+BINS = 10  # for the probabilities of branches
 EDGES = np.linspace(0, 1, BINS + 1)
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The samples at each node, every sample counted by its probability of getting there.
+    """The samples at each node, each counted by its weight times its probability to reach the node.
 
     Attributes:
-        share: the part of all samples that reaches the node; 1 at the root.
-        going: the samples at the node's parent that go on to the node with a probability in
-            [0, 0.1), [0.1, 0.2), ..., [0.9, 1]; 0 at the root.
-        coming: the samples, of all, that come to the node with such a probability: the path
-            probabilities of the paper's Fig. 2 and 5.
-        decided: the mean probability of the likeliest branch, over the samples at the node: 1 where
-            all are sent one way for certain; nan where there are no two branches, or no samples.
-        classes: the samples of each class at the node; None if the targets are numbers.
-        mean, spread: the mean and the standard deviation of their targets, nan where nothing
-            arrives; None if the targets are classes.
+        share: share of all samples that reaches the node; 1 at the root.
+        going: count of the samples at the node's parent that go on to the node with a probability
+            in [0, 0.1), [0.1, 0.2), ..., [0.9, 1]; 0 at the root.
+        coming: weight of all samples that reach the node with a probability in each bin: the path
+            probabilities in the paper's Fig. 2 and 5.
+        decided: mean probability of the likeliest branch, over the samples at the node: 1 if each
+            is certain to go one way; nan for less than two branches or without samples.
+        classes: count of the samples of each class at the node; None if the targets are numbers.
+        mean, spread: mean and standard deviation of the targets at the node, nan without samples;
+            None if the targets are classes.
 
     Shapes:
         share, decided ``[nodes]``; going, coming ``[nodes, BINS]``; classes ``[nodes, classes]``;
         mean, spread ``[nodes, columns]``.
 
     Reference:
-        Tanno et al., Adaptive Neural Trees, ICML 2019, Fig. 2 and 5.
+        Tanno et al., "Adaptive Neural Trees", ICML 2019, Fig. 2 and 5.
     """
 
     share: np.ndarray
@@ -50,10 +50,7 @@ class Reach:
 
     @property
     def all_decided(self) -> float | None:
-        """How decided all routers are: the mean of theirs, each by its share of the samples.
-
-        None if there is no router.
-        """
+        """The mean of ``decided`` over all routers, weighted by share; None without routers."""
         routers = np.isfinite(self.decided)
         if not routers.any():
             return None
@@ -61,17 +58,18 @@ class Reach:
 
 
 def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
-    """Sends samples through a tree and counts what comes to its nodes: one walk, several sums.
+    """Sends samples through a tree and counts them at its nodes.
 
     Args:
-        samples: the samples, each counted by its weight if it has one.
-        path: "multi" counts a sample at all nodes, by its probability of getting there; "greedy"
-            at the nodes on its greedy path alone, there fully.
+        tree: model tree.
+        samples: samples, each counted by its weight if there are weights.
+        path: "multi" to count a sample at all nodes, by its probability to reach each; "greedy" to
+            count it fully at the nodes on its greedy path, and nowhere else.
 
     Raises:
-        TypeError: there are inputs without targets.
-        ValueError: there are no samples, they have another shape, or targets that are no classes
-            of the tree.
+        TypeError: the samples have no targets.
+        ValueError: there are no samples, they have another shape, or a target is not a class of the
+            tree.
 
     Example:
         >>> import torch
@@ -87,7 +85,7 @@ def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
     if not isinstance(samples, Samples):
         raise TypeError(
             "expected samples with their targets, Samples(x, targets) or "
-            "Samples.from_dataset(dataset) of a tree, or X and y of an estimator; "
+            "Samples.from_dataset(dataset) for a tree, or X and y for an estimator; "
             f"got inputs alone, of type {type(samples).__name__}"
         )
     weights, (terms, center) = samples.counts(), _terms(tree, samples)
@@ -104,9 +102,9 @@ def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
                 going[list(below)] += histograms(visit.branch, arriving)
                 decided[visit.node] += arriving @ visit.branch.max(axis=1)
     total, sums = sums[:, 0], sums[:, 1:]
-    coming[:, 0] += weights.sum() - coming.sum(axis=1)  # what a greedy walk leaves out
+    coming[:, 0] += weights.sum() - coming.sum(axis=1)  # samples that a greedy walk leaves out
     routers = np.diff(tree.topology.offsets) > 1
-    with np.errstate(invalid="ignore"):  # 0 / 0 where nothing arrives
+    with np.errstate(invalid="ignore"):  # 0 / 0 at nodes without samples
         decided = np.where(routers, decided / total, np.nan)
         counts = Reach(total / total[0], going, coming, decided)
         if center is None:
@@ -117,36 +115,38 @@ def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
 
 
 def shares(tree: RoutedTree, x: Any, path: str = "greedy") -> np.ndarray:
-    """The share of the samples' weight that comes to each node.
+    """The share of the samples, by weight, that reaches each node.
 
     Args:
+        tree: model tree.
         x: inputs, or :class:`Samples` with weights.
-        path: the way the samples go, as in :meth:`RoutedTree.visits`.
+        path: path of the samples, "greedy" or "multi", as in :meth:`RoutedTree.visits`.
 
     Shapes:
         x ``[n, *shape]`` -> ``[num_nodes]``, float64.
 
     Raises:
-        ValueError: another path, or samples of another shape, or none that counts.
+        ValueError: the path is unknown, the samples have another shape, there are none, or their
+            weights are below 0 or all 0.
     """
     found, _ = passing(tree, x, path)
     return found / counted(x)[1].sum()
 
 
 def passing(tree: RoutedTree, x: Any, path: str = "greedy") -> tuple[np.ndarray, float | None]:
-    """The samples' weight that comes to each node, and how decided the routers on the way are.
+    """The weight of the samples that reach each node, and how decided the routers are.
 
-    That is the mean probability of the likeliest branch, over all choices: 1 if all are certain,
-    0.5 if two branches are as probable as one another; None if there is no choice.
+    The latter is the mean probability of the likeliest branch, over all decisions: 1 if all are
+    certain, 0.5 if both branches are always equally probable; None if there are no decisions.
 
     Args:
-        x, path: the same as of :func:`shares`.
+        tree, x, path: arguments of :func:`shares`.
 
     Shapes:
         x ``[n, *shape]`` -> ``[num_nodes]``, float64.
 
     Raises:
-        ValueError: another path, or samples of another shape, or none that counts.
+        ValueError: an argument is wrong, as in :func:`shares`.
 
     Example:
         >>> import torch
@@ -174,13 +174,17 @@ def passing(tree: RoutedTree, x: Any, path: str = "greedy") -> tuple[np.ndarray,
 def leaf_of(tree: RoutedTree, x: Any) -> np.ndarray:
     """The leaf in which each sample's greedy path ends.
 
+    Args:
+        tree: model tree.
+        x: inputs.
+
     Shapes:
         ``[n, *shape]`` -> ``[n]``, int64.
 
     Raises:
-        ValueError: samples of another shape, or none.
+        ValueError: there are no inputs, or they have another shape.
     """
-    leaf = np.zeros(x.shape[0], np.int64)  # a sparse matrix has no length
+    leaf = np.zeros(x.shape[0], np.int64)  # len() of a sparse matrix raises an error
     for rows, visits in _walks(tree, x, "greedy"):
         for visit in visits:
             if visit.branch is None:
@@ -189,7 +193,7 @@ def leaf_of(tree: RoutedTree, x: Any) -> np.ndarray:
 
 
 def histograms(branch: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """How much weight has each branch's probability in each bin.
+    """The weight of the samples whose probability of each branch is in each bin.
 
     Shapes:
         branch ``[n, children]``; weights ``[n]`` -> ``[children, BINS]``.
@@ -199,7 +203,7 @@ def histograms(branch: np.ndarray, weights: np.ndarray) -> np.ndarray:
         array([2, 7])
     """
     children = branch.shape[1]
-    # As numpy.histogram counts: a bin has its lower edge, and the last one both.
+    # As in numpy.histogram, a bin includes its lower edge, and the last one also its upper edge.
     place = np.clip(np.searchsorted(EDGES, branch, side="right") - 1, 0, BINS - 1)
     place += BINS * np.arange(children)
     weights = np.repeat(weights, children)
@@ -207,15 +211,17 @@ def histograms(branch: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _walks(tree: RoutedTree, x: Any, path: str) -> Iterator[tuple[slice, list[Visit]]]:
-    """Each batch's rows and visits."""
+    """The rows and the visits of each batch."""
     return answers(tree, x, lambda part: list(tree.visits(part, path)))
 
 
 def _terms(
     tree: RoutedTree, samples: Samples
 ) -> tuple[Callable[[slice], np.ndarray], np.ndarray | None]:
-    """What is summed at the nodes for some rows: ones, then classes, or numbers and their squares;
-    and what was subtracted from the numbers."""
+    """The terms to sum at the nodes for some rows, and the centre that was subtracted from numbers.
+
+    The terms are ones, and then classes in one-hot form, or numbers and their squares.
+    """
     targets = samples.targets.cpu().numpy()
     if tree.num_classes is not None:
         check_targets(samples.targets, tree.num_classes)
@@ -228,7 +234,7 @@ def _terms(
 
         return one_hot, None
     targets = targets.reshape(len(targets), -1).astype(np.float64)
-    center = targets.mean(axis=0)  # the squares of what is far from 0 would cancel
+    center = targets.mean(axis=0)  # squares of numbers far from 0 would cancel in the variance
     y = targets - center
     terms = np.concatenate([np.ones((len(y), 1)), y, y**2], axis=1)
     return lambda rows: terms[rows], center

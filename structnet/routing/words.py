@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formats numbers and tables as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share of 1 in percent.
+    """A share, from 0 to 1, in percent.
 
     Example:
         >>> percent(0.137), percent(0.137, 1)
@@ -16,7 +16,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def decided_words(decided: float | None) -> str:
-    """How decided routers are, or nothing where there is none, or all are certain.
+    """How decided routers are, in words; empty if there are none, or if all are certain.
 
     Example:
         >>> decided_words(0.937), decided_words(1.0), decided_words(None)
@@ -28,11 +28,11 @@ def decided_words(decided: float | None) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], names: bool = False) -> list[str]:
-    """The rows of a table as lines, their fields at the right of columns.
+    """The rows of a table as lines, with fields aligned at the right.
 
     Args:
-        rows: fields, as many in each row.
-        names: does the first column hold names, which stand at the left?
+        rows: fields of each row, equally many.
+        names: True if the first column has names, which are aligned at the left.
 
     Example:
         >>> aligned([["", "leaves"], ["one", "8"], ["another", "12"]], names=True)

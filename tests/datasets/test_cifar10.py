@@ -142,8 +142,8 @@ GOOD = files.batch(PIXELS, LABELS)
         (pickle.dumps([1, 2]), "is not a batch"),
         (pickle.dumps({"data": 3}), "is not a batch of CIFAR-10: 'labels'"),
         (pickle.dumps({"data": b"abc", "labels": [1]}), "is not a batch"),
-        (files.batch(PIXELS, [0, 1, 2]), "it has 4 images, 3 labels"),
-        (files.batch(PIXELS, [0, 1, 2, 10]), "4 labels, and 3 of them from 0 to 9"),
+        (files.batch(PIXELS, [0, 1, 2]), "it has 4 images and 3 labels, 3 of them"),
+        (files.batch(PIXELS, [0, 1, 2, 10]), "4 labels, 3 of them from 0 to 9; expected"),
         (files.batch(PIXELS, [0, 1, 2, -1]), "3 of them from 0 to 9"),
         (files.batch(PIXELS[:, :3000], LABELS), "cannot reshape"),
         (files.batch(PIXELS, LABELS, code="i1"), "array of another type than bytes"),
@@ -177,7 +177,7 @@ def test_a_link_in_the_archive_is_not_followed(batches: dict[str, bytes], tmp_pa
         link = tarfile.TarInfo(f"{cifar10.UNPACKED}/data_batch_1")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
         archive.addfile(link)
-    with pytest.raises(WrongFileError, match="data_batch_1 is no file"):
+    with pytest.raises(WrongFileError, match="data_batch_1 is not a file"):
         load("cifar10", tmp_path)
 
 

@@ -116,7 +116,7 @@ def test_load_prefers_the_published_files(published: Path) -> None:
 
 
 def test_load_asks_for_too_many(published: Path) -> None:
-    with pytest.raises(ValueError, match=r"test_d20s.tsv holds 3 trees; 4 were"):
+    with pytest.raises(ValueError, match=r"test_d20s.tsv holds 3 trees; 4 were requested"):
         listops.load(published, num_train=4, num_test=4)
 
 

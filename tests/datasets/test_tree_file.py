@@ -190,7 +190,8 @@ def test_a_label_for_each_node_of_an_object(read) -> None:
     ]
     data = read("own.jsonl", "\n".join(map(json.dumps, rows)), target="labels")
     assert (data.task, len(data), data.each_target) == ("nodes", 2, ["a", "b", "a", "b"])
-    assert data.unreadable == [(Place(line=2), "1 labels for a tree of 5 nodes")]
+    fault = "1 labels for a tree of 5 nodes; expected one for each"
+    assert data.unreadable == [(Place(line=2), fault)]
 
 
 def test_values_of_json_are_trees(read) -> None:
@@ -254,19 +255,24 @@ def test_what_is_only_asked_about_needs_no_target(read) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "options", "expected"),
     [
-        ("own.tsv", "\n \n", {}, "own.tsv is empty; expected a tree a line, or LABEL<TAB>TREE"),
+        ("own.tsv", "\n \n", {}, "tsv is empty; expected a tree on each line, or LABEL<TAB>TREE"),
         ("own.mrg", "", {}, "is empty"),
         ("own.tsv", f"yes\t{GOOD}\n", {"target": "mood"}, "has no column 'mood'; its columns are "),
         ("own.tsv", f"yes\t{GOOD}\n", {"target": "3"}, "has no column '3'; its columns are 1, 2"),
         ("own.tsv", f"yes\t{GOOD}\n", {"task": "pairs"}, "--task pairs needs two, LABEL<TAB>TREE"),
-        ("own.tsv", f"yes\t{GOOD}\t{BAD}\n", {"task": "nodes"}, "their roots and nodes are no tar"),
-        ("own.tsv", f"yes\t{GOOD}\t{BAD}\t{BAD}\n", {}, "trees in the columns 2, 3, 4; an example"),
-        ("own.tsv", "yes\t(S (NP\nno\t it))\n", {}, "do the trees go over several lines? Then put"),
-        ("own.mrg", f"{GOOD}\n", {}, "has trees and nothing to predict of them; say --target root"),
-        ("own.mrg", f"{GOOD}\n", {"target": "first-column"}, "has no columns: it holds trees and"),
+        ("own.tsv", f"yes\t{GOOD}\t{BAD}\n", {"task": "nodes"}, "roots and nodes cannot be target"),
+        ("own.tsv", f"yes\t{GOOD}\t{BAD}\t{BAD}\n", {}, "the columns 2, 3, 4; expected one or two"),
+        ("own.tsv", "yes\t(S (NP\nno\t it))\n", {}, "if the trees span several lines, put each on"),
+        ("own.mrg", f"{GOOD}\n", {}, "has trees and nothing to predict; give --target root-label"),
+        (
+            "own.mrg",
+            f"{GOOD}\n",
+            {"target": "first-column"},
+            "no columns, only trees; expected the",
+        ),
         ("own.mrg", "no tree at all\n", {"target": "root-label"}, "1 of 1 trees cannot be read in"),
-        ("own.txt", "good morning\n", {}, "in no known format of trees; say which format"),
-        ("own.tsv", "yes\tdef f(x): y\n", {}, "say which one it is with --format, one of listops"),
+        ("own.txt", "good morning\n", {}, "are not in any known format of trees; give the format"),
+        ("own.tsv", "yes\tdef f(x): y\n", {}, "; give the format with --format, one of listops"),
         (
             "own.tsv",
             f"yes\t{GOOD}\n",
@@ -278,7 +284,7 @@ def test_what_is_only_asked_about_needs_no_target(read) -> None:
             "own.tsv",
             f"\t{GOOD}\n\t{BAD}\n",
             {},
-            "trees and nothing to predict of them (1 is empty)",
+            "has trees and nothing to predict (1 is empty); give",
         ),
         (
             "own.tsv",
@@ -290,29 +296,29 @@ def test_what_is_only_asked_about_needs_no_target(read) -> None:
             "own.tsv",
             f"id\tmood\ttree\n1\tx\t{GOOD}\n",
             {},
-            "say with --target which one is to be p",
+            "choose the one to predict with --target",
         ),
         (
             "own.tsv",
             f"{GOOD}\n",
             {"target": "1"},
-            "the one column cannot be the target and the tree",
+            "line 1: one column cannot be both target and tree",
         ),
         ("own.conllu", conllu("good", "Dogs"), {"target": "moo"}, "'# moo = ...'; it has mood"),
         (
             "own.conllu",
             f"# genre = news\n{conllu('good', 'Dogs')}",
             {},
-            "the key of a comment, as sentiment of",
+            "the key of a comment, such as sentiment for",
         ),
         (
             "own.py",
             "f(x)\n",
             {},
-            "is one python document, with nothing to predict of it; expected a",
+            "is one python document, with nothing to predict; expected a folder",
         ),
-        ("own.jsonl", "[1]\n", {}, "line 1: expected an object of JSON; got [1]"),
-        ("own.jsonl", '{"tree": 1\n', {}, "line 1: no JSON: "),
+        ("own.jsonl", "[1]\n", {}, "line 1: expected a JSON object; got [1]"),
+        ("own.jsonl", '{"tree": 1\n', {}, "line 1: not JSON: "),
     ],
 )
 def test_one_sentence_that_says_what_to_do(

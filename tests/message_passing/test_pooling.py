@@ -111,7 +111,7 @@ def test_of_equal_numbers_one_gets_the_gradient():
         (torch.zeros(3, 1), "median", "levels", "'how' parameter of pooled must be one of"),
         (torch.zeros(3, 1), (), "levels", "how must name at least one pool"),
         (torch.zeros(3, 1), "sum", "fast", "'backend' parameter of pooled must be one of"),
-        (torch.zeros(2, 1), "sum", "levels", r"a row a node, \[3, c\]; got shape \[2, 1\]"),
+        (torch.zeros(2, 1), "sum", "levels", r"a row for each node, \[3, c\]; got shape \[2, 1\]"),
         (torch.zeros(3), "max", "levels", r"got shape \[3\]"),
     ],
 )

@@ -184,10 +184,10 @@ HEAVY = WeightedRandomSampler([1.0] * 5, 5)
         (
             [(torch.zeros(2), 0)] * 64 + [(torch.zeros(3), 0)],
             ValueError,
-            r"from 64 to 64 have shape \[3\]; expected \[2\], as the first has",
+            r"from 64 to 64 have shape \[3\]; expected \[2\], the shape of the first",
         ),
         (DataLoader(PAIRS, sampler=HEAVY), ValueError, "has a WeightedRandomSampler, .* weights"),
-        (DataLoader(PAIRS, batch_sampler=[[0]]), ValueError, "has a list, but the order is"),
+        (DataLoader(PAIRS, batch_sampler=[[0]]), ValueError, "has a list, but training orders"),
     ],
 )
 def test_what_is_no_dataset_is_told_what_to_give(source: Any, error: type, said: str) -> None:

@@ -116,7 +116,7 @@ def test_there_must_be_a_sample_for_each_class() -> None:
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([0.0] * 5, "the weights of all 5 samples are 0; expected one that counts"),
+        ([0.0] * 5, "the weights of all 5 samples are 0; expected one above 0"),
         ([3.0, 3.0, 0.0, 0.0, -1.0], "weights must be 0 or more. Got -1."),
     ],
 )

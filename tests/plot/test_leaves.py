@@ -201,5 +201,5 @@ def test_leaf_means_need_images() -> None:
 def test_leaf_means_need_samples_that_count() -> None:
     tree, data = images()
     weightless = Samples(data.x, data.targets, torch.zeros(len(data)))
-    with pytest.raises(ValueError, match="expected one that counts"):
+    with pytest.raises(ValueError, match="samples are 0; expected one above 0"):
         plot_leaf_means(tree, weightless, ax=axes())

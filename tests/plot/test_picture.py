@@ -328,7 +328,7 @@ def test_small_branches_are_one_mark() -> None:
     assert all(text.endswith(" %") for text in marks)
     same = plot_neural_tree(tree, data, ax=axes(12, 20), min_share=1e-9)
     assert not [text for text in written(same) if text.startswith("… ")]
-    with pytest.raises(ValueError, match="min_share is a share of samples, and there are none"):
+    with pytest.raises(ValueError, match="min_share is a share of samples, but there are none"):
         plot_neural_tree(tree, ax=axes(), min_share=0.1)
     with pytest.raises(ValueError, match=r"'min_share' .* range \[0, 1\]"):
         plot_neural_tree(tree, data, ax=axes(), min_share=2)

@@ -49,7 +49,8 @@ def test_routes_of_no_samples_and_through_one_node() -> None:
 
 @pytest.mark.parametrize("shape", [(5,), (2, 4), (1, 2, 5)])
 def test_places_of_another_shape(shape: tuple[int, ...]) -> None:
-    message = f"place must be [n, 5] of int64, one place a node. Got {list(shape)} of torch.int64."
+    message = "place must be [n, 5] of int64, one place for each node. Got "
+    message += f"{list(shape)} of torch.int64."
     with pytest.raises(ValueError, match=exactly(message)):
         hard_route(FIVE, torch.zeros(shape, dtype=torch.int64))
 

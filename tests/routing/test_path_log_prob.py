@@ -95,6 +95,6 @@ def test_a_deep_chain_of_splits(depth: int) -> None:
 
 @pytest.mark.parametrize("shape", [(), (4,), (2, 6), (5, 2)])
 def test_branches_of_another_shape(shape: tuple[int, ...]) -> None:
-    message = f"branch_log_prob must be [..., 5], one number a node. Got {list(shape)}."
+    message = f"branch_log_prob must be [..., 5], one number for each node. Got {list(shape)}."
     with pytest.raises(ValueError, match=exactly(message)):
         leaf_log_prob(FIVE, torch.zeros(shape))

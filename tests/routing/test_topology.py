@@ -71,11 +71,11 @@ def test_the_callers_graph_is_left_as_it_was() -> None:
     ("children", "message"),
     [
         ([], "a tree has at least one node; got none"),
-        ([(1,), (1,)], "node 1 has the child 1 of 2 nodes; expected a number above the parent's"),
+        ([(1,), (1,)], "node 1 has the child 1 in a tree of 2 nodes; expected a number above"),
         ([(2,), (), ()], "node 1 has no parent; expected node 0 to be the only root"),
         ([(1, 2), (2,), ()], "node 2 has 2 parents; in a tree every node has at most one"),
-        ([(1, 3), ()], "node 0 has the child 3 of 2 nodes; expected a number above the parent's"),
-        ([(1,), (0,)], "node 1 has the child 0 of 2 nodes; expected a number above the parent's"),
+        ([(1, 3), ()], "node 0 has the child 3 in a tree of 2 nodes; expected a number above"),
+        ([(1,), (0,)], "node 1 has the child 0 in a tree of 2 nodes; expected a number above"),
     ],
 )
 def test_what_is_no_tree(children: list, message: str) -> None:

@@ -1,8 +1,8 @@
-"""What a GPU computes otherwise than level by level.
+"""Computations on a GPU that do not go level by level.
 
 ==========  ===================================================================================
-``triton``  :func:`runs_triton`: whether there is a Triton that compiles; imports none
-``rows``    :func:`sum_rows`: sums of lists of rows, without additions that race
-``pools``   :func:`pooled_rows`: the pools of trees that are written out
+``triton``  :func:`runs_triton`: True if Triton can compile; does not import it before
+``rows``    :func:`sum_rows`: sums of lists of rows, in a fixed order
+``pools``   :func:`pooled_rows`: pools over trees whose shared subtrees are written out
 ==========  ===================================================================================
 """

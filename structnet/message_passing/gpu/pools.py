@@ -1,4 +1,4 @@
-"""Pools on a GPU: trees written out, the rows of each one after the other, and reduced at once."""
+"""Pools on a GPU: writes out the rows of each tree in preorder and reduces all trees at once."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from structnet.message_passing.gpu.rows import Gather
 from structnet.message_passing.transfer import moved
 from structnet.trees.forest import Forest
 
-MOST_ROWS = 2**24  # written out: their numbers are exact as floats
+MOST_ROWS = 2**24  # written out at most, as float32 has exact integers up to there
 
 
 def covers(forest: Forest) -> bool:
-    """Whether :func:`pooled_rows` takes these trees."""
+    """True if :func:`pooled_rows` can take these trees: they have at most 2^24 nodes."""
     return float(forest.sizes().sum()) <= MOST_ROWS
 
 
 def pooled_rows(forest: Forest, x: Tensor, names: Sequence[str], weight: Tensor | None) -> Tensor:
-    """As :func:`structnet.message_passing.pooled`, of several pools.
+    """Several pools side by side; see :func:`structnet.message_passing.pooled`.
 
     Args:
-        forest: the trees.
-        x: a row a node of the forest.
-        names: the pools.
-        weight: weights of the nodes, for "attention".
+        forest: trees to pool over.
+        x: row of each node of the forest.
+        names: names of the pools.
+        weight: weight of each node, for "attention".
 
     Shapes:
         x ``[num_nodes, c]``, weight ``[num_nodes]`` -> ``[len(forest), c len(names)]``.
@@ -49,7 +49,7 @@ def pooled_rows(forest: Forest, x: Tensor, names: Sequence[str], weight: Tensor 
             sums = reduced(torch.cat([each * rows, each], 1), "sum")
             found.append(sums[:, :-1] / sums[:, -1:].clamp_min(torch.finfo(x.dtype).tiny))
         elif name == "max":
-            # Chosen by hand: where rows tie, torch's own gradient is wrong in the other columns.
+            # Not by segment_reduce, whose gradient is wrong in other columns where rows tie.
             with torch.no_grad():
                 place = torch.arange(len(rows), device=x.device, dtype=x.dtype).unsqueeze(1)
                 is_most = rows.isnan() | (rows == reduced(rows, "max").index_select(0, trees))

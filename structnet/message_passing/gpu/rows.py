@@ -1,7 +1,7 @@
-"""Rows by lists of their numbers, in Triton, which the builds of torch for GPUs bring along.
+"""Sums of lists of rows, in Triton, which comes with the builds of torch for GPUs.
 
-A program computes some columns of one row, from a list of other rows, ``ROWS`` of them at a time,
-in a fixed order: no additions race, so that equal input gives equal bits.
+A program computes some columns of one output row from its list of rows, ``ROWS`` of them at a time.
+It adds them in a fixed order, so equal inputs give bitwise equal results.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from torch.autograd.function import once_differentiable
 from structnet.message_passing.transfer import moved
 from structnet.trees._kernels import grouped
 
-ROWS = 16  # of a list at a time: most lists are shorter, a few have thousands
+ROWS = 16  # rows of a list at a time; most lists are shorter, but a few have thousands
 
 
 def grid(rows: int, columns: int) -> tuple[tuple[int, int], int]:
-    """Programs for an array, and columns of each."""
+    """The grid of programs for an output array, and the columns that each computes."""
     width = min(1 << (columns - 1).bit_length(), 128)
     return (rows, -(-columns // width)), width
 
@@ -42,7 +42,7 @@ def _sum_rows(x, index, offsets, out, n, ROWS: tl.constexpr, WIDTH: tl.constexpr
 
 
 def sum_rows(x: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
-    """Row i is the sum of the rows of x that the i-th list of ``index`` names.
+    """Row i is the sum of the rows of x in the i-th list of ``index``.
 
     Shapes:
         x ``[rows, n]``; index ``[entries]``; offsets ``[lists + 1]``; output ``[lists, n]``.
@@ -58,12 +58,12 @@ def sum_rows(x: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
 
 
 class Gather:
-    """Takes some rows of tensors; each row pulls its gradients, where adding them would race.
+    """Selects rows of tensors; in the backward pass each row pulls its gradients in a fixed order.
 
     Args:
-        index: numbers of the rows.
-        num_rows: rows of the tensors.
-        device: place of the tensors.
+        index: numbers of the rows to select.
+        num_rows: number of rows of the tensors.
+        device: device of the tensors.
 
     Shapes:
         index ``[n]``; a tensor ``[num_rows, c]`` -> ``[n, c]``.

@@ -1,4 +1,4 @@
-"""Whether there is a Triton that can compile for a GPU."""
+"""Finds out whether Triton can compile for a GPU."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ logger = logging.getLogger(__name__)
 
 
 def runs_triton(x: Tensor) -> bool:
-    """Whether kernels in Triton, which torch for GPUs brings along, take a tensor, ``[...]``."""
+    """True if kernels in Triton can take a tensor, ``[...]``: on a GPU, float32 or float64."""
     return x.is_cuda and x.dtype in (torch.float32, torch.float64) and compiles(x.device)
 
 
 @cache
 def compiles(device: torch.device) -> bool:
-    """Tries it once: it needs a C compiler, and a GPU that is not too old for it."""
+    """True if Triton can compile, which needs a C compiler and a recent GPU; tried once."""
     if find_spec("triton") is None:
         return False
     try:
@@ -27,7 +27,7 @@ def compiles(device: torch.device) -> bool:
 
         ends = torch.arange(2, device=device)
         sum_rows(torch.ones(1, 1, device=device), ends[:1], ends)
-    except Exception as error:  # whatever a compiler, or a driver, may say
+    except Exception as error:  # a compiler or a driver may raise anything
         logger.warning(
             "Triton cannot compile for %s (%s: %s); trees are swept there by torch's own kernels, "
             "which takes several times as long",

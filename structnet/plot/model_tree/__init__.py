@@ -1,14 +1,14 @@
-"""Pictures of trees that are models: who goes where, and what the leaves say.
+"""Pictures of trees that are models: the paths of samples and the predictions of leaves.
 
 ======================  ==========================================================================
-``picture``             the tree with its samples' ways, growing and refined
-``leaves``              what arrives at each leaf: classes, or means
-``partition``           the regions of the input that the leaves take
-``region_words``        what is written in them
-``folding``             which nodes are drawn, and the marks that stand for others
-``sheet``               where nodes stand
-``panels``              nodes: what arrives, how probably, and where it goes on
-``captions``, ``key``   what is written at nodes, and above the tree
+``picture``             the tree with the paths of samples, also before and after refinement
+``leaves``              the classes or the mean images that reach each leaf
+``partition``           the regions of the input that belong to the leaves
+``region_words``        the texts in these regions
+``folding``             chooses the nodes to draw, and the marks that stand for others
+``sheet``               the places of nodes
+``panels``              nodes, with panels for classes, probabilities and routing
+``captions``, ``key``   the texts at nodes, and above the tree
 ======================  ==========================================================================
 """
 

@@ -1,4 +1,4 @@
-"""What is written at the nodes of a model tree's picture."""
+"""Writes the texts at the nodes of a model tree's picture."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from structnet.routing.words import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-THIN, THICK = 0.8, 6.0  # points: an edge that nothing takes, and what all samples add to it
-MAX_NAME = 9  # characters of a class below a leaf
+THIN, THICK = 0.8, 6.0  # points: width of an edge without samples, and what all samples add
+MAX_NAME = 9  # characters of a class name below a leaf
 
 
 def draw_captions(
@@ -31,8 +31,8 @@ def draw_captions(
     answers: Mapping[int, str],
     scale: float,
 ) -> None:
-    """Above a node its number and the share that reaches it; below a leaf the commonest class of
-    what arrives, and the leaf's own answer."""
+    """Writes the number and the share of samples above each node, and below each leaf the most
+    frequent class of its samples and its own prediction; names the branches of inner nodes."""
     if scale < MIN_TEXT:
         return
     draw_marks(ax, sheet, scale)
@@ -42,7 +42,7 @@ def draw_captions(
         if v < 0:
             continue
         above, below = {"va": "bottom"}, {"va": "top"}
-        # The stem, as thick as what passes, stands in the middle.
+        # The stem in the middle is as wide as the share of samples.
         beside = WIDTH / 2 - 1 - float(stems[v]) / 2
         name = _fitting([f"node {v}", str(v)], beside)
         write(ax, left, top + 1, name, SMALL * scale, color=GREY, **above)
@@ -65,19 +65,19 @@ def edge_width(share: np.ndarray) -> np.ndarray:
 
 
 def _fitting(names: Sequence[str], width: float) -> str:
-    """The first of these names that has room in small letters, or the last."""
+    """The first name that fits a width in small letters, or else the last."""
     fonts = fonts_for(names)
-    scale = 1.05 * SMALL / 10  # on a screen, small letters are somewhat wider
+    scale = 1.05 * SMALL / 10  # small letters are a little wider on a screen
     return next((n for n in names if scale * text_width(n, fonts) <= width), names[-1])
 
 
 def question_lines(asked: Mapping[int, str]) -> int:
-    """The most lines that are written below a router."""
+    """The largest number of lines below a router."""
     return max((len(text.splitlines()) for text in asked.values()), default=0)
 
 
 def draw_questions(ax: Axes, sheet: Sheet, asked: Mapping[int, str], scale: float) -> None:
-    """What goes left at each router, below it and over the stem; as wide as its children stand."""
+    """Writes what each router asks below it, over the stem, at most as wide as its children."""
     if scale < MIN_TEXT:
         return
     parent = sheet.placed.parent
@@ -93,14 +93,14 @@ def draw_questions(ax: Axes, sheet: Sheet, asked: Mapping[int, str], scale: floa
 
 
 def _shortened(line: str, room: float) -> str:
-    """A line with as many of its entries as have room, or of its letters."""
+    """A line with as many of its entries as fit, or else as many of its letters."""
     entries = line.split(", ")
     fewer = [f"{', '.join(entries[:n])}, …" for n in range(len(entries) - 1, 0, -1)]
     return _fitting([line, *fewer, *(cut(line, n) for n in range(len(line), 5, -2))], room)
 
 
 def share_text(share: float) -> str:
-    """A share in a few letters.
+    """A share in percent, without decimals.
 
     Example:
         >>> [share_text(share) for share in (1, 0.126, 0.001, 0)]
@@ -110,7 +110,7 @@ def share_text(share: float) -> str:
 
 
 def commonest(names: Sequence[str], counts: np.ndarray, letters: int) -> str:
-    """The commonest of some classes, by their counts ``[classes]``, and its share.
+    """The most frequent class, by counts ``[classes]``, and its share.
 
     Example:
         >>> commonest(["cat", "dog"], np.array([1, 3]), 12)
@@ -121,7 +121,7 @@ def commonest(names: Sequence[str], counts: np.ndarray, letters: int) -> str:
 
 
 def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
-    """The commonest class at a leaf, or the mean and the spread of its targets."""
+    """The most frequent class at a leaf, or the mean and the deviation of its targets."""
     if not found.share[leaf]:
         return "no samples"
     if names is not None and found.classes is not None:
@@ -132,7 +132,7 @@ def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
 
 
 def brief(value: float, digits: int) -> str:
-    """A number in as few letters as it takes.
+    """A number in few letters.
 
     Example:
         >>> [brief(value, 3) for value in (1.5, 78712.0, -0.0000131)]
@@ -142,13 +142,13 @@ def brief(value: float, digits: int) -> str:
 
 
 def draw_marks(ax: Axes, sheet: Sheet, scale: float) -> None:
-    """How many leaves are folded, where they hung, and what share of the samples they have."""
+    """Writes the marks of folded branches: their numbers of leaves and shares of the samples."""
     for i, mark in sheet.marks.items():
         x, y = sheet.x[i], sheet.top[i] - 1
         write(ax, x, y, mark.words(), FONT * scale, ha="center", va="top")
 
 
 def write(ax: Axes, x: float, y: float, text: str, size: float, **style: Any) -> None:
-    """A text of the picture, as it is written."""
+    """Writes a text into the picture, without mathematics."""
     style = {"va": "center"} | style
     ax.text(x, y, text, fontsize=size, parse_math=False, clip_on=True, zorder=3, **style)

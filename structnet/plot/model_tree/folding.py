@@ -1,4 +1,4 @@
-"""Which nodes of a model tree are drawn, and what stands for those that are not."""
+"""Chooses the nodes of a model tree to draw, and the marks that stand for others."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from structnet.trees.tree import Tree
 
 
 class Mark(NamedTuple):
-    """Stands for branches that are folded.
+    """Stands for folded branches of a node.
 
     Attributes:
-        leaves: the number of their leaves.
-        share: the share of the samples that comes there; None if there are no samples.
+        leaves: number of leaves of the branches.
+        share: share of the samples that reaches them; None without samples.
     """
 
     leaves: int
     share: float | None
 
     def words(self) -> str:
-        """What is written in its place, in two lines.
+        """The text that is drawn for the mark, in up to two lines.
 
         Example:
             >>> Mark(12, 0.004).words(), Mark(1, None).words()
@@ -35,7 +35,7 @@ class Mark(NamedTuple):
 
 
 def small_share(share: float) -> str:
-    """A share with a digit behind the point where it is small.
+    """A share in percent, with a decimal if it is small.
 
     Example:
         >>> [small_share(share) for share in (0.126, 0.004, 0.0001, 0)]
@@ -52,21 +52,22 @@ def folded(
     min_share: float = 0.0,
     max_depth: int | None = None,
 ) -> Tree:
-    """The nodes that are drawn, as a tree whose labels are their numbers, or marks.
+    """The nodes to draw, as a tree whose labels are the numbers of nodes, or marks.
 
-    The children of a node that are too deep, or that too small a share of the samples comes to,
-    are one mark, where the first of them stands.
+    The children of a node that are too deep, or reached by too small a share of the samples, become
+    one mark in the place of the first of them.
 
     Args:
-        shares: share of the samples at each node, if there are samples.
+        topology: shape of the model tree.
+        shares: share of the samples at each node; None without samples.
         min_share: least share of a node that is drawn.
-        max_depth: depth of the last nodes that are drawn.
+        max_depth: depth of the deepest nodes that are drawn; None for all.
 
     Shapes:
         shares ``[num_nodes]``.
 
     Raises:
-        ValueError: a limit is out of range, or there is a least share without samples.
+        ValueError: a limit is out of range, or ``min_share`` is given without samples.
 
     Example:
         >>> topology = Topology([(1, 2), (), (3, 4), (), ()])
@@ -77,7 +78,7 @@ def folded(
     check_integer("max_depth", max_depth, 0, optional=True)
     check_number("min_share", min_share, 0, 1)
     if shares is None and min_share:
-        raise ValueError(f"min_share is a share of samples, and there are none. Got {min_share}.")
+        raise ValueError(f"min_share is a share of samples, but there are none. Got {min_share}.")
     leaves = topology.sums_below((~topology.inner).astype(np.int64))
     shown = topology.depth <= (topology.depth.max() if max_depth is None else max_depth)
     if shares is not None:

@@ -1,4 +1,4 @@
-"""The key above a model tree: colours of the classes, what the panels and the shares are."""
+"""The key above a model tree: the colours of classes, and what panels and shares mean."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COMING_COLOR, ROUTER_COLOR = LINES[5], LINES[0]
-LETTERS_SIZE = 8.0  # points: the font of the classes
-ENTRY, LETTER, ROW, MAX_KEY = 22.0, 5.0, 13.0, 20  # of the key, in points; its most classes
+LETTERS_SIZE = 8.0  # points: letters of the names of classes
+# In points: width of an entry besides its name, of a letter, height of a row; and most classes.
+ENTRY, LETTER, ROW, MAX_KEY = 22.0, 5.0, 13.0, 20
 GREEDY, SOFT = "shares: greedy paths", "shares: mean probabilities"
-NOTE, ABOVE = 16.0, 4.0  # points: the height of the line that says which; how far above the tree
-SAID, LETTERS = 9.0, 4.1  # points: the height of a line about the panels; of each of its letters
+NOTE, ABOVE = 16.0, 4.0  # points: height of the line about shares, and its distance to the tree
+SAID, LETTERS = 9.0, 4.1  # points: height of a line about the panels, and width of its letters
 ONE_LEAF = "one leaf: this tree asks nothing"
 LEAF_SAID = {
     True: "below a leaf: its commonest class; how often its answer is correct",
@@ -37,12 +38,12 @@ ON = "share of the samples here that goes on to each child, 0 to 100 %"
 
 
 class Key(NamedTuple):
-    """What is written above a tree.
+    """The texts above a tree.
 
     Attributes:
-        note: the meaning of the shares.
+        note: meaning of the shares.
         names: names of the classes; None if targets are numbers.
-        said: sentences on the panels, each with its colour.
+        said: descriptions of the panels, each with its colour.
     """
 
     note: str
@@ -50,7 +51,7 @@ class Key(NamedTuple):
     said: Sequence[tuple[str, str]] = ()
 
     def lines(self, width: float) -> list[tuple[str, str]]:
-        """What is said, in lines that have room on so many points."""
+        """The descriptions in lines that fit a width in points, each with its colour."""
         most = max(20, int(width / LETTERS))
         return [(line, color) for text, color in self.said for line in wrap(text, most)]
 
@@ -58,17 +59,18 @@ class Key(NamedTuple):
 def panels_said(
     tree: RoutedTree, found: Reach, targets: Sequence[str] | None = None
 ) -> list[tuple[str, str]]:
-    """What the panels of a tree's nodes show, in words and in the panels' colours.
+    """Descriptions of the panels of a tree's nodes, each with the colour of its panel.
 
     Args:
-        found: counts of what reaches the nodes.
-        targets: names of the numbers that the tree predicts, if they are known.
+        tree: model tree.
+        found: counts of the samples at each node.
+        targets: names of the predicted numbers; None if unknown.
     """
     classes = tree.num_classes is not None
     upper = UPPER if classes else _targets(found, targets)
     arity = np.diff(tree.topology.offsets)
     coming = "probability of coming here, 0 to 1, of all samples"
-    # Of several numbers, nothing stands below a leaf.
+    # If several numbers are predicted, there is no text below a leaf.
     several = found.mean is not None and found.mean.shape[1] > 1
     leaf = [(LEAF_SAID[classes], GREY)] * (not several)
     if not arity.any():
@@ -88,8 +90,8 @@ def panels_said(
 
 
 def _targets(found: Reach, names: Sequence[str] | None) -> str:
-    """The one scale of the panels of targets."""
-    assert found.mean is not None and found.spread is not None  # as of numbers
+    """The description of the panels of targets, with their common scale."""
+    assert found.mean is not None and found.spread is not None  # as for all numeric targets
     text = "targets that arrive, mean ± deviation"
     if found.mean.shape[1] > 1:
         bars = ", ".join(map(cut, names or ())) if names and len(names) <= MAX_KEY else ""
@@ -100,7 +102,7 @@ def _targets(found: Reach, names: Sequence[str] | None) -> str:
 
 
 def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
-    """The colours of the classes, in rows no wider than so many points, and the words below."""
+    """Draws the colours of the classes in rows that fit a width in points, and the texts below."""
     from matplotlib.patches import Patch
 
     style = {"ha": "center", "va": "bottom"}
@@ -131,7 +133,7 @@ def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
 
 
 def key_height(key: Key | None, width: float) -> float:
-    """The height of the words and of the rows of the key in points."""
+    """The height of the key in points; 0 without a key."""
     if key is None:
         return 0.0
     note = NOTE + SAID * len(key.lines(width))
@@ -143,4 +145,4 @@ def key_height(key: Key | None, width: float) -> float:
 def _columns(names: Sequence[str], width: float) -> int:
     entry = ENTRY + LETTER * max(len(cut(name)) for name in names)
     rows = -(-len(names) // max(1, int(width / entry)))
-    return -(-len(names) // rows)  # equally long rows
+    return -(-len(names) // rows)  # in rows of equal length

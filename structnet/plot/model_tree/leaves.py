@@ -1,4 +1,4 @@
-"""What the leaves of a model tree are for: which classes, which images."""
+"""Draws what reaches the leaves of a model tree: classes, or mean images."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-MAX_CELLS = 20  # leaves, and classes, up to which each cell has its number
+MAX_CELLS = 20  # most leaves or classes for which cells have numbers
 MAX_TICKS = 40
-LEVEL, SLANT = 3, 0.055  # the letters up to which names are level; inches of each letter, slanted
-LONGEST, LEVEL_LETTER = 60, 0.085  # letters of a leaf's label; inches of each
-# Of a picture's side: between pictures, above each for two lines, and below all for one.
+LEVEL, SLANT = 3, 0.055  # longest names that are not slanted; inches for a slanted letter
+LONGEST, LEVEL_LETTER = 60, 0.085  # longest label of a leaf; inches for each of its letters
+# Relative to a picture's width: gap between pictures, two lines above each, one line below all.
 GAP, TITLE, NOTE = 0.12, 0.34, 0.1
-SIDE, FONT = 1.2, 8.0  # of a picture on new axes, in inches, and the letters, in points
-MAX_NAME = 12  # characters of a class above a picture
+SIDE, FONT = 1.2, 8.0  # inches: width of a picture on new axes; points: letters
+MAX_NAME = 12  # characters of a class name above a picture
 
 
 def plot_leaf_classes(
@@ -39,24 +39,23 @@ def plot_leaf_classes(
     class_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draws how probably the samples of each class reach each leaf, on average, as a heat map.
+    """Draws the mean probability of each leaf for the samples of each class, as a heat map.
 
-    The leaves stand in the order of :func:`plot_neural_tree`, its leftmost on top. Each sample
-    counts at all leaves, by its probability of getting there: each column sums to 100 %. That of a
-    class without samples is empty. Beside each leaf stand its size, the mean of these probabilities
-    over all samples, and what it predicts those that end there; a frame is around the class that it
-    predicts most.
+    The leaves are in the order of :func:`plot_neural_tree`, with its leftmost on top. Each column
+    sums to 100 %; that of a class without samples is empty. Beside each leaf are its size, which is
+    its mean probability over all samples, and its own predictions for the samples whose greedy path
+    ends there; the class that it predicts most often has a frame.
 
     Args:
         tree: any model tree that predicts classes, or a fitted classifier.
-        samples: samples; for a classifier the user's own inputs.
+        samples: samples, or the user's inputs for a classifier.
         y: classes of a classifier's inputs.
-        class_names: the names of the classes; a classifier's own or their numbers by default.
-        ax: the axes to draw on; new ones by default.
+        class_names: names of the classes; by default a classifier's own, or numbers.
+        ax: axes to draw on; by default new ones.
 
     Raises:
         ValueError: the tree predicts numbers, there are no samples, they do not fit the tree, or
-            there is not one name a class.
+            there is not one name for each class.
 
     Example:
         >>> from matplotlib.figure import Figure
@@ -90,14 +89,14 @@ def plot_leaf_classes(
     bar = ax.figure.colorbar(image, ax=ax, label="mean probability\nof the leaf")
     percent_axis(bar.ax)
     ax.set_xlabel("class")
-    # A slanted name ends below its column.
+    # The end of a slanted name is below its column.
     slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     _label(ax.xaxis, names, **(slanted if _longest(names) > LEVEL else {}))
     _label(ax.yaxis, labels)
     ax.set_ylabel("leaf, its size:\nits own predictions")
     ax.spines[:].set_visible(False)
     if max(shares.shape) <= MAX_CELLS:
-        # But for what is 0 when it is rounded.
+        # Leave out numbers that are rounded to 0.
         percent = [[f"{100 * s:.0f}" if s >= 0.005 else "" for s in row] for row in shares]
         write_cells(ax, shares, percent)
         _frame(ax, {row: int(said[v].argmax()) for row, v in enumerate(leaves) if v in said})
@@ -116,26 +115,28 @@ def plot_leaf_means(
 ) -> Axes:
     """Draws the mean image of the samples whose greedy path ends in each leaf.
 
-    Above each stand the leaf's number, the share of the samples that end there and, if there are
-    classes, the commonest of those. So the shares are those of :func:`plot_neural_tree` with
-    ``greedy=True``; without it, that counts each sample at all leaves, by its probability of
-    getting there. The leaves stand in the same order.
+    Above each image are the number of the leaf, the share of the samples that end there and, if
+    there are classes, the most frequent class. The shares are those of :func:`plot_neural_tree`
+    with ``greedy=True``, which by default counts each sample at all leaves by its probability to
+    reach them. The leaves are in the same order.
 
     Args:
         tree: any model tree whose samples are images, or a fitted estimator of images.
-        x: images, or samples, whose weights count; for an estimator the user's own inputs.
+        x: images or samples, which are weighted by their weights; for an estimator the user's
+            inputs.
         y: targets of an estimator's inputs.
-        class_names: the names of the classes; an estimator's own or their numbers by default.
-        ax: the axes to draw on; new ones by default.
+        class_names: names of the classes; by default an estimator's own, or numbers.
+        ax: axes to draw on; by default new ones.
 
     Shapes:
         x ``[n, height, width]`` or ``[n, channels, height, width]``, 1 channel (dark is high) or 3.
 
     Returns:
-        The axes, on which each image is 1 wide and as high as it is in proportion.
+        The axes, in whose data units each image has the width 1.
 
     Raises:
-        ValueError: no samples count, they are no images, or there is not one name a class.
+        ValueError: there are no samples or all weights are 0, the samples are not images, or there
+            is not one name for each class.
 
     Example:
         >>> from matplotlib.figure import Figure
@@ -178,7 +179,7 @@ def plot_leaf_means(
 
 
 def _montage(number: int) -> tuple[int, int]:
-    """Columns and rows for so many pictures, somewhat wider than high."""
+    """The numbers of columns and rows for some pictures, with more columns than rows."""
     rows = -(-number // int(np.ceil(np.sqrt(1.5 * number))))
     return -(-number // rows), rows
 
@@ -191,7 +192,7 @@ def _draw_mean(
     place: tuple[float, float, float, float],
     font: float,
 ) -> None:
-    """The mean of the images in a frame; the scale is from white to black."""
+    """Draws the weighted mean of images in a frame; the scale goes from white to black."""
     from matplotlib.patches import Rectangle
 
     left, right, bottom, top = place
@@ -206,14 +207,14 @@ def _draw_mean(
     if mean.ndim == 3:
         mean = np.clip((mean - low) / (high - low or 1), 0, 1)
     style: dict[str, Any] = {"cmap": "gray_r", "vmin": low, "vmax": high, "interpolation": "none"}
-    # The axes have their limits and their aspect already, which imshow would change.
+    # imshow would change the limits of the axes.
     limits = ax.get_xlim(), ax.get_ylim()
     ax.imshow(mean, extent=place, **style)
     ax.set(xlim=limits[0], ylim=limits[1])
 
 
 def _size_of_heat_map(names: Sequence[str], labels: Sequence[str]) -> tuple[float, float]:
-    """Inches for cells that hold their number, and room for the names and the colours' label."""
+    """The width and the height in inches that cells with numbers and all labels need."""
     slant, leaves = SLANT * _longest(names), LEVEL_LETTER * _longest(labels)
     width, height = 1.9 + 0.42 * min(len(names), 40), 1.1 + max(1.4, 0.3 * min(len(labels), 60))
     return width + slant + leaves, height + slant
@@ -231,12 +232,12 @@ def _label(axis: Axis, names: Sequence[str], **style: Any) -> None:
 
 
 def _every(number: int) -> int:
-    """Of so many names each so-manieth is written."""
+    """The step between labels that are written, so that there are at most 40."""
     return -(-number // MAX_TICKS)
 
 
 def _frame(ax: Axes, column_of: Mapping[int, int]) -> None:
-    """A frame around a cell of some rows."""
+    """Draws a frame around one cell in each given row."""
     from matplotlib.patches import Rectangle
 
     for row, column in column_of.items():
@@ -253,7 +254,7 @@ def _check_images(shape: tuple[int, ...]) -> None:
 
 
 def _pictures(x: np.ndarray) -> np.ndarray:
-    """As matplotlib takes them: ``[n, height, width]`` or ``[n, height, width, 3]``."""
+    """Images as matplotlib takes them, ``[n, height, width]`` or ``[n, height, width, 3]``."""
     if x.ndim == 3:
         return x
     return x.squeeze(1) if x.shape[1] == 1 else np.moveaxis(x, 1, -1)

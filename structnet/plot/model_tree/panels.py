@@ -1,4 +1,4 @@
-"""The nodes of a model tree's picture: panels, boxes or dots."""
+"""Draws the nodes of a model tree's picture as panels, boxes or dots."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.collections import PolyCollection
 
 GROUND, GAP = "#F2F2F2", 2.0  # GAP: points between the panels of a node
-FAINT, TINTED = 0.05, 0.4  # the ground of a node of all classes alike, and of one class
-PALEST = 0.25  # the dot of a node of all classes alike
+FAINT, TINTED = 0.05, 0.4  # strength of the background for equal classes, and for a single class
+PALEST = 0.25  # strength of a dot for equal classes
 
 
 def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
-    """What arrives at each node, how probably it does, and where it goes on: a panel each."""
+    """Draws panels for the targets at each node, the probabilities to reach it, and its routing."""
     drawn = np.flatnonzero(sheet.nodes >= 0)
     nodes, x0, y0 = sheet.nodes[drawn], sheet.x[drawn] - WIDTH / 2, sheet.top[drawn] - CLASSES
     router, coming = tree.topology.inner[nodes], y0 - GAP - COMING
@@ -51,7 +51,7 @@ def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
 
 
 def _shades(classes: np.ndarray, palest: float, fullest: float) -> np.ndarray:
-    """The colour of each node's commonest class, the stronger the purer. ``[m, k] -> [m]``."""
+    """The colours of the nodes' most frequent classes, stronger if purer. ``[m, k] -> [m]``."""
     colors, number = class_colors(classes.shape[1]), classes.shape[1]
     sure = confidence(_parts(classes).max(axis=1), number)
     best = classes.argmax(axis=1).tolist()
@@ -64,15 +64,16 @@ def _shades(classes: np.ndarray, palest: float, fullest: float) -> np.ndarray:
 
 
 def _going(tree: RoutedTree, nodes: np.ndarray, number: int, found: Reach) -> np.ndarray:
-    # Of two branches, how probable the first one is; of others, how much goes on to each.
+    # For two branches, the probabilities of the first; for others, the shares that go on.
     first = tree.topology.offsets[nodes]
     if number == 2:
-        return found.going[tree.topology.children[first], ::-1]  # what goes left stands at the left
+        # Reversed, so that high probabilities to go left are at the left.
+        return found.going[tree.topology.children[first], ::-1]
     return found.share[tree.topology.children[first[:, None] + np.arange(number)]]
 
 
 def draw_boxes(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:
-    """Each node's number in a box."""
+    """Draws each node as a box with its number."""
     height = sheet.form.body
     shown = sheet.nodes >= 0
     nodes, x, top = sheet.nodes[shown], sheet.x[shown], sheet.top[shown]
@@ -87,7 +88,7 @@ def draw_boxes(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:
 
 
 def draw_dots(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, scale: float) -> None:
-    """Each node as a dot in the colour of its commonest class, or that of its kind."""
+    """Draws each node as a dot in the colour of its most frequent class, or of its kind."""
     colors = np.where(tree.topology.inner[sheet.nodes], "#7799CC", "#CCAA33")
     if found is not None and found.classes is not None:
         colors = _shades(found.classes[sheet.nodes], PALEST, 1.0)
@@ -105,7 +106,7 @@ def _draw_spreads(
     x0: np.ndarray,
     y0: np.ndarray,
 ) -> None:
-    """A bar from one standard deviation below the mean to one above, and a line at the mean."""
+    """Draws bars from one standard deviation below the mean to one above, with a line at it."""
     columns = mean.shape[1]
     center, deviation = mean[0], np.where(spread[0] > 0, spread[0], 1)
 
@@ -123,7 +124,7 @@ def _draw_spreads(
 
 
 def _histograms(counts: np.ndarray, x0: np.ndarray, y0: np.ndarray, height: float) -> np.ndarray:
-    """The bars; all panels have one scale, on which all of a node's samples are as high as they.
+    """The bars of histograms; a bar with all samples of its node is as high as the panel.
 
     Shapes:
         counts ``[m, k]``, x0 and y0 ``[m]`` -> ``[m * k, 4, 2]``.
@@ -136,7 +137,7 @@ def _histograms(counts: np.ndarray, x0: np.ndarray, y0: np.ndarray, height: floa
 
 
 def _parts(counts: np.ndarray) -> np.ndarray:
-    """Each count as a part of its row; 0 of nothing. ``[m, k] -> [m, k]``."""
+    """Each count divided by the sum of its row; 0 if that is 0. ``[m, k] -> [m, k]``."""
     total = counts.sum(axis=1, keepdims=True)
     return counts / np.where(total > 0, total, 1)
 
@@ -144,7 +145,7 @@ def _parts(counts: np.ndarray) -> np.ndarray:
 def _rectangles(
     x: np.ndarray, y: np.ndarray, width: float | np.ndarray, height: float | np.ndarray
 ) -> np.ndarray:
-    """Corners, anticlockwise from the lower left. ``[...] -> [number of all, 4, 2]``."""
+    """Corners, anticlockwise from the lower left. ``[...] -> [rectangles, 4, 2]``."""
     right, top = x + width, y + height
     corners = [(x, y), (right, y), (right, top), (x, top)]
     return np.stack([np.stack(corner, axis=-1) for corner in corners], axis=-2).reshape(-1, 4, 2)

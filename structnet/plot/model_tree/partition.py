@@ -1,4 +1,4 @@
-"""How a model tree divides the plane of its two input features."""
+"""Draws how a model tree divides the plane of its two input features."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from structnet.routing.visits import leaf_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARGIN = 0.08  # of the samples' range, to each side
-MAX_LEGEND = 12  # classes
+MARGIN = 0.08  # on each side, relative to the range of the samples
+MAX_LEGEND = 12  # most classes in the legend
 BORDER = "#666666"
-PALEST, FULLEST = 0.08, 0.6  # how strong a class's colour is: of all classes alike, of one alone
+PALEST, FULLEST = 0.08, 0.6  # strength of colours for equal classes, and for a certain class
 SURE = "probability of the\npredicted class"
 MESH: dict[str, Any] = {"shading": "nearest", "rasterized": True, "zorder": 0}
 SAMPLE: dict[str, Any] = {"s": 16, "edgecolor": "#222222", "linewidth": 0.5, "zorder": 3}
-LEVELS = 8  # of the mean, where numbers are predicted
+LEVELS = 8  # contours of the predicted mean
 
 
 def plot_partition(
@@ -45,35 +45,35 @@ def plot_partition(
     resolution: int = 200,
     color: str = "prediction",
 ) -> Axes:
-    """Draws which leaf each point of the plane goes to, and what the tree predicts there.
+    """Draws the leaf to which each point of the plane goes, and the prediction there.
 
-    Grey lines are around the regions of the leaves, by the greedy path. Where there is room, a leaf
-    says its number, what it predicts most of the samples that end there, and the share of the
-    samples that do.
+    Grey lines are borders between the leaves' regions, by the greedy path. Where there is room, a
+    region has the number of its leaf, its predictions for the samples that end there, and their
+    share of all samples.
 
-    The colour is that of the class that all leaves together predict, the darker the surer they are;
-    a black line is where another class becomes the likeliest. Samples have the colours of their
-    classes. Of numbers, the colours are those of the predicted mean, on the samples' scale, and
-    black lines are its contours.
+    The colour is that of the class that all leaves together predict, stronger if they are surer; on
+    a black line, another class becomes the likeliest. Samples have the colours of their classes.
+    For numbers, colours show the predicted mean, on the scale of the samples' targets, and black
+    lines are its contours.
 
     Args:
-        tree: any model tree whose samples have two features, or a fitted estimator of such.
-        x: points, or samples; for an estimator the user's own inputs, in whose units it is drawn.
-            They also say which part of the plane.
+        tree: any model tree or fitted estimator of samples with two features.
+        x: points or samples, which also determine the part of the plane; for an estimator the
+            user's inputs, in whose units the plane is drawn.
         y: targets of an estimator's inputs.
-        class_names: the names of the classes; an estimator's own or their numbers by default.
-        ax: the axes to draw on; new ones by default.
-        feature_names: the labels of the axes; an estimator's own by default.
-        resolution: points of the grid in each direction.
-        color: "prediction", as above, or "leaf", a pale colour for each leaf, none twice side by
-            side.
+        class_names: names of the classes; by default an estimator's own, or numbers.
+        ax: axes to draw on; by default new ones.
+        feature_names: labels of the axes; by default an estimator's own.
+        resolution: number of points of the grid in each direction.
+        color: "prediction", as above, or "leaf" for a pale colour for each leaf, different from its
+            neighbours'.
 
     Shapes:
         x ``[n, 2]``.
 
     Raises:
-        ValueError: the samples have not two features, there are none, the tree predicts several
-            numbers, or there is not one name a class.
+        ValueError: there are no samples, they do not have two features, the tree predicts several
+            numbers, or there is not one name for each class.
 
     Example:
         >>> from matplotlib.figure import Figure
@@ -89,7 +89,7 @@ def plot_partition(
     samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
     _check(tree, given_x, resolution)
     if isinstance(given_x, OnDemand):
-        given_x = given_x[:]  # two columns
+        given_x = given_x[:]  # small, as it has two columns
     places = (
         given_x.detach().cpu().numpy() if isinstance(given_x, Tensor) else np.asarray(given_x)
     )  # [n, 2]
@@ -150,7 +150,7 @@ def _check(tree: RoutedTree, x: Tensor | np.ndarray, resolution: int) -> None:
 
 
 def _grid(x: np.ndarray, resolution: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """The coordinates of a grid around the samples, and its points ``[rows, columns, 2]``."""
+    """The coordinates of a grid around the samples, and its points, ``[rows, columns, 2]``."""
     low, high = x.min(axis=0), x.max(axis=0)
     margin = np.where(high > low, MARGIN * (high - low), 0.5)
     sides = [
@@ -163,7 +163,7 @@ def _grid(x: np.ndarray, resolution: int) -> tuple[list[np.ndarray], np.ndarray]
 def _draw_regions(
     ax: Axes, tree: RoutedTree, sides: Sequence[np.ndarray], regions: np.ndarray
 ) -> None:
-    """A pale colour for each leaf."""
+    """Fills the region of each leaf with a pale colour."""
     from matplotlib.colors import ListedColormap
 
     leaves = tree.topology.from_left()
@@ -176,7 +176,7 @@ def _draw_regions(
 
 
 def _beside(number: np.ndarray, regions: int) -> list[set[int]]:
-    """The neighbours of each region on a grid."""
+    """The neighbouring regions of each region on a grid."""
     beside: list[set[int]] = [set() for _ in range(regions)]
     for a, b in ((number[1:], number[:-1]), (number[:, 1:], number[:, :-1])):
         for one, other in np.unique(np.stack([a[a != b], b[a != b]], axis=1), axis=0).tolist():
@@ -186,7 +186,7 @@ def _beside(number: np.ndarray, regions: int) -> list[set[int]]:
 
 
 def _draw_borders(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) -> dict[str, Any]:
-    """Grey lines between the regions of leaves; name -> handle of the legend."""
+    """Draws grey lines between the regions of leaves; returns legend handles by name."""
     leaves = np.unique(regions)
     if len(leaves) == 1:
         return {}
@@ -197,14 +197,14 @@ def _draw_borders(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) ->
 
 
 def _line(name: str, color: str) -> dict[str, Any]:
-    """Name -> handle of a line in the legend."""
+    """A line's legend handle by its name."""
     from matplotlib.lines import Line2D
 
     return {name: Line2D([], [], color=color, linewidth=1.2)}
 
 
 def _draw_classes(ax: Axes, sides: Sequence[np.ndarray], proba: np.ndarray) -> Any:
-    """The colour of the likeliest class, the stronger the likelier; gives the scale of shades."""
+    """Draws the colour of the likeliest class, by strength; returns the scale of strengths."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 
@@ -219,7 +219,7 @@ def _draw_classes(ax: Axes, sides: Sequence[np.ndarray], proba: np.ndarray) -> A
 
 
 def _scale_of_numbers(predicted: np.ndarray, targets: np.ndarray | None) -> Any:
-    """One scale for what is predicted and for what is true."""
+    """The common colour scale of targets and predictions."""
     from matplotlib.colors import Normalize
 
     values = predicted.ravel() if targets is None else targets.reshape(len(targets), -1)[:, 0]
@@ -237,7 +237,7 @@ def _draw_means(
 
 
 def _draw_boundaries(ax: Axes, sides: Sequence[np.ndarray], proba: np.ndarray) -> None:
-    """Where a class becomes likelier than all others."""
+    """Draws lines on which another class becomes the likeliest."""
     best = proba.argmax(axis=-1)
     for number in np.unique(best)[1:] if proba.shape[-1] == 2 else np.unique(best):
         if (best == number).all():
@@ -267,7 +267,7 @@ def _draw_numbers(
 def _draw_samples(
     ax: Axes, x: np.ndarray, targets: np.ndarray | None, names: Sequence[str]
 ) -> dict[str, Any]:
-    """Samples as dots; name -> handle of the legend."""
+    """Draws samples as dots; returns legend handles by name."""
     if targets is None:
         ax.scatter(*x.T, color="#777777", **SAMPLE)
         return {}

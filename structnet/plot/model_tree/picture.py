@@ -1,7 +1,7 @@
-"""A model tree as a picture: what reaches its nodes, how it is routed, and how far it is changed.
+"""Draws a model tree: the samples at its nodes, their routing, and the transformers on its edges.
 
 Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Fig. 2 and 5.
+    Tanno et al., "Adaptive Neural Trees", ICML 2019, Fig. 2 and 5.
 """
 
 from __future__ import annotations
@@ -72,51 +72,50 @@ def plot_neural_tree(
     max_depth: int | None = None,
     min_share: float = 0.0,
 ) -> Axes:
-    """Draws a model tree with its root on top, and what samples do in it.
+    """Draws a model tree with its root on top, and its samples.
 
-    Each node has up to three panels, and all panels of a kind have one scale:
+    Each node has up to three panels, with the same scale at all nodes:
 
-    - the classes that reach it, as parts of what reaches it; the ground is the colour of the
-      commonest class, darker where it is purer. Of numbers, the mean and the standard deviation of
-      each column of targets: the panel's height is two standard deviations of all samples to both
-      sides of their mean;
-    - the probabilities of coming there, from 0 at the left to 1 at the right, of all samples;
-    - of a node of two branches, the probabilities of going left, from 1 at the left to 0 at the
-      right; of one of more branches a bar for each, as high as what goes on there.
+    - the classes of the samples at the node, as shares; the background has the colour of the most
+      frequent class, stronger if the node is purer. For numbers, the mean and the standard
+      deviation of each column of targets; the panel reaches two standard deviations of all samples
+      to each side of their mean;
+    - the probabilities to reach the node, from 0 at the left to 1 at the right, of all samples;
+    - for a node with two branches, the probabilities to go left, from 1 at the left to 0 at the
+      right; for one with more, a bar for each branch, as high as the share that takes it.
 
-    Above stand the node's number and the share of the samples that reach it, which is also the
-    width of its edge. The dots on an edge are its transformers. All of these count a sample at
-    every node, by its probability of getting there, or with ``greedy`` at the nodes on its greedy
-    path alone; above the tree stands which, and how decided the routers are.
+    Above each node are its number and the share of the samples that reach it, which is also the
+    width of its edge. The dots on an edge are transformers. A sample counts at every node by its
+    probability to reach it, or with ``greedy`` at the nodes on its greedy path; the key above the
+    tree says which, and how decided the routers are.
 
-    Below a leaf stand the commonest class that arrives, and how often the leaf's own answer is
-    correct for the samples whose greedy path ends there; or the mean and the deviation of the
-    targets, and the mean of the answers.
+    Below a leaf are the most frequent class of its samples, and the accuracy of its own predictions
+    for the samples whose greedy path ends there; or the mean and the deviation of the targets, and
+    the mean of its predictions.
 
-    Below an inner node stands what it asks (:func:`structnet.routing.asking.questions`) or, where
-    that cannot be said, what the samples that part there differ in; and which of many classes
-    mostly go to which branch.
+    Below an inner node is what it asks (:func:`structnet.routing.asking.questions`) or, if that is
+    unknown, in which columns the samples of its branches differ; and, for more than two classes,
+    which of them mostly take which branch.
 
-    Without samples, the nodes are boxes with their numbers: inner ones blue, leaves yellow. What
-    has no room for histograms is drawn as dots, in the colour of the commonest class, paler where
-    others come, too.
+    Without samples, nodes are boxes with their numbers: inner nodes blue, leaves yellow. If there
+    is no room for panels or boxes, nodes are dots, in the colour of the most frequent class, paler
+    if others are frequent too.
 
     Args:
-        tree: any model tree, a :class:`structnet.routing.Reading`, or a fitted estimator.
-        samples: samples to send through it; for an estimator the user's own inputs.
+        tree: any model tree, :class:`structnet.routing.Reading`, or fitted estimator.
+        samples: samples to send through the tree, or the user's inputs for an estimator.
         y: targets of an estimator's inputs.
-        class_names: the names of the classes; an estimator's own or their numbers by default.
-        feature_names: the names of the columns of a table, likewise.
-        ax: the axes to draw on; by default new ones, large enough for all to be read.
-        greedy: True counts each sample at the nodes on its greedy path alone, instead of at all
-            nodes by the probability of getting there.
-        max_depth: the most nodes above a node that is drawn; those below are one mark, which says
-            how many leaves, and what share of the samples, it stands for.
-        min_share: the least share of a node that is drawn, likewise.
+        class_names: names of the classes; by default an estimator's own, or numbers.
+        feature_names: names of the columns of a table, likewise.
+        ax: axes to draw on; by default new ones, large enough to read.
+        greedy: True to count each sample only at the nodes on its greedy path.
+        max_depth: depth of the deepest nodes that are drawn; deeper ones are replaced by marks with
+            their numbers of leaves and shares of the samples.
+        min_share: least share of a node that is drawn, with the same effect.
 
     Raises:
-        ValueError: there are no samples, they do not fit the tree, there is not one name a class,
-            or a limit is out of range.
+        ValueError: there are no samples, they do not fit the tree, there is not one name for each
+            class, or a limit is out of range.
 
     Example:
         >>> import torch
@@ -150,19 +149,20 @@ def plot_refinement(
 ) -> list[Axes]:
     """Draws a tree before and after refinement, as :func:`plot_neural_tree` does.
 
-    The titles say how decided the routers are: how probable the likelier branch is, on average.
+    The titles say how decided the routers are: the mean probability of the likelier branch.
 
     Args:
-        before, after: the two trees, a ``copy.deepcopy`` keeps the first; or readings of them, as
-            :class:`structnet.routing.Reading` is one.
-        samples: the samples to send through both.
-        class_names: the names of the classes; their numbers by default.
-        accuracies: the accuracies of the two, in [0, 1], for the titles.
+        before, after: the two trees, or readings of them (:class:`structnet.routing.Reading`); a
+            ``copy.deepcopy`` keeps the tree before refinement.
+        samples: samples to send through both trees.
+        class_names: names of the classes; by default numbers.
+        accuracies: accuracies of the two trees, in [0, 1], for the titles.
         ax: two axes; by default new ones, side by side, or one above the other for wide trees.
-        feature_names, greedy, max_depth, min_share: see :func:`plot_neural_tree`.
+        feature_names, greedy, max_depth, min_share: arguments of :func:`plot_neural_tree`.
 
     Raises:
-        ValueError: there are not two axes; or as for :func:`plot_neural_tree`.
+        ValueError: there are not two axes, or an argument is wrong, as in
+            :func:`plot_neural_tree`.
 
     Example:
         >>> import torch
@@ -194,7 +194,7 @@ def plot_refinement(
 
 
 class _Drawn:
-    """What is drawn of a tree: its nodes, what reaches them, what they ask, and the key."""
+    """The parts of a tree's picture: nodes, samples at them, their questions, and the key."""
 
     def __init__(self, told: Reading, greedy: bool, max_depth: int | None, min_share: float):
         self.told, self.tree = told, told.tree
@@ -213,7 +213,7 @@ class _Drawn:
             self.key = self.key._replace(said=[*self.key.said, (SIDES, GREY)])
 
     def answers(self, sheet: Sheet) -> dict[int, str]:
-        """How often drawn leaves are correct or, of one number, what they say: leaf -> text."""
+        """The accuracies of drawn leaves, or their predictions of one number, as text by leaf."""
         shown = [v for v in sheet.nodes.tolist() if v >= 0 and not self.tree.topology.inner[v]]
         if self.told.class_names is not None:
             correct = leaf_accuracies(self.tree, self.told.samples, shown)
@@ -222,11 +222,11 @@ class _Drawn:
         return {leaf: f"says {word}" for leaf, word in words.items() if ", " not in word}
 
     def sheet(self, points: np.ndarray) -> Sheet:
-        """The nodes in their full form, or as dots if that has no room on so many points."""
+        """The nodes in their full form, or as dots if there is no room in a size in points."""
         form = BOXES if self.found is None else HISTOGRAMS
         form = replace(form, stem=form.stem + LINE * captions.question_lines(self.asked))
         if self.found is None and len(self.tree.topology.leaves) == 1:
-            form = replace(form, foot=1.5 * FONT)  # there it says so
+            form = replace(form, foot=1.5 * FONT)  # room for the words that say so
         numbers = [v.label for v in self.nodes.preorder() if isinstance(v.label, int)]
         dots = max(self.tree.facts(v).transformers for v in numbers)
         full = place(self.nodes, self.tree.topology, form, dots)
@@ -236,7 +236,7 @@ class _Drawn:
 
 
 def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
-    """New axes of the sheets' sizes, in a row if they are together not too wide for that."""
+    """New axes for sheets, side by side unless they would be too wide together."""
     import matplotlib.pyplot as plt
 
     width, height = np.max([(max(s.size[0], MIN_SIDE), s.size[1]) for s in sheets], axis=0)
@@ -256,7 +256,7 @@ def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
 def _draw(ax: Axes, drawn: _Drawn) -> None:
     tree, found, key, sheet = drawn.tree, drawn.found, drawn.key, drawn.sheet(room_of(ax))
     if key is not None and sheet.form.unit == DOTS.unit:
-        key = key._replace(said=())  # there are no panels
+        key = key._replace(said=())  # dots have no panels to describe
     above = key_height(key, room_of(ax)[0])
     scale = scale_to(room_of(ax), sheet, above)
     fit_limits(ax, sheet, scale, above)
@@ -280,18 +280,18 @@ def _draw(ax: Axes, drawn: _Drawn) -> None:
 
 
 def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> None:
-    """A stem below each parent, and a way along the bar and down to each child."""
+    """Draws a stem below each parent, and lines along the bar and down to each child."""
     from matplotlib.collections import LineCollection
 
     parent, x, bar = sheet.placed.parent, sheet.x, sheet.bar
     middle = (sheet.top + sheet.bottom) / 2 if sheet.form.caption == 0 else sheet.bottom
     share = _shares(sheet, found)
     widths = scale * captions.edge_width(share)
-    over = np.where(parent < 0, x, x[parent])  # where the way begins
+    over = np.where(parent < 0, x, x[parent])  # where the line along the bar begins
     edges = [np.stack([over, bar], 1), np.stack([x, bar], 1), np.stack([x, sheet.top], 1)]
     inner, child = np.unique(parent[1:], return_index=True)
     stems = [np.stack([x[inner], middle[inner]], 1), np.stack([x[inner], bar[1:][child]], 1)]
-    # A stem ends at the bar, a way along the bar begins half its width before the stem's middle.
+    # A stem ends at the bar; a line along it begins half its width before the stem's middle.
     for label, lines, width, cap in (
         ("_edges", edges, widths, "projecting"),
         ("_stems", stems, widths[inner], "butt"),
@@ -302,7 +302,7 @@ def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> No
 
 
 def _shares(sheet: Sheet, found: Reach | None) -> np.ndarray:
-    """The share of the samples that come to each drawn node."""
+    """The share of the samples that reaches each drawn node; 0 without samples."""
     if found is None:
         return np.zeros(len(sheet.nodes))
     share = found.share[sheet.nodes]

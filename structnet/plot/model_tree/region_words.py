@@ -1,4 +1,4 @@
-"""What is written in the regions of a partition: each leaf's number, prediction and size."""
+"""Writes the number, prediction and size of each leaf into its region of a partition."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from structnet.routing.visits import shares
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FONT, LETTER, LINE = 8.0, 4.8, 14.0  # points: the letters, and the room that each takes
-# How far to each side of its middle a text's region must reach, in texts: more than a number has
-# room only where it leaves the neighbours theirs.
+FONT, LETTER, LINE = 8.0, 4.8, 14.0  # points: size of letters, width of one, height of a line
+# Least distance from the middle of a text to the border of its region, relative to the text's size:
+# for a number alone, and for longer texts, which must leave room for the neighbours'.
 DEEP, DEEPER = 0.3, 0.5
 
 
 def write_leaves(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray, told: Reading) -> None:
-    """Each leaf's words deep inside its region, as many as have room; the largest first.
+    """Writes the longest text that fits deep inside each leaf's region; largest regions first.
 
     Args:
+        ax: axes to draw on.
         sides: coordinates of the grid, x and y.
         regions: leaf of each point of the grid.
-        told: tree, its samples and names.
+        told: tree with its samples and names.
 
     Shapes:
         sides ``[resolution]`` each; regions ``[resolution, resolution]``.
     """
     texts = _texts(told)
     leaves, area = np.unique(regions, return_counts=True)
-    taken: list[np.ndarray] = []  # left, low, right and high ends, in points
+    taken: list[np.ndarray] = []  # left, bottom, right and top of each text, in points
     for leaf in leaves[np.argsort(-area, kind="stable")].tolist():
         for text in texts[leaf]:
             least = DEEP if text == texts[leaf][-1] else DEEPER
@@ -56,12 +57,12 @@ def write_leaves(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray, tol
 def _place(
     size: np.ndarray, region: np.ndarray, text: str, taken: Sequence[np.ndarray], least: float
 ) -> tuple[tuple[int, int], np.ndarray] | None:
-    """Where in a region a text has room, as a row and a column of the grid, and its box there."""
+    """The row and the column of the grid where a text fits in a region, and its box; or None."""
     from scipy.ndimage import distance_transform_edt
 
     lines = text.splitlines()
     box = np.array([LETTER * max(map(len, lines)), LINE * len(lines)])
-    # The grid in boxes, so that they are 1 wide and 1 high: [x] and [y].
+    # The coordinates of the grid in units of the box's width and height, [x] and [y].
     x, y = (np.linspace(0, length, len(region)) for length in size / box)
     free = _inside(y, y[-1])[:, None] & _inside(x, x[-1])
     for left, low, right, high in taken:
@@ -69,24 +70,24 @@ def _place(
         free &= ((y * box[1] + box[1] / 2 <= low) | (y * box[1] - box[1] / 2 >= high))[
             :, None
         ] | apart
-    # The distance to the region's border.
+    # Distances to the border of the region.
     depth = distance_transform_edt(np.pad(region, 1), sampling=(y[1], x[1]))
     depth = np.where(free, depth[1:-1, 1:-1], 0)
     if depth.max() < least:
         return None
     deep = np.argwhere(depth >= 0.98 * depth.max())
-    row, column = deep[len(deep) // 2].tolist()  # of a long region, the middle
+    row, column = deep[len(deep) // 2].tolist()  # the middle of a long region
     middle = np.array([x[column], y[row]]) * box
     return (row, column), np.concatenate([middle - box / 2, middle + box / 2])
 
 
 def _inside(places: np.ndarray, length: float) -> np.ndarray:
-    """Where something that is 1 long has its middle when it ends within so much room."""
+    """True for each place where something of length 1 can have its middle within a length."""
     return (places >= 0.5) & (places <= length - 0.5)
 
 
 def _texts(told: Reading) -> dict[int, list[str]]:
-    """What to write in each leaf's region, the longest first."""
+    """The texts for each leaf's region, longest first."""
     share, said = (
         shares(told.tree, told.samples),
         leaf_words(told, leaf_predictions(told.tree, told.samples)),
