@@ -6,25 +6,30 @@ for such questions their words are only more to memorise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from structnet.estimators.held_out import hold_out
 from structnet.tensor_tree.building import Question, Targets, bag_sizes
 from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
 MOST = 2000  # examples that are used, so that it takes a second or two
+ENOUGH = 250  # held-out examples with classes, below which parts of the others are held out, too
+SHARE = 0.2  # of the others, for each of these parts
 MOST_LABELS = 5  # of several labels, those that are neither on most examples nor on few
 
 
 def words_tell(learn: Targets, validation: Targets | None, question: Question, seed: int) -> bool:
     """Whether a linear model on labels predicts held-out examples at least as well with words.
 
-    The losses compared are, for classes, the cross-entropy on the validation examples; for numbers,
-    and for several labels as numbers 0 and 1, the squared error over folds of the training
-    examples. The answer is also True if there is no way to tell: without validation examples for
+    The losses compared are, for classes, the cross-entropy on the validation examples and, if these
+    are few, on parts of the training examples that are held out in turn; for numbers, and for
+    several labels as numbers 0 and 1, the squared error over folds of the training examples. The
+    answer is also True if there is no way to tell: without validation examples for
     classes, if no leaf is a text, or if all training examples have the same answer.
 
     Args:
@@ -71,10 +76,33 @@ def _loss(
     if question.kind == "labels":
         targets = targets[:, np.argsort(-targets.var(axis=0), kind="stable")[:MOST_LABELS]]
         question, forms = replace(question, num_outputs=targets.shape[1]), ["logarithm"]
-    bag = LabelBag.knowing(given.forest, **bag_sizes(vocabulary, question))
     if question.kind == "classes":
         assert held is not None
-        bag.fit_classes(given, held)
-        return bag.loss(held)
+        losses, sizes = [], []
+        for learn, judge in _parts(given, held, seed, groups):
+            bag = LabelBag.knowing(learn.forest, **bag_sizes(vocabulary, question))
+            bag.fit_classes(learn, judge)
+            losses.append(bag.loss(judge))
+            sizes.append(len(judge))
+        return float(np.average(losses, weights=sizes))
+    bag = LabelBag.knowing(given.forest, **bag_sizes(vocabulary, question))
     said = bag.fit_numbers(given.forest, targets.astype(np.float64), weights, seed, forms, groups)
     return float(np.average(((said - targets) ** 2).mean(axis=1), weights=weights))
+
+
+def _parts(
+    given: TreeExamples, held: TreeExamples, seed: int, groups: np.ndarray | None
+) -> Iterator[tuple[TreeExamples, TreeExamples]]:
+    """Pairs of examples to learn from and to judge by, until enough have been judged by."""
+    yield given, held
+    judged, labels = len(held), given.targets.numpy()
+    while judged < ENOUGH:
+        seed += 1
+        try:
+            learn, judge = hold_out(len(given), SHARE, seed, labels, groups=groups)
+        except ValueError:  # too few examples, or groups too large
+            return
+        if len(np.unique(labels[learn])) < 2:
+            return
+        yield given[learn], given[judge]
+        judged += len(judge)

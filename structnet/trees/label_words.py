@@ -1,11 +1,13 @@
 """The words of texts and of compound names at leaves, as leaves below them.
 
 A text, or a name such as ``getElementById``, is one label, and mostly one that no other tree has,
-while its words occur in others too.
+while its words occur in others too. So do its numbers, as words: in "0 0 24 24" or "error 404" they
+name a size or a kind, which a value would not.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -17,6 +19,7 @@ from structnet.trees.tree import Tree
 MOST = 50  # words below a leaf
 SHORT = 100  # characters of a label that is cached with its words, as it may occur again
 CACHED = 2**16  # labels that are cached, each as one object
+NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*(?!\.?\w)")  # x1 and 4px are not cut apart
 
 
 class Text(Tree):
@@ -32,10 +35,11 @@ class Text(Tree):
 def with_words(tree: Tree) -> Tree:
     """The tree with each leaf whose label is several words replaced by a :class:`Text` over these.
 
-    Words are runs of letters, in lower case, at most the first 50; a capital after a small letter
-    begins a word, and so does the last of several capitals before a small letter. Labels that are
-    numbers or single words stay as they are, as do inner nodes, leaves with a token, and texts in
-    scripts without spaces between words. A tree without such leaves is returned itself.
+    Words are runs of letters, in lower case, and numbers that no letter touches, written with a #
+    before them and without their sign; at most the first 50. A capital after a small letter begins
+    a word, and so does the last of several capitals before a small letter. Labels that are numbers
+    or single words stay as they are, as do inner nodes, leaves with a token, and texts in scripts
+    without spaces between words. A tree without such leaves is returned itself.
 
     Call this after all other changes to a tree: :meth:`.Tree.map` treats words as nodes, but keeps
     texts; networkx, DGL and others that make a new tree turn both into nodes, or drop the words.
@@ -44,6 +48,8 @@ def with_words(tree: Tree) -> Tree:
         >>> tree = Tree("Call", [Tree("getElementById"), Tree("'main page'"), Tree("x1")])
         >>> with_words(tree)
         <Tree (Call (getElementById get element by id) ('main page' main page) x1)>
+        >>> with_words(Tree("rect", [Tree("0 0 24.5 x2"), Tree("-24.5")]))
+        <Tree (rect (0 0 24.5 x2 #0 #0 #24.5 x) -24.5)>
     """
     return _with_leaves(tree, _over_own_words)
 
@@ -92,7 +98,7 @@ def own_nodes(tree: Tree) -> list[Tree]:
 
 def _over_words(label: str) -> Text | None:
     """A label with its words below it; None if it has fewer than two."""
-    words = list(islice(_words(label), MOST))
+    words = list(islice(_words_and_numbers(label), MOST))
     if len(words) < 2 or number_of(label) is not None:
         return None
     return Text(label, [_word(word.lower()) for word in words])
@@ -104,6 +110,16 @@ _kept = lru_cache(CACHED)(_over_words)
 @lru_cache(CACHED)
 def _word(word: str) -> Tree:
     return Tree(word)
+
+
+def _words_and_numbers(label: str) -> Iterator[str]:
+    """The words of a label and its numbers; the # keeps these from being read by their values."""
+    begin = 0
+    for number in NUMBER.finditer(label):
+        yield from _words(label[begin : number.start()])
+        yield f"#{number[0]}"
+        begin = number.end()
+    yield from _words(label[begin:])
 
 
 def _words(label: str) -> Iterator[str]:

@@ -130,6 +130,14 @@ def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
     assert not words_tell(noise, held, question, 0)
 
 
+def test_a_few_held_out_examples_do_not_say_alone_whether_words_tell() -> None:
+    targets, question = Targets([(with_words(tree),) for tree in X], Y), Question("classes", 2)
+    misled = replace(targets.take(np.arange(236, 240)), answers=1 - Y[236:])
+    assert words_tell(targets.take(np.arange(200)), misled, question, 0)
+    groups = np.zeros(200, int)  # nothing can be held out of one group: the four decide
+    assert not words_tell(replace(targets.take(np.arange(200)), groups=groups), misled, question, 0)
+
+
 def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
     read = [with_words(tree) for tree in X]
     for kw in ({"words": False}, {"cell": "tucker", "hidden_size": 4}, {"words": True}):
@@ -143,7 +151,8 @@ def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
 
 
 @pytest.mark.parametrize("part", [0, 1])
-def test_examples_say_by_their_weights_whether_words_tell(part: int) -> None:
+def test_examples_say_by_their_weights_whether_words_tell(part: int, monkeypatch) -> None:
+    monkeypatch.setattr("structnet.tensor_tree.word_choice.ENOUGH", 80)  # the validation examples
     samples, wrong = [(with_words(tree),) for tree in X], np.arange(240) % 4 < 2
     parts = [Targets(samples[:160], Y[:160]), Targets(samples[160:], Y[160:])]
     for weights, tell in ((np.where(wrong, 1e-6, 1.0), True), (None, False)):

@@ -27,7 +27,14 @@ from structnet.trees.label_words import without_words
         ("e\u0301cole", ""),
         ("हिन्दी", ""),
         ("हिन्दी भाषा", "हिन्दी भाषा"),
-        ("2020-01-02", ""),
+        ("2020-01-02", "#2020 #01 #02"),
+        ("0 0 24.5 -3", "#0 #0 #24.5 #3"),
+        ("Error 404", "error #404"),
+        ("192.168.1.1 is up", "#192.168.1.1 is up"),
+        ("x1 4px 2.5em", "x px em"),
+        ("version 1.x", "version x"),
+        ("٣ كتب", "#٣ كتب"),
+        ("$5", ""),
         ("1e-5", ""),
         ("x1", ""),
         ("word", ""),
@@ -42,6 +49,15 @@ def test_words(label: str, words: str) -> None:
 
 def test_a_text_has_at_most_fifty_words() -> None:
     assert len(with_words(Tree("so on " * 40)).children) == 50
+
+
+def test_numbers_in_a_text_are_words_whatever_other_numbers_are() -> None:
+    trees = [with_words(Tree("f", [Tree(f"{n % 3} {n % 2}"), Tree(str(n / 8))])) for n in range(90)]
+    vocabulary = Vocabulary.from_trees(trees, unknown=True, min_count=2, numbers=None)
+    assert vocabulary.numbers
+    assert sorted(label for label in vocabulary.tokens if len(label) < 3) == ["#0", "#1", "#2"]
+    forest = Forest.from_trees(trees, vocabulary)
+    assert forest.texts is not None and forest.texts.words.max() < vocabulary.num_tokens
 
 
 def test_text_of_numpy_is_text() -> None:
