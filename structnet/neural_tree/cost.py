@@ -1,6 +1,6 @@
-"""What a module costs: parameters and floating-point operations.
+"""The cost of a module: parameters and floating-point operations (FLOPs).
 
-One multiply-add is 2 FLOPs. Counted are matrix products and convolutions; element-wise functions,
+A multiply-add is 2 FLOPs. Matrix products and convolutions are counted; element-wise functions,
 pooling and biases are not.
 """
 
@@ -13,7 +13,7 @@ from structnet.training.metrics import evaluating
 
 
 def count_parameters(module: nn.Module) -> int:
-    """The number of learned parameters of a module; one that is used in two places counts once.
+    """The number of parameters of a module; one that is used in several places counts once.
 
     Example:
         >>> count_parameters(nn.Linear(784, 10))
@@ -23,11 +23,11 @@ def count_parameters(module: nn.Module) -> int:
 
 
 def count_flops(module: nn.Module, x: Tensor) -> int:
-    """The FLOPs of one run of a module in evaluation mode, 2 for each multiply-add.
+    """The FLOPs of one call of a module in evaluation mode, 2 for each multiply-add.
 
     Args:
         module: module that is called with one tensor.
-        x: batch with which it is called, and whose FLOPs are counted.
+        x: batch to call it with; the FLOPs are those of the whole batch.
 
     Shapes:
         x ``[n, ...]``.
@@ -36,10 +36,11 @@ def count_flops(module: nn.Module, x: Tensor) -> int:
         >>> count_flops(nn.Linear(784, 10), torch.zeros(3, 784))  # 3 x 784 x 10 multiply-adds
         47040
     """
-    # Loading the counter takes longer than loading the library.
+    # Imported here, as the counter takes longer to load than the library.
     from torch.utils.flop_counter import FlopCounterMode
 
-    # The counter hooks what requires gradients, which a view of a weight does even without any.
+    # The counter hooks tensors that require gradients; a view of a weight does so even where
+    # gradients are disabled.
     with evaluating(module), torch.enable_grad(), FlopCounterMode(display=False) as counter:
         module(x)
     return counter.get_total_flops()

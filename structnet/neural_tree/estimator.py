@@ -1,4 +1,4 @@
-"""Neural trees as scikit-learn estimators: fit, predict, and the rest."""
+"""Neural trees as scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from structnet.neural_tree.likelihood import Categorical, GaussianMixture, Squar
 
 
 class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
-    """A classifier that is an adaptive neural tree, or an average of several.
+    """A classifier that is an adaptive neural tree, or the average of several.
 
     Args:
         primitives: name of a preset ("table", "mlp", "sarcos", "mnist_a", ..., "cifar10_c"),
@@ -69,7 +69,7 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         members_: all members, each with ``tree``, ``decisions`` and ``history``.
 
     Reference:
-        Tanno et al., Adaptive Neural Trees, ICML 2019.
+        Tanno et al., "Adaptive Neural Trees", ICML 2019.
 
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)
@@ -84,7 +84,7 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
 
 
 class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
-    """A regressor, for one column of targets or several, that is an adaptive neural tree.
+    """A regressor, for one target column or several, that is an adaptive neural tree.
 
     Its parameters and attributes are those of :class:`NeuralTreeClassifier`, except for the
     following.
@@ -106,7 +106,7 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
             or a number with a misplaced decimal point; they dominate the loss.
 
     Reference:
-        Tanno et al., Adaptive Neural Trees, ICML 2019.
+        Tanno et al., "Adaptive Neural Trees", ICML 2019.
 
     Example:
         >>> X = np.linspace(-1, 1, 200)[:, None]
@@ -121,7 +121,7 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
         found = super()._checked(X, y, sample_weight, reset=reset)
         if reset:
-            warn_of_far_targets(found.y, stacklevel=5)  # of who calls fit, which `whole` wraps
+            warn_of_far_targets(found.y, stacklevel=5)  # the caller of fit, which `whole` wraps
         return found
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -135,7 +135,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
             means, deviations: ``[n]`` or ``[n, columns]``, like the targets.
 
         Raises:
-            ValueError: deviations with another loss or path, or samples that do not fit.
+            ValueError: deviations are requested with another loss or path, or the samples are not
+                like those of ``fit``.
 
         Example:
             >>> X = np.linspace(0, 1, 100)[:, None]
@@ -149,11 +150,11 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
             return mean
         if self.loss != "gaussian" or self.path != "multi":
             raise ValueError(
-                "deviations are those of a mixture of Gaussians; expected loss='gaussian' and "
+                "return_std=True is for mixtures of Gaussians; expected loss='gaussian' and "
                 f"path='multi'. Got {self.loss!r} and {self.path!r}."
             )
         asked = zip(self.members_, self._asked(check_inputs(self, X)), strict=True)
         moments = [member.moments(tree, x, self.batch_size) for member, (tree, x) in asked]
         means, variances = zip(*moments, strict=True)
-        spread = np.mean(variances, axis=0) + np.var(means, axis=0)  # within members and among them
+        spread = np.mean(variances, axis=0) + np.var(means, axis=0)  # within and between members
         return mean, np.sqrt(spread).reshape(mean.shape)

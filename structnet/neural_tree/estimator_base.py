@@ -1,4 +1,4 @@
-"""What neural trees share as scikit-learn estimators, whatever they predict."""
+"""The common part of the scikit-learn estimators of neural trees: fit, predict, save and load."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ FREE = (
     "device",
     "verbose",
     "folder",
-)  # what resuming may change
-GROWN_WITH = ("primitives", "routers", "transformers", "loss")  # what a tree keeps
+)  # parameters that may differ when an interrupted fit resumes
+GROWN_WITH = ("primitives", "routers", "transformers", "loss")  # may not differ in a warm start
 
 
 class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
-    """What the classifier and the regressor share; the classifier documents its parameters."""
+    """The common part of the classifier, which documents the parameters, and the regressor."""
 
     members_: list[Member]
     _dense = True
-    _losses: Mapping[str, type[Likelihood]]  # by the name of the loss, the task's own first
+    _losses: Mapping[str, type[Likelihood]]  # by name; the first one is the default
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         verbose: bool = False,
         folder: str | Path | None = None,
     ):
-        # scikit-learn asks that every parameter is kept as it is given.
+        # scikit-learn requires that every parameter is stored unchanged.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     @whole
@@ -108,8 +108,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         """Grows the trees, refines and prunes them; with ``warm_start``, refines existing ones.
 
         Args:
-            X: samples: a table, dense or sparse, or images. A sparse table is made dense one batch
-                at a time, and what reaches a leaf as far as ``cache_bytes`` allows.
+            X: samples: a table, dense or sparse, or images. A sparse table is made dense batch by
+                batch; the cache of the samples at a leaf is dense, of at most ``cache_bytes``.
             y: classes or numbers of the samples.
             sample_weight: number of times that each sample counts; 0 leaves it out.
             validation: ``(X, y)`` or ``(X, y, sample_weight)`` used for validation, instead of a
@@ -121,14 +121,14 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
         Raises:
             TypeError: X is a torch Dataset or a DataLoader.
-            ValueError: data or parameters that are not valid; the message says which.
-            CheckpointError: the folder belongs to another training.
+            ValueError: the data or a parameter is invalid; the message says which.
+            CheckpointError: the state in ``folder`` belongs to another training.
         """
         if isinstance(X, Dataset | DataLoader):
             raise TypeError(
-                f"X is a {type(X).__name__}, but an estimator has all samples in memory; expected "
-                "arrays: what reads them batch by batch is structnet.neural_tree.train(tree, "
-                "settings, train, validation), where both may be a Dataset or a DataLoader"
+                "X must be an array or a sparse matrix, as an estimator keeps all samples in "
+                f"memory. Got a {type(X).__name__}. To read samples batch by batch, pass Datasets "
+                "or DataLoaders to structnet.neural_tree.train(tree, settings, train, validation)."
             )
         self._check_parameters()
         before = list(self.members_) if self.warm_start and self.__sklearn_is_fitted__() else []
@@ -151,25 +151,25 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     @property
     def tree_(self) -> NeuralTree:
-        """The tree; if there are several members, that of the first.
+        """The tree of the first member.
 
-        It takes standardized inputs, and numbers classes from 0: pass it what :meth:`samples`
-        returns, not the user's own data. :meth:`explain` takes the user's own.
+        It takes standardized inputs, and its classes are numbers from 0: pass it the result of
+        :meth:`samples`. :meth:`explain` takes the user's own data.
         """
         return self._first.tree
 
     @property
     def growth_(self) -> Trained:
-        """How the tree grew: its ``decisions`` and ``history``; of several members, the first."""
+        """The ``decisions`` and the ``history`` of the growth of the first member's tree."""
         return replace(self._first, history=self._first.growth)
 
     @property
     def history_(self) -> History:
-        """A record for each epoch of growth and refinement; of several members, the first.
+        """A record for each epoch of the first member's growth and refinement.
 
-        The fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen",
+        Its fields are those of ``structnet.fit``, and ``phase`` ("root", "split", "deepen",
         "refine" or "finish"), ``node`` and ``decision``, the number of the decision for which the
-        training was made.
+        epoch was trained.
         """
         return self._first.history
 
@@ -189,11 +189,11 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     # Fitting
 
     def _weighed(self, samples: Checked, given: Checked) -> Checked:
-        """Samples, counted by their classes too, whose weights follow from those to learn from."""
+        """Samples, also weighted by class; "balanced" weights follow from the samples to fit."""
         if self.class_weight is None:
             return samples
         if not is_classifier(self):
-            raise wrong("class_weight", "None where numbers are predicted", self.class_weight)
+            raise wrong("class_weight", "None where the targets are numbers", self.class_weight)
         return weighed(samples, given, self.classes_, self.class_weight)
 
     def _settings(self, seed: int) -> NeuralTreeSettings:
@@ -201,13 +201,13 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return settings_of(self, NeuralTreeSettings, seed=seed)
 
     def _check_going_on(self) -> None:
-        """Refuses parameters that the trees that are there do not have."""
+        """Refuses parameters that differ from those of the existing trees."""
         if self.folder is not None:
-            raise wrong("folder", "None where 'warm_start' goes on with a tree", self.folder)
+            raise wrong("folder", "None where 'warm_start' continues with a tree", self.folder)
         for name, kept in self._grown_with.items():
             value = getattr(self, name)
             if value is not kept and value != kept:
-                raise wrong(name, f"{kept!r}, as that of the trees to go on with", value)
+                raise wrong(name, f"{kept!r}, as for the trees that are trained further", value)
 
     def _check_parameters(self) -> None:
         self._settings(seed=0)
@@ -217,16 +217,16 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             check_bool(name, getattr(self, name))
         if not (self.routers or self.transformers):
             raise ValueError(
-                "routers=False and transformers=False together leave nothing to grow; expected one "
-                "of them to be True"
+                "routers=False and transformers=False together leave nothing to grow; expected at "
+                "least one of them to be True"
             )
         check_one_of("path", self.path, PATHS)
         if self.loss is not None:
             check_one_of("loss", self.loss, self._losses)
         own_device(self.device)
         if self.folder is not None and not isinstance(self.random_state, Integral):
-            # An interrupted fit could not go on.
-            raise wrong("random_state", "an int where there is a 'folder'", self.random_state)
+            # Without a fixed seed, an interrupted fit could not resume.
+            raise wrong("random_state", "an int if there is a 'folder'", self.random_state)
 
     def _fit_member(
         self, number: int, given: Checked, held_out: Checked | None, before: Member | None
@@ -239,12 +239,13 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         else:
             learn, validation = given, held_out
         inputs = targets = None
-        if before is not None:  # what its tree has learnt is of their scale
+        if before is not None:  # its tree was trained on these scales
             inputs, targets = before.inputs, before.targets
         elif self.standardize:
             inputs = Standardizer.fitted(learn.x, learn.weights)
             targets = None if is_classifier(self) else Standardizer.fitted(learn.y, learn.weights)
-        # What the user brings to decide by is not learnt from, nor what may decide again.
+        # Validation samples from the user are not learned from, nor those that a later warm start
+        # may hold out again.
         own = held_out is None and not self.warm_start
         samples = partial(Checked.samples, inputs=inputs, targets=targets, dense=True)
         parts = samples(learn), samples(validation), samples(given) if own else None
@@ -272,28 +273,28 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return tree
 
     def _task(self) -> tuple[Likelihood, int]:
-        """The likelihood, and the outputs that a solver must have."""
+        """The likelihood, and the number of outputs that a solver must have."""
         likelihood = self._losses[self.loss or next(iter(self._losses))]()
         if is_classifier(self):
             return likelihood, len(self.classes_)
         return likelihood, likelihood.num_outputs(*self.target_shape_ or (1,))
 
     def _primitives(self, outputs: int) -> Primitives:
-        """The primitives that the user chose, for solvers with so many outputs."""
+        """The user's primitives, for solvers with this number of outputs."""
         chosen = self.primitives
         if chosen is None:
             chosen = "table" if len(self.sample_shape_) == 1 else "mnist_b"
         made = presets.made_of(chosen, outputs)
         return made.without(routers=not self.routers, transformers=not self.transformers)
 
-    # Answering
+    # Prediction
 
     def _trees(self) -> list[NeuralTree]:
         return [member.tree for member in self.members_]
 
     def _asked(self, x: np.ndarray) -> Sequence[tuple[NeuralTree, Tensor | DenseRows]]:
-        # In the precision of x, so that float64 gives the same whatever else is in the batch. An
-        # accelerator, where double precision is slow or missing, stays with single.
+        # In the precision of x, as in float64 a prediction does not depend on the rest of its
+        # batch. Accelerators, whose double precision is slow or missing, use single.
         device = own_device(self.device)
         double = x.dtype == np.float64 and device.type == "cpu"
         dtype = torch.float64 if double else torch.float32
@@ -323,8 +324,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     # On disk
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without the functions that make modules: those within a function of the user's have no
-        # pickle, and the parameter makes them again.
+        # Without the functions that make modules: those defined inside a function cannot be
+        # pickled, and the parameter `primitives` makes them again.
         state = dict(super().__getstate__())
         if "members_" in state:
             bare = [copy.copy(member.tree) for member in self.members_]

@@ -1,8 +1,9 @@
-"""How the leaves of a neural tree make one prediction, and the loss of that prediction.
+"""The joint prediction of the leaves of a neural tree, and its loss.
 
-Each leaf l contributes a term made of its path's log-probability and its solver's output; the
-terms of all leaves are joined into a total, from which loss and prediction follow. As joining is
-associative, the total of the leaves that are not being trained can be computed once.
+For the loss, each leaf l contributes a term computed from the log-probability of its path, the
+output of its solver and the target; the terms of all leaves are joined into a total, from which the
+loss follows. As joining is associative, the total of the leaves that are not being trained can be
+computed once.
 
 Eq. (1) of the paper, ``p(y|x) = sum_l pi_l(x) p_l(y|x)``  ->  ``Categorical``, ``GaussianMixture``
 its mean, ``E[y|x] = sum_l pi_l(x) mu_l(x)``                ->  ``SquaredError``
@@ -21,18 +22,18 @@ from structnet.routing.samples import check_indices
 
 @runtime_checkable
 class Likelihood(Protocol):
-    """What a neural tree needs to know about its task.
+    """The task of a neural tree: how its leaves predict together, and the loss.
 
     Shapes:
-        log_prob ``[n, ...]``, of the leaf's path; outputs ``[n, ..., k]``; the dots stand for any
-        number of leaves.
+        log_prob ``[n, L]``, of the path to each of L leaves; outputs ``[n, L, k]``, of their
+        solvers; targets ``[n]``, classes, or ``[n, columns]``.
     """
 
     def num_outputs(self, num_targets: int) -> int:
         """The number of outputs that a solver must have for this number of classes or columns."""
 
     def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
-        """The contribution of leaves. ``[n, L], [n, L, k], targets -> [n, L, ...]``.
+        """The contribution of each leaf to the loss. ``[n, L], [n, L, k], targets -> [n, L, ...]``.
 
         Raises:
             ValueError: the targets do not fit the outputs.
@@ -42,17 +43,21 @@ class Likelihood(Protocol):
         """The total of all leaves. ``[n, L, ...] -> [n, ...]``."""
 
     def losses(self, total: Tensor, targets: Tensor) -> Tensor:
-        """The loss of each sample, ``[n]``."""
+        """The loss of each sample. ``[n, ...], targets -> [n]``."""
 
     def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
-        """The prediction of all leaves together: log-probabilities, or means. ``[n, classes]``."""
+        """The prediction of all leaves together: log-probabilities of classes, or means.
+
+        Shapes:
+            ``[n, L], [n, L, k] -> [n, classes or columns]``.
+        """
 
     def single(self, outputs: Tensor) -> Tensor:
-        """The prediction of one leaf, in the same form. ``[n, k] -> [n, classes]``."""
+        """The prediction of one leaf, in the same form. ``[n, k] -> [n, classes or columns]``."""
 
 
 class _LogTotals(Likelihood):
-    """Totals that are the logarithm of the mixture's probability or density."""
+    """Likelihoods whose total is the log-probability or log-density of the mixture."""
 
     def join(self, terms: Tensor) -> Tensor:
         return terms.logsumexp(1)
@@ -157,13 +162,17 @@ class GaussianMixture(_LogTotals):
         return outputs.chunk(2, dim=-1)[0]
 
     def second_moment(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
-        """The mean square of the mixture, for its variance. ``[n, columns]``."""
+        """The second moment of the mixture, from which its variance follows.
+
+        Shapes:
+            ``[n, L], [n, L, 2 columns] -> [n, columns]``.
+        """
         mean, log_sd = outputs.chunk(2, dim=-1)
         return (log_prob.exp().unsqueeze(-1) * (mean.square() + (2 * log_sd).exp())).sum(1)
 
 
 def _check_columns(targets: Tensor, outputs: Tensor, columns: int) -> None:
-    # A single column would be broadcast, and give a plausible wrong loss.
+    # Targets [n] would broadcast against one column and give a plausible but wrong loss.
     if targets.shape != (len(outputs), columns):
         raise ValueError(
             f"targets must be numbers [{len(outputs)}, {columns}]. Got {list(targets.shape)}."

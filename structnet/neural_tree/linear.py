@@ -1,11 +1,11 @@
-"""The linear model as which a tree on a table starts, and which it stays if no more is worth it.
+"""The penalised linear model as which a tree on a table starts, and may stay.
 
     min_w  mean loss + strength / 2 * |weights|^2
 
 The biases are not penalised. With hundreds of columns and few rows, weights without a penalty learn
-the noise, and a gradient descent that ends early learns less of it only by luck. So what grows from
-the model is trained with the same penalty, except on few columns: there a linear model may explain
-nothing, and be best held at 0, where regions explain everything.
+the noise, and stopping early avoids that only by luck. So the modules that grow from the model are
+trained with the same penalty, except on few columns: there a linear model may explain nothing, so
+that its best penalty holds all weights at 0, while regions explain everything.
 """
 
 from __future__ import annotations
@@ -32,20 +32,23 @@ from structnet.training.metrics import evaluate, most_at_once
 from structnet.training.processes import own_device
 from structnet.training.threads import Threads
 
-FALL = 0.2  # of the strength, from one optimum to the next
-OPTIMA = 14  # at most: the last strength is 8e-10 of the first
-AHEAD = 2  # optima that must all be hardly better, for there to be none that is
-LEAST = 1e-4  # of the loss of the strongest: less is hardly better
-COMPUTED = 2**31  # products of a decomposition, of which it takes a second or two
-PARTS = 5  # that are held out in turn
-ENOUGH = 2000  # samples of which one part says it as well as all
-LEAST_DEVIATION = 1e-3  # of that of the targets, for a Gaussian to begin with
-NUMBERS = 2**22  # of a table, in a batch
+FALL = 0.2  # ratio of each strength to the one before
+OPTIMA = 14  # largest number of strengths: the last one is 8e-10 of the first
+AHEAD = 2  # strengths in a row without an improvement after which the search ends
+LEAST = 1e-4  # smallest improvement, as a share of the loss at the first strength
+COMPUTED = 2**31  # largest number of products in a decomposition: a second or two
+PARTS = 5  # parts that are held out in turn
+ENOUGH = 2000  # samples from which on one held-out part is enough
+LEAST_DEVIATION = 1e-3  # smallest initial deviation of Gaussians, in deviations of the targets
+NUMBERS = 2**22  # largest amount of numbers in a batch of a table
 
 
 def is_linear_model(tree: NeuralTree, samples: Samples) -> bool:
-    """Is the tree one linear map of the columns of a table, and are there samples to tell of it?"""
-    # Other losses may have no optimum.
+    """True if the tree is one linear map of a table's columns, and these samples can fit it.
+
+    That takes a loss with an optimum, which not every likelihood has, and at least 10 samples,
+    neither augmented nor read from a Dataset.
+    """
     return isinstance(tree.likelihood, Categorical | SquaredError) and _is_linear(tree, samples)
 
 
@@ -53,7 +56,7 @@ def _is_linear(tree: NeuralTree, samples: Samples) -> bool:
     [root, *others] = tree.nodes
     linear = type(root.solver) is nn.Linear and not root.transformers and not others
     plain = tree.primitives.plain_root and len(tree.shape) == 1
-    # Items of a Dataset may be slow to read, and as random as what is augmented.
+    # Items of a Dataset may be slow to read and, like augmented samples, random.
     same = samples.augment is None and not isinstance(samples.x, FromDataset)
     return linear and plain and same and len(samples) >= 2 * PARTS
 
@@ -63,19 +66,23 @@ def fit_linear(
 ) -> float | None:
     """Moves a linear model to the penalised optimum that predicts unseen samples best.
 
-    The strength decreases from one that leaves hardly more than a constant, until held-out samples
-    show no further improvement. For squared errors the optima are computed; for other losses, and
-    for very many columns, gradient descent finds them, each from the last. If the numbers are too
-    large for the precision of the tree, it is left as it is.
+    The largest of 14 strengths leaves hardly more than a constant; each of the others is a fifth of
+    the one before. For squared errors, the optima of all are computed and compared by their
+    leave-one-out errors. For other losses, and for very large tables, L-BFGS finds each from the
+    last, until two in a row do not improve the loss on held-out samples. If the numbers overflow
+    the precision of the tree, it is left unchanged.
 
     Args:
         tree: tree for which :func:`is_linear_model` is true.
         samples: samples to learn from.
         seed: seed that determines which parts are held out.
-        device: device on which to compute; the tree is there.
+        device: device to compute on, where the tree is.
 
     Returns:
-        The strength, or None if the tree was left as it was.
+        The strength, or None if the tree was left unchanged.
+
+    Raises:
+        ValueError: the targets do not fit the outputs of the tree.
 
     Example:
         >>> from structnet.neural_tree import SquaredError, presets
@@ -88,7 +95,7 @@ def fit_linear(
     before, unit = copy_state(tree), _unit(samples)
     samples = replace(samples, targets=samples.targets / unit) if unit != 1.0 else samples
     for part in tree.parameters():
-        nn.init.zeros_(part)  # what no sample asks for stays 0
+        nn.init.zeros_(part)  # weights without an effect on the loss stay 0
     try:
         with Threads(own_device(device)).kept():
             fitted = _squares if _has_squares(tree, samples) else _descended
@@ -98,24 +105,24 @@ def fit_linear(
         return strength
     except torch.OutOfMemoryError:
         raise
-    except RuntimeError:  # a step that no float can hold: training by epochs says where
+    except RuntimeError:  # an overflow; training by epochs will report where
         tree.load_state_dict(before)
         return None
 
 
 def _has_squares(tree: NeuralTree, samples: Samples) -> bool:
-    """Is there an optimum to compute, of a table that is not too large to be decomposed?"""
+    """True for squared errors and a bias, on a table that is small enough to decompose."""
     squares = isinstance(tree.likelihood, SquaredError) and _parameters(tree)[1] is not None
     sizes = len(samples), samples.x.shape[1]
     return squares and math.prod(sizes) * min(sizes) <= COMPUTED
 
 
 def _squares(tree: NeuralTree, samples: Samples, _: int, device: str | torch.device) -> float:
-    """Takes a model of squares to its optimum, each sample held out in turn to choose it."""
+    """Computes the optimum for squared errors, with the strength of least leave-one-out error."""
     tree.loss(samples[:1].to(device))  # refuses targets that do not fit the outputs
     every = samples[np.arange(len(samples))]
     x, y = (part.double().cpu().numpy() for part in (every.x, every.targets))
-    unit = y.size / 2  # of its penalty in that of the mean loss
+    unit = y.size / 2  # scikit-learn's penalty for a strength of 1
     penalties = [unit * strength for strength in _strengths(samples, float(x.var(axis=0).sum()))]
     ridge = RidgeCV(penalties).fit(x, y, samples.counts())
     with torch.no_grad():
@@ -125,7 +132,7 @@ def _squares(tree: NeuralTree, samples: Samples, _: int, device: str | torch.dev
 
 
 def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torch.device) -> float:
-    """Descends to the optimum of any loss, some samples held out to choose it."""
+    """Finds the optimum of any loss by L-BFGS, with the strength of least held-out loss."""
     parts = _parts(samples, seed)
     models = [copy.deepcopy(tree) for _ in parts]
 
@@ -145,18 +152,20 @@ def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torc
 
 
 def _strengths(samples: Samples, spread: float | None = None) -> list[float]:
-    """Those to choose from. Where the mean square about the mean is known, the first follows from
-    it: what lies far from 0 is the biases', and the penalty would be too strong for what does not.
+    """The strengths to choose from, in descending order.
+
+    The first follows from the mean square about the mean, if it is known: a common offset of the
+    samples is left to the bias, and would make the penalty too strong.
     """
     largest = _largest(samples)
     if not math.isfinite(largest):
         raise RuntimeError(f"the mean square of a sample is {largest}")
-    strongest = (largest if spread is None else spread) or 1.0  # 0: there is nothing to hold down
+    strongest = (largest if spread is None else spread) or 1.0  # 0 if samples do not vary
     return [strongest / _columns(samples) * FALL**i for i in range(OPTIMA)]
 
 
 def _lowest(losses: Iterable[float]) -> int:
-    """The place of the lowest loss; as soon as they fall no more, no others are asked for."""
+    """The place of the lowest loss; takes no more losses once they stop falling."""
     found: list[float] = []
     for loss in losses:
         found.append(loss)
@@ -173,19 +182,21 @@ def start_linear(
     seed: int,
     device: str | torch.device = "cpu",
 ) -> float | None:
-    """Starts a tree on a table as :func:`fit_linear` leaves it, unless the tree is better as it is.
+    """Starts a tree on a table as the model of :func:`fit_linear`, unless it is already as good.
 
-    The tree may be a trained network, and the numbers to learn from may not be finite. For
-    Gaussians, the means start as the linear model, each with the deviation that is left over on the
-    samples to compare by.
+    It may be as good if it is a trained network, or if the samples are not all finite. For a
+    mixture of Gaussians, the means start as the linear model of the targets, with the deviation of
+    its errors on the validation samples.
 
     Args:
-        validation: samples to compare by; the other arguments are those of :func:`fit_linear`.
+        tree: tree, which is changed in place.
+        samples, seed, device: see :func:`fit_linear`.
+        validation: samples by which the tree and the model are compared.
 
     Returns:
-        The strength of the penalty for what grows from the tree, in units of its loss, 0 for few
-        columns; None if the tree is left as it is, which holds for all trees that are not a linear
-        map of a table, or that have another loss.
+        The strength of the penalty for what grows from the tree, in units of its loss; 0 for up to
+        16 columns. None if the tree is left unchanged, as are all trees that are not a linear map
+        of a table, or that have another loss.
     """
     gaussian = isinstance(tree.likelihood, GaussianMixture)
     if not (gaussian and _is_linear(tree, samples)) and not is_linear_model(tree, samples):
@@ -203,10 +214,10 @@ def start_linear(
 
 
 def _kept(strength: float | None, samples: Samples) -> float | None:
-    """The strength that what grows from a linear model is penalised with.
+    """The strength of the penalty on what grows from a linear model.
 
-    At most that of weights which explain all targets together, each its share: one that is stronger
-    only says that lines explain nothing.
+    It is limited to that of weights which share in explaining all targets: a stronger one only says
+    that lines explain nothing.
     """
     if strength is None:
         return None
@@ -217,10 +228,10 @@ def _kept(strength: float | None, samples: Samples) -> float | None:
 def _begin_gaussian(
     tree: NeuralTree, samples: Samples, validation: Samples, **how: Any
 ) -> float | None:
-    """Takes the means to the optimum of their squares, and the deviations to what that leaves.
+    """Sets the means to the optimum of squared errors, and all deviations to what these leave.
 
-    They depend on no sample yet. Together both have no optimum: where means go through all samples,
-    the smaller the deviations are, the better.
+    The deviations start independent of the sample. Means and deviations have no joint optimum:
+    where the means fit all samples, the loss falls without limit as the deviations shrink.
     """
     solver = cast(nn.Linear, tree.nodes[0].solver)
     columns = solver.out_features // 2
@@ -237,7 +248,7 @@ def _begin_gaussian(
         solver.bias.copy_(
             torch.cat([means.bias, torch.full_like(means.bias, math.log(square) / 2)])
         )
-    return strength * columns / (2 * square)  # a Gaussian's loss has so many of those squares
+    return strength * columns / (2 * square)  # a Gaussian's loss has the mean square so many times
 
 
 def _parameters(tree: NeuralTree) -> tuple[Tensor, Tensor]:
@@ -246,7 +257,7 @@ def _parameters(tree: NeuralTree) -> tuple[Tensor, Tensor]:
 
 
 def _parts(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places to learn from and to hold out, each class alike."""
+    """Places to learn from and to hold out, stratified by class."""
     order = np.random.default_rng(seed).permutation(len(samples))
     if samples.targets.dim() == 1:
         order = order[samples.targets.cpu().numpy()[order].argsort(kind="stable")]
@@ -287,7 +298,7 @@ def _minimise(
 def _read_again(
     samples: Samples, places: np.ndarray, device: str | torch.device
 ) -> Callable[[], Iterable[Samples]]:
-    """What gives the batches each time that it is called; few enough are kept."""
+    """A function that gives the batches at each call; a single batch is kept in memory."""
     batches = partial(_batches, samples, places, device)
     if len(places) > _at_once(samples):
         return batches
@@ -308,7 +319,7 @@ def _batches(
 
 
 def _unit(samples: Samples) -> float:
-    """The deviation of numbers, as what ends a descent is told in it; 1 for classes."""
+    """The standard deviation of numeric targets, as tolerances are in its units; 1 for classes."""
     if not samples.targets.is_floating_point():
         return 1.0
     deviation = float(samples.targets.double().var(0, correction=0).mean().sqrt())
@@ -316,11 +327,11 @@ def _unit(samples: Samples) -> float:
 
 
 def _columns(samples: Samples) -> int:
-    """The columns of numbers, of each of which the loss is a share; 1 for classes."""
+    """The number of target columns, over which the loss is a mean; 1 for classes."""
     return samples.targets[0].numel()
 
 
 def _largest(samples: Samples) -> float:
-    """The mean square of a sample: along no direction is there more."""
+    """The mean squared norm of a sample, which bounds the mean square along any direction."""
     batches = _batches(samples, np.arange(len(samples)))
     return sum(float(batch.x.square().sum()) for batch in batches) / len(samples)

@@ -1,4 +1,4 @@
-"""A trained tree of an estimator, with the scales between its numbers and the user's."""
+"""A trained tree of an estimator, with the scalers between its units and the user's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from structnet.routing.on_demand import DenseRows
 
 @dataclass(frozen=True)
 class Member(Trained):
-    """A trained tree, on the CPU, with the scales between its numbers and the user's.
+    """A trained tree, on the CPU, with the scalers between its units and the user's.
 
     Attributes:
         inputs: scaler of the inputs; None leaves them as they are.
@@ -35,9 +35,9 @@ class Member(Trained):
         """The means and variances of a mixture of Gaussians, in the targets' units.
 
         Args:
-            tree: this member's tree, ready to answer.
-            x: inputs as it takes them.
-            batch_size: samples at a time.
+            tree: copy of this member's tree, on the device and in the precision to compute in.
+            x: scaled inputs.
+            batch_size: number of samples at a time; None for 1000.
 
         Shapes:
             x ``[n, *shape]`` -> both ``[n, columns]``, float64.

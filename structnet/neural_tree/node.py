@@ -1,4 +1,4 @@
-"""One node of a neural tree: what it computes of the samples that come to it; and their paths."""
+"""The nodes of a neural tree, and the log-probabilities of the paths to its leaves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Node(nn.Module):
     """One node: the transformers on the edge above it, then its router or its solver.
 
     Attributes:
-        shape: the shape of a sample after the transformers.
+        shape: shape of one sample after the transformers.
     """
 
     def __init__(self, shape: Shape):
@@ -31,20 +31,20 @@ class Node(nn.Module):
 
     @property
     def end(self) -> nn.Module:
-        """The router, or the solver."""
+        """The router of an inner node, or the solver of a leaf."""
         found = self.solver if self.router is None else self.router
         assert found is not None
         return found
 
     def logit(self, features: Tensor) -> Tensor:
-        """The router's logit of going left. ``[n, *shape] -> [n]``."""
+        """The router's logit for going left. ``[n, *shape] -> [n]``."""
         return self.end(features).reshape(len(features))
 
 
 def run_all(modules: Sequence[nn.Module], features: Tensor) -> Sequence[Tensor]:
-    """What each module makes of the same features; plain linear maps are run as one.
+    """The output of each module for the same features; three or more linear maps run as one.
 
-    Of small modules most of the time is that of starting an operation, forth and back.
+    With small modules, most of the time goes into starting operations, forward and backward.
 
     Shapes:
         features ``[n, *shape]`` -> each ``[n, outputs of the module]``.
@@ -63,24 +63,25 @@ def _is_plain(module: nn.Module) -> bool:
 
 
 def module_list(nodes: Iterable[Node]) -> MutableSequence[Node]:
-    """Nodes as torch keeps modules; it does not know that all of them are nodes."""
+    """A ``ModuleList`` of nodes, typed as a sequence of nodes."""
     return cast("MutableSequence[Node]", nn.ModuleList(nodes))
 
 
 def leaf_paths(topology: Topology, logits: Sequence[Tensor], root: Tensor) -> Tensor:
-    """The log-probability of each leaf, the leaves in ascending order.
+    """The log-probability of each leaf, with leaves in ascending order.
 
     Args:
-        logits: those of the routers, in the order of their nodes.
+        topology: topology of the tree.
+        logits: logits of the routers, in the order of their nodes.
         root: log-probability of the root.
 
     Shapes:
         logits and root ``[n]`` -> ``[n, leaves]``.
     """
     branches = root.unsqueeze(1)
-    if logits:  # all at once: a node by itself is too little work for an operation
+    if logits:  # all at once, as a single node is too little work for an operation
         logit = torch.stack([*logits], dim=1)
-        sides = logsigmoid(torch.stack([logit, -logit], dim=2)).flatten(1)  # of children, as listed
+        sides = logsigmoid(torch.stack([logit, -logit], dim=2)).flatten(1)  # as topology.children
         order = torch.from_numpy(np.argsort(topology.children)).to(root.device)
         branches = torch.cat([branches, sides.index_select(1, order)], dim=1)
     return leaf_log_prob(topology, branches)

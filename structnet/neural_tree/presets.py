@@ -12,12 +12,13 @@ cifar10_b   2 x conv3-96 + GAP + 1 FC     2 x conv3-96, ReLU   linear           
 cifar10_c   2 x conv3-72 + GAP + 1 FC     2 x conv3-72, ReLU   GAP + linear      after each
 ==========  ============================  ===================  ================  ==============
 
-Routers end in a logit; the sigmoid is the tree's own. MNIST's convolutions are not padded; its
-pooling follows the 1st, 3rd, ... transformer of a path, and a router's kernel is cut to the map:
-these two give the parameter counts of the paper, whose table says to pool after each.
+Routers end in a logit; the tree applies the sigmoid. For MNIST, convolutions are not padded,
+pooling follows the 1st, 3rd, ... transformer of a path, and a router's kernel is cut to the size of
+the map. The latter two reproduce the paper's parameter counts, though its table says to pool after
+each transformer.
 
 Reference:
-    Tanno et al., Adaptive Neural Trees, ICML 2019, Table 2.
+    Tanno et al., "Adaptive Neural Trees", ICML 2019, Table 2.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from structnet.neural_tree.primitives import Primitives, Shape
 
 
 def linear(shape: Shape, num_outputs: int) -> nn.Module:
-    """A linear map of all numbers of a sample."""
+    """A linear map of a flattened sample."""
     layer = nn.Linear(math.prod(shape), num_outputs)
     return layer if len(shape) == 1 else nn.Sequential(nn.Flatten(), layer)
 
@@ -47,7 +48,7 @@ def perceptron(shape: Shape, hidden: int, num_outputs: int) -> nn.Module:
 
 
 def mlp(num_outputs: int, width: int = 128, router_width: int | None = None) -> Primitives:
-    """Fully connected modules, for vectors (or images taken as vectors).
+    """Fully connected modules, for vectors or flattened images.
 
     Args:
         num_outputs: number of outputs of a solver.
@@ -110,7 +111,7 @@ def conv(
 
 
 def sarcos(num_outputs: int = 7, width: int = 128, router_width: int | None = None) -> Primitives:
-    """Table 2, ANT-SARCOS; the paper's text has a width of 256, its parameter counts fit 128."""
+    """Table 2, ANT-SARCOS; the paper's text says 256 units, but its parameter counts imply 128."""
     return mlp(num_outputs, width, router_width)
 
 
@@ -149,7 +150,7 @@ def cifar10_c(num_outputs: int = 10, batch_norm: bool = False) -> Primitives:
 
 TABLE_2 = (sarcos, mnist_a, mnist_b, mnist_c, cifar10_a, cifar10_b, cifar10_c)
 PRESETS = {preset.__name__: preset for preset in TABLE_2}
-# What takes the number of outputs alone.
+# Presets that need nothing but the number of outputs.
 NAMED: dict[str, Callable[[int], Primitives]] = {"table": table, "mlp": mlp, **PRESETS}
 
 
@@ -162,7 +163,7 @@ def made_of(chosen: str | Primitives | Callable[[int], Primitives], num_outputs:
 
     Raises:
         ValueError: there is no preset with that name.
-        TypeError: it is none of the three.
+        TypeError: the choice, or what the function returns, is something else.
 
     Example:
         >>> made_of("mlp", 3).make_solver((4,))[0]
@@ -171,7 +172,7 @@ def made_of(chosen: str | Primitives | Callable[[int], Primitives], num_outputs:
     if isinstance(chosen, str):
         check_one_of("primitives", chosen, NAMED)
         chosen = NAMED[chosen]
-    if callable(chosen) and not isinstance(chosen, nn.Module):  # a module's call is something else
+    if callable(chosen) and not isinstance(chosen, nn.Module):  # calling a module would run it
         chosen = chosen(num_outputs)
     if not isinstance(chosen, Primitives):
         raise TypeError(
@@ -182,14 +183,14 @@ def made_of(chosen: str | Primitives | Callable[[int], Primitives], num_outputs:
 
 
 def described(chosen: Any) -> Any:
-    """The choice of a user as JSON, from which :func:`restored` makes it again.
+    """The choice of a user as JSON, from which :func:`restored` rebuilds it.
 
     Args:
-        chosen: name of a preset; a preset with arguments, in a ``functools.partial``; or the
-            primitives that a preset has made.
+        chosen: name of a preset or None; a preset, also with keyword arguments in a
+            ``functools.partial``; or the primitives that a preset has made.
 
     Raises:
-        TypeError: something in it is not from this module.
+        TypeError: the choice contains a function that is not from this module.
 
     Example:
         >>> described(partial(mlp, width=7))
@@ -209,17 +210,18 @@ def described(chosen: Any) -> Any:
     plain = all(isinstance(value, bool | int | float | None) for value in given.values())
     if FUNCTIONS.get(name) is not function or not plain:
         raise TypeError(
-            "a file can hold presets and their arguments, such as partial(presets.mlp, width=32), "
-            f"but not your own functions, for which use pickle; 'primitives' has {chosen!r}"
+            "To be saved, the 'primitives' parameter must consist of presets and their arguments, "
+            f"such as partial(presets.mlp, width=32). Got {chosen!r}; use pickle for your own "
+            "functions."
         )
     return [name, dict(given)]
 
 
 def restored(told: Any) -> Any:
-    """What was passed to :func:`described`.
+    """The choice that :func:`described` was called with.
 
     Raises:
-        ValueError: it is nothing from this module.
+        ValueError: a function is not from this module, or has more than 1000 layers.
     """
     if isinstance(told, dict):
         return Primitives(**told | {name: restored(told[name]) for name in PARTS})
@@ -235,7 +237,7 @@ def _dense(shape: Shape, width: int) -> nn.Module:
     return nn.Sequential(linear(shape, width), nn.Tanh())
 
 
-LAST: dict[str, Any] = {"memory_format": torch.channels_last}  # torch's types leave it out
+LAST: dict[str, Any] = {"memory_format": torch.channels_last}  # not in torch's type hints
 
 
 def _convolutions(
@@ -244,7 +246,7 @@ def _convolutions(
     found: list[nn.Module] = []
     for layer in range(layers):
         convolution = nn.Conv2d(width if layer else channels, width, kernel, padding=padding)
-        # Channels last in memory: on a processor mnist_a learns 1.6 times as fast.
+        # With channels last in memory, mnist_a trains 1.6 times as fast on a CPU.
         found += [convolution.to(**LAST), *[nn.BatchNorm2d(width)] * batch_norm, nn.ReLU()]
     return found
 
@@ -259,7 +261,7 @@ def _conv_router(
     shape: Shape, width: int, kernel: int, layers: int, ends: int, batch_norm: bool = False
 ) -> nn.Module:
     padding = kernel // 2
-    if layers == 1:  # a map smaller than the kernel is seen whole
+    if layers == 1:  # the kernel is cut to a smaller map
         kernel, padding = min([kernel, *shape[1:]]), 0
     parts = _convolutions(shape[0], width, kernel, layers, padding, batch_norm)
     parts += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
@@ -273,7 +275,7 @@ def _pooled_linear(shape: Shape, num_outputs: int) -> nn.Module:
     return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(shape[0], num_outputs))
 
 
-MOST_LAYERS = 1000  # that a file may ask for
+MOST_LAYERS = 1000  # largest number that a file may ask for
 PARTS = ("router", "transformer", "solver")
 MODULES = (linear, perceptron, _dense, _conv_transformer, _conv_router, _pooled_linear)
 FUNCTIONS = {each.__name__: each for each in (table, mlp, conv, *TABLE_2, *MODULES)}

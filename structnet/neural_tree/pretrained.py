@@ -1,4 +1,4 @@
-"""A neural tree that starts as a network which is trained already."""
+"""A neural tree that starts as a trained network."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def from_sequential(
     shape: Sequence[int],
     likelihood: Likelihood | None = None,
 ) -> NeuralTree:
-    """A root that computes what a network computes, from which a tree can grow.
+    """A root that computes the same as a network, from which a tree can grow.
 
-    The last module of the network becomes the solver, each other one a transformer: put modules
-    into an ``nn.Sequential`` if several are to count as one transformer, which affects where the
-    primitives pool. The tree has copies; the network is not changed.
+    The last module of the network becomes the solver, every other one a transformer. To make
+    several modules count as one transformer, which affects where the primitives pool, put them into
+    an ``nn.Sequential``. The tree has copies of the modules; the network is not changed.
 
     Args:
-        sequential: the network.
+        sequential: network.
         primitives: functions that make the modules that are grown below.
         shape: shape of one sample.
         likelihood: rule by which the leaves predict together, and the loss.
 
     Raises:
         TypeError: the network is not an ``nn.Sequential``.
-        ValueError: it is empty, does not run on such samples, or has another number of outputs than
-            the solvers that the primitives make.
+        ValueError: the network is empty, does not run on such samples, or does not have as many
+            outputs as the solvers that the primitives make.
 
     Example:
         >>> import torch
@@ -51,7 +51,7 @@ def from_sequential(
     if not len(sequential):
         raise ValueError("expected an nn.Sequential that ends in a solver. Got an empty one.")
     tree = NeuralTree(primitives, shape, likelihood)
-    *transformers, solver = copy.deepcopy(sequential)  # at once: what shares weights goes on so
+    *transformers, solver = copy.deepcopy(sequential)  # as a whole: shared weights stay shared
     root, shapes = tree.nodes[0], [tree.shape]
     for place, module in enumerate([*transformers, solver]):
         name = f"module {place} of the nn.Sequential"
@@ -59,7 +59,7 @@ def from_sequential(
     if shapes[-1] != (tree.num_outputs,):
         raise ValueError(
             f"the nn.Sequential gives {list(shapes[-1])} for each sample; expected "
-            f"[{tree.num_outputs}], as the primitives' solvers give"
+            f"[{tree.num_outputs}], as from the primitives' solvers"
         )
     root.transformers, root.solver = nn.Sequential(*transformers), solver
     root.shape = shapes[-2]

@@ -1,10 +1,10 @@
-"""What a neural tree is built of: routers, transformers and solvers, made for given shapes.
+"""The building blocks of a neural tree: routers, transformers and solvers for given shapes.
 
-Each is made by a function ``shape -> nn.Module``, where the shape is that of one sample, without
-the batch. The shape of its output is found by running it once.
+Each is made by a function ``shape -> nn.Module`` from the shape of one sample, without the batch
+axis. The shape of its output is found by running it once.
 
-A module must not change its input in place: a node's router and the modules of both its children
-see the same features.
+A module must not change its input in place, as a node's router and the modules of both its children
+get the same features.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from structnet.training.metrics import evaluating
 
 Shape = tuple[int, ...]
 Make = Callable[[Shape], nn.Module]
-LARGE = {2: 64, 3: 64, 4: 16}  # sides of a map, by the length of a sample's shape; a module that
-# runs on it, but not on a smaller map, fails there because of the size
+# Side of a large map, by the number of axes of a sample: a module that runs on it, but not on a
+# smaller map, fails there because of the size.
+LARGE = {2: 64, 3: 64, 4: 16}
 
 
 class TooSmallError(ValueError):
-    """A router or a solver cannot be made, as the map has become too small for it."""
+    """A module cannot be made, as the map has become too small for it."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Primitives:
             or means.
         pool_every: interval of pooling: the map is halved (2x2 max-pooling) after the first of
             every ``pool_every`` transformers on a path; 0 never halves it.
-        plain_root: start a tree as a solver of the samples as they are; otherwise its root has a
-            transformer from the beginning.
+        plain_root: start a tree as a solver of untransformed samples; otherwise its root has a
+            transformer from the start, if there is a function for it.
 
     Raises:
         TypeError: one of the three is not a function but, for instance, a module.
@@ -80,7 +81,7 @@ class Primitives:
                 )
 
     def without(self, *, routers: bool = False, transformers: bool = False) -> Primitives:
-        """The same without routers or transformers, as in the ablations of the paper."""
+        """These primitives without routers or transformers, as in the paper's ablations."""
         return replace(
             self,
             router=None if routers else self.router,
@@ -97,6 +98,7 @@ class Primitives:
             index: number of transformers above it on the path.
 
         Raises:
+            TypeError: the function does not return a module.
             ValueError: the module does not run on such samples, for a reason other than their size.
         """
         try:
@@ -114,7 +116,8 @@ class Primitives:
 
         Raises:
             TooSmallError: the maps are too small for it.
-            ValueError: the module does not run on such samples, or gives more than one number for
+            TypeError: the function does not return a module.
+            ValueError: the module does not run on such samples, or does not give one number for
                 each.
         """
         module, after = make("router", self.router, shape)
@@ -130,6 +133,7 @@ class Primitives:
 
         Raises:
             TooSmallError: the maps are too small for it.
+            TypeError: the function does not return a module.
             ValueError: the module does not run on such samples, or its output is not a vector.
         """
         module, after = make("solver", self.solver, shape)
@@ -184,7 +188,7 @@ def shape_after(module: nn.Module, shape: Shape, name: str = "the module") -> Sh
 
     Raises:
         TypeError: its output is not a tensor.
-        ValueError: it does not run on such samples, or does not give one entry for each.
+        ValueError: it does not run on such samples, or its output has no entry for each.
     """
     weights = next(module.parameters(), torch.zeros(()))
     zeros = torch.zeros((2, *shape), dtype=weights.dtype, device=weights.device)
@@ -198,8 +202,8 @@ def shape_after(module: nn.Module, shape: Shape, name: str = "the module") -> Sh
             )
         if found.shape[:1] != (2,):
             raise ValueError(
-                f"2 samples become a tensor of shape {list(found.shape)}; expected one entry a "
-                "sample first"
+                f"its output for 2 samples has the shape {list(found.shape)}; expected the first "
+                "size to be 2"
             )
     except (IndexError, RuntimeError, ValueError) as error:
         reason = str(error).splitlines()[0]

@@ -1,7 +1,7 @@
-"""Pruning: a tree without the branches that hardly any sample takes.
+"""Pruning: removes the branches of a tree that hardly any sample takes.
 
-Refinement drives routers towards 0 and 1, which leaves branches that no sample visits; without them
-a tree is smaller and its greedy predictions are the same.
+Refinement drives routers towards 0 and 1, which leaves branches that no sample visits. Without
+them, a tree is smaller and its greedy predictions on these samples are the same.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ def prune(
     """A copy of a tree without the branches that fewer than a given share of the samples visit.
 
     The router above a removed branch is removed too; the transformers of the other branch, which
-    every sample takes now, are appended to those above. A sample that never went to a removed
-    branch reaches the same leaf through the same modules: its prediction along that path is the
-    same. If both branches are below the threshold, the one with more visits stays.
+    every sample takes now, are appended to those above. A sample that did not go to a removed
+    branch reaches the same leaf through the same modules, so that its prediction along that path is
+    the same. If both branches are below the threshold, the one with more visits stays.
 
     Args:
         tree: tree, which is not changed.
-        x: samples by which visits are counted, each by its weight.
+        x: samples whose visits are counted, each with its weight.
         threshold: smallest share of the samples for a branch to stay, from 0, which prunes nothing,
-            to 1; any number above 0 prunes what no sample visits.
-        path: way of the samples, as in :meth:`NeuralTree.output`; with ``"multi"`` each sample
-            visits a branch to the extent that it is likely to go there.
+            to 1; any number above 0 prunes branches that no sample visits.
+        path: path of the samples, as in :meth:`NeuralTree.output`; with ``"multi"``, each sample
+            visits every branch with its probability of going there.
 
     Shapes:
         x ``[n, *shape]``.
 
     Raises:
-        ValueError: another threshold or path, samples of another shape, or no samples.
+        ValueError: the threshold is out of its range, the path is unknown, the samples have another
+            shape, or there are none.
 
     Example:
         >>> import torch
@@ -52,9 +53,9 @@ def prune(
     """
     check_number("threshold", threshold, 0, 1)
     topology, merged = tree.topology.survivors(shares(tree, x, path), threshold)
-    pruned = copy.deepcopy(tree)  # shares no weights: the tree may go on learning
+    pruned = copy.deepcopy(tree)  # without shared weights, as the tree may be trained further
     nodes = [[pruned.nodes[v] for v in chain] for chain in merged]
-    for chain in nodes:  # from the root down: the last decides or predicts, all transform
+    for chain in nodes:  # from the root down: all transform, the last one decides or predicts
         chain[-1].transformers = nn.Sequential(*(t for node in chain for t in node.transformers))
     pruned.nodes = module_list(chain[-1] for chain in nodes)
     pruned.topology = topology

@@ -1,6 +1,6 @@
 """Refinement: all parameters of a grown tree, trained together (Sec. 4 of the paper).
 
-That is all in the paper. Here, a running mean of the weights is validated and kept, and
+The paper does no more. Here, a running mean of the weights is validated and kept, and
 :func:`finish` continues with the samples that were held out until then.
 """
 
@@ -20,7 +20,7 @@ from structnet.training.history import History
 from structnet.training.metrics import Metric, accuracy
 
 STEPS = partial(StepLR, step_size=50, gamma=0.1)
-AVERAGE = 1.0  # epochs whose weights are averaged
+AVERAGE = 1.0  # epochs over which weights are averaged
 
 
 def refine(
@@ -42,9 +42,10 @@ def refine(
     If no epoch is better on the validation samples than the tree was before, it is left unchanged.
 
     Args:
+        tree: tree, which is trained in place.
         train, validation: samples for training, and for choosing the epoch; or torch Datasets or
             DataLoaders of them, as for :class:`.Growth`.
-        epochs: number of epochs; the paper has 300 for SARCOS, 100 for MNIST, 200 for CIFAR-10.
+        epochs: number of epochs; 300 for SARCOS, 100 for MNIST and 200 for CIFAR-10 in the paper.
         batch_size: number of samples in each step.
         optimizer: function that makes the optimizer of the parameters.
         schedule: function that makes the learning rate scheduler; by default the rate is divided by
@@ -55,8 +56,8 @@ def refine(
             rises too.
         metrics: name -> ``metric(tree, batch)``; for classes, the accuracy is always included.
         average: number of epochs over which a running mean of the weights is taken; the mean is
-            validated and kept. At a learning rate that stays high, the last weights have the noise
-            of their last batches, which the mean has not. None takes the last weights.
+            validated and kept. While the learning rate is high, the last weights have the noise of
+            the last batches, which the mean lacks. None takes the last weights.
         fitting: other arguments of :func:`structnet.fit`: seed, device, checkpoint, resume,
             callbacks, ...
 
@@ -106,6 +107,7 @@ def finish(
     kept.
 
     Args:
+        tree: tree, which is trained in place.
         samples: samples to train on; or a torch Dataset or DataLoader of them.
         epochs: number of epochs, over which the learning rate falls evenly.
         fitting: other arguments of :func:`structnet.fit`: batch_size, optimizer, seed, device, ...

@@ -1,4 +1,4 @@
-"""A neural tree as any model tree (see :mod:`structnet.routing.protocol`)."""
+"""The interface of all model trees, for neural trees (see :mod:`structnet.routing.protocol`)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from structnet.routing.protocol import Facts, Visit
 from structnet.routing.topology import Topology
 from structnet.training.metrics import evaluating
 
-Choose = Callable[[Tensor], Tensor]  # the logits of a router -> which samples go left
+Choose = Callable[[Tensor], Tensor]  # logits of a router [m] -> True for samples to the left [m]
 
 
 class Routed(nn.Module):
-    """What a :class:`~structnet.neural_tree.tree.NeuralTree` answers as a model tree."""
+    """The methods of a :class:`~structnet.neural_tree.tree.NeuralTree` as a model tree."""
 
     topology: Topology
     nodes: MutableSequence[Node]
@@ -29,7 +29,7 @@ class Routed(nn.Module):
     likelihood: Likelihood
     num_outputs: int
 
-    # The tree's own, by which it answers.
+    # Defined by the tree.
     features: Callable[..., Iterator[tuple[int, Tensor]]]
     output: Callable[..., Tensor]
     apply_path: Callable[..., Tensor]
@@ -38,19 +38,26 @@ class Routed(nn.Module):
 
     @property
     def num_classes(self) -> int | None:
-        """How many classes the tree tells apart; None if it predicts numbers."""
+        """The number of classes; None if the tree predicts numbers."""
         return self.num_outputs if isinstance(self.likelihood, Categorical) else None
 
     def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
-        """The nodes that samples ``[n, *shape]`` come to, as :meth:`.RoutedTree.visits` tells it;
-        the path is one of those of ``output``."""
+        """The visits of samples ``[n, *shape]`` to each node, see :meth:`.RoutedTree.visits`.
+
+        Args:
+            x: samples.
+            path: any path of :meth:`.NeuralTree.output`.
+
+        Raises:
+            ValueError: the path is unknown, or the samples have another shape.
+        """
         with evaluating(self):
             x = self._taken(x)
             if path == "multi":
                 return iter(self._all_visits(x))
             if path in ("greedy", "stochastic"):
                 return iter(self._hard_visits(x, path))
-            # These compare all leaves: the leaf is known first, and its path follows from it.
+            # The other paths compare all leaves: the path follows from the leaf that is chosen.
             on_path = np.zeros((len(self.nodes), len(x)))
             on_path[self.apply_path(x, path).cpu(), np.arange(len(x))] = 1
             on_path = self.topology.sums_below(on_path)
@@ -79,20 +86,21 @@ class Routed(nn.Module):
             if node.router is not None:
                 logit, branch = node.logit(features), np.zeros((len(x), 2))
                 branch[rows.cpu()] = _branch(logit)
-                place = (~goes_left(logit)).long()  # 0 is the left
+                place = (~goes_left(logit)).long()  # 0 for the left
             found.append(Visit(v, arriving, branch))
-            return (rows, None) if place is None else (features, place)  # leaves differ in shape
+            # For a leaf the rows, as the shapes of features differ between leaves.
+            return (rows, None) if place is None else (features, place)
 
         follow(self.topology, x, step)
         return found
 
     def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
-        """What the tree predicts, as ``output`` does. ``[n, *shape] -> [n, outputs]``."""
+        """The result of ``output`` as an array. ``[n, *shape] -> [n, classes or columns]``."""
         with evaluating(self):
             return self.output(self._taken(x), path).cpu().numpy()
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
-        """What one leaf predicts by itself. ``[n, *shape] -> [n, outputs]``."""
+        """The prediction of one leaf alone. ``[n, *shape] -> [n, classes or columns]``."""
         with evaluating(self):
             features = self._taken(x)
             for v in self.topology.path(leaf):
@@ -100,7 +108,7 @@ class Routed(nn.Module):
             return self.likelihood.single(self.nodes[leaf].end(features)).cpu().numpy()
 
     def facts(self, node: int) -> Facts:
-        """What a node is made of."""
+        """What a node consists of."""
         here = self.nodes[node]
         kind, count = "solver" if here.router is None else "router", len(here.transformers)
         words = f"{count} transformer{'s' * (count != 1)}, " * bool(count) + kind
@@ -109,19 +117,19 @@ class Routed(nn.Module):
     def flops(self, node: int) -> int:
         """The FLOPs of one sample in a node's transformers and its router or solver."""
         here, above = self.nodes[node], self.topology.parent[node]
-        like = next(self.parameters(), torch.zeros(()))  # of the device and dtype of the tree
+        like = next(self.parameters(), torch.zeros(()))  # for the tree's device and dtype
         shape = self.nodes[above].shape if node else self.shape
         parts = (here.transformers, shape), (here.end, here.shape)
         return sum(count_flops(part, like.new_zeros((1, *size))) for part, size in parts)
 
     def branch_names(self, node: int) -> tuple[str, ...]:
-        """The two sides of a router; none of a solver."""
+        """The names of a router's two sides; none for a solver."""
         return () if self.nodes[node].router is None else ("left", "right")
 
     def plane(self, node: int) -> tuple[np.ndarray, float] | None:
-        """The weights ``[columns]`` and the bias of a linear router of the inputs themselves.
+        """The weights w ``[columns]`` and the bias b of a linear router of untransformed samples.
 
-        Their function is above 0 where a sample goes left; None of all other nodes.
+        A sample x goes left if ``w.x + b >= 0``. None for all other nodes.
         """
         router = self.nodes[node].router
         if not isinstance(router, nn.Linear) or self.num_transformers(node):
@@ -130,8 +138,8 @@ class Routed(nn.Module):
         return router.weight.detach().double().cpu().numpy()[0], bias
 
     def _taken(self, x: Any) -> Tensor:
-        """Samples where the tree is; of an array, also in its precision."""
-        like = next(self.parameters(), None)  # a user's modules may have none
+        """Samples as a tensor on the tree's device; an array is cast to the tree's precision."""
+        like = next(self.parameters(), None)  # a user's modules may have no parameters
         if like is None:
             return torch.as_tensor(x)
         x = x if isinstance(x, Tensor) else torch.as_tensor(x, dtype=like.dtype)
@@ -139,7 +147,12 @@ class Routed(nn.Module):
 
 
 def choice(path: str, generator: torch.Generator | None = None) -> Choose:
-    """How routers choose on a "greedy" or a "stochastic" path, drawn with the generator."""
+    """The function that chooses sides on a path: router logits ``[m]`` -> bool ``[m]``.
+
+    Args:
+        path: "greedy", or "stochastic" for sides drawn at random.
+        generator: generator for the latter; by default torch's global one.
+    """
     if path == "greedy":
         return lambda logit: logit >= 0
 
@@ -152,6 +165,6 @@ def choice(path: str, generator: torch.Generator | None = None) -> Choose:
 
 def _branch(logit: Tensor) -> np.ndarray:
     """The probabilities of both sides. ``[n] -> [n, 2]``."""
-    # One less the other's would lose the digits of a small one.
+    # 1 - p would lose the digits of a small probability.
     logit = logit.double().cpu()
     return torch.stack([logit.sigmoid(), (-logit).sigmoid()], dim=1).numpy()

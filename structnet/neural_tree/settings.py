@@ -1,6 +1,6 @@
-"""The hyper-parameters of a neural tree's training: every default and range, once.
+"""The hyper-parameters of a neural tree's training, with their defaults and ranges.
 
-Nothing here imports torch, so that the command can say them at once.
+Torch is imported only when an optimizer is made, so that the command's help does not wait for it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 from structnet.checks import check_bool, check_integer, check_number
 
-STEPS = 16  # of an epoch, where the batch is chosen by the number of samples
-WAIT = 240  # steps without a new best that are needed to know that none will come
-INPUTS = 16  # columns of a table: of more, what grows is penalised, and moved by smaller steps
-BEGUN = 120  # likewise, where modules begin beside a leaf that has learnt: most gain nothing
+STEPS = 16  # steps of an epoch at which the automatic batch size aims
+WAIT = 240  # steps without a new best after which none is expected
+INPUTS = 16  # columns of a table above which new modules are penalised, and learn more slowly
+BEGUN = 120  # as WAIT, for new modules at a trained leaf, most of which gain nothing
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class NeuralTreeSettings:
         ValueError: a value is out of its range.
 
     Reference:
-        Tanno et al., Adaptive Neural Trees, ICML 2019, Supp. C: batches of 512, a learning rate of
-        1e-3, no weight decay, a patience of 5, new solvers from scratch, one router at a time, any
-        gain at all, the better of split and deepening, all epochs of refinement, and no branch cut.
+        Tanno et al., "Adaptive Neural Trees", ICML 2019, Supp. C: batches of 512, a learning rate
+        of 1e-3, no weight decay, a patience of 5, new solvers from scratch, one router at a time,
+        any gain at all, the better of split and deepening, all epochs of refinement, no pruning.
         The defaults here are for tables of hundreds or thousands of rows; runs on the paper's data
         sets use the paper's values, except for ``prune``, and for ``gain_errors`` and the weight
         decay on SARCOS.
@@ -195,8 +195,8 @@ class NeuralTreeSettings:
             spared: parameters without weight decay.
 
         Reference:
-            Yang et al., Tensor Programs V, 2022, has the same rule for the rates of wide networks;
-            Loshchilov and Hutter, Decoupled Weight Decay Regularization, ICLR 2019, is the decay.
+            Yang et al., "Tensor Programs V", 2022, for the same rule in wide networks; Loshchilov
+            and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, for the decay.
         """
         return partial(_adam, self.learning_rate, strength or 0.0, decay, frozenset(spared))
 
@@ -212,9 +212,9 @@ def _adam(
 
     if not (strength or decay):
         return Adam(parameters, lr=learning_rate, fused=True)
-    groups: dict[tuple[float, float], list[Any]] = {}  # by their rate and what holds them down
+    groups: dict[tuple[float, float], list[Any]] = {}  # by learning rate and decay
     for each in parameters:
-        inputs = each[0].numel() if each.dim() > 1 else 0  # 0: a bias
+        inputs = each[0].numel() if each.dim() > 1 else 0  # 0 for a bias
         rate = learning_rate * (min(1.0, INPUTS / max(inputs, 1)) if strength else 1.0)
         held = strength or (0.0 if each in spared else decay)
         groups.setdefault((rate, held if inputs else 0.0), []).append(each)

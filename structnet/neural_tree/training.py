@@ -30,11 +30,11 @@ from structnet.training.metrics import accuracy
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
-SELDOM = 0.1  # times the share that a branch must have, if pruning at that share costs too much
-# Of the standard error of the validation loss: a smaller rise says nothing, however surely it is
-# one. A branch that no sample takes still has 1e-9 of the mixture, at all samples alike.
+SELDOM = 0.1  # factor on the share that a branch must have, if pruning at that share costs too much
+# Share of the standard error of the validation loss: a smaller rise is ignored, however certain. A
+# branch that no sample takes still has 1e-9 of the mixture, for all samples alike.
 NEGLIGIBLE = 0.01
-FOR_EACH = 10  # samples for each number of an input: with fewer, a Gaussian fits all of them
+FOR_EACH = 10  # samples per number of an input: with fewer, Gaussians can fit all of them
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class Trained:
     def from_config(
         cls, config: Mapping[str, Any], primitives: Primitives, likelihood: Likelihood
     ) -> Trained:
-        """The same, with new weights."""
+        """The tree with new weights, and the record of its training."""
         decisions = [Decision(**decision) for decision in config["decisions"]]
-        most = 1 + len(decisions)  # each added one at most
+        most = 1 + len(decisions)  # transformers, as a decision adds one at most
         with random_states_kept(torch.device("cpu")):
             tree = NeuralTree.from_config(config["tree"], primitives, likelihood, most)
         return cls(tree, decisions, History(config["history"]), strength=config["strength"])
@@ -168,7 +168,7 @@ def train(
     growth.run()
     refined, last = History(), History()
     refinement = None if folder is None else folder / "refinement"
-    # It is at its optimum, unless it was a trained network that knew better.
+    # A linear model is at its optimum, unless it was a trained network that was better.
     linear = is_linear_model(tree, train) and growth.strength is not None
     if settings.refine_epochs and not linear:
         said.part = "refinement, "
@@ -254,7 +254,7 @@ def _refined(
 
 
 def _adam(tree: NeuralTree, settings: NeuralTreeSettings, strength: float | None) -> Callable:
-    """What trains a tree as a whole; decay, which would soften its routers, spares them."""
+    """The optimizer of a whole tree, without weight decay on routers, which it would soften."""
     routers = (node.router for node in tree.nodes if node.router is not None)
     spared = (parameter for router in routers for parameter in router.parameters())
     return settings.adam(strength, settings.weight_decay, spared)
@@ -281,7 +281,7 @@ def _finished(
     if linear:
         fit_linear(tree, everything, seed=settings.seed, device=device)
         return History()
-    # Without a checkpoint: it is short, and begins anew if refinement goes on.
+    # Without a checkpoint, as it is short: a resumed training starts it anew.
     return finish(
         tree,
         everything,
@@ -304,9 +304,9 @@ def _pruned(
     """The tree without the branches that too few samples take, as far as validation allows.
 
     If routers stay undecided, a branch on hardly any greedy path may carry much of the mixture; if
-    they are decided, a branch with few samples may be the only one that knows them. Where pruning
-    raises the validation loss, only branches are cut that are improbable as well, or that hardly
-    any sample takes.
+    they are decided, a branch with few samples may be the only one that fits them. If pruning by
+    greedy paths raises the validation loss, it goes by probabilities, and if that does too, by a
+    tenth of the share.
     """
     assert settings.prune is not None
 
@@ -334,6 +334,6 @@ def _so_far(growth: Growth, refined: Iterable[dict] = (), last: Iterable[dict] =
 
 
 def _placed(refined: Iterable[dict], decisions: int, phase: str = "refine") -> list[dict]:
-    """The records of a refinement, with their place among those of the growth."""
+    """The records of a refinement, with their place among the records of growth."""
     place = {"phase": phase, "node": 0, "decision": decisions}
     return [place | record for record in refined]

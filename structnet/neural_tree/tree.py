@@ -1,4 +1,4 @@
-"""The model: routers on inner nodes, transformers on edges, solvers on leaves."""
+"""The model: routers at inner nodes, transformers on edges, solvers at leaves."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ PATHS = ("multi", "greedy", "stochastic", "most_likely", "least_likely")
 
 
 class Mixture(NamedTuple):
-    """What a tree says of a batch, leaf by leaf, the leaves in ascending order.
+    """The log-probabilities and solver outputs of all leaves, in ascending order, for a batch.
 
     Shapes:
-        leaf_log_prob: ``[n, leaves]``.
-        outputs: ``[n, leaves, outputs]``, of the solvers.
+        leaf_log_prob ``[n, leaves]``; outputs ``[n, leaves, outputs]``.
     """
 
     leaf_log_prob: Tensor
@@ -42,11 +41,11 @@ class NeuralTree(Routed):
     ``p(y|x) = sum_l pi_l(x) p_l(y|x)``, where ``pi_l`` is the product of the router outputs along
     the path to leaf l (Eq. 1 and 2), computed in log space.
 
-    A new tree is its root: a transformer, if there are any, and a solver. :meth:`split` and
-    :meth:`deepen` make it larger. Nodes are numbered in the order in which they were made.
+    A new tree is a root with a solver and, unless the primitives have none or start plain, a
+    transformer. :meth:`split` and :meth:`deepen` extend it. Nodes are numbered as they are made.
 
     Args:
-        primitives: functions that make its modules.
+        primitives: functions that make the modules.
         shape: shape of one sample.
         likelihood: rule by which the leaves predict together, and the loss.
 
@@ -55,7 +54,7 @@ class NeuralTree(Routed):
         ValueError: a function of the primitives makes a module that does not fit the samples.
 
     Reference:
-        Tanno et al., Adaptive Neural Trees, ICML 2019.
+        Tanno et al., "Adaptive Neural Trees", ICML 2019.
 
     Example:
         >>> from structnet.neural_tree import presets
@@ -99,8 +98,8 @@ class NeuralTree(Routed):
     def graph(self) -> DGLGraph:
         """The DGL graph of the schema.
 
-        The type of a router is its node's number among the inner nodes, the token of a leaf its
-        number among the leaves.
+        The type of a router is its number among the inner nodes, the token of a leaf its number
+        among the leaves.
         """
         return self.topology.graph()
 
@@ -202,13 +201,13 @@ class NeuralTree(Routed):
             ValueError: the samples have another shape.
         """
         found: dict[int, Tensor] = {}
-        alike: dict[int, tuple[Tensor, list[int]]] = {}  # nodes, by the vectors that come to them
+        alike: dict[int, tuple[Tensor, list[int]]] = {}  # nodes that get the same vectors
         for v, features in self.features(x):
             if keep is not None and v in keep:
                 keep[v] = features
             if features.dim() == 2:
                 alike.setdefault(id(features), (features, []))[1].append(v)
-            else:  # a map is large: it does not wait for others
+            else:  # a map is too large to be kept until the others are there
                 found[v] = self.nodes[v].end(features)
         for features, nodes in alike.values():
             ends = [self.nodes[v].end for v in nodes]
@@ -254,7 +253,7 @@ class NeuralTree(Routed):
             ``[n, *shape] -> [n, classes or columns]``.
 
         Raises:
-            ValueError: another path, or samples of another shape.
+            ValueError: the path is unknown, or the samples have another shape.
         """
         check_one_of("path", path, PATHS)
         if path == "multi":
@@ -264,7 +263,7 @@ class NeuralTree(Routed):
     def apply_path(
         self, x: Tensor, path: str = "greedy", generator: torch.Generator | None = None
     ) -> Tensor:
-        """The node of the leaf in which each sample ends. ``[n, *shape] -> [n]``.
+        """The node of the leaf that each sample reaches. ``[n, *shape] -> [n]``, int64.
 
         Args:
             path, generator: see :meth:`output`; any path except ``"multi"``.
@@ -283,10 +282,11 @@ class NeuralTree(Routed):
         return leaves[place], outputs[torch.arange(len(x), device=place.device), place]
 
     def follow(self, x: Tensor, goes_left: Choose) -> tuple[Tensor, Tensor]:
-        """Sends each sample down one path; a module is run on the samples that reach it, if any.
+        """Sends each sample down one path; a module runs only on samples that reach it.
 
         Args:
-            goes_left: router logits ``[m]`` -> bool ``[m]``.
+            x: samples, ``[n, *shape]``.
+            goes_left: function of router logits ``[m]`` that returns a bool for each, ``[m]``.
 
         Returns:
             The leaves' nodes ``[n]`` and their solvers' outputs ``[n, outputs]``.
@@ -313,11 +313,11 @@ class NeuralTree(Routed):
     # Training
 
     def loss(self, batch: Samples) -> Tensor:
-        """The mean loss of a batch, ``[]``, as defined by the likelihood."""
+        """The mean of the losses of a batch, times the samples' weights, ``[]``."""
         return batch.mean(self.losses(batch))
 
     def losses(self, batch: Samples) -> Tensor:
-        """The loss of each sample of a batch, ``[n]``."""
+        """The loss of each sample of a batch, ``[n]``, as defined by the likelihood."""
         log_prob, outputs = self(batch.x)
         total = self.likelihood.join(self.likelihood.term(log_prob, outputs, batch.targets))
         return self.likelihood.losses(total, batch.targets)
@@ -340,7 +340,7 @@ class NeuralTree(Routed):
     # Building again
 
     def config(self) -> dict[str, Any]:
-        """The structure as JSON, from which :meth:`from_config` builds the tree again."""
+        """The structure as JSON, from which :meth:`from_config` rebuilds the tree."""
         return {
             "shape": list(self.shape),
             "children": [list(each) for each in self.topology.to_lists()],
@@ -373,18 +373,19 @@ class NeuralTree(Routed):
         """Splits and deepens until the structure is that of the configuration.
 
         Args:
-            config: configuration from :meth:`config`, of a tree that has grown from one like this.
-            most: largest number of transformers that it may have, if a file says so; None for any.
+            config: configuration from :meth:`config`, of a tree that grew from one like this.
+            most: largest number of transformers allowed; None for any. It limits the work that a
+                damaged or malicious file of a few bytes can cause.
 
         Raises:
-            ValueError: it has more: a file of a few bytes must not keep a machine busy.
+            ValueError: the configuration has more transformers.
         """
         if most is not None and sum(config["transformers"]) > most:
             raise ValueError(
-                f"a tree of this file has {most} transformers at most; its structure says "
+                f"a tree of this file may have {most} transformers at most, but its structure has "
                 f"{sum(config['transformers'])}"
             )
-        # Nodes are numbered in the order of the splits; the leaves' own order does not matter.
+        # Nodes are numbered in the order of splits; the order of leaves does not matter.
         last = len(config["children"])
         for v in sorted(range(last), key=lambda v: config["children"][v] or [last]):
             while len(self.nodes[v].transformers) < config["transformers"][v]:

@@ -4,7 +4,7 @@ A sample follows one path, to a leaf with a softmax over a few of the classes; t
 probability 0. Training alternates over the nodes; a tree may grow where that is worth it.
 
 ==========================  ======================================  ==============================
-what                        where it stands                         where
+part                        source                                  code
 ==========================  ======================================  ==============================
 E, the objective            EMNLP 2021, Sec. 3                      :class:`.objective.Objective`
 TAO, node by node           NeurIPS 2018; EMNLP 2021, Sec. 3        ``optimisation``
@@ -13,34 +13,37 @@ a node's hyperplane         NeurIPS 2018: weighted 0/1 loss         ``decision_u
 growth: alpha, rho, k       UAI 2024, Sec. 4                        ``growth``
 ==========================  ======================================  ==============================
 
-The papers leave the following open, and the choices are ours: the loss of a sample whose class is
-missing from its leaf (``settings``: 2 log K), the first hyperplanes (``start``), the comparison at
-equal norms and the exact thresholds of a hyperplane that is refused otherwise
-(``_decision_kernels``), that every hyperplane is compared with its largest weights alone, since the
-surrogate keeps features that increase a margin and correct no mistake (there, too), the number of
-classes in a leaf at the start of growth (``start``), that growth tries a cut between clusters of
-rows as well as one between classes (``growth``), that the tree chosen on held-out samples learns
-from them at the end (``training``), and everything in ``choice``.
+The papers leave the following open, and the choices are ours:
+
+- the loss of a sample whose class is missing from its leaf: 2 log K (``settings``);
+- the initial hyperplanes, and the number of classes in a leaf when growth starts (``start``);
+- a new hyperplane is also compared at the norm of the old one and, if it is refused, both are
+  compared with exact thresholds (``_decision_kernels``);
+- every hyperplane is compared with its largest weights alone, as the surrogate keeps features that
+  increase a margin but correct no mistake (``_decision_kernels``);
+- growth tries a cut between clusters of rows as well as one between classes (``growth``);
+- the tree chosen on held-out samples learns from them at the end (``training``);
+- leaves learn of classes that they lack (``smoothing``), and everything in ``choice``.
 
 ====================  ============================================================================
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
-``routed``            the same tree with the interface of all model trees
+``routed``            the interface of all model trees
 ``arrays``            a tree in three flat arrays, for storage and prediction
 ``_kernels``          products along a path, compiled by numba; ``_vectors``: for dense rows
 ``points``            training data: rows, dense or sparse
 ``nodes``, ``draft``  hyperplanes and softmaxes; a tree of them while it is trained
 ``objective``         losses and penalties; ``_loss_kernels``: compiled by numba
 ``optimisation``      :func:`alternate <structnet.softmax_tree.optimisation.alternate>`: TAO
-``leaf_update``       a leaf's part of an iteration
-``decision_update``   a decision node's part of it, nearly all in ``_decision_kernels``
-``solver``            logistic regression with penalties, by ``_scaling_kernels`` (on features
-                      of one size) and ``_solver_kernels``
+``leaf_update``       the update of a leaf
+``decision_update``   the update of a decision node, nearly all of it in ``_decision_kernels``
+``solver``            logistic regression with penalties, on features scaled by
+                      ``_scaling_kernels``, by ``_solver_kernels``
 ``start``             the trees from which training starts
 ``growth``            subtrees in place of leaves
 ``smoothing``         probabilities of the classes that a leaf lacks, at the end
-``settings``          every hyper-parameter and default, once
-``choice``,           settings that are not given, chosen on held-out samples, and how a kind of
-``fold``              tree does on these, by ``wrongness``: mistakes and, with few classes, more
+``settings``          the hyper-parameters and their defaults
+``choice``,           settings that are not given, chosen on held-out samples (a ``fold``) by
+``fold``              ``wrongness``: mistakes and, with few classes, probabilities
 ``training``          :func:`train`: from data to a tree; ``state``: its state on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back
@@ -50,9 +53,9 @@ from them at the end (``training``), and everything in ``choice``.
 Tree alternating optimisation is the subject of US patent 12,505,355.
 
 Reference:
-    Kairgeldin, Gabidolla, Carreira-Perpinan: Adaptive Softmax Trees for Many-Class Classification,
-    UAI 2024; Zharmagambetov, Gabidolla, Carreira-Perpinan: Softmax Tree, EMNLP 2021;
-    Carreira-Perpinan, Tavallali: Alternating Optimization of Decision Trees, NeurIPS 2018.
+    Kairgeldin, Gabidolla, Carreira-Perpinan, "Adaptive Softmax Trees for Many-Class
+    Classification", UAI 2024; Zharmagambetov, Gabidolla, Carreira-Perpinan, "Softmax Tree", EMNLP
+    2021; Carreira-Perpinan, Tavallali, "Alternating Optimization of Decision Trees", NeurIPS 2018.
 """
 
 from __future__ import annotations

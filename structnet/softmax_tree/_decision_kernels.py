@@ -1,8 +1,8 @@
-"""The best of some hyperplanes, compiled by numba; ``decision_update.py`` says what is better.
+"""The best of several hyperplanes, compiled by numba; ``decision_update.py`` defines the value.
 
-Rows are those of ``_kernels.py``; weights are full, ``[D]``, also those of sparse rows. ``gains``
-are the losses of each row on the left less those on the right, times its count, none of them 0.
-Loops stand where numpy has a word, which would take longer to compile than all that is said here.
+Rows are as in ``_kernels.py``; weights are dense, ``[D]``, even for sparse rows. ``gains`` are the
+loss of each row on the left minus that on the right, times its weight; none is 0. Loops replace
+numpy's functions, which would take longer to compile than this whole module.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ BYTE, TOP = 256, 2**31
 
 @within
 def ascending(numbers):
-    """The places of numbers in ascending order, equal ones as they stand. ``[n]``, float32.
+    """The places of numbers in ascending order; the sort is stable. ``[n]``, float32.
 
-    It sorts by a byte of their bits at a time, which is several times as fast as comparing.
+    A radix sort, byte by byte, is several times as fast as comparing.
     """
     n = len(numbers)
     keys, room, counts = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(4 * BYTE, np.int64)
     for i in range(n):
         number = np.float32(numbers[i])
         bits = np.int64(number.view(np.int32))
-        key = bits + TOP if bits >= 0 else -1 - bits  # their order is that of the numbers
+        key = bits + TOP if bits >= 0 else -1 - bits  # in the order of the numbers
         keys[i] = (key << 32) | i
         for byte in range(4):
             counts[byte * BYTE + ((key >> (8 * byte)) & (BYTE - 1))] += 1
@@ -73,7 +73,7 @@ def times(weight, factor):
 
 @within
 def bias_at(scores, order, cut, sign):
-    """The bias that parts ascending scores, so many of them below, if all are times a sign."""
+    """The bias that cuts scores times a sign; ``cut`` scores come before it in ascending order."""
     last, first = (cut - 1, cut) if sign > 0 else (cut, cut - 1)  # on the left, on the right
     if not 0 <= last < len(order):
         return np.float32(1) - sign * scores[order[first]]
@@ -87,19 +87,19 @@ def bias_at(scores, order, cut, sign):
 
 @free
 def threshold(scores, gains):
-    """The lowest weighted 0/1 loss of any bias on a direction or its opposite.
+    """The lowest weighted 0/1 loss that any bias has on a direction or its opposite.
 
-    Gives the loss, the bias, and whether it is on the opposite.
+    Returns the loss, the bias, and True if the opposite direction is better.
     """
     n, order = len(gains), ascending(scores)
     lost = wrong_right = least = most = 0.0
-    low = high = np.int64(0)  # for a mere 0, what is called is compiled once more
+    low = high = np.int64(0)  # a literal 0 would have the functions called compiled once more
     for i in range(n):
-        # Where the first rows go left, they lose what they would have gained on the right.
+        # The loss if the first i + 1 rows go left, beyond that if all go right.
         lost += gains[order[i]]
         if gains[order[i]] < 0:
             wrong_right -= gains[order[i]]
-        if i + 1 < n and scores[order[i + 1]] == scores[order[i]]:  # they are not parted
+        if i + 1 < n and scores[order[i + 1]] == scores[order[i]]:  # no cut between equal scores
             continue
         if lost < least:
             least, low = lost, np.int64(i + 1)
@@ -115,7 +115,7 @@ def threshold(scores, gains):
 def at_threshold(X, columns, indptr, rows, gains, weight, penalty, scores):
     """The value of the best bias on a direction or its opposite, the weights and the bias.
 
-    ``scores`` is room for those of the rows.
+    ``scores`` is a buffer for the scores of the rows.
     """
     projections(X, columns, indptr, rows, weight, np.float32(0), scores)
     cost, bias, opposite = threshold(scores, gains)
@@ -124,10 +124,10 @@ def at_threshold(X, columns, indptr, rows, gains, weight, penalty, scores):
 
 @inlined
 def sparser(X, columns, indptr, rows, gains, weight, bias, value, penalty, scores):
-    """The best of a hyperplane and of its largest weights alone, each with its own threshold.
+    """The best of a hyperplane and those of its 1, 2, 4, ... largest weights, with own thresholds.
 
-    Many features often tell the same, as far as clusters lie apart: what a prediction need not look
-    at costs no mistake. The surrogate keeps them, as they give it wider margins.
+    Many features are often redundant, as clusters lie far apart: predictions without them make no
+    more mistakes. The surrogate keeps them, as they give it wider margins.
     """
     sizes, number = np.empty(len(weight), np.float32), 0
     for d in range(len(weight)):
@@ -147,9 +147,9 @@ def sparser(X, columns, indptr, rows, gains, weight, bias, value, penalty, score
 
 @free
 def best_plane(X, columns, indptr, rows, gains, weight, bias, new, own, penalty):
-    """The best hyperplane that follows from a node's own and a new one: w ``[D]`` and b.
+    """The best hyperplane made from a node's own and a new one: w ``[D]`` and b.
 
-    The value is the weighted 0/1 loss and the penalty times the norm. The node's own is given back
+    The value is the weighted 0/1 loss plus the penalty times the norm. The node's own is returned
     if none is better.
     """
     scores, most = np.empty(len(rows), np.float32), norm(weight)
@@ -157,7 +157,7 @@ def best_plane(X, columns, indptr, rows, gains, weight, bias, new, own, penalty)
     value = mistakes(scores, bias, gains) + penalty * most
     best, at, found = weight, bias, False
     for attempt in range(2):
-        if attempt:  # the same decisions at a smaller norm
+        if attempt:  # the same decisions, at the smaller norm of the node's own
             size = norm(new)
             factor = most / size if size else 1.0
             if not 0 < factor < 1:
@@ -169,7 +169,7 @@ def best_plane(X, columns, indptr, rows, gains, weight, bias, new, own, penalty)
             value, best, at, found = cost, new, own, True
             break
     if not found:
-        for side in range(2):  # all to one
+        for side in range(2):  # all rows to one side
             sign, cost = np.float32(1 - 2 * side), 0.0
             for i in range(len(gains)):
                 if sign * gains[i] < 0:

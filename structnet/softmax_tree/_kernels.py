@@ -1,16 +1,16 @@
 """Products along a path, compiled by numba: the sides of hyperplanes, and the scores of leaves.
 
-A row is ``values`` and ``columns``, which are None of a row in full; many rows are a table in full
-or the parts of CSR, likewise. Weights are full, or sparse with columns in ``places``. What is for
-others than None is left out where None is given: who has full rows does not wait until the loops
-over sparse ones are compiled. Whatever the forms, a number is summed in one order: entry d of a dot
-product goes to sum ``d % 16``, a leaf's scores grow from the biases feature by feature, and a
-product and its sum have one rounding (``_vectors.py``). A zero adds nothing, so rows in full and in
-CSR, alone and in a batch, give the same to the last bit.
+A row is ``values`` and ``columns``, which are None for a dense row; many rows are a dense table or
+the parts of a CSR matrix, likewise. Weights are dense, or sparse with columns in ``places``. Code
+for arguments that are None is not compiled: users with dense rows do not wait for the loops over
+sparse ones. In all forms, sums have the same order: entry d of a dot product goes to partial sum
+``d % 16``, a leaf's scores grow from the biases feature by feature, and each product and its sum
+are rounded once (``_vectors.py``). As zeros add nothing, dense and CSR rows, alone or in a batch,
+give the same result to the last bit.
 
-A packed tree (see ``arrays.py``) is ``table``, six numbers a node, and what they point to: classes
-and, of sparse leaves, features, further on in ``table``; numbers in ``weights``. A node's numbers
-begin with its bias, or a leaf's biases; those of a full leaf follow as ``[D, k]``.
+A packed tree (see ``arrays.py``) is ``table``, with six numbers for each node, which point to its
+classes and, if it is a sparse leaf, features further on in ``table``, and to its ``weights``. These
+start with its bias, or a leaf's biases; the weights of a dense leaf follow as ``[D, k]``.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from structnet.softmax_tree._vectors import SUMS, folded, four_rows, full_dot, f
 from structnet.trees._kernels import compiled
 
 MET = 64  # features whose weights are read from memory once for all classes of a leaf
-UNSIGNED = np.uint64  # such indices need no look at whether they count from the end
-# Several threads may run them at the same time. A division by 0 gives what numpy's does: loops that
-# may raise an error do not become instructions of vectors.
+UNSIGNED = np.uint64  # such indices need no check for counting from the end
+# Several threads may run these functions at the same time. Division by 0 is as in numpy, since
+# loops that may raise an error are not vectorised.
 free = partial(compiled, error_model="numpy")
-within = partial(free, no_cpython_wrapper=True)  # called by other loops alone
-inlined = partial(free, inline="always")  # by one loop alone, or not worth a call
+within = partial(free, no_cpython_wrapper=True)  # called only from compiled functions
+inlined = partial(free, inline="always")  # called from a single place, or too small for a call
 
-# What stands in the table of a node: -1 as the left child of a leaf, and as the features of a node
-# whose weights are full; the size of a leaf is its number of classes, that of a sparse hyperplane
-# its number of weights. The classes of an inner node are where the first leaf's are, which is where
-# the nodes end.
+# The fields of a node in the table. The left child of a leaf is -1, as are the features of a node
+# with dense weights. The size of a leaf is its number of classes, that of a hyperplane its number
+# of weights. The classes of an inner node point to the end of the nodes, where the first leaf's
+# classes are.
 LEFT, RIGHT, WEIGHTS, SIZE, CLASSES, FEATURES, FIELDS = range(7)
 
 
 @inlined
 def thin_dot(columns, values, full, a):
-    """The product of a sparse vector and one in full; ``a`` is room for the sums."""
+    """The dot product of a sparse vector and a dense one; ``a`` is a buffer for the sums."""
     for j in range(SUMS):
         a[j] = 0
     for e in range(len(columns)):
@@ -52,9 +52,9 @@ def thin_dot(columns, values, full, a):
 
 @within
 def searched(numbers, first, number):
-    """The place of the first that is no less, from ``first`` on, in ascending numbers.
+    """The place of the first of ascending numbers, from ``first`` on, that is not below a number.
 
-    Numpy's ``searchsorted`` takes longer to compile than all that calls it.
+    Numpy's ``searchsorted`` takes longer to compile than all its callers.
     """
     end = len(numbers)
     while first < end:
@@ -68,10 +68,10 @@ def searched(numbers, first, number):
 
 @inlined
 def both_thin_dot(columns, values, places, w, a):
-    """The same of two sparse vectors, whose columns ascend."""
+    """The dot product of two sparse vectors with ascending columns."""
     for j in range(SUMS):
         a[j] = 0
-    e = np.int64(0)  # for a mere 0, what is called is compiled once more
+    e = np.int64(0)  # a literal 0 would have the functions called compiled once more
     for i in range(len(columns)):
         e = searched(places, e, columns[i])
         if e == len(places):
@@ -83,10 +83,10 @@ def both_thin_dot(columns, values, places, w, a):
 
 
 def row_of(values, columns, indptr, i):
-    """The columns and the values of one of many rows."""
+    """The columns, None for a dense row, and the values of row i."""
 
 
-@overload(row_of, inline="always")  # as the two differ in what they give
+@overload(row_of, inline="always")  # as the two forms return different types
 def _row_of(values, columns, indptr, i):
     def sparse(values, columns, indptr, i):
         row = slice(indptr[i], indptr[i + 1])
@@ -113,7 +113,7 @@ def projections(X, columns, indptr, rows, w, b, out):
 
 @inlined
 def goes_right(columns, values, node, table, weights, places, a):
-    """Whether a row goes to the right of an inner node: ``w.x + b >= 0``."""
+    """True if a row goes to the right of an inner node: ``w.x + b >= 0``."""
     start = table[FIELDS * node + WEIGHTS] + 1
     if places is not None:
         own = slice(start, start + table[FIELDS * node + SIZE])
@@ -130,7 +130,7 @@ def goes_right(columns, values, node, table, weights, places, a):
 
 @within
 def leaf_of(columns, values, table, weights, places, a):
-    """The leaf in which a row ends; ``a`` is room for sums, unless row and weights are full."""
+    """The leaf that a row reaches; ``a`` is a buffer for sums, unused if all is dense."""
     node = np.int64(0)
     while table[FIELDS * node + LEFT] >= 0:
         right = goes_right(columns, values, node, table, weights, places, a)
@@ -162,7 +162,7 @@ def leaf_scores(columns, values, node, table, weights, places, out):
 
 @within
 def sparse_scores(columns, values, features, starts, weights, places, out):
-    """Adds the products of a row and the weights of each feature, which begin at ``starts``."""
+    """Adds the products of a row and the weights of each feature, which start at ``starts``."""
     f = np.int64(0)
     for i in range(len(features) if columns is None else len(columns)):
         if columns is None:
@@ -178,7 +178,7 @@ def sparse_scores(columns, values, features, starts, weights, places, out):
             out[j] = fused(value, weights[e], out[j])
 
 
-@partial(within, fastmath={"nnan", "nsz", "reassoc"})  # in any order, in vectors
+@partial(within, fastmath={"nnan", "nsz", "reassoc"})  # so that it is vectorised
 def highest(scores):
     """The highest score."""
     found = scores[0]
@@ -189,7 +189,7 @@ def highest(scores):
 
 @within
 def likeliest(scores):
-    """The place of the highest score; of equal ones the first."""
+    """The place of the highest score, the first of equal ones."""
     most = highest(scores)
     for j in range(len(scores)):
         if scores[j] == most:
@@ -199,7 +199,7 @@ def likeliest(scores):
 
 @inlined
 def class_of(columns, values, table, weights, places, a):
-    """The class that a row is taken for."""
+    """The predicted class of a row."""
     leaf = leaf_of(columns, values, table, weights, places, a)
     scores = np.empty(table[FIELDS * leaf + SIZE], weights.dtype)
     leaf_scores(columns, values, leaf, table, weights, places, scores)
@@ -208,40 +208,43 @@ def class_of(columns, values, table, weights, places, a):
 
 @free
 def class_of_full(table, weights, x):
-    """The same of a row in full of any numbers, if the weights are full."""
+    """The predicted class of a dense row of any number type, if the weights are dense."""
     width = table[SIZE] if table[LEFT] >= 0 else len(weights) // table[SIZE] - 1
     return class_of_scaled(table, weights, None, None, None, width, x)
 
 
 @free
 def class_of_scaled(table, weights, places, mean, sd, width, x):
-    """The same where weights may be sparse, and the row in the user's units, if these are told."""
+    """The predicted class of a dense row, also for sparse weights.
+
+    It is in the user's units if their mean and deviation are given, else in the tree's.
+    """
     if len(x) != width:
         raise ValueError("a row must have as many numbers as the tree has features")
     values = np.empty(width, weights.dtype)
     for d in range(width):
         values[d] = x[d] if mean is None else (x[d] - mean[d]) / sd[d]
-    room = values if places is None else np.empty(SUMS, weights.dtype)  # the former is not used
+    room = values if places is None else np.empty(SUMS, weights.dtype)  # `values` if unused
     return class_of(None, values, table, weights, places, room)
 
 
 @free
 def class_of_sparse(table, weights, places, width, columns, x):
-    """The same of a sparse row."""
+    """The predicted class of a sparse row."""
     if len(x) != len(columns):
         raise ValueError("a row must have as many columns as numbers")
     room, last = np.empty(SUMS + len(x), weights.dtype), -1
     values = room[SUMS:]
     for e in range(len(x)):
         if columns[e] <= last or columns[e] >= width:
-            raise ValueError("columns must ascend, and be features of the tree")
+            raise ValueError("columns must ascend, and be below the number of features")
         values[e], last = x[e], columns[e]
     return class_of(columns, values, table, weights, places, room)
 
 
 @inlined
 def log_softmax(scores, out):
-    """Scores less the logarithm of the sum of their exponentials, in double precision."""
+    """Scores minus the logarithm of the sum of their exponentials, in double precision."""
     most, total = np.float64(scores[likeliest(scores)]), 0.0
     for j in range(len(scores)):
         total += np.exp(scores[j] - most)
@@ -269,7 +272,7 @@ def leaves_of(X, columns, indptr, rows, table, weights, places, out):
 
 @free
 def classes_of(X, columns, indptr, order, leaves, table, weights, places, out):
-    """The class of each row, whose leaves are known; in an order in which those of a leaf meet."""
+    """The class of each row from its leaf; ``order`` has the rows of a leaf next to each other."""
     room = np.empty(0, weights.dtype)
     i = 0
     while i < len(order):
@@ -291,7 +294,7 @@ def classes_of(X, columns, indptr, order, leaves, table, weights, places, out):
 
 @inlined
 def scores_of_four(X, rows, weights, start, k, out):
-    """The scores of a full leaf's classes for four rows. ``[4 k]``."""
+    """The scores of a dense leaf's classes for four rows. ``[4 k]``."""
     for row in range(4):
         for j in range(k):
             out[row * k + j] = weights[start + j]

@@ -26,7 +26,7 @@ def scores_at(X, columns, indptr, rows, node, table, weights, places, out):
         features, flat = X.shape[-1], X.ravel()  # the same numbers
         x = np.empty((len(rows), features), X.dtype)
         for i in range(len(rows)):
-            for d in range(features):  # what assigns a row takes longer to compile than all this
+            for d in range(features):  # assigning a row takes longer to compile than all this
                 x[i, d] = flat[rows[i] * features + d]
         own = weights[start + k : start + k + features * k].reshape(features, k)
         np.dot(x, own, out)
@@ -43,9 +43,9 @@ def scores_at(X, columns, indptr, rows, node, table, weights, places, out):
 def losses_of_rows(
     X, columns, indptr, rows, order, starts, y, table, weights, places, missing, out
 ):
-    """The loss of each of some rows, ``missing`` where a leaf lacks its class. ``[len(rows)]``.
+    """The loss of each of some rows, ``missing`` if its leaf lacks its class. ``[len(rows)]``.
 
-    ``order`` are their places, those of a leaf from ``starts[leaf]`` on.
+    ``order`` are the places of the rows; those of a leaf start at ``starts[leaf]``.
     """
     of_leaf = np.empty(BLOCK, np.int64)
     here, place = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)

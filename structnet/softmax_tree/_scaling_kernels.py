@@ -1,7 +1,7 @@
-"""A node's problem taken to features of mean 0 and mean square 1, and its solution back.
+"""Scales a node's problem to features of mean 0 and mean square 1, and its solution back.
 
-Compiled by numba; ``solver.py`` says which problem it is. Rows are those of ``_kernels.py``, and
-are overwritten. The features of sparse rows are scaled alone: their zeros stay.
+Compiled by numba; ``solver.py`` defines the problem. Rows are as in ``_kernels.py``, and are
+overwritten. The features of sparse rows are scaled but not shifted, so that their zeros stay.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ import numpy as np
 
 from structnet.softmax_tree._kernels import free
 
-CONSTANT = 1e-6  # share of a feature's mean by which rounding alone makes it deviate
-STIFF = np.float32(1e36)  # a ridge that leaves no weight to a feature, and that a float holds
+CONSTANT = 1e-6  # deviation, as a share of the mean, up to which a feature is constant but rounded
+STIFF = np.float32(1e36)  # largest ridge, which leaves a feature no weight, within float32
 
 
 @free
 def scale(X, columns, indptr, counts, mean, sd, direction):
-    """Scales rows: what is subtracted from each feature, and what it is divided by. Both ``[D]``.
+    """Scales rows in place; ``mean`` is subtracted from each feature, which is divided by ``sd``.
 
-    ``direction`` ``[D + 1]``, of zeros, is what the power method begins with: the sums of the sizes
-    of each feature, and of the counts.
+    ``direction``, zeros at first, becomes the start of the power method: the sum of the absolute
+    values of each feature and, last, the sum of the counts.
+
+    Shapes: mean, sd ``[D]``; direction ``[D + 1]``.
     """
     features = len(mean)
     exact, square = np.zeros(features), np.zeros(features)
@@ -62,10 +64,13 @@ def scale(X, columns, indptr, counts, mean, sd, direction):
 
 @free
 def scale_weights(weight, bias, mean, sd, penalty, ridge, begin, thresholds, ridges):
-    """Weights for scaled rows, the biases last, and the penalties of each of their features.
+    """The weights for scaled rows, with the biases last, and the penalties of each feature.
 
-    Shapes: ``[D, k], [k], [D], [D]``, two numbers -> ``[D + 1, k]``, ``[D + 1]`` twice, whose
-    last ones are left.
+    They are written to ``begin``, ``thresholds`` and ``ridges``; the last numbers of the latter
+    two, those of the biases, are left unchanged.
+
+    Shapes: weight ``[D, k]``; bias ``[k]``; mean, sd ``[D]`` -> begin ``[D + 1, k]``; thresholds,
+    ridges ``[D + 1]``.
     """
     features, k = weight.shape
     for c in range(k):
@@ -80,7 +85,7 @@ def scale_weights(weight, bias, mean, sd, penalty, ridge, begin, thresholds, rid
 
 @free
 def scale_back(best, mean, sd, found, biases):
-    """Weights and biases for the rows as they were. ``[D + 1, k], [D], [D] -> [D, k], [k]``."""
+    """The weights and biases for unscaled rows. ``[D + 1, k], [D], [D] -> [D, k], [k]``."""
     features, k = found.shape
     for c in range(k):
         biases[c] = best[features, c]

@@ -1,8 +1,8 @@
-"""A node's problem solved in one call, compiled by numba; ``solver.py`` says which problem it is.
+"""Solves a node's problem in one call, compiled by numba; ``solver.py`` defines the problem.
 
-Rows are a table in full, or the parts of CSR, as in ``_kernels.py``: the former have no columns.
-Weights are ``[D + 1, k]``, the biases last; scores and slopes ``[k, n]``, so that what is done to
-each of them runs along the rows. One class is the binary form: its score is that of class 1.
+Rows are a dense table or the parts of a CSR matrix, as in ``_kernels.py``. Weights are ``[D + 1,
+k]``, with the biases last; scores and slopes are ``[k, n]``, so that inner loops run along the
+rows. A single column of weights is the binary form: its score is that of class 1.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from structnet.softmax_tree._kernels import UNSIGNED, free, inlined, within
 from structnet.trees import _llvm
 
 POWER_STEPS = 6
-FIRST = 0.25  # share of the curvature's bound to begin with
+FIRST = 0.25  # initial curvature, as a share of its bound
 PATIENCE = 5  # steps over which the objective must fall
-TOLERANCE = 5e-4  # by which share
-STEEPEST = 1e30  # curvature, within single precision
-BLOCK = 256  # rows that are passed through all classes at a time: they stay in the cache
+TOLERANCE = 5e-4  # share by which it must fall
+STEEPEST = 1e30  # largest curvature, within single precision
+BLOCK = 256  # rows that are processed for all classes at a time, so that they stay in the cache
 E0, E1, E2, E3, E4, E5 = map(np.float32, _llvm.SERIES)
 PER_LOG_2 = np.float32(1.4426950408889634)
 LOG_2, REST = map(np.float32, _llvm.LOG_2)
 ROUND = np.float32(_llvm.ROUND)
-LEAST = np.float32(-87)  # below, e^x counts as at it
+LEAST = np.float32(-87)  # lower x are raised to it
 L3, L5, L7, L9, L11, L13 = (np.float32(1 / odd) for odd in range(3, 14, 2))
 ONE = np.float32(1)
-ANY_ORDER = {"reassoc", "contract", "nsz"}  # of sums: in vectors
+ANY_ORDER = {"reassoc", "contract", "nsz"}  # sums in any order, so that they are vectorised
 summing = partial(within, fastmath=ANY_ORDER)
-# Said, or what is compiled on behalf of a caller takes over the caller's.
+# Given explicitly, as a function that is compiled for a caller would inherit the caller's flags.
 rounding = partial(within, fastmath={"contract"})
 
 
 @rounding
 def exponential(x):
-    """``e^x`` for x of at most 0, to two roundings; a loop over it becomes instructions of vectors.
+    """``e^x`` for x of at most 0, to two roundings; loops over it are vectorised.
 
     Sums in another order would undo the rounding to a whole number.
     """
@@ -58,7 +58,7 @@ def log_one_plus(e):
 
 @summing
 def binary_losses(scores, y, counts, slopes):
-    """The sum of logistic losses, and their derivatives by the scores. ``[n]``."""
+    """The sum of logistic losses; their derivatives by the scores go to ``slopes``. ``[n]``."""
     loss = 0.0
     for i in range(len(y)):
         sign = np.float32(2 * y[i] - 1)
@@ -71,7 +71,7 @@ def binary_losses(scores, y, counts, slopes):
 
 @summing
 def softmax_losses(scores, y, counts, slopes):
-    """The sum of the losses of softmaxes, and their derivatives by the scores. ``[k, n]``."""
+    """The sum of softmax losses; their derivatives by the scores go to ``slopes``. ``[k, n]``."""
     k, loss = len(scores), 0.0
     most, total = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
     for low in range(0, len(y), BLOCK):
@@ -115,7 +115,7 @@ def own_losses(scores, y, out):
 
 @inlined
 def losses_of(scores, y, counts, slopes):
-    """The sum of the losses, and their derivatives by the scores. ``[k, n]``."""
+    """The sum of the losses; their derivatives by the scores go to ``slopes``. ``[k, n]``."""
     if len(scores) == 1:
         return binary_losses(scores[0], y, counts, slopes[0])
     return softmax_losses(scores, y, counts, slopes)
@@ -152,7 +152,10 @@ def scores_of(X, columns, indptr, weights, scores):
 
 @summing
 def gradient_of(X, columns, indptr, slopes, gradient):
-    """The derivatives of the losses by the weights, from those by the scores. ``[D + 1, k]``."""
+    """The derivatives of the losses by the weights, from those by the scores. ``[D + 1, k]``.
+
+    Shapes: slopes ``[k, n]``.
+    """
     features, k = len(gradient) - 1, len(slopes)
     for c in range(k):
         total, row = 0.0, slopes[c]
@@ -182,9 +185,9 @@ def gradient_of(X, columns, indptr, slopes, gradient):
 
 @inlined
 def steepest(X, columns, indptr, counts, vector):
-    """About the largest eigenvalue of ``sum_n a_n (x_n, 1) (x_n, 1)^T``: the power method.
+    """An estimate of the largest eigenvalue of ``sum_n a_n (x_n, 1) (x_n, 1)^T``.
 
-    It begins with a vector ``[D + 1, 1]`` and overwrites it.
+    The power method starts from ``vector``, ``[D + 1, 1]``, and overwrites it.
     """
     scores, value = np.empty((1, len(counts)), np.float32), 0.0
     for step in range(POWER_STEPS + 1):
@@ -205,9 +208,10 @@ def steepest(X, columns, indptr, counts, vector):
 
 @summing
 def proximal_step(ahead, gradient, curvature, thresholds, ridges, new):
-    """A step from some weights down the gradient, and the nearer to 0 by thresholds and ridges.
+    """A gradient step from ``ahead``, then shrinkage towards 0 by thresholds and ridges.
 
-    Gives by how much the losses' quadratic bound rises on the way, and the penalty at its end.
+    Returns the rise of the quadratic bound of the losses along the step, and the penalty at its
+    end.
     """
     rise = penalty = 0.0
     for d in range(len(new)):
@@ -227,7 +231,7 @@ def proximal_step(ahead, gradient, curvature, thresholds, ridges, new):
 
 @summing
 def points_uphill(here, ahead, new):
-    """Does the way from here to the new weights point against the step from ahead?"""
+    """True if the way from here to the new weights points against the step from ahead."""
     product = 0.0
     for d in range(len(new)):
         for c in range(new.shape[1]):
@@ -237,7 +241,7 @@ def points_uphill(here, ahead, new):
 
 @summing
 def go_beyond(here, new, pace, ahead):
-    """As far past the new numbers as a share of the way to them from here."""
+    """Extrapolates from here past the new numbers, by ``pace`` times the way between them."""
     for d in range(len(new)):
         for c in range(new.shape[1]):
             ahead[d, c] = new[d, c] + pace * (new[d, c] - here[d, c])
@@ -245,11 +249,14 @@ def go_beyond(here, new, pace, ahead):
 
 @free
 def fista(X, columns, indptr, y, counts, begin, thresholds, ridges, direction, factor, steps):
-    """Weights that lower the losses, whose curvature by the scores is at most a factor.
+    """The best weights after at most ``steps`` steps of FISTA from ``begin``.
 
-    Shapes: X ``[n, D]``, or CSR; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds and ridges
-    ``[D + 1]``, the penalties of each feature's weights, 0 of the biases; direction ``[D + 1, 1]``,
-    which the power method begins with.
+    ``factor`` bounds the curvature of the losses by the scores. ``thresholds`` and ``ridges`` are
+    the L1 and quadratic penalties of each feature's weights, 0 for the biases; ``direction`` is the
+    start of the power method.
+
+    Shapes: X ``[n, D]``, or CSR; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds, ridges
+    ``[D + 1]``; direction ``[D + 1, 1]``.
     """
     shape = begin.shape[1], len(y)
     curvature = FIRST * factor * steepest(X, columns, indptr, counts, direction)
@@ -267,7 +274,7 @@ def fista(X, columns, indptr, y, counts, begin, thresholds, ridges, direction, f
             rise, penalty = proximal_step(ahead, gradient, curvature, thresholds, ridges, new)
             scores_of(X, columns, indptr, new, scores_new)
             found = losses_of(scores_new, y, counts, slopes)
-            # Where next to nothing is lost, rounding is larger than what is compared.
+            # With a loss near 0, rounding errors exceed the difference.
             slack = 1e-6 * (abs(loss) + 1.0)
             if found <= loss + rise + slack or not np.isfinite(rise) or curvature > STEEPEST:
                 break

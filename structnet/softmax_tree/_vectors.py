@@ -1,16 +1,16 @@
-"""Products with rows in full, in instructions of vectors: LLVM through numba.
+"""Products with dense rows in vector instructions, written in LLVM through numba.
 
-LLVM itself leaves a product of sixteen sums as sixteen sums of single numbers, and stores a leaf's
-scores after every few features. Every step is ``fused``, a product and a sum with one rounding, in
-the order that ``_kernels.py`` tells, so that the results are those of its loops over sparse rows.
+LLVM by itself does not vectorise a product with sixteen sums, and stores a leaf's scores after
+every few features. Every step is ``fused``, a product and a sum that are rounded once, in the order
+that ``_kernels.py`` describes, so that the results equal those of its loops over sparse rows.
 
 =============  ===================================================================================
-``fused``      ``a b + c``
+``fused``      ``x y + z``
 ``folded``     the sum of sixteen numbers
-``full_dot``   ``sum_d x[at + d] w[start + d]`` of so many numbers
-``one_row``    adds ``x W`` to the scores of k classes: x is at ``flat[starts[0]:]``, W of so many
-               features and k classes at ``w[at:]``
-``four_rows``  the same of four rows, which read the weights together
+``full_dot``   ``sum_d x[at + d] w[start + d]`` of ``number`` numbers
+``one_row``    adds ``x W`` to the scores of k classes: x is at ``flat[starts[0]:]``, and W
+               ``[features, k]`` at ``w[at:]``
+``four_rows``  does the same for four rows, which read the weights together
 =============  ===================================================================================
 """
 
@@ -29,7 +29,7 @@ SUMS = 16
 
 
 def fma(b, x, y, z):
-    """``x y + z`` of numbers or vectors."""
+    """``x y + z`` for numbers or vectors."""
     kind = x.type
     if isinstance(kind, ir.VectorType):
         name = f"llvm.fma.v{kind.count}{'f64' if kind.element == ir.DoubleType() else 'f32'}"
@@ -40,7 +40,7 @@ def fma(b, x, y, z):
 
 
 def check_same(*kinds):
-    """Of arrays and numbers of two kinds, no instruction makes one; nor sees it strides."""
+    """Refuses mixed precisions and arrays with strides, which the instructions cannot handle."""
     if any(getattr(kind, "layout", "C") != "C" for kind in kinds):
         raise TypingError("rows and weights must be contiguous")
     kinds = {getattr(kind, "dtype", kind) for kind in kinds}
@@ -53,13 +53,13 @@ def pointer(context, b, kind, value):
 
 
 def below(b, end, width):
-    """Which places of a vector are below an end."""
+    """A mask of the places of a vector that are below an end."""
     places = vector(I64, width)(list(range(width)))
     return b.icmp_signed("<", places, all_of(b, end, width))
 
 
 class Window:
-    """So many numbers of an array, of which the first ones alone may be there."""
+    """A vector of numbers in an array; a mask leaves out those beyond its end."""
 
     def __init__(self, b, data, width, mask=None):
         self.b, self.data, self.mask = b, data, mask
@@ -134,7 +134,7 @@ def folded(typing, sums):
 
 
 def sum_of(b, sums):
-    """The sum of a vector: its second half is added to the first, and so on."""
+    """The sum of a vector: its second half is added to its first, and so on."""
     width = SUMS
     while width > 1:
         width //= 2
@@ -144,7 +144,7 @@ def sum_of(b, sums):
 
 
 def _scores(rows: int, width: int) -> Callable:
-    """The scores of so many rows, for so many classes at a time."""
+    """An intrinsic for the scores of a number of rows, ``width`` classes at a time."""
 
     @intrinsic
     def scores(typing, flat, starts, w, at, features, k, out):

@@ -1,4 +1,4 @@
-"""A tree in three flat arrays, which is how it is kept, saved and asked (see ``_kernels.py``)."""
+"""A tree in three flat arrays, for storage, files and prediction (see ``_kernels.py``)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Packed(NamedTuple):
     """The arrays of a tree.
 
     Attributes:
-        table: numbers, six a node, then classes and the features of sparse leaves; int64.
+        table: six numbers for each node, then classes and the features of sparse leaves; int64.
         weights: biases and weights; float32.
+        places: feature or class of each sparse weight, int32; empty if weights are dense.
 
     Shapes:
-        each of one axis.
-        places: feature or class of each sparse weight, int32; empty if weights are full.
+        each ``[numbers]``.
     """
 
     table: np.ndarray
@@ -32,29 +32,29 @@ class Packed(NamedTuple):
 
     @property
     def told(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """The arrays as compiled loops take them: None for no places. Each ``[numbers]``."""
+        """The arrays as compiled loops take them: None for empty places. Each ``[numbers]``."""
         return self.table, self.weights, self.places if len(self.places) else None
 
     @property
     def nodes(self) -> np.ndarray:
-        """The table of the nodes. ``[nodes, 6]``."""
+        """The part of the table for the nodes. ``[nodes, 6]``."""
         return self.table[: self.table[CLASSES]].reshape(-1, FIELDS)
 
     def topology(self) -> Topology:
-        """The shape."""
+        """The topology of the tree."""
         return Topology([() if left < 0 else (left, right) for left, right in self.nodes[:, :2]])
 
     def classes(self, leaf: int) -> np.ndarray:
-        """The classes of a leaf. ``[classes]``."""
+        """The classes of a leaf, ascending. ``[classes]``."""
         node = self.nodes[leaf]
         return self.table[node[CLASSES] : node[CLASSES] + node[SIZE]]
 
     def sizes(self) -> np.ndarray:
-        """The numbers of classes of leaves, 0 at inner nodes. ``[nodes]``."""
+        """The number of classes of each leaf, 0 for inner nodes. ``[nodes]``."""
         return np.where(self.nodes[:, LEFT] < 0, self.nodes[:, SIZE], 0)
 
     def own(self, node: int, num_features: int) -> Hyperplane | Leaf:
-        """A node by itself, as training has it."""
+        """A node as an object for training."""
         record = self.nodes[node]
         start, size = record[WEIGHTS], record[SIZE]
         sparse = record[FEATURES] >= 0
@@ -73,31 +73,31 @@ class Packed(NamedTuple):
         return Leaf(self.classes(node), weight, bias, k, columns.astype(np.int32))
 
     def leaf(self, node: int, num_features: int) -> Leaf:
-        """A leaf by itself."""
+        """A leaf as an object for training."""
         own = self.own(node, num_features)
         assert isinstance(own, Leaf)
         return own
 
     def leaves_of(self, parts: tuple, rows: np.ndarray) -> np.ndarray:
-        """The leaf of each of some rows ``[n]`` of those that the kernels take. ``[n]``, int64."""
+        """The leaf of each of some rows, numbers ``[n]`` of rows in kernel form. ``[n]``, int64."""
         leaves = np.empty(len(rows), np.int64)
         _kernels.leaves_of(*parts, rows, *self.told, leaves)
         return leaves
 
     def classes_of(self, rows: tuple, number: int) -> np.ndarray:
-        """The likeliest class of each of so many rows. ``[number]``, int64."""
+        """The likeliest class of each row in kernel form. ``[number]``, int64."""
         leaves, found = self.leaves_of(rows, np.arange(number)), np.empty(number, np.int64)
         order, _ = grouped(leaves, len(self.nodes))
         _kernels.classes_of(*rows, order, leaves, *self.told, found)
         return found
 
     def _features(self, at: int) -> tuple[np.ndarray, np.ndarray]:
-        """The features of a sparse leaf, and where the weights of each begin and end."""
+        """The features of a sparse leaf, and the bounds of the weights of each."""
         number = self.table[at]
         return self.table[at + 1 : at + 1 + number], self.table[at + 1 + number :][: number + 1]
 
     def extent(self, node: int, num_features: int) -> slice:
-        """Where a node's weights are, without its biases."""
+        """The slice of a node's weights, without its biases."""
         record = self.nodes[node]
         inner, size = record[LEFT] >= 0, int(record[SIZE])
         start = int(record[WEIGHTS]) + (1 if inner else size)
@@ -110,13 +110,17 @@ class Packed(NamedTuple):
 
 
 def packed(children: Sequence[tuple[int, ...]], nodes: Sequence[Hyperplane | Leaf]) -> Packed:
-    """The arrays of a tree: the left and the right child of each hyperplane, () of a leaf.
+    """The arrays of a tree.
+
+    Args:
+        children: left and right child of each hyperplane, () for a leaf.
+        nodes: nodes.
 
     Raises:
-        ValueError: some nodes are sparse and others are not, which compiled loops do not tell.
+        ValueError: some nodes are sparse and others dense, which compiled loops do not distinguish.
     """
     if len({node.columns is None for node in nodes}) > 1:
-        raise ValueError("the nodes of a tree must all be of sparse rows, or all of full ones")
+        raise ValueError("the nodes of a tree must be all sparse or all dense; got some of each")
     pack = _Pack(len(nodes))
     for number, (node, below) in enumerate(zip(nodes, children, strict=True)):
         pack.add(number, node, below)
@@ -128,7 +132,7 @@ class _Pack:
 
     def __init__(self, number: int):
         self.nodes = np.full((number, FIELDS), -1, np.int64)
-        self.more: list[np.ndarray] = []  # of the table
+        self.more: list[np.ndarray] = []  # the rest of the table
         self.weights: list[np.ndarray] = []
         self.places: list[np.ndarray] = []
         self.next, self.filled = number * FIELDS, 0

@@ -1,20 +1,24 @@
-"""What the user leaves open: chosen from the sizes of the data and by a part that is held out.
+"""Chooses the settings that the user leaves open, by the sizes of the data and held-out samples.
 
-Several kinds of trees learn, quickly, from the rest or from some of it: complete trees of some
-depths, trees that begin as a decision tree of single features, and that decision tree as it is. Of
-each start the depths are walked from the deepest, whose leaves are the narrowest and cost the
-least, towards the flat softmax, as long as that does no harm, and then from there: trees of wide
-leaves are tried only where they have a chance. All learn for one iteration, and the best few go on
-from there, on several parts if there are few samples. The kind with the lowest error is then tried
-with stronger and weaker penalties, times the mean weight of a sample, as long as that helps, and
-then with a quadratic one instead of most of it: an L1 penalty that is strong enough for few samples
-of classes that differ a little in every column drops most of these. Of few samples of a class, the
-best few, the flat softmax and all penalties learn to the end, if possible from all samples: what
-fits too closely shows late, and in haste narrow leaves come further than wide ones. One kind is
-held to be better than another that is simpler only if that is no matter of chance; the plain
-decision tree is the simplest, and a tree of a stronger penalty is simpler. Where few samples of a
-class are looked at, and not all, some of the others are asked beside those that are held out. What
-is meant by error is told by ``wrongness``: of few classes probabilities count, too.
+Several kinds of trees are trained briefly on samples that are not held out, or some of them:
+complete trees of several depths, trees that start as a decision tree on single features, and that
+decision tree itself. For each start, depths are tried from the deepest, whose leaves are the
+narrowest and cost least, towards the flat softmax, until the error rises; if the flat softmax is
+better, also upwards from there. So trees with wide leaves are tried only if they have a chance. All
+are trained for one iteration, and the best few for longer, on several folds if there are few
+samples.
+
+The kind with the lowest error is then tried with stronger and weaker penalties, in units of the
+mean weight of a sample, as long as that helps, and then with a quadratic penalty in place of most
+of it: with few samples, and classes that differ a little in every column, a sufficient L1 penalty
+drops most of the columns.
+
+With few samples in each class, the best few kinds, the flat softmax and all penalties are trained
+to the end, if possible on all samples, as overfitting shows late, and a brief training favours
+narrow leaves. One kind is taken over a simpler one only if its advantage is not due to chance; the
+plain decision tree is the simplest, and a stronger penalty is simpler. If only some samples are
+used, and few of each class, some of the others are tested on besides those held out. The error is
+that of ``wrongness``: with few classes, probabilities count too.
 """
 
 from __future__ import annotations
@@ -40,34 +44,35 @@ from structnet.softmax_tree.settings import (
 from structnet.softmax_tree.start import WIDE, most_classes, width
 from structnet.training.progress import Progress
 
-# Samples that are looked at, or half of all; more where there are many classes, and all where few
-# of a class can be learnt to the end: of half of them, another penalty is the best.
+# Samples that a choice uses, or EACH for each class if that is more, but at most half of all. All
+# are used up to FEW, or if training to the end is affordable with few samples in each class: half
+# of them would need another penalty.
 LARGEST = 8000
-EACH = 20  # of a class, then
-SCARCE = 40  # samples of a class, or fewer: they are learnt to the end before it is decided
+EACH = 20
+SCARCE = 40  # mean number of samples in a class up to which trials are trained to the end
 HELD_OUT = 0.25
-TESTED = 4  # more for each that is looked at, if there are so many: to be asked costs little
-FEW = 4000  # samples, of which all are looked at; below, the choice is made by several parts
-PARTS = 3
-GOOD = 2  # kinds that learn for more than one iteration, on all parts
-CHEAP, MORE = 2e7, 4  # rows x features x classes up to which all kinds are tried, and so many go on
+TESTED = 4  # further samples to test on for each one used, if available, as testing is cheap
+FEW = 4000  # samples below which the choice is made on several folds
+PARTS = 3  # number of folds then
+GOOD = 2  # kinds that are trained for more than one iteration, on all folds
+CHEAP, MORE = 2e7, 4  # rows x features x classes up to which all kinds are tried, MORE of them long
 DEPTHS = (0, 1, 2, 4, 6, 8)
-DEEPEST = 1000
-SHALLOW = 4  # decisions on a path of a tree that begins with single features
+DEEPEST = 1000  # depth of the plain decision tree
+SHALLOW = 4  # largest depth of a tree that starts with single features
 ITERATIONS = 3  # of a trial
-PENALTIES = (10.0, 100.0), (3.0,), (0.1, 0.01)  # the kinds are compared with 1
-RIDGES, WEAK = (1.0, 10.0, 100.0), 0.1  # instead of a penalty, of which so much stays at most
-# Deviations of chance by which a penalty is better than one that is not so far from 1: a long
-# training overfits with weak ones, which a short one does not show. They are of as many samples as
-# are held out of those that are looked at.
+PENALTIES = (10.0, 100.0), (3.0,), (0.1, 0.01)  # groups of factors; the kinds are compared with 1
+RIDGES, WEAK = (1.0, 10.0, 100.0), 0.1  # instead of a penalty, of which at most WEAK stays
+# Standard errors by which the weakest penalty must be better than a stronger one: it overfits in a
+# long training, which a short one does not show. They are those of the samples held out of the ones
+# used, without the further ones.
 SURE = 2.0
 ALPHA, RHO = 0.7, 0.95
-FLAT = 4e10  # sums that a flat softmax may take in a trial, some seconds
-# The same, up to which trainings are whole that decide: ten seconds at most for each of the eight
-# or more that a choice takes. Of sparse rows a sum counts as so many: it is a step to the next.
+FLAT = 4e10  # largest number of sums for a flat softmax in a trial: some seconds
+# Number of sums up to which deciding trials are trained to the end: at most ten seconds for each of
+# the eight or more of a choice. A sum over sparse rows, which is not vectorised, counts as SPARSE.
 WHOLE, SPARSE = 6e10, 16
-COST = 5e8  # sums that a decision tree of single features may take, about a second
-LOOKED = 64  # rows and columns by which the thresholds of a feature are counted
+COST = 5e8  # largest number of sums for a decision tree on single features: about a second
+LOOKED = 64  # rows and columns by which the thresholds of a feature are estimated
 
 Kind = ChosenSettings
 
@@ -78,16 +83,16 @@ def chosen(
     growth: GrowthSettings | None,
     progress: bool | Progress = False,
 ) -> tuple[ChosenSettings, GrowthSettings | None]:
-    """Settings without None but for limits.
+    """Settings in which nothing is None except limits.
 
     Args:
-        points: samples to learn from; the choice is made by a part of them.
+        points: samples to learn from; some of them are used for the choice.
         settings: hyper-parameters, None where they are left open.
-        growth: those of growth, likewise; None for a tree that does not grow.
-        progress: place to say how far the choice is.
+        growth: hyper-parameters of growth, likewise; None for a tree that does not grow.
+        progress: True or a :class:`.Progress` to report each trial.
 
     Raises:
-        ValueError: growth would begin beyond its limits.
+        ValueError: growth would start beyond its limits.
     """
     progress = Progress.of(progress)
     given = ChosenSettings.of(settings)
@@ -111,7 +116,7 @@ def chosen(
 
 @dataclass(frozen=True)
 class _Search:
-    """The settings that are possible, and how they do."""
+    """The search for the best settings."""
 
     points: Points
     given: Kind
@@ -135,7 +140,7 @@ class _Search:
         return best if told else self._penalised(best)
 
     def _walked(self) -> dict[Kind, np.ndarray]:
-        """How wrong all kinds that are tried are, after one iteration."""
+        """The wrongness of all kinds that are tried, after one iteration."""
         limit = math.inf if self.growth is None else self.growth.deepest
         most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
         limit = min(most, 3 + math.log2(self.points.num_classes), limit)
@@ -156,10 +161,10 @@ class _Search:
     def _walk(
         self, start: Any, depths: Iterable[int], before: dict[Kind, np.ndarray]
     ) -> dict[Kind, np.ndarray]:
-        """Those of one start, from the deepest to the first that is worse than one before it.
+        """The wrongness of one start, from the deepest to the first that is worse than another.
 
-        Between narrow leaves and the flat softmax there may be a hill: where that is affordable, it
-        is tried too, and if it is better, deeper ones from there on.
+        As the error may rise between narrow leaves and the flat softmax, the latter is tried too if
+        that is affordable, and if it is better, so are deeper trees from there on.
         """
         waiting = sorted(depths)
         found = self._until_worse(start, reversed(waiting), before)
@@ -174,7 +179,7 @@ class _Search:
     def _until_worse(
         self, start: Any, depths: Iterable[int], before: dict[Kind, np.ndarray]
     ) -> dict[Kind, np.ndarray]:
-        """Those of some depths, to the first that is worse than one before it."""
+        """The wrongness of some depths, up to the first that is worse than a previous kind."""
         found: dict[Kind, np.ndarray] = {}
         for depth in depths:
             kind = self._kind(depth, start)
@@ -186,10 +191,10 @@ class _Search:
         return found
 
     def _penalised(self, best: Kind) -> Kind:
-        """The best kind with the best penalty of its leaves."""
+        """The best kind with the best penalty for its leaves."""
         length = self._length
         found, least = best, self._wrong_about(best, iterations=length)
-        # What a short training does not show is not by chance: it stays the more rows are asked.
+        # A short training misleads on all rows alike, so that more of them must not lower the bar.
         part = self._parts[0]
         sure = SURE * (len(part.test) / len(part.learn) * (1 / HELD_OUT - 1)) ** 0.5
         for factors in PENALTIES:
@@ -199,7 +204,7 @@ class _Search:
                 wrong = self._wrong_about(kind, iterations=length)
                 if exceeds(wrong, least) if factor > 1 else not exceeds(least, wrong, by):
                     break
-                # Not each a little worse than the one before.
+                # The lowest so far, so that not each one can be a little worse than the last.
                 found, least = kind, min(least, wrong, key=np.mean)
             if found is not best:
                 break
@@ -214,7 +219,7 @@ class _Search:
         return found
 
     def _plain_is_as_good(self, best: Kind) -> bool:
-        """Is the decision tree as it is no more wrong, from as many samples as it may?"""
+        """True if the plain decision tree, on as many samples as affordable, is no more wrong."""
         given, part = self.given, self._parts[0]
         open_ = given.depth is None and given.k is None and given.start in (None, "axes")
         limited = self.growth is not None and self.growth.deepest < math.inf
@@ -234,9 +239,9 @@ class _Search:
     def _wrong_about(
         self, kind: Kind, parts: list[Fold] | None = None, iterations: int | None = ITERATIONS
     ) -> np.ndarray:
-        """How wrong a kind is about each of the held-out samples.
+        """The wrongness of a kind on each held-out sample.
 
-        Of one iteration those of the first part alone, else of all parts.
+        After one iteration it is that on the first fold alone, otherwise on all folds.
         """
         growth = self.growth
         if growth is not None:
@@ -250,7 +255,7 @@ class _Search:
 
     @cached_property
     def _parts(self) -> list[Fold]:
-        """Samples to learn from and to test by, once or several times."""
+        """Folds of samples to learn from and to test on, one or several."""
         seed, points, rest = self.given.seed, self.points, None
         most = self._most
         if len(points) > most:
@@ -262,7 +267,7 @@ class _Search:
         return [self._parted(points, rest, seed + i) for i in range(number)]
 
     def _parted(self, points: Points, rest: Points | None, seed: int) -> Fold:
-        """A part to learn from and one that is held out, with the rest that is not looked at."""
+        """A fold with samples to learn from, and held-out ones joined with further ones."""
         labels = points.y
         try:
             learn, test = hold_out(len(points), HELD_OUT, seed, labels)
@@ -272,7 +277,7 @@ class _Search:
         return Fold(points.take(learn), held_out if rest is None else held_out.joined(rest))
 
     def _kind(self, depth: int, start: Any) -> Kind:
-        """What the user told, and the rest as the kinds are compared."""
+        """The user's settings, with the others as they are when kinds are compared."""
         given, told = self.given, {"depth": depth, "start": start}
         told["k"] = width(self.points.num_classes, depth) if given.k is None else given.k
         for name in ("leaf_penalty", "decision_penalty"):
@@ -285,28 +290,29 @@ class _Search:
 
     @cached_property
     def _plain(self) -> Kind:
-        """A decision tree of single features, as it is."""
+        """A plain decision tree on single features."""
         k = self.points.num_classes
         return replace(self._kind(DEEPEST, "axes"), k=k, max_iter=0)
 
     @cached_property
     def _length(self) -> int | None:
-        """The iterations of a trial that decides; None lets few samples of a class learn them all.
+        """The number of iterations of a deciding trial; None for all.
 
-        How a training ends is little like how it begins there.
+        All are run if there are few samples in each class: the start of a training says little
+        about its end then.
         """
         return None if self._whole(self._most) else ITERATIONS
 
     @cached_property
     def _most(self) -> int:
-        """The samples that are looked at, at most."""
+        """The largest number of samples that are used."""
         number, classes = len(self.points), self.points.num_classes
         if self._whole(number):
             return number
         return min(max(LARGEST, EACH * classes), max(FEW, number // 2), number)
 
     def _whole(self, number: int) -> bool:
-        """Are samples of a class few, and can so many in all be learnt to the end in a trial?"""
+        """True if classes have few samples, and a trial with this number can run to the end."""
         points = self.points
         sums = self._flat(points.x) * number / len(points) * (1 - HELD_OUT)
         sums *= SPARSE if issparse(points.x) else 1
@@ -314,7 +320,7 @@ class _Search:
 
     @property
     def _count(self) -> float:
-        """The mean count of a sample: penalties are told in it, as weights may sum to anything."""
+        """The mean weight of a sample, the unit of penalties, as weights may have any sum."""
         return float(self.points.weights.mean())
 
     @cached_property
@@ -322,13 +328,13 @@ class _Search:
         return len(self.points) * self.points.num_features * self.points.num_classes <= CHEAP
 
     def _flat(self, x: Any) -> float:
-        """About how many sums it takes to try a flat softmax of some rows."""
+        """An estimate of the number of sums to try a flat softmax on some rows."""
         return 2.0 * _entries(x) * self.points.num_classes * STEPS
 
     def _sums(self, depth: float) -> float:
-        """About how many sums it takes to grow a decision tree of single features so deep.
+        """An estimate of the number of sums to grow a decision tree on single features to a depth.
 
-        Each threshold between two rows of different values takes one a class.
+        Each threshold between two rows of different values takes one sum for each class.
         """
         x = self._parts[0].learn.x
         each = self._thresholds * self.points.num_classes + math.log2(x.shape[0] + 1)
@@ -336,7 +342,7 @@ class _Search:
 
     @cached_property
     def _thresholds(self) -> float:
-        """The share of the rows behind which a feature has another value, by some of both."""
+        """The share of adjacent rows that differ in a feature, by a sample of rows and columns."""
         x = self._parts[0].learn.x
         rows, columns = (np.linspace(0, n - 1, LOOKED).astype(int) for n in x.shape)
         some = x[rows][:, columns]
@@ -345,12 +351,12 @@ class _Search:
 
 
 def _entries(x: Any) -> int:
-    """The entries of rows that are held, without the zeros of sparse ones."""
+    """The number of stored entries of rows, without the zeros of sparse ones."""
     return x.nnz if issparse(x) else x.size
 
 
 def _name(kind: Kind) -> str:
-    """A kind in a few words."""
+    """A short description of a kind."""
     if not kind.max_iter:
         return "tried a decision tree"
     ridge = f", ridge {kind.leaf_ridge:g}" if kind.leaf_ridge else ""

@@ -1,8 +1,9 @@
-"""A decision node's part of an iteration: a hyperplane that sends points where they lose less.
+"""The update of a decision node: a hyperplane that sends points to the side of lower loss.
 
-A point's pseudo-label is the child whose subtree has the lower loss for it, its weight the
-difference; where there is none, the point drops out. The weighted 0/1 loss on the rest is, but for
-a constant, the tree's loss as a function of this node, and what a new hyperplane must lower.
+The pseudo-label of a point is the child whose subtree has the lower loss for it; its weight is the
+difference of the losses, and points without one drop out. Up to a constant, the weighted 0/1 loss
+on the other points is the tree's loss as a function of this node. A new hyperplane must lower its
+sum with the penalty.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ def updated_hyperplane(
     """A better hyperplane for a node, or its own if none is found.
 
     Args:
-        draft: the tree; what is below the node is as it will be.
-        node: the node.
-        rows: rows that come there.
+        draft: tree, already updated below the node.
+        node: node to update.
+        points: samples to learn from.
+        rows: rows that reach the node.
+        objective: objective of the training.
 
     Shapes:
         rows ``[m]``, their places among the points.
@@ -59,19 +62,20 @@ def better_plane(
     penalty: float,
     steps: int,
 ) -> Plane:
-    """A hyperplane of a lower value for some rows, or the same if none is found.
+    """A hyperplane with a lower value on some rows, or the same one if none is found.
 
-    The value is the weighted 0/1 loss and the penalty times the norm.
+    The value is the weighted 0/1 loss plus the penalty times the L1 norm.
 
     Args:
-        rows: the rows.
-        gains: losses of each of them on the left less those on the right, times its count.
-        begin: weights and bias to begin with.
+        points: samples to learn from.
+        rows: rows to consider.
+        gains: loss of each row on the left minus that on the right, times its weight.
+        begin: weights and bias to start from.
         penalty: weight of the L1 norm.
-        steps: most steps of the solver.
+        steps: largest number of steps of the solver.
 
     Shapes:
-        rows, gains ``[m]``; weights ``[D]``, also of sparse rows, and a bias.
+        rows, gains ``[m]``; weights ``[D]``, also for sparse rows, and a bias.
     """
     there = gains != 0
     rows, gains = rows[there], gains[there]
@@ -82,10 +86,12 @@ def better_plane(
 
 
 def surrogate(x: Any, gains: np.ndarray, begin: Plane, penalty: float, steps: int) -> Plane:
-    """The logistic regression on the pseudo-labels; one side of them alone needs no weights.
+    """The logistic regression on the pseudo-labels, the signs of the gains.
+
+    If all are of one side, all weights are 0.
 
     Shapes:
-        gains ``[m]``, whose signs are the labels; weights ``[D]`` and a bias.
+        gains ``[m]``; weights ``[D]`` and a bias.
     """
     right, (weight, bias) = gains > 0, begin
     found = np.zeros_like(weight)

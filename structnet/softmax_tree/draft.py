@@ -1,4 +1,4 @@
-"""A softmax tree while it is trained: nodes that are exchanged one by one, and its objective."""
+"""A softmax tree in training, whose nodes are exchanged one by one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Node = Hyperplane | Leaf
 
 @dataclass
 class Draft:
-    """Nodes and their children, parents before their children.
+    """The nodes of a tree and their children; parents come before their children.
 
     Attributes:
-        children: the left and the right child of each hyperplane, () of a leaf.
-        nodes: the nodes.
+        children: left and right child of each hyperplane, () for a leaf.
+        nodes: hyperplanes and leaves.
     """
 
     children: list[tuple[int, ...]]
@@ -30,12 +30,12 @@ class Draft:
 
     @property
     def topology(self) -> Topology:
-        """The shape."""
+        """The topology of the tree."""
         return Topology(self.children)
 
     @property
     def packed(self) -> Packed:
-        """The nodes as arrays."""
+        """The tree as arrays."""
         return packed(self.children, self.nodes)
 
     def plane(self, node: int) -> Hyperplane:
@@ -51,11 +51,11 @@ class Draft:
         return leaf
 
     def copy(self) -> Draft:
-        """The same; nodes are exchanged, never changed, so they are shared."""
+        """A copy with the same nodes, which are exchanged but never changed."""
         return Draft(list(self.children), list(self.nodes))
 
     def _below(self, root: int) -> Draft:
-        """A node and all below it, as a tree of its own."""
+        """The subtree of a node."""
         if not root:
             return self
         nodes, children = [root], []
@@ -66,14 +66,15 @@ class Draft:
         return Draft(children, [self.nodes[node] for node in nodes])
 
     def reach(self, points: Points, rows: np.ndarray | None = None, root: int = 0) -> dict:
-        """Node -> the rows that come there, ascending, of those at the root; nodes without none.
+        """The rows that reach each node, ascending, by node; nodes without rows are left out.
 
         Args:
-            rows: rows at the root; all by default.
-            root: node to begin with.
+            points: samples.
+            rows: places of the rows at the root; by default all.
+            root: node to start from.
 
         Shapes:
-            rows ``[m]``, their places among the points; of each node ``[m_v]``.
+            rows ``[m]``; for each node ``[m_v]``.
         """
         found = {root: np.arange(len(points)) if rows is None else rows}
         waiting = [root]
@@ -91,7 +92,7 @@ class Draft:
     def losses(
         self, points: Points, missing_loss: float, rows: np.ndarray | None = None, root: int = 0
     ) -> np.ndarray:
-        """The loss of each row that starts at a node, before weights. ``[len(rows)]``, float64."""
+        """The unweighted loss of each row that starts at a node. ``[len(rows)]``, float64."""
         rows = np.arange(len(points)) if rows is None else rows
         arrays, found = self._below(root).packed, np.empty(len(rows))
         x = parts(points.x)
@@ -100,25 +101,25 @@ class Draft:
         return found
 
     def mistakes(self, points: Points) -> np.ndarray:
-        """Which points are taken for another class. ``[n]``, bool."""
+        """True for points whose predicted class is wrong. ``[n]``, bool."""
         return self.packed.classes_of(parts(points.x), len(points)) != points.y
 
     def error(self, points: Points) -> float:
-        """The share of points, by their weights, that are taken for another class."""
+        """The weighted share of points whose predicted class is wrong."""
         return float(np.average(self.mistakes(points), weights=points.weights))
 
     def pruned(self, points: Points) -> Draft:
-        """Without what no point comes to: a decision with one side left gives way to that side."""
+        """The tree without nodes that no point reaches, and without decisions of a single side."""
         here = self.reach(points)
         shares = np.array([len(here.get(v, ())) / len(points) for v in range(len(self.nodes))])
         topology, merged = self.topology.survivors(shares, 0.5 / len(points))
         return Draft(topology.to_lists(), [self.nodes[nodes[-1]] for nodes in merged])
 
     def grafted(self, subtrees: dict[int, Draft]) -> Draft:
-        """With subtrees in the place of leaves."""
+        """The tree with subtrees in place of leaves."""
         new = self.copy()
         for leaf, subtree in subtrees.items():
-            # The root of the subtree takes the leaf's number, the others come last.
+            # The root of the subtree gets the leaf's number; its other nodes are appended.
             shift = len(new.nodes) - 1
             numbers = [leaf, *(v + shift for v in range(1, len(subtree.nodes)))]
             places = [tuple(numbers[u] for u in below) for below in subtree.children]

@@ -1,4 +1,4 @@
-"""Softmax trees as scikit-learn estimators: fit, predict, and the rest."""
+"""Softmax trees as scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from structnet.training.history import History
 
 
 class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
-    """What both classifiers share; their parameters are documented there."""
+    """The common part of both classifiers, which document the parameters."""
 
     trained_: Trained
     inputs_: Standardizer | None
@@ -57,7 +57,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             X ``[n, D]``; y, sample_weight ``[n]``.
 
         Raises:
-            ValueError: data or parameters that are not valid; the message says which.
+            ValueError: the data or a parameter is invalid; the message says which.
         """
         settings, growth = self._settings(), self._growth()
         given = self._checked(X, y, sample_weight, reset=True)
@@ -77,7 +77,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             settings,
             growth,
             num_classes=len(self.classes_),
-            weights=learn.weights,  # as they are: a weight of 2 is a row that occurs twice
+            weights=learn.weights,  # unscaled, as a weight of 2 is a row that occurs twice
             validation=held_out and (self._scaled(held_out.x), *held_out[1:]),
             refit=aside,
             progress=self.verbose,
@@ -102,7 +102,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         """The number of iterations over all nodes, in all rounds; at least 1."""
         return max(1, len(self.history_) - 1)
 
-    # Answers
+    # Prediction
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, ``[n]``."""
@@ -154,7 +154,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self.classes_[self._predictor().class_of(x)]
 
     def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes in one row's leaf and their probabilities, likewise. ``[D] -> [k]``."""
+        """The classes in one unchecked row's leaf, and their probabilities. ``[D] -> [k], [k]``."""
         places, prob = self._predictor().probabilities(x)
         return self.classes_[places], prob
 
@@ -169,7 +169,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         check_is_fitted(self)
         found = check_training(self, X, plain_labels(y), sample_weight, reset=False)
         known = np.isin(found.y, self.classes_)
-        asked = known if known.any() else ~known  # labels of another kind are refused
+        asked = known if known.any() else ~known  # if none is known, encode_labels raises
         codes = np.full(len(known), -1)
         codes[asked] = encode_labels(found.y[asked], self.classes_)[1]
         return measured(self.tree_, found._replace(y=codes).samples(*self._scales()))
@@ -194,18 +194,18 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return SoftmaxTreeSettings(**_given(self, SoftmaxTreeSettings))
 
     def _growth(self) -> GrowthSettings | None:
-        """Those of growth; None without it."""
+        """The hyper-parameters of growth; None if the tree does not grow."""
         return None
 
     def _parted(self, given: Checked) -> tuple[Checked, Checked | None]:
-        """Samples to learn from, and those by which the round is chosen; None if there are few."""
+        """Samples to learn from, and those that choose the round; None if there are too few."""
         learn, held = parted(len(given.y), self.validation_fraction, self.seed_, given.y)
         return given.take(learn), None if held is None else given.take(held)
 
-    # What the mixins ask for
+    # Called by the mixins
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but what is prepared for single rows, which the next of them prepares again."""
+        """The state without the predictor for single rows, which is made again when needed."""
         return {**super().__getstate__(), "_asking": None}
 
     def _predictor(self) -> Predictor:
@@ -248,7 +248,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
 
 def _given(estimator: BaseEstimator, cls: type) -> dict[str, Any]:
-    """The parameters of an estimator that are settings of a kind."""
+    """The parameters of an estimator that are fields of a settings class."""
     parameters = estimator.get_params(deep=False)
     return {f.name: parameters[f.name] for f in fields(cls) if f.name in parameters}
 
@@ -282,7 +282,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         history_: records of the iterations.
 
     Reference:
-        Zharmagambetov, Gabidolla, Carreira-Perpinan: Softmax Tree, EMNLP 2021.
+        Zharmagambetov, Gabidolla, Carreira-Perpinan, "Softmax Tree", EMNLP 2021.
 
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
@@ -313,12 +313,12 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         random_state: Any = None,
         verbose: bool = False,
     ):
-        # scikit-learn asks that every parameter is kept as it is given.
+        # scikit-learn requires that every parameter is stored unchanged.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
 
 class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
-    """A classifier that is a softmax tree which grows where a split is worth it.
+    """A classifier that is a softmax tree which grows where that lowers the loss enough.
 
     Its other parameters and its attributes are those of :class:`SoftmaxTreeClassifier`.
 
@@ -333,8 +333,8 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
             tree of that round then learns from them too.
 
     Reference:
-        Kairgeldin, Gabidolla, Carreira-Perpinan: Adaptive Softmax Trees for Many-Class
-        Classification, UAI 2024.
+        Kairgeldin, Gabidolla, Carreira-Perpinan, "Adaptive Softmax Trees for Many-Class
+        Classification", UAI 2024.
 
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)

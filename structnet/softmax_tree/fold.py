@@ -1,4 +1,4 @@
-"""How a kind of softmax tree does on samples that it has not learnt from."""
+"""Measures kinds of softmax trees on held-out samples."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings
 from structnet.softmax_tree.start import first_draft
 from structnet.softmax_tree.wrongness import wrong_about
 
-STEPS, SETTLED = 15, 1e-2  # of the solver in a short training, and where that ends
-BETTER = 0.5  # deviations of chance by which one kind is better than a simpler one
+STEPS, SETTLED = 15, 1e-2  # steps of the solver and tolerance in a short training
+BETTER = 0.5  # standard errors by which one kind must be better than a simpler one
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Samples to learn from and to test by, and what is known of them.
+    """Samples to learn from and to test on, with results so far.
 
     Attributes:
-        begun: the tree of each kind after one iteration.
-        wrong: figures of :func:`.wrong_about` of each kind after so many, one a held-out sample.
+        learn: samples to learn from.
+        test: samples to test on.
+        begun: tree of each kind after one iteration.
+        wrong: result of :func:`.wrong_about` by kind and number of iterations.
     """
 
     learn: Points
@@ -36,11 +38,12 @@ class Fold:
     def wrong_about(
         self, kind: ChosenSettings, growth: GrowthSettings | None, iterations: int | None
     ) -> np.ndarray:
-        """How wrong a kind is about each of the held-out samples. ``[tested]``.
+        """The wrongness of a kind on each held-out sample. ``[tested]``.
 
         Args:
-            iterations: length of the training; None is that of the end, where a tree that grows
-                stays as it begins.
+            kind: settings of the tree.
+            growth: settings of growth, which give its initial size; it does not grow here.
+            iterations: number of iterations; None trains to the end.
         """
         asked = kind, iterations
         if asked not in self.wrong:
@@ -50,14 +53,14 @@ class Fold:
         return self.wrong[asked]
 
     def fewer(self, number: int, seed: int) -> Fold:
-        """The same with so many samples to learn from."""
+        """The fold with only this number of samples to learn from."""
         rows = np.random.default_rng(seed).permutation(len(self.learn))[:number]
         return Fold(self.learn.take(np.sort(rows)), self.test)
 
     def _learnt(
         self, kind: ChosenSettings, growth: GrowthSettings | None, iterations: int | None
     ) -> Draft:
-        """The tree of a kind after some iterations, in haste, or as it is in the end."""
+        """The tree of a kind after a number of short iterations, or trained to the end."""
         if iterations is None:
             draft = first_draft(self.learn, kind, growth)
             return self._trained(draft, kind, kind.max_iter, quick=False)
@@ -76,9 +79,13 @@ class Fold:
 
 
 def exceeds(wrong: np.ndarray, other: np.ndarray, by: float = BETTER) -> bool:
-    """Is one more wrong than another about the same samples, and not by chance?
+    """True if one kind is more wrong than another on the same samples, beyond chance.
 
-    Two kinds err on the same samples: what differs is what counts, in squares.
+    The standard error is that of the differences, as two kinds mostly err on the same samples.
+
+    Args:
+        wrong, other: results of :func:`.wrong_about` for the two kinds.
+        by: number of standard errors.
 
     Shapes:
         wrong, other ``[tested]``.
@@ -89,10 +96,13 @@ def exceeds(wrong: np.ndarray, other: np.ndarray, by: float = BETTER) -> bool:
 
 
 def lowest(wrong: Mapping[ChosenSettings, np.ndarray]) -> ChosenSettings:
-    """The first of those whose error is, by chance, the lowest.
+    """The first kind whose error exceeds the lowest one only by chance.
+
+    Args:
+        wrong: result of :func:`.wrong_about` for each kind; simpler kinds come first.
 
     Shapes:
-        each of wrong ``[tested]``.
+        wrong ``[tested]`` for each kind.
     """
     best = min(wrong.values(), key=np.mean)
     return next(kind for kind, each in wrong.items() if not exceeds(each, best))

@@ -1,10 +1,14 @@
 """Adaptive growth: leaves become small trees of narrower leaves, where that pays (Sec. 4).
 
-Every round tries a subtree in the place of each leaf. Its leaves may have ``min(floor(alpha k),
-k - 1)`` classes, if the leaf has k, but ten where alpha is left
-open, and begin with the leaf's weights. It is trained by TAO on the
-leaf's points, and accepted if its loss is less than rho times the leaf's. All that are accepted are
-grafted together, TAO trains the whole tree, and what no point comes to is pruned.
+Every round tries a subtree in place of each leaf. Its leaves may have ``min(floor(alpha k),
+k - 1)`` classes, where k is the leaf's number; if alpha is not given, at least ten. They start with
+the leaf's weights. The subtree is trained by TAO on the leaf's points, and accepted if its loss is
+less than rho times the leaf's. All accepted subtrees are grafted together, TAO trains the whole
+tree, and nodes that no point reaches are pruned.
+
+Reference:
+    Kairgeldin, Gabidolla, Carreira-Perpinan, "Adaptive Softmax Trees for Many-Class
+    Classification", UAI 2024, Sec. 4.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.start import axes_draft, complete_draft
 
-CHEAP = 2e7  # rows x features x classes up to which a decision on a single feature is tried, too
+CHEAP = 2e7  # rows x features x classes up to which decisions on single features are tried too
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,18 @@ def trials(
     growth: GrowthSettings,
     round: int = 1,
 ) -> tuple[list[Trial], dict[int, Draft]]:
-    """Tries a subtree in the place of each leaf, and gives those that are accepted by leaf.
+    """Tries a subtree in place of each leaf.
 
     Args:
+        draft: tree to grow, which is not changed.
+        points: samples to learn from.
+        objective: objective of the training.
         settings: hyper-parameters of a subtree's training.
         growth: hyper-parameters of growth; alpha and rho are numbers.
         round: number of the round.
+
+    Returns:
+        A record of each trial, and the accepted subtrees by their leaf.
     """
     tried: list[tuple[Trial, Draft]] = []
     depth = draft.topology.depth
@@ -85,7 +95,7 @@ def trials(
 def _within_limits(
     draft: Draft, tried: list[tuple[Trial, Draft]], growth: GrowthSettings
 ) -> dict[int, Draft]:
-    """The subtrees that lower the loss enough, the best ones if there may not be so many leaves."""
+    """The subtrees that lower the loss enough, the best ones if the number of leaves is limited."""
     rho = growth.rho
     assert rho is not None
     room = math.inf if growth.max_leaves is None else growth.max_leaves
@@ -106,7 +116,7 @@ def _tried(
     settings: SoftmaxTreeSettings,
     growth: GrowthSettings,
 ) -> tuple[Trial, Draft] | None:
-    """A subtree for a leaf and its points; None if there is nothing to gain or to part."""
+    """The best subtree for a leaf and its points; None if nothing can be gained or divided."""
     k = growth.narrowed(len(leaf.classes), leaf.k)
     alone = Draft([()], [leaf])
     before = objective.loss(alone, points)
@@ -116,7 +126,7 @@ def _tried(
         _trained(begun, leaf, points, objective, settings, k)
         for begun in _begun(points, growth.step, k, settings)
     ]
-    # One leaf of fewer classes is no subtree.
+    # A single leaf with fewer classes is no subtree.
     subtrees = [each for each in subtrees if len(each.nodes) > 1]
     if not subtrees:
         return None
@@ -129,7 +139,8 @@ def _tried(
 
 
 def _begun(points: Points, depth: int, k: int, settings: SoftmaxTreeSettings) -> Iterator[Draft]:
-    """The trees that a subtree may begin as: as told, of clusters, of single features if cheap."""
+    """The initial subtrees: by ``settings.start``, by clusters of rows and, if cheap, by single
+    features."""
     assert settings.start is not None
     if settings.start != "axes":
         yield complete_draft(points, depth, k, settings.start, settings.seed)
@@ -149,7 +160,7 @@ def _trained(
     settings: SoftmaxTreeSettings,
     k: int,
 ) -> Draft:
-    """A subtree whose leaves begin with the weights of a leaf, after TAO."""
+    """A subtree after TAO, whose leaves started with the weights of a leaf."""
     for node, rows in subtree.reach(points).items():
         if not subtree.children[node]:
             subtree.nodes[node] = warm_started(replace(leaf, k=k), points, rows)

@@ -1,4 +1,4 @@
-"""A leaf's part of an iteration: its commonest classes, and a softmax over them."""
+"""The update of a leaf: a softmax over the most frequent classes of its points."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from structnet.softmax_tree.solver import multinomial
 
 
 def updated_leaf(leaf: Leaf, points: Points, rows: np.ndarray, objective: Objective) -> Leaf:
-    """The softmax of the k commonest classes at a leaf, or the leaf itself if that is no better.
+    """A softmax over the k most frequent classes at a leaf, or the leaf if that is no better.
 
     Args:
-        leaf: the leaf, from which the solver starts.
-        rows: rows that come there.
+        leaf: leaf, from whose weights the solver starts.
+        points: samples to learn from.
+        rows: rows that reach the leaf.
+        objective: objective of the training.
 
     Shapes:
         rows ``[m]``, their places among the points.
@@ -34,7 +36,10 @@ def updated_leaf(leaf: Leaf, points: Points, rows: np.ndarray, objective: Object
 
 
 def warm_started(leaf: Leaf, points: Points, rows: np.ndarray) -> Leaf:
-    """The k commonest classes of some rows ``[m]``, those that a leaf knows with its weights."""
+    """A leaf with the k most frequent classes of rows ``[m]``, and the weights of a given leaf.
+
+    Classes that the given leaf lacks have weights of 0, and a bias by their frequency.
+    """
     new = first_leaf(points.counts(rows), leaf.k, points.num_features, points.sparse)
     place, known = leaf.places(new.classes)
     if len(new.classes) < 2 or not known.any():
@@ -42,7 +47,7 @@ def warm_started(leaf: Leaf, points: Points, rows: np.ndarray) -> Leaf:
     weight = np.zeros((len(leaf.weight), len(new.classes)), np.float32)
     weight[:, known] = leaf.weight[:, place[known]]
     bias = new.bias.copy()
-    # What is new begins beside the known ones as frequent as it is.
+    # New classes start with a bias that is in proportion to the known ones by their frequency.
     bias[known] = leaf.bias[place[known]]
     bias[~known] += (leaf.bias[place[known]] - new.bias[known]).mean()
     return Leaf(new.classes, weight, bias, leaf.k, leaf.columns)
@@ -51,7 +56,7 @@ def warm_started(leaf: Leaf, points: Points, rows: np.ndarray) -> Leaf:
 def _solved(
     leaf: Leaf, points: Points, rows: np.ndarray, y: np.ndarray, objective: Objective
 ) -> Leaf:
-    """A leaf whose weights are fitted to rows of its classes."""
+    """The leaf with weights that are fitted to rows of its classes."""
     x, columns = used_columns(points.x[rows])
     weight = leaf.weight
     if columns is not None and leaf.columns is not None:
@@ -72,7 +77,7 @@ def _solved(
 
 
 def _at(weight: np.ndarray, columns: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The weights of wanted columns, 0 where there is none. ``[columns, k] -> [wanted, k]``."""
+    """The weights of wanted columns, 0 for missing ones. ``[columns, k] -> [wanted, k]``."""
     found = np.zeros((len(wanted), weight.shape[1]), np.float32)
     place = np.minimum(np.searchsorted(columns, wanted), len(columns) - 1)
     if len(columns):

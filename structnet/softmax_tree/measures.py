@@ -1,4 +1,4 @@
-"""The cost and the quality of a softmax tree, in the quantities of the paper."""
+"""The quality and cost of a softmax tree, in the quantities of the papers."""
 
 from __future__ import annotations
 
@@ -58,8 +58,12 @@ def measured(tree: SoftmaxTree, samples: Samples) -> Measures:
 
     Samples of classes that the tree does not know, such as -1, are wrong and not covered.
 
+    Args:
+        tree: tree to measure.
+        samples: samples, with classes as targets.
+
     Raises:
-        ValueError: samples of another shape.
+        ValueError: the samples have another shape.
     """
     x, y, counts = samples.x, samples.targets.cpu().numpy(), samples.counts()
     leaves, choices = tree.leaves_of(x), tree.choices(x)
@@ -92,7 +96,7 @@ def measured(tree: SoftmaxTree, samples: Samples) -> Measures:
 def one_by_one(tree: SoftmaxTree, x: Any) -> float:
     """The median time to predict a single sample, in microseconds. ``[n, D] -> []``."""
     class_of, rows = tree.predictor().timed(x[:TIMED])
-    class_of(*rows[0])  # compiled by now
+    class_of(*rows[0])  # compiles it
     times = []
     for row in rows:
         start = time.perf_counter()

@@ -14,7 +14,7 @@ from structnet.softmax_tree.nodes import Hyperplane, Leaf
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.trees.networkx_graph import to_networkx
 
-# Arrays come back as these.
+# The types of the arrays of a node.
 KINDS = {"weight": np.float32, "bias": np.float32, "classes": np.int64, "columns": np.int64}
 
 
@@ -44,15 +44,15 @@ def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
 
 
 def tree_from_networkx(digraph: nx.DiGraph) -> SoftmaxTree:
-    """The tree of a graph that :func:`with_weights` has made, also if it was stored in a file.
+    """The tree of a graph from :func:`with_weights`, possibly after a round trip through a file.
 
     Raises:
         GraphError: a node has no weights, or invalid ones.
     """
     try:
-        digraph = nx.relabel_nodes(digraph, int)  # files may make text of numbers
+        digraph = nx.relabel_nodes(digraph, int)  # a file may have turned numbers into text
         return _tree_of(digraph)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:  # of JSON too
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # also from JSON
         raise GraphError(
             "the graph does not hold a softmax tree as with_weights writes it: "
             f"{type(error).__name__}: {error}"
@@ -73,7 +73,7 @@ def _tree_of(digraph: nx.DiGraph) -> SoftmaxTree:
         below = sorted(digraph.out_edges(number, data="pos"), key=lambda edge: edge[2])
         children.append(tuple(child for _, child, _ in below))
         if not below:
-            own["weight"] = own["weight"].reshape(-1, len(own["classes"]))  # of no features, too
+            own["weight"] = own["weight"].reshape(-1, len(own["classes"]))  # if it is empty, too
         nodes.append(Hyperplane(**own) if below else Leaf(**own))
     told = digraph.graph
     return SoftmaxTree.from_draft(Draft(children, nodes), told["num_features"], told["num_classes"])

@@ -1,4 +1,4 @@
-"""The two kinds of nodes while a tree is trained: hyperplanes, and softmaxes over some classes."""
+"""The two kinds of nodes in training: hyperplanes, and softmaxes over some of the classes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from structnet.softmax_tree.points import Points
 
 @dataclass(frozen=True, eq=False)
 class Hyperplane:
-    """A decision node: ``w.x + b >= 0`` goes right.
+    """A decision node, where samples with ``w.x + b >= 0`` go right.
 
     Attributes:
-        weight: its weights w.
-        bias: its bias b.
-        columns: features of the weights; None if all features have one.
+        weight: weights w.
+        bias: bias b.
+        columns: features of the weights; None if every feature has one.
 
     Shapes:
         weight ``[D]`` or ``[len(columns)]``, float32.
@@ -41,19 +41,19 @@ class Hyperplane:
         return weight
 
     def goes_right(self, points: Points, rows: np.ndarray) -> np.ndarray:
-        """Which rows go right. ``[len(rows)]``, bool."""
+        """True for rows that go right. ``[len(rows)]``, bool."""
         return points.projections(rows, self.full(points.num_features), self.bias) >= 0
 
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A softmax over its own classes; the others have the probability 0.
+    """A softmax over its own classes; other classes have the probability 0.
 
     Attributes:
-        classes: its classes S_j, ascending.
-        weight, bias: its weights W_j and their biases.
-        columns: features of the weights; None if all features have one.
-        k: most classes that it may have.
+        classes: classes S_j of the leaf, ascending.
+        weight, bias: weights W_j and biases c_j.
+        k: largest number of classes that it may have.
+        columns: features of the weights; None if every feature has weights.
 
     Shapes:
         classes ``[classes]``; weight ``[D, classes]`` or ``[len(columns), classes]``; bias
@@ -77,36 +77,36 @@ class Leaf:
         return float(np.square(self.weight, dtype=np.float64).sum())
 
     def scores(self, x: Any) -> np.ndarray:
-        """The scores of its classes for some rows. ``[n, D] -> [n, classes]``, float64."""
+        """The scores of its classes for rows. ``[n, D] -> [n, classes]``, float64."""
         x = x if self.columns is None else x[:, self.columns]
         return np.asarray(x @ self.weight + self.bias).astype(np.float64)
 
     def log_probs(self, x: Any) -> np.ndarray:
-        """The log-probabilities of its classes for some rows. ``[n, D] -> [n, classes]``."""
+        """The log-probabilities of its classes for rows. ``[n, D] -> [n, classes]``."""
         scores = self.scores(x)
         scores -= scores.max(axis=1, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
     def places(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where classes are among the leaf's own, and whether they are. ``[n]``, both."""
+        """The places of classes among the leaf's own, and True where they are. Both ``[n]``."""
         place = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         return place, self.classes[place] == y
 
 
 def sparse_hyperplane(weight: np.ndarray, bias: float, columns: np.ndarray) -> Hyperplane:
-    """A hyperplane of the weights that are not 0. ``[columns], [columns]``."""
+    """A hyperplane with only the weights that are not 0. ``[columns], [columns]``."""
     kept = weight != 0
     return Hyperplane(weight[kept], bias, columns[kept])
 
 
 def first_leaf(counts: np.ndarray, k: int, num_features: int, sparse: bool) -> Leaf:
-    """A leaf that knows how frequent its classes are, and nothing else.
+    """A leaf that predicts the frequencies of its classes, with weights of 0.
 
     Args:
-        counts: weight of each class there.
-        k: most classes of the leaf; of equally frequent ones the first count.
+        counts: weight of each class at the leaf.
+        k: largest number of classes of the leaf; of equally frequent ones, the first are taken.
         num_features: number of features D.
-        sparse: True gives weights of the features that are there, of none so far.
+        sparse: True for sparse weights, of no features yet.
 
     Shapes:
         counts ``[K]``.

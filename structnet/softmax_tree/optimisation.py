@@ -1,14 +1,14 @@
 """Tree alternating optimisation (TAO): node by node, deepest first, on a fixed structure.
 
-The points are routed once an iteration. Nodes of one depth then have points of their own and do not
-touch each other, so that they may be trained at the same time; a node that is trained sees what is
-below it as it is by then. No update raises the objective. A node's work is nearly all in a few
-calls of compiled loops, which hold no lock; products of matrices take one thread each, so that
-their sums and the tree are the same whatever the number of threads.
+The points are routed once in each iteration. Nodes of the same depth have disjoint points and do
+not affect each other, so that they can be trained in parallel; each is trained with the nodes below
+it already updated. No update raises the objective. Nearly all the work for a node is in a few calls
+of compiled loops, which hold no lock. Matrix products use one thread each, so that their sums and
+the tree do not depend on the number of threads.
 
 Reference:
-    Carreira-Perpinan and Tavallali, Alternating Optimization of Decision Trees, with Application to
-    Learning Sparse Oblique Trees, NeurIPS 2018.
+    Carreira-Perpinan and Tavallali, "Alternating Optimization of Decision Trees, with Application
+    to Learning Sparse Oblique Trees", NeurIPS 2018.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points
 from structnet.training.one_thread import ONE_THREAD
 
-# What is called with the tree, its objective, and whether that has hardly fallen.
+# A function of the tree, its objective, and True if that has hardly fallen.
 Told = Callable[[Draft, float, bool], None]
 
 
@@ -40,15 +40,17 @@ def alternate(
     n_jobs: int = 1,
     told: Told = lambda draft, value, settled: None,
 ) -> Draft:
-    """Trains all nodes in turn until the objective hardly falls; the draft given stays as it is.
+    """Trains all nodes in turn until the objective hardly falls, and returns a new draft.
 
     Args:
-        draft: tree to begin with.
-        max_iter: most iterations.
-        tol: relative fall of the objective below which it stops.
-        n_jobs: threads that train the nodes of a depth.
-        told: function called after every iteration with the tree, its objective, and whether that
-            hardly fell, so that it was the last.
+        draft: tree to start from, which is not changed.
+        points: samples to learn from.
+        objective: objective to lower.
+        max_iter: largest number of iterations.
+        tol: relative fall of the objective up to which training stops.
+        n_jobs: number of threads that train the nodes of one depth.
+        told: function called after every iteration with the tree, its objective, and True if that
+            hardly fell, in which case the iteration was the last.
     """
     draft, value = draft.copy(), objective.of(draft, points)
     depth = draft.topology.depth
@@ -57,7 +59,7 @@ def alternate(
         for _ in range(max_iter):
             reach = draft.reach(points)
             for level in levels:
-                # The largest first, so that no thread waits long for another's last one.
+                # The largest nodes first, so that threads do not wait for a late large one.
                 busy = [node for node in level if node in reach]
                 busy.sort(key=lambda node: -len(reach[node]))
 
@@ -77,7 +79,7 @@ def alternate(
 def updated(
     draft: Draft, node: int, points: Points, rows: np.ndarray, objective: Objective
 ) -> Node:
-    """The node that takes a node's place: better on the rows ``[m]`` there, or itself."""
+    """A node that is better on the rows ``[m]`` that reach a given one, or the node itself."""
     here = draft.nodes[node]
     if isinstance(here, Leaf):
         return updated_leaf(here, points, rows, objective)
@@ -86,7 +88,7 @@ def updated(
 
 @contextmanager
 def _mapper(n_jobs: int) -> Iterator[Callable]:
-    """``map`` in this thread, or in several."""
+    """``map`` in this thread, or in ``n_jobs`` threads."""
     if n_jobs == 1:
         yield map
         return

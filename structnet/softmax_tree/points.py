@@ -1,4 +1,4 @@
-"""What a softmax tree is trained on: rows, in full or sparse, their classes and weights."""
+"""The training data of a softmax tree: rows, dense or sparse, with classes and weights."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from structnet.softmax_tree import _kernels
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Samples to learn from, some of them in all.
+    """Samples to learn from, whose classes are some of all K.
 
     Args:
-        x: rows, a C-ordered array or CSR with ascending columns.
-        y: classes.
-        weights: count of each row.
+        x: rows: a C-ordered array, or a CSR matrix with ascending columns.
+        y: classes, numbers from 0 to K - 1.
+        weights: number of times that each row counts.
         num_classes: number of classes K.
 
     Shapes:
@@ -34,21 +34,21 @@ class Points:
 
     @classmethod
     def made(cls, x: Any, y: Any, num_classes: int, weights: Any = None) -> Points:
-        """Points of rows and classes in any precision."""
+        """Points from rows ``[n, D]``, classes and weights of any number type."""
         x = x.astype(np.float32) if issparse(x) else np.ascontiguousarray(x, np.float32)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
         return cls(x, np.asarray(y, np.int64), weights, num_classes)
 
     def check(self) -> None:
-        """Refuses what nothing can be learnt from.
+        """Refuses points from which nothing can be learned.
 
         Raises:
-            ValueError: lengths that differ, no rows, classes or weights out of their ranges, or
-                rows that are not finite.
+            ValueError: the lengths differ or are 0, classes or weights are out of their ranges, or
+                the rows are not finite in single precision.
         """
         sizes = self.x.shape[0], len(self.y), len(self.weights)
         if not sizes[0] or len(set(sizes)) > 1:
-            raise ValueError(f"x, y and weights must be of one length, above 0. Got {sizes}.")
+            raise ValueError(f"x, y and weights must have one length, above 0. Got {sizes}.")
         if self.y.min() < 0 or self.y.max() >= self.num_classes:
             raise ValueError(
                 f"classes must be numbers from 0 to {self.num_classes - 1}. Got "
@@ -57,7 +57,7 @@ class Points:
         if not (np.isfinite(self.weights) & (self.weights >= 0)).all() or not self.weights.any():
             raise ValueError("weights must be finite, at least 0, and not all 0")
         if not np.isfinite(parts(self.x)[0]).all():
-            raise ValueError("x must be of finite numbers that single precision holds")
+            raise ValueError("x must have finite numbers in the range of single precision")
 
     def __len__(self) -> int:
         return len(self.y)
@@ -69,19 +69,19 @@ class Points:
 
     @cached_property
     def sparse(self) -> bool:
-        """Are the rows sparse?"""
+        """True if the rows are sparse."""
         return issparse(self.x)
 
     def facts(self, name: str) -> dict[str, Any]:
-        """What tells them from others; see :meth:`.Checked.facts`."""
+        """Facts that identify the points; see :meth:`.Checked.facts`."""
         return Checked(self.x, self.y, self.weights).facts(name)
 
     def take(self, rows: np.ndarray) -> Points:
-        """Some of them."""
+        """The points of some rows, ``[m]``."""
         return Points(self.x[rows], self.y[rows], self.weights[rows], self.num_classes)
 
     def joined(self, other: Points) -> Points:
-        """These and others."""
+        """These points, followed by others."""
         x = stacked(self.x, other.x)
         y, weights = np.append(self.y, other.y), np.append(self.weights, other.weights)
         return Points(x, y, weights, self.num_classes)
@@ -91,14 +91,14 @@ class Points:
         return np.bincount(self.y[rows], self.weights[rows], self.num_classes)
 
     def projections(self, rows: np.ndarray, weight: np.ndarray, bias: float) -> np.ndarray:
-        """``w.x + b`` of some rows, summed as predictions are. ``[len(rows)]``, float32."""
+        """``w.x + b`` for some rows, summed as in predictions. ``[len(rows)]``, float32."""
         out, constant = np.empty(len(rows), np.float32), np.float32(bias)
         _kernels.projections(*parts(self.x), rows, weight, constant, out)
         return out
 
 
 def parts(x: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Rows as compiled loops take them: in full; or numbers, columns, and where rows begin.
+    """Rows as compiled loops take them: a dense table; or values, columns, and starts of rows.
 
     Shapes:
         x ``[n, D]`` -> ``[n, D]``, None, None; or ``[entries]``, ``[entries]``, ``[n + 1]``.
@@ -107,10 +107,12 @@ def parts(x: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
 
 
 def used_columns(x: Any) -> tuple[Any, np.ndarray | None]:
-    """Sparse rows without the columns that are empty, and the columns that are left.
+    """Sparse rows without empty columns, and the columns that are left.
+
+    Dense rows are returned unchanged, with None.
 
     Shapes:
-        x ``[n, D]`` -> ``[n, used]``, columns ``[used]``; None of rows in full, which stay.
+        x ``[n, D]`` -> ``[n, used]``, columns ``[used]``.
     """
     if not issparse(x):
         return x, None
@@ -120,5 +122,5 @@ def used_columns(x: Any) -> tuple[Any, np.ndarray | None]:
 
 
 def stacked(x: Any, more: Any) -> Any:
-    """Rows and further ones, in full or sparse. ``[n, D], [m, D] -> [n + m, D]``."""
+    """Rows followed by further ones, all dense or all sparse. ``[n, D], [m, D] -> [n + m, D]``."""
     return vstack([x, more], format="csr") if issparse(x) else np.concatenate([x, more])

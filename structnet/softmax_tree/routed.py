@@ -1,4 +1,4 @@
-"""A softmax tree as any model tree (:mod:`structnet.routing.protocol`): all its paths are hard."""
+"""The interface of all model trees (:mod:`structnet.routing.protocol`); all paths are hard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Routed:
-    """What a :class:`~structnet.softmax_tree.tree.SoftmaxTree` answers as a model tree."""
+    """The methods of a :class:`~structnet.softmax_tree.tree.SoftmaxTree` as a model tree."""
 
     topology: Topology
     shape: tuple[int, ...]
@@ -32,7 +32,7 @@ class Routed:
         def choices(self, x: Any) -> Any: ...
 
     def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
-        """The nodes that samples ``[n, D]`` come to, as :meth:`.RoutedTree.visits` tells it."""
+        """The visits of samples ``[n, D]`` to each node, see :meth:`.RoutedTree.visits`."""
         check_one_of("path", path, ("multi", "greedy"))
         leaves = self.leaves_of(x)
         arriving = np.zeros((self.topology.num_nodes, len(leaves)))
@@ -45,19 +45,19 @@ class Routed:
                 yield Visit(node, here, branch)
 
     def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
-        """Log-probabilities, -inf outside of the leaf. ``[n, D] -> [n, K]``."""
+        """Log-probabilities, -inf for classes outside the leaf. ``[n, D] -> [n, K]``."""
         check_one_of("path", path, ("multi", "greedy"))
         return self.choices(x).dense(self.num_classes)
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
-        """What one leaf predicts by itself. ``[n, D] -> [n, K]``."""
+        """The log-probabilities of one leaf for all samples. ``[n, D] -> [n, K]``."""
         own = self.arrays.leaf(leaf, self.shape[0])
         found = np.full((x.shape[0], self.num_classes), -np.inf)
         found[:, own.classes] = own.log_probs(x)
         return found
 
     def facts(self, node: int) -> Facts:
-        """What a node is made of."""
+        """What a node consists of."""
         used, all_, classes = self.used(node), self.most(node), int(self.arrays.sizes()[node])
         weights = f"{used:,} of {all_:,} weights"
         if self.topology.inner[node]:
@@ -66,23 +66,26 @@ class Routed:
         return Facts("softmax", words, used + classes)
 
     def used(self, node: int) -> int:
-        """The number of a node's weights that are not 0, biases apart."""
+        """The number of a node's weights that are not 0, without biases."""
         arrays = self.arrays
         return int(np.count_nonzero(arrays.weights[arrays.extent(node, self.shape[0])]))
 
     def most(self, node: int) -> int:
-        """The number of weights that a node could have."""
+        """The number of weights of a node if none were 0, without biases."""
         return self.shape[0] * max(1, int(self.arrays.sizes()[node]))
 
     def flops(self, node: int) -> int:
-        """The FLOPs of one sample at a node: 2 a weight that is not 0."""
+        """The FLOPs of one sample at a node: 2 for each weight that is not 0."""
         return 2 * self.used(node)
 
     def branch_names(self, node: int) -> tuple[str, ...]:
-        """The two sides of a hyperplane; none of a leaf."""
+        """The names of a hyperplane's two sides; none for a leaf."""
         return ("left", "right") if self.topology.inner[node] else ()
 
     def plane(self, node: int) -> tuple[np.ndarray, float] | None:
-        """The weights ``[D]`` and the bias of a hyperplane, above 0 on its left; None of a leaf."""
+        """The weights ``[D]`` and the bias of a hyperplane, whose left side is above 0.
+
+        None for a leaf. The signs are opposite to those of :class:`.nodes.Hyperplane`.
+        """
         own = self.arrays.own(node, self.shape[0])
         return (-own.full(self.shape[0]), -own.bias) if isinstance(own, Hyperplane) else None

@@ -1,7 +1,7 @@
-"""The hyper-parameters of softmax trees: every default and range, once.
+"""The hyper-parameters of softmax trees, with their defaults and ranges.
 
-Nothing here imports torch, so that the command can say them at once. None leaves a value to
-``choice``, which finds it from the sizes of the data and a part of them that is held out.
+Nothing here imports torch, so that the command's help does not wait for it. None leaves a value to
+``choice``, which finds it by the sizes of the data and held-out samples.
 """
 
 from __future__ import annotations

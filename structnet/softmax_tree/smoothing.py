@@ -1,23 +1,24 @@
-"""Leaves learn of the classes that they lack: few samples make nothing certain.
+"""Smoothing: leaves get probabilities for classes that they lack, as few samples prove little.
 
-A leaf would give the probability 0 to a class that it has no sample of, however few it has: half of
-the leaves of a decision tree know one. Its classes are estimated as if one more sample had come,
-taken from a node on the way there, each as likely as the others: the m-estimate with m = 1, whose
-prior is the mean of the classes' shares along the path. Node by node, as Ferri et al. have it,
-nested nodes that lack a class speak against it again and again: of ten decision trees the log loss
-on test samples was 1 to 1.9 times as high. In a softmax over several classes, the others get biases
-by which they have these shares where it is as sure as it is on average.
+Without it, a leaf gives the probability 0 to a class of which it has no sample, however few samples
+it has: half of the leaves of a decision tree have a single class. Class shares are estimated as if
+the leaf had one more sample, taken from a node on the path above it, each with equal probability:
+the m-estimate with m = 1, whose prior is the mean of the class shares along the path. Node by node,
+as by Ferri et al., nested nodes that lack a class count against it again and again: over ten
+decision trees, the log loss on test samples was 1 to 1.9 times as high. In a softmax over several
+classes, the others get biases with which they have these shares at its average confidence.
 
-A leaf of one class, by its shares alone, would take all of its rows for the same: where a class is
-rare, training sends what there is of it elsewhere, and half of the space cannot be ranked. In a
-tree that was trained it answers as the nearest node above that knows several classes: by a softmax
-as that would learn in a leaf. A decision tree of single features has no weights in leaves, and gets
-none. That is what leaves do which may have all classes, and are not too many; of other leaves those
-of one class learn of the likeliest others by shares: 66,000 of 384 would fill a file of 435 MB.
+With its shares alone, a leaf of one class would predict the same for all its rows: where a class is
+rare, training sends its few samples elsewhere, so that half of the space could not be ranked. In a
+tree that was trained, such a leaf gets the softmax that the nearest node above with several classes
+would learn as a leaf. A decision tree on single features has no weights in its leaves, and gets
+none. All this holds for leaves that may have all classes, unless they need too much room. Other
+leaves of one class get only the likeliest classes by shares: 66,000 leaves of 384 classes would
+fill a file of 435 MB.
 
 Reference:
-    Cestnik, Estimating Probabilities, ECAI 1990; Ferri, Flach and Hernandez-Orallo, Improving the
-    AUC of Probabilistic Estimation Trees, ECML 2003.
+    Cestnik, "Estimating Probabilities", ECAI 1990; Ferri, Flach and Hernandez-Orallo, "Improving
+    the AUC of Probabilistic Estimation Trees", ECML 2003.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.start import WIDE
 
-MOST = 1_000_000  # classes of all leaves of one class together, if WIDE of each are no more
-ROOM = 10_000_000  # weights of all leaves that lack classes, above which none gets any
+MOST = 1_000_000  # total of classes that leaves of one class may get, but each gets WIDE
+ROOM = 10_000_000  # weights of all leaves that lack classes, above which none gets further ones
 
 
 def smoothed(draft: Draft, points: Points, objective: Objective | None = None) -> Draft:
-    """A tree whose leaves know the classes that they lacked as well, where they may have all.
+    """A tree in which leaves that may have all classes also predict the classes that they lack.
 
-    Leaves of one class know as many as they may have. Where no leaf has a weight, as in a decision
-    tree of single features, all nodes are sparse, of full rows too: else each would hold a zero for
-    each of its classes and features.
+    Leaves of one class get as many as they may have. If no leaf has weights, as in a decision tree
+    on single features, all nodes become sparse, even for dense rows: otherwise each leaf would
+    store a zero for each of its classes and features.
 
     Args:
-        draft: a trained tree, which stays as it is.
-        points: samples that it has learnt from.
-        objective: objective that its leaves were trained by; None if they were not.
+        draft: trained tree, which is not changed.
+        points: samples that the tree was trained on.
+        objective: objective by which its leaves were trained; None if they were not.
     """
     smoothing = _Smoothing(draft.copy(), points, objective, draft.reach(points))
     return smoothing.done() if any(map(smoothing.lacks, draft.nodes)) else draft
@@ -56,27 +57,27 @@ def smoothed(draft: Draft, points: Points, objective: Objective | None = None) -
 
 @dataclass
 class _Smoothing:
-    """A tree whose leaves are exchanged one by one, and what they learn from."""
+    """A tree whose leaves are exchanged one by one, with the data to do so."""
 
     draft: Draft
     points: Points
     objective: Objective | None
     reach: dict[int, np.ndarray]
-    fitted: dict[int, Leaf] = field(default_factory=dict)  # softmaxes of nodes
+    fitted: dict[int, Leaf] = field(default_factory=dict)  # by node
 
     def done(self) -> Draft:
         draft, points = self.draft, self.points
         if self.sparse and not points.sparse:
             draft.nodes = [_sparse(node) for node in draft.nodes]
         count = points.weights.mean()
-        waiting = [(0, 0, 0, np.zeros(points.num_classes))]  # depth first: few shares are held
+        waiting = [(0, 0, 0, np.zeros(points.num_classes))]  # depth first, to hold few shares
         while waiting:
             node, near, depth, above = waiting.pop()
             counts = points.counts(self.reach.get(node, np.zeros(0, np.int64))) / count
             near = node if np.count_nonzero(counts) > 1 else near
             leaf, total = draft.nodes[node], counts.sum()
             if isinstance(leaf, Leaf) and self.lacks(leaf) and total:
-                # Less of samples that count less: none is outvoted.
+                # With a total below 1, the prior counts less, so as not to outvote the samples.
                 shares = counts + min(1.0, total) * above / max(depth, 1)
                 draft.nodes[node] = self.knowing(leaf, near, shares / shares.sum())
             below = above + counts / (total or 1.0)
@@ -84,21 +85,21 @@ class _Smoothing:
         return draft
 
     def lacks(self, node: Node) -> bool:
-        """Is it a leaf that is to learn of other classes?"""
+        """True for a leaf that is to get other classes."""
         return _alone(node) or (self.roomy and self.may_have_all(node))
 
     def may_have_all(self, node: Node) -> bool:
-        """Is it a leaf that may have all classes, and does not?"""
+        """True for a leaf that may have all classes, but lacks some."""
         return isinstance(node, Leaf) and len(node.classes) < self.points.num_classes <= node.k
 
     @cached_property
     def roomy(self) -> bool:
-        """Is there room for the weights of all classes in all leaves that lack some?"""
+        """True if there is room for the weights of all classes in all leaves that lack some."""
         leaves = sum(map(self.may_have_all, self.draft.nodes))
         return leaves * self.points.num_classes * self.points.num_features <= ROOM
 
     def fits(self, leaf: Node) -> bool:
-        """Does a leaf take over the weights of a node above?"""
+        """True for a leaf that gets the softmax of a node above."""
         trained = self.objective is not None and self.roomy
         return trained and _alone(leaf) and self.may_have_all(leaf)
 
@@ -113,7 +114,7 @@ class _Smoothing:
         return max(WIDE, MOST // max(1, sum(map(_alone, self.draft.nodes))))
 
     def knowing(self, leaf: Leaf, near: int, shares: np.ndarray) -> Leaf:
-        """A leaf with the shares ``[K]`` of all classes, below a node that knows several."""
+        """The leaf with the shares ``[K]`` of all classes; ``near`` is above, with several."""
         if self.fits(leaf):
             leaf = self.softmax(near, leaf.k)
         elif _alone(leaf):
@@ -121,7 +122,7 @@ class _Smoothing:
         return _completed(leaf, self.points, self.reach[near], shares)
 
     def softmax(self, node: int, k: int) -> Leaf:
-        """What a node would be if it were a leaf."""
+        """The softmax that a node would learn as a leaf."""
         if node not in self.fitted:
             points, rows, objective = self.points, self.reach[node], self.objective
             assert objective is not None
@@ -131,10 +132,16 @@ class _Smoothing:
 
 
 def _completed(leaf: Leaf, points: Points, rows: np.ndarray, shares: np.ndarray) -> Leaf:
-    """A softmax with biases of the classes that it lacks, as frequent as ``shares`` ``[K]``.
+    """A softmax with biases for the classes that it lacks, so that they have their ``shares``.
 
     Args:
-        rows: rows ``[m]`` by which the softmax is as sure as it is.
+        leaf: softmax to complete.
+        points: samples that the tree was trained on.
+        rows: rows over which the confidence of the softmax is averaged.
+        shares: share of each class.
+
+    Shapes:
+        rows ``[m]``; shares ``[K]``.
     """
     classes = np.flatnonzero(shares)
     place, known = leaf.places(classes)

@@ -1,18 +1,18 @@
-"""Logistic regression with L1 and quadratic penalties: a leaf's, and a decision's.
+"""Logistic regression with L1 and quadratic penalties, for leaves and decisions.
 
     min over W, c of  sum_n a_n log_loss(y_n, softmax(W x_n + c)) + penalty ||W||_1
         + ridge / 2 ||W||^2
 
-by FISTA: accelerated proximal gradient steps that begin anew whenever the speed points uphill, of a
-length found by backtracking. As scores are linear in the weights, those of a point between two
-steps cost no product. The features are taken to mean 0 (those of sparse rows stay where they are)
-and mean square 1 among the rows at hand, which lie close together in one part of the space, and the
-penalty with them: it is the same problem, and takes far fewer steps. Two classes with one weight
+The solver is FISTA: accelerated proximal gradient steps, with a step size found by backtracking,
+and a restart whenever the momentum points uphill. As scores are linear in the weights, those at an
+extrapolated point cost no product. Features are scaled to mean 0 (not for sparse rows) and mean
+square 1 over the given rows, which lie close together in one part of the space, and the penalties
+with them: the problem is the same, but takes far fewer steps. Two classes with a single weight
 vector are the binary form.
 
 Reference:
-    Beck and Teboulle, A Fast Iterative Shrinkage-Thresholding Algorithm, SIAM J. Imaging Sciences
-    2009; O'Donoghue and Candes, Adaptive Restart for Accelerated Gradient Schemes, 2015.
+    Beck and Teboulle, "A Fast Iterative Shrinkage-Thresholding Algorithm", SIAM J. Imaging Sciences
+    2009; O'Donoghue and Candes, "Adaptive Restart for Accelerated Gradient Schemes", 2015.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from structnet.estimators.scale import fractions
 from structnet.softmax_tree import _scaling_kernels, _solver_kernels
 from structnet.softmax_tree.points import parts
 
-CURVATURE = {True: 0.25, False: 0.5}  # most of a logistic loss by its score, a softmax's by its
-HIGHEST = 1e30  # penalty, within single precision
+CURVATURE = {True: 0.25, False: 0.5}  # bound by the scores: True for a logistic loss, else softmax
+HIGHEST = 1e30  # largest penalty, within single precision
 
 Solution = tuple[np.ndarray, np.ndarray]  # weights [D, k] and biases [k], float32
 
@@ -40,15 +40,15 @@ def multinomial(
     steps: int,
     ridge: float = 0.0,
 ) -> Solution:
-    """Weights of a softmax over k classes; of one column, the score of class 1 against class 0.
+    """The weights of a softmax over k classes; a single column is the score of class 1.
 
     Args:
-        x: rows, in full or CSR; they are overwritten.
-        y: classes, numbers from 0 to k - 1; or whether it is class 1.
-        counts: count of each row.
-        start: weights and biases to begin with.
+        x: rows, dense or CSR; they are overwritten.
+        y: classes, numbers from 0 to k - 1; for a single column, True or 1 for class 1.
+        counts: weight of each row.
+        start: weights and biases to start from.
         penalty: weight of the L1 norm.
-        steps: most steps.
+        steps: largest number of steps.
         ridge: weight of half the sum of squares.
 
     Shapes:
@@ -77,10 +77,10 @@ def multinomial(
 
 
 def in_range(counts: np.ndarray, *penalties: float) -> tuple[Any, ...]:
-    """Counts ``[n]`` divided by a power of two, the largest to .5 to 1, and penalties with them.
+    """Counts ``[n]``, scaled by a power of two so that the largest is 0.5 to 1, and the penalties.
 
-    It is the same problem; weights of samples may be of any size, and what the solver takes for
-    rounding is of theirs.
+    The problem stays the same, but the weights of samples may be of any size, while the solver's
+    allowance for rounding is absolute.
     """
     shares, exponent = fractions(counts)
     with np.errstate(over="ignore"):

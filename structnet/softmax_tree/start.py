@@ -1,9 +1,10 @@
-"""The tree that training begins with: hyperplanes between the means of classes.
+"""The trees from which training starts.
 
-The paper begins with random hyperplanes or with a tree of its own; balanced 2-means is ours. On the
-classes at a node, it parts their means into two groups of about equal weight; the hyperplane is
-normal to the line between the groups' means, with the median of the points as threshold. A decision
-tree of single features is the other way to begin: it is where data are made of such decisions.
+The paper starts from random hyperplanes or from a tree of its own; balanced 2-means is ours. At a
+node, it divides the means of the classes into two groups of about equal weight; the hyperplane is
+normal to the line between the groups' means, with the median of the points as threshold. Other
+starts are 2-means on the rows, and a decision tree on single features, for data that follow such
+decisions.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 
 MEANS_STEPS = 10
-DRAWN = 8  # trees, of which some are far better than others
-LARGEST = 100  # weights of a first hyperplane on sparse rows
+DRAWN = 8  # trees to choose from, as some are far better than others
+LARGEST = 100  # largest number of weights of an initial hyperplane on sparse rows
 
 
-WIDE = 10  # classes that a leaf may have at the least, where nothing is known
+WIDE = 10  # smallest default limit on the classes of a leaf
 
 
 def width(num_classes: int, depth: int) -> int:
-    """Classes of a leaf where nothing is known: four times those that fall to each leaf.
+    """The default limit on the classes of a leaf: four times the classes that fall to each leaf.
+
+    It is at least 10, if there are so many classes.
 
     Example:
         >>> width(1000, 0), width(1000, 5), width(3, 5)
@@ -43,11 +46,11 @@ def width(num_classes: int, depth: int) -> int:
 
 
 def best_draft(points: Points, settings: ChosenSettings, growth: GrowthSettings | None) -> Draft:
-    """The best of several trees that a training may begin with: that of the lowest objective.
+    """The initial tree with the lowest objective, out of eight.
 
-    What hyperplanes near the root cut apart is seldom put together again by training node by node,
-    or by growth, and shows before any of that. Leaves that may have all classes are not so choosy:
-    there, and of random directions, which are as the papers draw them, the first tree is taken.
+    Training node by node, or growth, seldom reunites what hyperplanes near the root divide, and the
+    harm shows before training. If leaves may have all classes, a good start matters less, and
+    random directions are drawn as in the papers: there, the first tree is taken.
     """
     depth, k = _shape(points, settings, growth)
     if not depth or k >= points.num_classes or settings.start not in ("centroids", "rows"):
@@ -61,9 +64,9 @@ def best_draft(points: Points, settings: ChosenSettings, growth: GrowthSettings 
 def first_draft(
     points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
 ) -> Draft:
-    """The tree that a training begins with: of the whole depth, or of that which growth begins at.
+    """The initial tree, of the final depth or of the depth from which growth starts.
 
-    The latter has as many classes a leaf as :func:`most_classes` says.
+    In the latter case, :func:`most_classes` limits the classes of a leaf.
     """
     assert settings.start is not None
     depth, k = _shape(points, settings, growth)
@@ -75,7 +78,7 @@ def first_draft(
 def _shape(
     points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
 ) -> tuple[int, int]:
-    """The depth to begin with, and the most classes of a leaf there."""
+    """The initial depth, and the largest number of classes in a leaf there."""
     depth, k = settings.depth, settings.k
     if growth is not None:
         assert growth.start_depth is not None
@@ -86,11 +89,11 @@ def _shape(
 
 
 def most_classes(growth: GrowthSettings, num_classes: int, depth: int) -> int:
-    """Most classes of a leaf at a depth of a tree that grows.
+    """The largest number of classes in a leaf at a depth of a tree that grows.
 
-    Growth begins with ``start_k``; by default with as many as if it had come so far from one leaf
-    of all classes, but not fewer than half of what a tree of that depth has by default, as growth
-    covers more. Each step from there multiplies by alpha.
+    Growth starts with ``start_k``; by default, with as many classes as if the tree had grown from a
+    single leaf with all classes, but no fewer than half the default of a tree of that depth, as
+    growth covers more classes. Each step from there multiplies the number by alpha.
     """
     assert growth.start_depth is not None and growth.alpha is not None
     start, alpha = growth.start_depth, growth.alpha
@@ -106,9 +109,9 @@ def most_classes(growth: GrowthSettings, num_classes: int, depth: int) -> int:
 
 
 def same_shape(draft: Draft, points: Points, seed: int) -> Draft:
-    """A tree of the shape of another, begun anew: its leaves may have as many classes as there.
+    """A new initial tree with the shape of another, whose leaves may have as many classes.
 
-    Where a node's points cannot be parted, its own hyperplane stays.
+    If the points at a node cannot be divided, it keeps the other tree's hyperplane.
     """
     rng, new = np.random.default_rng(seed), draft.copy()
     reach = {0: np.arange(len(points))}
@@ -120,7 +123,7 @@ def same_shape(draft: Draft, points: Points, seed: int) -> Draft:
             new.nodes[node] = first_leaf(counts, k, points.num_features, points.sparse)
             continue
         assert isinstance(old, Hyperplane)
-        if old.columns is not None and not points.sparse:  # as others here
+        if old.columns is not None and not points.sparse:  # dense, like the new ones
             old = Hyperplane(old.full(points.num_features), old.bias)
         plane = _plane(points, here, "centroids", rng) or old
         new.nodes[node] = plane
@@ -130,18 +133,19 @@ def same_shape(draft: Draft, points: Points, seed: int) -> Draft:
 
 
 def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
-    """A decision tree of single features, as scikit-learn grows it.
+    """A decision tree on single features, grown by scikit-learn.
 
     Args:
-        depth: most decisions on a path; None is without limit.
-        k: most classes of a leaf.
+        points: samples to learn from.
+        depth: largest number of decisions on a path; None for no limit.
+        k: largest number of classes in a leaf.
         seed: seed of the random numbers.
     """
     if depth == 0:
         return complete_draft(points, 0, k, "centroids", seed)
     grower = DecisionTreeClassifier(max_depth=depth, random_state=seed)
-    weights = points.weights / points.weights.max()  # it compares them with numbers of its own
-    with warnings.catch_warnings():  # of many classes for so few points, which are no numbers
+    weights = points.weights / points.weights.max()  # scikit-learn has absolute thresholds for them
+    with warnings.catch_warnings():  # which takes many classes for numbers
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         found = grower.fit(points.x, points.y, sample_weight=weights).tree_
     left, right = found.children_left, found.children_right
@@ -172,14 +176,16 @@ def _axis(points: Points, feature: int, threshold: float) -> Hyperplane:
 def complete_draft(
     points: Points, depth: int, k: int, start: str, seed: int, rows: np.ndarray | None = None
 ) -> Draft:
-    """A complete tree, each half of whose points go to either side, and whose leaves know classes.
+    """A complete tree, whose leaves predict the frequencies of their most frequent classes.
 
     Args:
-        depth: decisions on each path; a node of one class alone, or of one point, stays a leaf.
-        k: most classes of a leaf.
-        start: "centroids" or "random", as in :class:`.SoftmaxTreeSettings`.
+        points: samples to learn from.
+        depth: number of decisions on each path; a node whose points have one class, or cannot be
+            divided, becomes a leaf.
+        k: largest number of classes in a leaf.
+        start: "centroids", "rows" or "random", as in :class:`.SoftmaxTreeSettings`.
         seed: seed of the random numbers.
-        rows: rows at the root; all by default.
+        rows: rows at the root; by default all.
 
     Shapes:
         rows ``[m]``, their places among the points.
@@ -205,7 +211,7 @@ def complete_draft(
 def _plane(
     points: Points, rows: np.ndarray, start: str, rng: np.random.Generator
 ) -> Hyperplane | None:
-    """A hyperplane through the median of some rows; None if they have one class alone."""
+    """A hyperplane that divides rows; None if they have a single class, or none is found."""
     counts = points.counts(rows)
     classes = np.flatnonzero(counts)
     if len(classes) < 2:
@@ -226,11 +232,11 @@ def _plane(
 
 
 def _through(points: Points, direction: np.ndarray, place: np.ndarray) -> Hyperplane | None:
-    """The hyperplane normal to a direction through a place, both ``[D]``; None without a direction.
+    """The hyperplane normal to a direction at a place, both ``[D]``; None if that is 0.
 
-    Its weights' sizes sum to 1.
+    The absolute values of its weights sum to 1.
     """
-    if points.sparse:  # the longest entries alone
+    if points.sparse:  # only the largest entries are kept
         places = np.argsort(-np.abs(direction))[:LARGEST]
         direction[np.setdiff1d(np.arange(len(direction)), places)] = 0
     norm = np.abs(direction).sum()
@@ -244,7 +250,7 @@ def _through(points: Points, direction: np.ndarray, place: np.ndarray) -> Hyperp
 
 
 def _between_rows(points: Points, rows: np.ndarray, rng: np.random.Generator) -> Hyperplane | None:
-    """The hyperplane half way between the two clusters of some rows; None if they are all alike."""
+    """The hyperplane half way between two clusters of rows; None if they have no two clusters."""
     x, exponent = _fractions(points.x[rows])
     share = _shares(points.weights[rows])
     direction, side = _scattered(x, share, rng), None
@@ -266,7 +272,7 @@ def _between_rows(points: Points, rows: np.ndarray, rng: np.random.Generator) ->
 
 
 def _median(scores: np.ndarray, weights: np.ndarray) -> float:
-    """A number at which the scores fall into two halves, as equal as they can be."""
+    """The threshold that divides scores into two parts of the most equal weight."""
     values, place = np.unique(scores, return_inverse=True)
     if len(values) < 2:
         return float(values[0])
@@ -275,7 +281,7 @@ def _median(scores: np.ndarray, weights: np.ndarray) -> float:
 
 
 def _means(points: Points, rows: np.ndarray, classes: np.ndarray, counts: np.ndarray) -> Any:
-    """The mean of each class. ``[classes, D]``; of sparse rows in CSR."""
+    """The mean of each class. ``[classes, D]``, CSR for sparse rows."""
     place = np.searchsorted(classes, points.y[rows])
     share = points.weights[rows] / counts[points.y[rows]]
     matrix = csr_matrix((share, (place, np.arange(len(rows)))), shape=(len(classes), len(rows)))
@@ -283,12 +289,12 @@ def _means(points: Points, rows: np.ndarray, classes: np.ndarray, counts: np.nda
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:
-    """Shares of counts above 0, of any size, in single precision; none is so small as to be 0."""
+    """The shares of counts above 0 in single precision; none underflows to 0."""
     return np.maximum(counts / counts.sum(), 1e-30).astype(np.float32)
 
 
 def _fractions(x: Any) -> tuple[Any, Any]:
-    """Rows, in full or CSR, divided by a power of two, and its exponent: squares stay in range."""
+    """Rows divided by a power of two, so that squares stay in range, and its exponent."""
     if not issparse(x):
         return fractions(x)
     if not x.nnz:
@@ -298,7 +304,7 @@ def _fractions(x: Any) -> tuple[Any, Any]:
 
 
 def _between(means: Any, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The way from one group of means to the other, groups of about equal weight. ``[D]``."""
+    """The vector between the centres of two groups of means of about equal weight. ``[D]``."""
     means, share = _fractions(means)[0], _shares(counts)
     direction = _scattered(means, share, rng)
     order = None
@@ -316,7 +322,7 @@ def _between(means: Any, counts: np.ndarray, rng: np.random.Generator) -> np.nda
 
 
 def _scattered(means: Any, share: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A direction along which the means lie far apart: a few steps of the power method. ``[D]``."""
+    """A direction of large variance of the means, by a few steps of the power method. ``[D]``."""
     centre = np.asarray(share @ means).ravel()
     direction = rng.standard_normal(means.shape[1]).astype(np.float32)
     for _ in range(5):

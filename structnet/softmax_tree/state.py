@@ -1,4 +1,4 @@
-"""Where a training stands after an iteration: all that it takes to go on from there."""
+"""The state of a training after an iteration, from which it can be resumed."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class State:
     """A training between two iterations.
 
     Attributes:
-        settings, growth: hyper-parameters without None but for limits; growth is None where nothing
-            grows.
-        draft: the tree as it is.
-        best: tree of the round with the lowest validation error so far; None before the first.
-        round: round of growth that the draft is of, 0 before it.
-        best_round: round that ``best`` is of.
-        iterations: iterations of this round.
-        settled: did the objective hardly fall in the last of them?
-        least: the lowest validation error of a round.
-        since: rounds since that one.
-        chosen: has growth ended, so that the draft is of the best round?
-        history, trials: records of the iterations, and subtrees tried, as of :class:`.Trained`.
-        data: facts that tell the data from others, by :func:`facts_of`; {} where nothing is saved.
+        settings, growth: hyper-parameters, in which nothing is None except limits; growth is None
+            if nothing grows.
+        draft: present tree.
+        best: tree of the best round so far; None before the first round has ended.
+        round: round of growth of the draft, 0 before growth.
+        best_round: round of ``best``.
+        iterations: number of iterations in this round.
+        settled: True if the objective hardly fell in the last of them.
+        least: lowest wrongness of a round on the validation samples; None without these.
+        since: number of rounds since the best one.
+        chosen: True once growth has ended, so that the draft is that of the best round.
+        history, trials: records of the iterations, and subtrees tried, as in :class:`.Trained`.
+        data: facts that identify the data, from :func:`facts_of`; {} if nothing is saved.
     """
 
     settings: ChosenSettings
@@ -65,12 +65,12 @@ class State:
     data: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, draft: Draft, *, grown: bool) -> None:
-        """Goes on with another tree, that of the next round or the one chosen in the end."""
+        """Continues with another tree, that of the next round or the one chosen at the end."""
         self.draft, self.iterations, self.settled = draft, 0, False
         self.round, self.chosen = self.round + 1 if grown else self.best_round, not grown
 
     def save(self, path: str | Path) -> None:
-        """Writes it to a safetensors file, in one step."""
+        """Writes the state to a safetensors file, which is replaced atomically."""
         drafts = {name: getattr(self, name) for name in TREES if getattr(self, name) is not None}
         trees = {
             name: SoftmaxTree.from_draft(draft, self.data["features"], self.data["classes"])
@@ -90,10 +90,14 @@ class State:
 
     @classmethod
     def load(cls, path: str | Path, data: dict[str, Any]) -> State:
-        """Reads what :meth:`save` wrote, of a training on these data, as :func:`facts_of` tells.
+        """Reads a state that :meth:`save` wrote.
+
+        Args:
+            path: file of the state.
+            data: facts from :func:`facts_of` that the data of the state must have.
 
         Raises:
-            CheckpointError: there is no such file, it is damaged, or it is of other data.
+            CheckpointError: there is no such file, it is damaged, or it belongs to other data.
         """
         weights, config = load_model(path)
         try:
@@ -122,7 +126,7 @@ class State:
 
 
 def facts_of(points: Points, validation: Points | None) -> dict[str, Any]:
-    """What tells the data of a training from others, as a file of its state has it."""
+    """Facts that identify the data of a training in the file of its state."""
     return {
         "features": points.num_features,
         "classes": points.num_classes,
@@ -135,12 +139,12 @@ _PROGRESS = ("round", "best_round", "iterations", "settled", "least", "since", "
 
 
 def _most(draft: Draft) -> list[int]:
-    """The most classes that each leaf may have, 0 of a hyperplane: a trained tree lacks them."""
+    """The largest number of classes for each leaf, which a trained tree lacks; 0 for others."""
     return [node.k if isinstance(node, Leaf) else 0 for node in draft.nodes]
 
 
 def _drafted(tree: SoftmaxTree, most: list[int]) -> Draft:
-    """A tree as a draft, with the most classes that its leaves may have."""
+    """A tree as a draft, with the largest number of classes for each leaf."""
     draft = tree.draft()
     draft.nodes = [
         replace(node, k=k) if isinstance(node, Leaf) else node

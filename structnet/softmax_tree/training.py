@@ -1,4 +1,4 @@
-"""Softmax trees from data: a complete tree trained by TAO, which may grow."""
+"""Trains softmax trees: a complete tree by TAO, which may grow."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Trained:
     """A tree and the record of its training.
 
     Attributes:
-        tree: the tree.
+        tree: trained tree.
         history: a record for each iteration: ``epoch``, ``round`` (0 before growth), ``objective``,
             ``error`` and, with validation data, ``validation_error``, and ``leaves``, ``seconds``.
         trials: all subtrees that were tried, accepted or not.
         settings, growth: hyper-parameters that were used, without None except for limits; growth is
             None if nothing grew.
-        round: round of growth from which the tree is; later ones may have been tried.
+        round: round of growth of the tree; later rounds may have been tried.
     """
 
     tree: SoftmaxTree
@@ -68,7 +68,7 @@ class Trained:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Trained:
-        """The same, with weights that are still to be loaded."""
+        """The record of a configuration, with weights that are still to be loaded."""
         return cls(
             SoftmaxTree.from_config(config["tree"]),
             History(config["history"]),
@@ -132,7 +132,7 @@ def train(
     number = int(max(y)) + 1 if num_classes is None else num_classes
     points = Points.made(x, y, number, weights)
     points.check()
-    if not points.weights.all():  # a class in a part of them may count nothing
+    if not points.weights.all():  # or all rows of a class in some part might weigh 0
         points = points.take(points.weights > 0)
     held_out = None
     if validation is not None:
@@ -157,7 +157,7 @@ def train(
 
 
 def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) -> SoftmaxTree:
-    """A tree of the same shape, trained anew by TAO, to see what growth gives besides the shape.
+    """A tree of the same shape, trained anew by TAO, to measure what growth adds beyond the shape.
 
     Args:
         tree: tree that has grown.
@@ -199,7 +199,7 @@ def leaves_trained(
 
 @dataclass
 class _Training:
-    """A training: what it learns from, and the state that it has come to."""
+    """A training in progress: its data, options and state."""
 
     points: Points
     validation: Points | None
@@ -211,7 +211,7 @@ class _Training:
     begin: float
 
     def run(self) -> Draft:
-        """The tree after its last round, or after its best one."""
+        """Trains until the end; returns the tree of the best round, or of the last one."""
         state, growth = self.state, self.state.growth
         while not state.chosen:
             self._optimise(self.points)
@@ -239,7 +239,7 @@ class _Training:
         return smoothed(self.state.draft, points, self._trained_by)
 
     def _optimise(self, points: Points) -> None:
-        """TAO on the tree as it is, as far as it is left to do, and pruning."""
+        """Runs the remaining iterations of TAO on the present tree, and prunes it."""
         state, how = self.state, self.state.settings
 
         def told(draft: Draft, value: float, settled: bool) -> None:
@@ -254,7 +254,7 @@ class _Training:
         state.draft = state.draft.pruned(points)
 
     def _compare(self) -> None:
-        """Keeps the tree of a round if none before was better."""
+        """Keeps the tree of a round if it is better than all before, or without validation."""
         state, tested, wrong = self.state, self.validation, None
         if tested is not None:
             each = wrong_about(state.draft, self.points, tested, self._trained_by)
@@ -265,7 +265,7 @@ class _Training:
             state.best_round = state.round
 
     def _grow(self) -> bool:
-        """Begins a round with the subtrees that are accepted; False if there are none."""
+        """Starts a round with the accepted subtrees; False if there are none."""
         state = self.state
         assert state.growth is not None
         given = self.points, self._objective, state.settings, state.growth
@@ -281,9 +281,9 @@ class _Training:
         return None if self.validation is None else draft.error(self.validation)
 
     def _record(self, value: float, points: Points) -> None:
-        """Writes down where the training stands, for whom it may concern."""
+        """Records an iteration, saves the state, reports progress and calls the callbacks."""
         state = self.state
-        # Whose samples are learnt from in the end, by them nothing is told.
+        # In the final training the tree learns from the validation samples.
         error = None if state.chosen else self._validation_error(state.draft)
         state.history.append(
             {

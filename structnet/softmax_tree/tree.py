@@ -20,7 +20,7 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.points import parts
 from structnet.softmax_tree.routed import Routed
 
-# What the loops of a single row read as it is; any other is copied.
+# Types that the loops for a single row read directly; others are copied.
 QUICK = {np.dtype(np.float32), np.dtype(np.float64)}
 COLUMNS = {np.dtype(np.int32), np.dtype(np.int64)}
 
@@ -86,7 +86,7 @@ class SoftmaxTree(Routed, nn.Module):
         samples ``[n, D]``: a tensor, an array, or CSR with ascending columns.
 
     Reference:
-        Zharmagambetov, Gabidolla, Carreira-Perpinan: Softmax Tree, EMNLP 2021.
+        Zharmagambetov, Gabidolla, Carreira-Perpinan, "Softmax Tree", EMNLP 2021.
 
     Example:
         >>> from structnet.softmax_tree import SoftmaxTreeSettings, train
@@ -129,7 +129,7 @@ class SoftmaxTree(Routed, nn.Module):
         nodes = [arrays.own(v, self.shape[0]) for v in range(self.topology.num_nodes)]
         return Draft(self.topology.to_lists(), nodes)
 
-    # What it is asked
+    # Prediction
 
     def leaves_of(self, x: Any) -> np.ndarray:
         """The leaf of each sample. ``[n, D] -> [n]``, int64."""
@@ -167,10 +167,10 @@ class SoftmaxTree(Routed, nn.Module):
         return self.predict_proba(samples).argmax(-1)
 
     def loss(self, samples: Samples) -> Tensor:
-        """The mean negative log-likelihood; a sample whose class its leaf lacks costs 2 log K.
+        """The mean of losses times weights, ``[]``: negative log-likelihoods, or 2 log K.
 
-        Shapes:
-            x in full or sparse; -> ``[]``.
+        The latter is the loss of a sample whose class is missing from its leaf, whatever
+        ``missing_loss`` was in training.
         """
         leaves, x = self.leaves_of(samples.x), samples.x
         found = self.weights.new_full((len(samples),), 2 * np.log(self.num_classes))
@@ -229,7 +229,7 @@ class SoftmaxTree(Routed, nn.Module):
         nodes[:, 4] = number * FIELDS
         for v, below in enumerate(config["children"]):
             nodes[v, : len(below)] = below
-        # Of torch, so that sizes beyond those of a file's weights are refused, as `bounded` says.
+        # Made by torch, so that `bounded` refuses sizes beyond those of the file's weights.
         rest = torch.zeros(table - nodes.size, dtype=torch.int64).numpy()
         empty = (
             torch.zeros(size, dtype=dtype).numpy()
@@ -251,7 +251,7 @@ class Predictor:
         self._arrays, self._inputs, self._width = tree.arrays, inputs, tree.shape[0]
         told, scale = self._arrays.told, [None, None] if inputs is None else inputs.of(self._width)
         self._of_full = partial(_kernels.class_of_scaled, *told, *scale, self._width)
-        if inputs is None and told[2] is None:  # every argument takes its time
+        if inputs is None and told[2] is None:  # a call with fewer arguments is faster
             self._of_full = partial(_kernels.class_of_full, *told[:2])
         self._of_sparse = partial(_kernels.class_of_sparse, *told, self._width)
 
@@ -287,8 +287,8 @@ class Predictor:
         if plain and columns.dtype in COLUMNS and values.ndim == columns.ndim == 1:
             try:
                 return self._of_sparse(columns, values)
-            except ValueError:  # contextlib.suppress takes as long as half a row
-                pass  # what is wrong is found out below
+            except ValueError:  # contextlib.suppress would take as long as half a row
+                pass  # _sparse below raises the error that says what is wrong
         return self._of_sparse(*self._sparse(columns, values))
 
     def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -305,21 +305,21 @@ class Predictor:
         return found.classes, np.exp(found.log_prob)
 
     def _full(self, x: np.ndarray) -> np.ndarray:
-        """A row in double precision; refused if it is none."""
+        """A dense row in double precision, after checks."""
         x = np.array(x) if isinstance(x, (list, tuple)) else x
         if not (_numbers(x, "buif") and x.shape == (self._width,)):
             raise ValueError(
-                f"x must be an array [{self._width}], with as many numbers as the rows of fit. "
+                f"x must be an array [{self._width}], with as many numbers as rows in training. "
                 f"Got {_told(x)}."
             )
         return x.astype(np.float64)
 
     def _sparse(self, columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A sparse row, likewise."""
+        """The columns and values of a sparse row in 64 bits, after checks."""
         there = _numbers(columns, "ui") and _numbers(values, "buif")
         if not there or len(columns) != len(values):
             raise ValueError(
-                "columns and values must be arrays of one length, of integers and of numbers. Got "
+                "columns must be an array of integers, and values one of as many numbers. Got "
                 f"{_told(columns)} and {_told(values)}."
             )
         ends = np.append(columns.astype(np.int64), self._width)
@@ -340,7 +340,7 @@ class Predictor:
 
 
 def _choices(rows: tuple, number: int, arrays: Packed) -> Choices:
-    """The classes that each of so many rows can have."""
+    """The classes in the leaf of each row in kernel form."""
     leaves = arrays.leaves_of(rows, np.arange(number))
     starts = np.append(0, np.cumsum(arrays.sizes()[leaves]))
     classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
@@ -349,10 +349,10 @@ def _choices(rows: tuple, number: int, arrays: Packed) -> Choices:
 
 
 def _numbers(x: Any, kinds: str) -> bool:
-    """Is it an array of one axis, of numbers of some kinds?"""
+    """True for an array of one axis whose dtype is of one of these kinds."""
     return isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in kinds
 
 
 def _told(x: Any) -> str:
-    """An argument, as an error's message tells it."""
+    """An argument in the words of an error message."""
     return f"{list(x.shape)} of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__

@@ -1,9 +1,9 @@
-"""How wrong a tree is about samples that it has not learnt from: what choices go by.
+"""The wrongness of a tree on held-out samples, by which settings and rounds are chosen.
 
-Where one class is rare, hardly a tree takes any sample for it: the mistakes of all are the same,
-and only probabilities show which of them knows more. Of few classes these count beside the
-mistakes. By themselves they would not do: a decision tree of single features may make the fewest
-mistakes by far, though its leaves are too sure, and would be left for one that is unsure of all.
+If a class is rare, hardly any tree predicts it: all make the same mistakes, and only probabilities
+show which is better. With few classes they count besides the mistakes. They are not enough alone: a
+decision tree on single features may make by far the fewest mistakes, but would lose to an unsure
+tree, as its leaves are too sure.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.smoothing import smoothed
 from structnet.softmax_tree.tree import SoftmaxTree
 
-FEW = 5  # classes, or fewer; of the ten of handwritten digits it made no difference
+FEW = 5  # classes up to which probabilities count; for the ten digits it made no difference
 
 
 def wrong_about(
     draft: Draft, learnt: Points, tested: Points, objective: Objective | None = None
 ) -> np.ndarray:
-    """How wrong a tree is about each of some samples: 0 is right and sure, 2 wrong and sure.
+    """The wrongness of a tree on each sample, from 0, right and sure, to 2, wrong and sure.
 
-    A mistake counts 1, and the probabilities half of their squared distance from the class. Of more
-    than few classes the mistakes alone count.
+    A mistake counts 1; half the squared distance of the probabilities from the true class (half the
+    Brier score) is added. With more than 5 classes, only mistakes count.
 
     Args:
-        draft: a tree, before its leaves are smoothed.
-        learnt: samples that it has learnt from.
-        tested: samples to be wrong about.
-        objective: objective that its leaves were trained by; None if they were not.
+        draft: tree before its leaves are smoothed.
+        learnt: samples that the tree was trained on.
+        tested: samples to test on.
+        objective: objective by which its leaves were trained; None if they were not.
 
     Shapes:
         -> ``[tested]``, float64.
 
     Reference:
-        Brier, Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review
-        1950.
+        Brier, "Verification of Forecasts Expressed in Terms of Probability", Monthly Weather
+        Review, 1950.
     """
     wrong = draft.mistakes(tested).astype(np.float64)
     if tested.num_classes > FEW:

@@ -52,7 +52,7 @@ def test_other_class_weights_are_refused(given: object, expected: str, blobs: tu
 
 
 def test_numbers_have_no_classes(lines: tuple) -> None:
-    with pytest.raises(ValueError, match="'class_weight' parameter must be None where numbers"):
+    with pytest.raises(ValueError, match="'class_weight' parameter must be None where the targets"):
         regressor(class_weight="balanced").fit(*lines)
 
 
@@ -183,6 +183,6 @@ def test_what_may_decide_again_is_not_learnt_from(blobs: tuple) -> None:
 
 def test_a_tree_does_not_go_on_as_another(lines: tuple) -> None:
     model = regressor(warm_start=True, max_depth=0).fit(*lines)
-    with pytest.raises(ValueError, match=r"'loss'.*that of the trees to go on with"):
+    with pytest.raises(ValueError, match=r"'loss'.*as for the trees that are trained further"):
         model.set_params(loss="gaussian").fit(*lines)
     assert model.set_params(loss=None).fit(*lines).predict(lines[0]).ndim

@@ -83,7 +83,8 @@ def test_functions_of_ones_own_are_not_saved(blobs: tuple, tmp_path: Path) -> No
     own = replace(presets.mlp(3), solver=lambda shape: torch.nn.Linear(*shape, 3))
     for chosen in (own, lambda outputs: presets.mlp(outputs), partial(presets.mlp, width="7")):
         model = classifier(max_depth=0).set_params(primitives=NARROW).fit(*blobs)
-        with pytest.raises(TypeError, match=r"presets and their arguments, .* 'primitives' has "):
+        message = r"'primitives' parameter must consist of presets and their arguments, .* Got "
+        with pytest.raises(TypeError, match=message):
             model.set_params(primitives=chosen).save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
 

@@ -76,14 +76,14 @@ class Apply(nn.Module):
         (
             one(router=lambda shape: Apply(torch.mean)),
             ValueError,
-            "the router does not run on samples of shape [3]: 2 samples become a tensor of shape "
-            "[]; expected one entry a sample first",
+            "the router does not run on samples of shape [3]: its output for 2 samples has the "
+            "shape []; expected the first size to be 2",
         ),
         (
             one(transformer=lambda shape: nn.Flatten(0)),
             ValueError,
-            "the transformer does not run on samples of shape [3]: 2 samples become a tensor of "
-            "shape [6]; expected one entry a sample first",
+            "the transformer does not run on samples of shape [3]: its output for 2 samples has "
+            "the shape [6]; expected the first size to be 2",
         ),
     ],
 )

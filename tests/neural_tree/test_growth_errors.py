@@ -49,7 +49,9 @@ def test_validation_samples_that_are_not_finite_are_refused() -> None:
     train, validation = make_samples(60), make_samples(40)
     validation.x[3] = torch.nan
     growth = growth_on(make_tree(), train, validation)
-    message = "the validation loss of the root is nan; expected a finite one: look for nan and inf"
+    message = (
+        "the validation loss of the root is nan; expected a finite number: look for nan and inf"
+    )
     with pytest.raises(ValueError, match=message):
         growth.step()
     assert not growth.decisions
@@ -102,7 +104,7 @@ def test_every_class_has_an_output(place: int, wrong: int) -> None:
 def test_a_tree_that_has_grown_cannot_grow_again() -> None:
     tree = make_tree()
     tree.split(0)
-    message = "growth begins with a root alone; the tree has 2 leaves"
+    message = "growth starts from a single root; the tree has 2 leaves"
     with pytest.raises(ValueError, match=exactly(message)):
         make_growth(tree)
 
@@ -144,7 +146,7 @@ def test_settings_and_likelihoods_are_what_they_should_be() -> None:
 @pytest.mark.parametrize(("train", "validation"), [(0, 40), (60, 0)])
 def test_there_must_be_samples(train: int, validation: int) -> None:
     message = (
-        "growth needs samples to learn from and others to decide by; got "
+        "growth needs samples for training and others for validation; got "
         f"{train} for training and {validation} for validation"
     )
     with pytest.raises(ValueError, match=exactly(message)):

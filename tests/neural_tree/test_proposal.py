@@ -220,7 +220,7 @@ def test_modules_that_are_not_new_are_refused(shared: str) -> None:
         only[0] = nn.Linear(3, 3)
     growth = make_growth(make_tree(primitives=Primitives(**parts)), scripted("split", "split"))
     growth.step()
-    message = r"^the primitives gave a \w+ that shares what it learns with another module of the"
+    message = r"^the primitives gave a \w+ that shares parameters with another module of the"
     with pytest.raises(ValueError, match=message):
         growth.run()
 
@@ -230,7 +230,7 @@ def test_several_attempts_at_one_module_are_refused() -> None:
     primitives = Primitives(lambda shape: router, plain.transformer, plain.solver)
     growth = make_growth(make_tree(primitives=primitives), n_init=2)
     growth.step()
-    with pytest.raises(ValueError, match=r"^the primitives gave a Linear that shares what it"):
+    with pytest.raises(ValueError, match=r"^the primitives gave a Linear that shares parameters"):
         growth.step()
 
 

@@ -197,7 +197,7 @@ def test_primitives_that_differ_in_what_has_grown_are_refused(tmp_path: Path) ->
         plain.transformer,
         plain.solver,
     )
-    message = "whose tree is made of other modules; expected those that the same primitives make"
+    message = "whose tree consists of other modules; expected those that the same primitives make"
     refused(tmp_path, "cannot resume from", message, make_tree(primitives=wide))
 
 
@@ -217,7 +217,7 @@ def test_damaged_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "growth.safetensors"
     save_model(file, nn.Linear(2, 1), {"inputs": 2})
-    message = f"{file} is no growth; expected one written by Growth"
+    message = f"{file} is no growth; expected a file written by Growth"
     with pytest.raises(CheckpointError, match=exactly(message)):
         begin(tmp_path, resume=True)
 

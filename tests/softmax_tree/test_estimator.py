@@ -78,7 +78,7 @@ def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
     row = rows[0]
     for other in (row[:-1], np.append(row, 1.0), row[None], csr_matrix(row), np.full(6, "a")):
         for ask in (model.predict_one, model.predict_proba_one):
-            with pytest.raises(ValueError, match=r"as many numbers as the rows of fit\. Got "):
+            with pytest.raises(ValueError, match=r"as many numbers as rows in training\. Got "):
                 ask(other)
     names, one = model.predict_proba_one(rows[0])
     np.testing.assert_allclose(one, prob[0][np.searchsorted(model.classes_, names)], rtol=1e-6)
@@ -325,12 +325,12 @@ def test_numbers_of_likeliest_classes(k: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"x": X[:9]}, r"of one length, above 0. Got \(9, 240, 240\)"),
+        ({"x": X[:9]}, r"must have one length, above 0. Got \(9, 240, 240\)"),
         ({"y": Y - 1}, "classes must be numbers from 0 to 4. Got -1 to 4"),
         ({"num_classes": 3}, "classes must be numbers from 0 to 2. Got 0 to 5"),
         ({"weights": -np.ones(240)}, "weights must be finite, at least 0, and not all 0"),
         ({"weights": np.zeros(240)}, "weights must be finite, at least 0, and not all 0"),
-        ({"x": np.where(X > 5, np.nan, X)}, "x must be of finite numbers"),
+        ({"x": np.where(X > 5, np.nan, X)}, "x must have finite numbers in"),
     ],
 )
 def test_what_nothing_is_learnt_from(given: dict, message: str) -> None:

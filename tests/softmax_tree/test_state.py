@@ -92,7 +92,7 @@ def test_the_tree_in_the_end_learns_from_the_validation_samples() -> None:
 
 def test_a_tree_of_both_forms_is_refused() -> None:
     sparse, full = (training(None, sparse).tree.draft() for sparse in (True, False))
-    with pytest.raises(ValueError, match="all be of sparse rows, or all of full ones"):
+    with pytest.raises(ValueError, match="the nodes of a tree must be all sparse or all dense"):
         Draft(full.children, [sparse.nodes[0], *full.nodes[1:]]).packed  # noqa: B018
 
 

@@ -140,7 +140,7 @@ def test_what_is_no_row(tree: SoftmaxTree, row: object, got: str) -> None:
         ([0, 13], [1.0, 1.0], r"must ascend, from 0 to 12 at most\. Got \[0, 13\]"),
         ([3, 2], [1.0, 1.0], r"must ascend.*Got \[3, 2\]"),
         ([-1, 2], [1.0, 1.0], r"must ascend.*Got \[-1, 2\]"),
-        ([1, 2], [1.0], r"one length.* Got \[2\] of int64 and \[1\] of float64"),
+        ([1, 2], [1.0], r"one of as many numbers\. Got \[2\] of int64 and \[1\] of float64"),
         ([1.0], [1.0], r"Got \[1\] of float64 and \[1\] of float64"),
     ],
 )

@@ -1,18 +1,18 @@
-"""Algorithm 1: a leaf is split, deepened or kept, whichever serves validation samples best.
+"""Algorithm 1: each leaf is split, deepened or kept, by the loss on validation samples.
 
 ======================  ==========================================================================
-``growth``              :class:`Growth`: leaf after leaf, as an object that is stepped
-``beginning``           the root and the samples that it begins with
-``proposal``            :func:`propose`: trains the candidates of one leaf
-``candidate``           a split or a deepening beside the frozen tree, whose part is cached
-``lookahead``           not in the paper: a split that begins with several routers at once
-``regions``             :func:`find_regions`: the regions that it begins with
-``planes``              :func:`plane_of`: two columns, across which their axes may be turned
+``growth``              :class:`Growth`: visits the leaves, one decision for each step
+``beginning``           checks the root and the samples with which a growth starts
+``proposal``            :func:`propose`: makes the candidates for one leaf
+``candidate``           a split or a deepening to train, with the frozen tree's part cached
+``lookahead``           not in the paper: a split that starts with several routers
+``regions``             :func:`find_regions`: the regions with which such a split starts
+``planes``              :func:`plane_of`: the two columns whose axes may be rotated
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
-``measures``            how many samples a leaf gets, and whether it may gain
-``pace``                ends the training of a candidate that would not get where it must
-``router_start``        :func:`balance`: a new router's first scale, with samples going both ways
-``state``               growth on disk, to go on from
+``measures``            the number of samples at a leaf, and whether it can gain
+``pace``                stops the training of a candidate that would not gain enough
+``router_start``        :func:`balance`: scales a new router so that samples go both ways
+``state``               saves a growth, and resumes it
 ======================  ==========================================================================
 """
 

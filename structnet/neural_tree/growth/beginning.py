@@ -1,4 +1,4 @@
-"""What a growth begins with: a root alone, samples of both kinds, as many as there are classes."""
+"""Checks what a growth starts with: a single root, and samples for training and validation."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from structnet.routing.samples import Samples, as_samples
 
 
 def check_beginning(tree: NeuralTree, train: Any, validation: Any) -> tuple[Samples, Samples]:
-    """The samples that a tree is grown with, of Datasets and DataLoaders too.
+    """The training and the validation samples, also if given as Datasets or DataLoaders.
 
     Args:
         tree: tree to grow.
-        train: samples to learn from, or what :meth:`.Samples.from_dataset` takes.
-        validation: samples to decide by, likewise.
+        train: training samples; or a torch Dataset or a DataLoader of them, see
+            :meth:`.Samples.from_dataset`.
+        validation: validation samples, likewise.
 
     Raises:
-        TypeError: they are no samples.
-        ValueError: the tree has grown already, there are no samples of either kind or fewer than
-            classes, or a class has no output of the tree.
+        TypeError: an argument is none of these.
+        ValueError: the tree has grown already, there are no training or validation samples, there
+            are fewer training samples than classes, or the tree has no output for a class.
     """
     if tree.num_leaves > 1:
-        raise ValueError(f"growth begins with a root alone; the tree has {tree.num_leaves} leaves")
+        raise ValueError(f"growth starts from a single root; the tree has {tree.num_leaves} leaves")
     train, validation = (as_samples(each, tree.num_classes) for each in (train, validation))
     if not len(train) or not len(validation):
         raise ValueError(
-            "growth needs samples to learn from and others to decide by; got "
+            "growth needs samples for training and others for validation; got "
             f"{len(train)} for training and {len(validation)} for validation"
         )
     if tree.num_classes is not None and len(train) < tree.num_classes:

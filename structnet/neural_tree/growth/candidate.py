@@ -1,8 +1,8 @@
-"""One way to grow a leaf, trained while the rest of the tree stays as it is.
+"""One way to grow a leaf, trained while the rest of the tree is frozen.
 
-All that lies above the new modules is fixed, so a sample can be replaced by what reaches them: its
-features at the leaf, the log-probability of getting there, and the total of all other leaves. This
-is computed once, if the same sample always leads to the same.
+As the modules above are frozen, a sample can be replaced by its features at the leaf, the
+log-probability of reaching the leaf, and the total of all other leaves. These are computed once,
+unless they are random.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ from structnet.routing.samples import Samples, weighted_mean
 from structnet.routing.topology import Topology
 from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
 
-PROBE = 32  # samples that tell whether the fixed part is random
+PROBE = 32  # samples by which a random frozen part is recognised
 
 
 @dataclass(frozen=True)
 class AtLeaf:
-    """Samples as they come to one leaf of a fixed tree.
+    """Samples as they arrive at one leaf of a frozen tree.
+
+    Args:
+        features: samples after the transformers on the path.
+        log_prob: log-probability of reaching the leaf.
+        rest: total of the other leaves, see :meth:`.Likelihood.join`; None if there are none.
+        targets, weights: parts of the :class:`.Samples`.
 
     Shapes:
-        features: ``[n, *shape of the leaf]``.
-        log_prob: ``[n]``, of reaching the leaf.
-        rest: ``[n, ...]``, the total of the other leaves, or None if there are none.
-        targets, weights: as in :class:`Samples`.
+        features ``[n, *shape of the leaf]``; log_prob ``[n]``; rest ``[n, ...]``.
     """
 
     features: Tensor
@@ -49,7 +52,7 @@ class AtLeaf:
         return self._with_each(lambda part: part[places])
 
     def to(self, device: str | torch.device) -> AtLeaf:
-        """The same on a device."""
+        """The samples on a device."""
         return self._with_each(lambda part: part.to(device))
 
     def _with_each(self, change: Callable[[Tensor], Tensor]) -> AtLeaf:
@@ -59,21 +62,21 @@ class AtLeaf:
 
     @property
     def parts(self) -> list[Tensor]:
-        """Those that there are, of all five."""
+        """The tensors, without those that are None."""
         return [part for part in vars(self).values() if part is not None]
 
     @property
     def nbytes(self) -> int:
-        """The memory that they take."""
+        """The size of the tensors in bytes."""
         return sum(part.nbytes for part in self.parts)
 
     def mean(self, losses: Tensor) -> Tensor:
-        """The mean of the samples' losses, each counted by its weight. ``[n] -> []``."""
+        """The mean of the losses times the samples' weights. ``[n] -> []``."""
         return weighted_mean(losses, self.weights)
 
 
 def at_leaf(tree: NeuralTree, leaf: int, batch: Samples) -> AtLeaf:
-    """What reaches a leaf; the tree in evaluation mode and without gradients."""
+    """A batch as it arrives at a leaf, with the tree in evaluation mode and without gradients."""
     keep = {leaf: batch.x}
     with evaluating(tree):
         log_prob, outputs = tree(batch.x, keep)
@@ -95,19 +98,19 @@ def cached(
     device: torch.device,
     max_bytes: float,
 ) -> AtLeaf | None:
-    """All samples as they come to a leaf, on the CPU.
+    """All samples as they arrive at a leaf, on the CPU.
 
-    None if that would take more memory than allowed, or if a sample may come differently each time:
-    because it is augmented, or a module draws random numbers even in evaluation mode.
+    None if that would take more than ``max_bytes``, or if it is random because samples are
+    augmented or a module draws random numbers even in evaluation mode.
     """
     if samples.augment is not None or not max_bytes:
         return None
     places = np.arange(min(PROBE, len(samples)))
-    probes = (samples[places].to(device) for _ in range(2))  # a Dataset may augment them
+    probes = (samples[places].to(device) for _ in range(2))  # twice, as a Dataset may augment
     once, again = (at_leaf(tree, leaf, probe).to("cpu") for probe in probes)
     if not _equal(once, again) or once.nbytes / len(places) * len(samples) > max_bytes:
         return None
-    # Batch by batch into their place: joined at the end, all would be there twice.
+    # Batches are written into place: to join them at the end would take twice the memory.
     whole = once._with_each(lambda part: part.new_empty((len(samples), *part.shape[1:])))
     size = most_at_once(samples, batch_size)
     starts = batch_starts(samples, size)
@@ -121,12 +124,12 @@ def cached(
 def cached_each(
     tree: NeuralTree, leaf: int, parts: Sequence[Samples], *, max_bytes: float, **how: Any
 ) -> list[Samples | AtLeaf]:
-    """Several samples, each replaced by its cache as long as there is room for them together.
+    """Several sets of samples, each replaced by its cache while there is memory for it.
 
     Args:
-        tree, leaf, how: those of :func:`cached`.
-        parts: samples, those first that need it most.
-        max_bytes: most memory of all caches, in bytes.
+        tree, leaf, how: arguments of :func:`cached`.
+        parts: samples; those that need a cache most come first.
+        max_bytes: largest size of all caches together, in bytes.
     """
     data: list[Samples | AtLeaf] = []
     for samples in parts:
@@ -143,16 +146,17 @@ def _equal(a: AtLeaf, b: AtLeaf) -> bool:
 class Candidate(nn.Module):
     """New modules for one leaf; the loss is that of the whole tree with them in place.
 
-    It trains on :class:`Samples`, or on the same samples :class:`AtLeaf`, to the same loss.
+    The loss on :class:`.Samples` and on the same samples as :class:`AtLeaf` is the same.
 
     Args:
-        tree: stays as it is, and is no part of this module.
-        modules: from the tree's ``new_split`` or ``new_deepening``.
+        tree: frozen tree, which is not part of this module.
+        leaf: node of the leaf.
+        modules: modules from the tree's ``new_split`` or ``new_deepening``.
     """
 
     def __init__(self, tree: NeuralTree, leaf: int, modules: Sequence[nn.Module]):
         super().__init__()
-        self._tree = (tree,)  # in a tuple, or torch would take the tree's parameters for ours
+        self._tree = (tree,)  # in a tuple, so that torch does not register its parameters
         self.leaf = leaf
         self.parts = nn.ModuleList(modules)
 
@@ -169,7 +173,7 @@ class Candidate(nn.Module):
         return likelihood.losses(likelihood.join(terms), batch.targets)
 
     def shares(self, batch: Samples | AtLeaf) -> Tensor:
-        """How probably each sample comes to each new leaf, ``[n, new leaves]``."""
+        """The probability of each sample to reach each new leaf, ``[n, new leaves]``."""
         return self.new_leaves(self._arrived(batch))[0].exp()
 
     def _arrived(self, batch: Samples | AtLeaf) -> AtLeaf:
@@ -177,25 +181,25 @@ class Candidate(nn.Module):
 
     @property
     def solvers(self) -> list[nn.Module]:
-        """Those of the new leaves."""
+        """The solvers of the new leaves."""
         raise NotImplementedError
 
     def put(self) -> list[int]:
-        """Puts the modules into the tree, and gives the nodes of the new leaves."""
+        """Puts the modules into the tree, and returns the nodes of the new leaves."""
         raise NotImplementedError
 
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
-        """Log-probabilities ``[n, new leaves]`` and outputs ``[n, new leaves, outputs]``."""
+        """The log-probabilities ``[n, new leaves]`` and outputs ``[n, new leaves, outputs]``."""
         raise NotImplementedError
 
 
 class Split(Candidate):
-    """Routers and solvers in place of a solver: of one split, or of several at once.
+    """Routers and solvers in place of a solver: one split, or several at once.
 
     Args:
-        tree, leaf: those of a candidate.
-        modules: router or solver of each node of a tree of their own.
-        topology: shape of that; by default a router and two solvers.
+        tree, leaf: arguments of a :class:`Candidate`.
+        modules: router or solver of each node of a small tree.
+        topology: topology of that tree; by default a router with two solvers.
     """
 
     def __init__(
@@ -223,10 +227,14 @@ class Split(Candidate):
         return leaf_paths(self.topology, logits, batch.log_prob), torch.stack(outputs, dim=1)
 
     def pruned(self, shares: np.ndarray, least: float) -> Split:
-        """The same without leaves that less than a share comes to; itself if one would be left.
+        """The split without rare leaves; itself if none is rare, or if one leaf would be left.
+
+        Args:
+            shares: share of the training samples that reaches each new leaf.
+            least: smallest share for a leaf to stay.
 
         Shapes:
-            shares ``[new leaves]``, of the training samples.
+            shares ``[new leaves]``.
         """
         at = np.zeros(len(self.parts))
         at[self.topology.leaves] = shares
@@ -240,7 +248,7 @@ class Split(Candidate):
         [tree], nodes = self._tree, {0: self.leaf}
         for v in self._inner:
             below = self.topology.children_of(v)
-            # A router that takes a solver's place for now is moved by its own split.
+            # A router may take a solver's place at first; its own split moves it.
             placed = tree.split(nodes[v], [self.parts[i] for i in (v, *below)])
             nodes |= dict(zip(below, placed, strict=True))
         return [nodes[v] for v in self.topology.leaves.tolist()]

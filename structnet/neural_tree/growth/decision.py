@@ -1,4 +1,4 @@
-"""The rule that splits a leaf, deepens it or keeps it; and the record of what became of it."""
+"""The rule that splits a leaf, deepens it or keeps it, and the record of each decision."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from structnet.neural_tree.settings import NeuralTreeSettings
 
 
 class Gain(NamedTuple):
-    """The value of a trained candidate.
+    """The gain of a trained candidate.
 
     Attributes:
-        loss: validation loss of the tree with it.
-        gain: amount by which that is lower than without it.
+        loss: validation loss of the tree with the candidate.
+        gain: decrease of the validation loss by the candidate.
         error: standard error of the gain over the validation samples.
-        share: share of the training samples at the smallest of a split's leaves.
+        share: share of the training samples at the smallest of a split's leaves; 1 for a deepening.
     """
 
     loss: float
@@ -29,14 +29,14 @@ class Gain(NamedTuple):
 
 
 def gained(before: np.ndarray, after: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """The decrease of losses, and its standard error.
+    """The weighted mean decrease of losses, and its standard error.
 
-    The same samples are evaluated both times, so that what makes a sample hard cancels, and the
-    error is that of the differences.
+    As the same samples are evaluated before and after, their difficulty cancels: the error is that
+    of the differences. It is infinite if only one sample counts.
 
     Args:
         before, after: losses of the same samples.
-        weights: count of each sample, whatever its scale.
+        weights: weights of the samples, on any scale.
 
     Shapes:
         all three ``[n]``.
@@ -48,24 +48,23 @@ def gained(before: np.ndarray, after: np.ndarray, weights: np.ndarray) -> tuple[
     weights = weights / weights.sum()
     drops = before - after
     gain = float(weights @ drops)
-    # Bessel's correction, for as many samples as count alike (Kish's effective number).
+    # Bessel's correction, with Kish's effective number of samples.
     squares, rest = float(weights**2 @ (drops - gain) ** 2), 1 - float(weights @ weights)
     return gain, math.sqrt(squares / rest) if rest > 0 else math.inf
 
 
 def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
-    """The action for a leaf: the best of the candidates that gain.
+    """The action for a leaf: the best of the candidates that gain enough.
 
     Algorithm 1 of the paper takes the best candidate if it lowers the validation loss at all. With
-    few samples, a candidate that has learned nothing does so every other time; so the gain must
-    also exceed its own noise, and neither side of a split may have only a handful of samples. If a
-    split and a deepening both gain, the split adds one question and leaves the answers as simple as
+    few samples, a candidate that has learned nothing does so half of the time; so the gain must
+    also exceed its own noise, and no leaf of a split may have only a handful of samples. If a split
+    and a deepening both gain enough, the split adds a question and keeps the solvers as simple as
     they were: with ``prefer_split``, it is taken even if the deepening gains more.
 
     Args:
-        gains: value of each candidate, by its kind.
-        settings: settings of which ``min_gain``, ``gain_errors``, ``prune`` and ``prefer_split``
-            are used.
+        gains: gain of each candidate, by its kind.
+        settings: settings; ``min_gain``, ``gain_errors``, ``prune`` and ``prefer_split`` are used.
 
     Returns:
         The kind of the candidate to take, or ``"keep"``.
@@ -98,13 +97,13 @@ class Decision:
         number: number of the decision; 0 is the training of the root.
         node: node that was decided on.
         action: ``"root"``, ``"split"``, ``"deepen"`` or ``"keep"``.
-        loss: validation loss of the tree afterwards.
-        candidates: validation loss of each candidate.
-        leaves: leaves of the tree afterwards.
-        parameters: number of learned parameters in the tree afterwards.
-        seconds: time that it took.
+        loss: validation loss of the tree after the decision.
+        candidates: validation loss of the tree with each candidate, by its kind.
+        leaves: number of leaves after the decision.
+        parameters: number of parameters of the tree after the decision.
+        seconds: time that the decision took, including training.
         errors: standard error of each candidate's gain.
-        metrics: values of the growth's metrics on the validation samples, afterwards.
+        metrics: values of the growth's metrics on the validation samples after the decision.
 
     Example:
         >>> losses, errors = {"split": 0.1979, "deepen": 0.1382}, {"split": 0.02, "deepen": 0.01}

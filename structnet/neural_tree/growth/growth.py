@@ -1,6 +1,6 @@
-"""Growth: leaf by leaf, split it, deepen it, or leave it.
+"""Growth: splits, deepens or keeps one leaf after another.
 
-Algorithm 1 of the paper -> ``Growth``; one turn of its loop -> ``Growth.step``; its rule ->
+Algorithm 1 of the paper -> ``Growth``; one iteration of its loop -> ``Growth.step``; its rule ->
 ``decision.choose``.
 """
 
@@ -47,9 +47,9 @@ class Growth:
     """Grows a neural tree, one decision at a time.
 
     First the root is trained. Then the leaves are visited breadth-first; at each, a split and a
-    deepening are trained with everything else frozen, and the one with the lower validation loss is
-    taken if it is lower than the tree's. A split may add several routers at once. New and deepened
-    leaves are visited in their turn, until every leaf has been kept as it is.
+    deepening are trained with everything else frozen, and one is taken if it lowers the validation
+    loss enough (see :func:`.decision.choose`). A split may add several routers at once. New and
+    deepened leaves are visited in their turn, until every leaf has been kept as it is.
 
     With a folder, the state is saved after every decision; the same call with ``resume`` continues
     from there and ends with the same tree, bit for bit.
@@ -74,7 +74,7 @@ class Growth:
             replaces it.
         callbacks: functions called as ``callback(growth, decision)`` after every decision.
         epoch_callbacks: functions called as ``callback(growth, record)`` after every epoch of a
-            training, with the record that the history will have of it.
+            training, with the record that the history will have.
         progress: report progress: one line for each decision, and a progress bar for each training
             in a terminal or notebook, otherwise a line for each epoch, at most every ten seconds.
 
@@ -169,17 +169,17 @@ class Growth:
 
     @property
     def optimizer(self) -> Callable:
-        """The function that makes the optimizer; one that was given has no penalty."""
+        """The function that makes the optimizer; one from the user adds no penalty."""
         return self._optimizer or self.settings.adam(self.strength)
 
     @property
     def done(self) -> bool:
-        """Is the root trained, and every leaf decided?"""
+        """True if the root is trained and every leaf is decided."""
         return bool(self.decisions) and not self.undecided
 
     def run(self) -> None:
-        """Steps until everything is decided; other processes are kept out of the folder."""
-        with self._alone(), Threads(self.device).kept():  # between its trainings, too
+        """Steps until every leaf is decided; other processes are kept out of the folder."""
+        with self._alone(), Threads(self.device).kept():  # also between trainings
             while not self.done:
                 self.step()
 
@@ -192,7 +192,8 @@ class Growth:
         """Trains the root, or the candidates of the next leaf, and decides.
 
         Raises:
-            StopIteration: everything is decided.
+            StopIteration: every leaf is decided.
+            ValueError: the validation loss of the root is not finite.
         """
         if self.done:
             raise StopIteration("every leaf is decided")
@@ -226,7 +227,7 @@ class Growth:
         return decision
 
     def choose(self, gains: dict[str, Gain]) -> str:
-        """What to do with a leaf (see :func:`.decision.choose`), for a subclass to change."""
+        """The action for a leaf, from :func:`.decision.choose`; a subclass may override it."""
         return choose(gains, self.settings)
 
     def _measured(self, action: str) -> dict[str, float]:
@@ -238,9 +239,9 @@ class Growth:
         return {name: found[name] for name in self.metrics}
 
     def _train_root(self) -> float:
-        """Trains the root; one that begins as a trained network does not get worse by it.
+        """Trains the root; if it starts as a trained network, it does not get worse.
 
-        A linear model at the optimum of its loss and penalty has nothing to learn.
+        A linear model at its penalised optimum is not trained.
         """
         how: dict[str, Any] = {"seed": self._seed("linear"), "device": self.device}
         self.strength = start_linear(self.tree, self.train, self.validation, **how)
@@ -251,8 +252,8 @@ class Growth:
             loss = evaluate(self.tree, self.validation, device=self.device)["loss"]
         if not math.isfinite(loss):
             raise ValueError(
-                f"the validation loss of the root is {loss}; expected a finite one: look for nan "
-                "and infinity among the validation samples"
+                f"the validation loss of the root is {loss}; expected a finite number: look for "
+                "nan and infinity among the validation samples"
             )
         return loss
 
@@ -275,12 +276,12 @@ class Growth:
             self.settings,
             seed=self._seed("modules", attempt),
             balance_on=self.train if self.settings.balance_routers else None,
-            look_at=None if attempt else self.train,  # the others begin by chance
+            look_at=None if attempt else self.train,  # later attempts start at random
             others=others,
         )
 
     def _train_candidates(self, leaf: int) -> dict[str, tuple[Gain, Candidate]]:
-        """The best trained candidate of each kind, and what it is worth."""
+        """The gain of the best trained candidate of each kind, and that candidate."""
         proposals = self._proposals(leaf)
         if not proposals[0]:
             return {}
@@ -297,7 +298,7 @@ class Growth:
         if not can_gain(self.tree, leaf, validation, before, counts, least, self.device):
             return {}
         best: dict[str, tuple[Gain, Candidate]] = {}
-        for kind in proposals[0]:  # a split first, if there may be one
+        for kind in proposals[0]:  # a split comes first
             for attempt, candidate in enumerate(each[kind] for each in proposals):
                 loss = self._train(candidate, kind, leaf, train, validation, attempt)
                 found = self._judged(loss, before, candidate, train, validation)
@@ -309,7 +310,7 @@ class Growth:
         return best
 
     def _proposals(self, leaf: int) -> list[dict[str, Candidate]]:
-        """The candidates of every attempt, which share nothing with one another."""
+        """The candidates of every attempt, which share no parameters."""
         found: list[dict[str, Candidate]] = []
         for attempt in range(self.settings.n_init):
             others = [candidate for each in found for candidate in each.values()]
@@ -319,7 +320,7 @@ class Growth:
     def _judged(
         self, loss: float, before: np.ndarray, candidate: Candidate, train: Any, validation: Any
     ) -> tuple[Gain, Candidate]:
-        """What a candidate is worth, and itself: of several splits, without the rare leaves."""
+        """The gain of a candidate, and the candidate, with rare leaves of a split pruned."""
         share = 1.0
         if isinstance(candidate, Split):
             counts = self.train.counts()
@@ -338,13 +339,13 @@ class Growth:
     def _train(
         self, model: nn.Module, phase: str, node: int, train: Any, validation: Any, attempt: int = 0
     ) -> float:
-        """Trains a model, leaves its best epoch in it, and gives that one's validation loss;
-        infinity if no epoch is the best one. A candidate that diverges stops there."""
+        """Trains a model to its best epoch, whose validation loss is returned; infinity if there
+        is none. The training of a candidate ends early if it diverges or falls behind."""
         history, is_root = History(), model is self.tree
         place = {"phase": phase, "node": node, "decision": len(self.decisions)}
         wait = self.settings.waits(len(train), WAIT if is_root else BEGUN)
         told: list[Callable] = [partial(self._tell, place)]
-        if not is_root and self.schedule is None:  # by one, the pace may still rise
+        if not is_root and self.schedule is None:  # with a schedule, the pace may still rise
             told.append(pacer(self.loss - self.settings.min_gain, self.settings.epochs, wait))
         self.progress.part = f"decision {len(self.decisions)}, {phase} of node {node}, "
         try:
@@ -366,9 +367,9 @@ class Growth:
                 history=history,
             )
         except Behind:
-            pass  # its best epoch says so
+            pass  # its best epoch counts
         except NonFiniteLossError as error:
-            if is_root:  # there is nothing else to go on with
+            if is_root:
                 raise
             warnings.warn(
                 f"a {phase} of node {node} was stopped in epoch {error.epoch}, batch "
@@ -385,7 +386,7 @@ class Growth:
             callback(self, place | history.records[-1])
 
     def _forget_unfinished(self) -> None:
-        # An interrupted step has left records of trainings that are now done again.
+        # An interrupted step leaves records of trainings that are now repeated.
         decided = len(self.decisions)
         self.history.records[:] = [r for r in self.history if r["decision"] < decided]
 

@@ -1,8 +1,8 @@
-"""A split that looks ahead: it begins with all the regions that the samples at its leaf fall into.
+"""Splits that look ahead: they start with all the regions that the samples at a leaf fall into.
 
-A split that is trained from a chance beginning sees no further than itself. Of a checkerboard no
-single one explains anything that exceeds its noise, though eight regions explain all of it. So the
-gain that is judged is that of all splits which it takes.
+A split that starts at random sees no further than itself. On a checkerboard, no single split
+explains more than its noise, though eight regions together explain everything. So all the splits
+that make such regions are trained and judged as one.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from structnet.neural_tree.growth.router_start import SPREAD
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.topology import Topology
 
-LEAST = 0.04  # share of all samples that a region must have: training moves its borders
-ROOM = 1.5  # and of the share that may not be cut away
+LEAST = 0.04  # share of all samples that a region must have, as training moves its borders
+ROOM = 1.5  # factor on the share to prune, which a region must have too
 
 
 def regions_at(
     tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float = 0.0
 ) -> Regions | None:
-    """The regions of what a leaf's solver leaves unexplained, as :func:`.find_regions` finds them.
+    """The regions that :func:`.find_regions` finds in what a leaf's solver leaves unexplained.
 
     Args:
-        here: samples as they come to the leaf.
-        most: most regions.
-        prune: share of all samples that each must have in the end.
+        tree, leaf: tree, and node of the leaf.
+        here: samples as they arrive at the leaf.
+        most: largest number of regions.
+        prune: share of all samples that each region must have after training.
     """
     reached = here.log_prob.exp()
     weights = reached if here.weights is None else reached * here.weights
@@ -43,7 +44,7 @@ def regions_at(
 
 
 def _residuals(tree: NeuralTree, leaf: int, here: AtLeaf) -> torch.Tensor:
-    """The direction in which each sample's loss falls with the leaf's outputs. ``[n, outputs]``."""
+    """The negative gradient of each sample's loss by the leaf's outputs. ``[n, outputs]``."""
     likelihood = tree.likelihood
     with torch.enable_grad():
         outputs = tree.nodes[leaf].end(here.features).detach().requires_grad_()
@@ -55,18 +56,20 @@ def _residuals(tree: NeuralTree, leaf: int, here: AtLeaf) -> torch.Tensor:
 
 
 def is_linear(modules: Sequence[nn.Module], shape: Sequence[int]) -> bool:
-    """Are these modules, for samples of a shape, those whose lines and cuts regions are made of?"""
+    """True if the modules are linear maps of vectors, as the cuts and lines of regions are."""
     return len(shape) == 1 and all(type(module) is nn.Linear for module in modules)
 
 
 def split_into(
     tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], regions: Regions, here: AtLeaf
 ) -> Split:
-    """A split of a leaf whose routers begin as the cuts of regions.
+    """A split of a leaf whose routers start as the cuts between regions.
 
     Args:
-        modules: a router and two solvers; more are made.
-        here: samples as they come to the leaf, of which the regions are.
+        tree, leaf: tree, and node of the leaf.
+        modules: router and two solvers; further ones are made.
+        regions: regions of the samples.
+        here: samples as they arrive at the leaf, on which the regions were found.
     """
     (first, *solvers), routers = modules, []
     for cut in filter(None, regions.cuts):

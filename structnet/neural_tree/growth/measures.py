@@ -1,4 +1,4 @@
-"""What a decision needs to know of a leaf: how many come there, and what they may gain."""
+"""Measures of a leaf for a decision: how many samples reach it, and whether they can gain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,17 @@ def of_each(
     samples: Samples | AtLeaf,
     device: str | torch.device,
 ) -> np.ndarray:
-    """What a function gives for each sample, the tree in evaluation mode. ``[n, ...]``, float64."""
+    """The results of a function for all samples, with the tree in evaluation mode.
+
+    Args:
+        answer: function of a batch, ``[batch, ...]``.
+        tree: tree that is put into evaluation mode.
+        samples: samples.
+        device: device of the tree.
+
+    Shapes:
+        -> ``[n, ...]``, float64.
+    """
     size = most_at_once(samples, 1000)  # as in validation
     with evaluating(tree):
         batches = taken(samples, batch_starts(samples, size), size, device)
@@ -32,7 +42,7 @@ def of_each(
 
 
 def expected(tree: NeuralTree, leaf: int, train: Samples | AtLeaf) -> float:
-    """How many samples are expected to reach a leaf, each counted by its weight."""
+    """The number of samples expected to reach a leaf, each counted by its weight."""
     if isinstance(train, AtLeaf):
         reached = train.log_prob.exp()
         return len(train) * (train.mean(reached) / train.mean(torch.ones_like(reached))).item()
@@ -48,15 +58,20 @@ def can_gain(
     least: float,
     device: str | torch.device,
 ) -> bool:
-    """Do the samples that reach a leaf lose as much as must be gained?
+    """True if the samples at a leaf have a loss above the gain that a decision requires.
+
+    Always true for likelihoods whose loss may fall below 0.
 
     Args:
-        losses: loss of each sample in the tree as it is, ``[n]``.
+        tree, leaf: tree, and node of the leaf.
+        samples: validation samples.
+        losses: loss of each sample in the present tree, ``[n]``.
         counts: weights of the samples, ``[n]``; None counts each as one.
-        least: mean gain over all samples that a decision asks for.
+        least: required gain, a mean over all samples.
+        device: device of the tree.
     """
     if not isinstance(tree.likelihood, Categorical | SquaredError):
-        return True  # a loss may fall below 0
+        return True
 
     def reached(batch: Samples | AtLeaf) -> Tensor:
         here = at_leaf(tree, leaf, batch) if isinstance(batch, Samples) else batch

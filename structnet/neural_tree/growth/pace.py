@@ -1,4 +1,4 @@
-"""The pace of a candidate: does it take it where it must get, before its epochs end?"""
+"""The pace of a candidate: stops a training that would not reach its goal in time."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 from structnet.training.history import History
 
 
-class Behind(Exception):  # no error: a training that ends
-    """A candidate would not get where it must."""
+class Behind(Exception):  # ends a training, and is no error
+    """A candidate would not reach its goal."""
 
 
 def pacer(goal: float, epochs: int, wait: int | None) -> Callable[[Any, History], None]:
-    """A callback of :func:`structnet.fit` that raises :class:`Behind` where a loss will stay above.
+    """A callback of :func:`structnet.fit` that raises :class:`Behind` if the goal is out of reach.
 
-    The loss of a training falls ever more slowly; where it would stay above the goal although it
-    fell on as it did over the latter half, epochs are spent on what is not taken. Over less, noise
-    ends what would get there: by 5 epochs of up to 59, 3 of 38 splits of SARCOS were lost.
+    The loss of a training falls ever more slowly. If it would stay above the goal even at its pace
+    over the latter half of the epochs so far, the candidate will not be taken. A pace over fewer
+    epochs is too noisy: over 5 epochs, of up to 59, it ended 3 of 38 splits of SARCOS that would
+    have been taken.
 
     Args:
-        goal: validation loss that must be reached.
-        epochs: most epochs of the training.
-        wait: fewest epochs over which the pace is told; None lets all pass.
+        goal: validation loss to reach.
+        epochs: largest number of epochs of the training.
+        wait: smallest number of epochs over which the pace is measured; None never raises.
 
     Example:
         >>> history = History({"validation_loss": loss} for loss in (2.0, 1.9, 1.8))

@@ -1,8 +1,8 @@
-"""The plane of two columns in which residuals vary most together, and the ways to turn its axes.
+"""The plane of two columns in which residuals have a joint pattern, and rotations of its axes.
 
-A pattern whose lines lie along no column, such as a board that was turned, has no first cut that
-explains anything across a column. So before any cut, a smooth surface over each pair of columns
-says which pair has a pattern at all.
+A pattern that is aligned with no column, such as a rotated checkerboard, has no first cut across a
+column that explains anything. So before any cut, a smooth surface is fitted over each pair of
+columns to find the pair with a pattern.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from itertools import combinations
 
 import numpy as np
 
-DEGREE = 8  # of the polynomials, all in all: a board of five fields a side still shows
-TURNS = 9  # ways to lay two axes at right angles, 10 degrees apart, that are tried first
-FINER = 2  # times that the ways beside the best one are tried, each time half as far apart
-RIDGE = 1e-5  # of a sample: places without samples exist
-MOST = 32  # columns; of more there are too many pairs
+DEGREE = 8  # total degree of the polynomials, which still fit a board of five by five fields
+TURNS = 9  # angles of the two axes, 10 degrees apart, that are tried first
+FINER = 2  # number of times that the angles beside the best one are tried, each half as far apart
+RIDGE = 1e-5  # ridge for each sample, as there are regions without samples
+MOST = 32  # largest number of columns; more have too many pairs
 
 
 def plane_of(x: np.ndarray, residuals: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The two columns, as unit vectors, of whose values the residuals are most a smooth function.
+    """The two columns, as unit vectors, of which a smooth function best explains the residuals.
 
     Args:
         x: samples.
-        residuals: numbers to be explained.
-        weights: count of each.
+        residuals: numbers to explain.
+        weights: weights of the samples.
 
     Shapes:
         x ``[n, columns]``, residuals ``[n, outputs]``, weights ``[n]`` -> ``[2, columns]``.
@@ -46,7 +46,7 @@ def plane_of(x: np.ndarray, residuals: np.ndarray, weights: np.ndarray) -> np.nd
 
 
 def turned(plane: np.ndarray, angle: float) -> np.ndarray:
-    """The two axes of a plane, turned by an angle. ``[2, columns]``.
+    """The two axes of a plane, rotated by an angle in radians. ``[2, columns]``.
 
     Example:
         >>> turned(np.eye(2), np.pi / 2).round(3).tolist()
@@ -57,13 +57,17 @@ def turned(plane: np.ndarray, angle: float) -> np.ndarray:
 
 
 def _surface(powers: np.ndarray) -> np.ndarray:
-    """The products of two columns' polynomials up to the degree. ``[n, 2, 1 + DEGREE]``."""
+    """The products of two columns' polynomials up to the total degree.
+
+    Shapes:
+        ``[n, 2, 1 + DEGREE] -> [n, products]``.
+    """
     first, second = np.nonzero(np.add.outer(range(DEGREE + 1), range(DEGREE + 1)) <= DEGREE)
     return powers[:, 0, first] * powers[:, 1, second]
 
 
 def _explained(surface: np.ndarray, residuals: np.ndarray) -> float:
-    """Squares of the residuals that a surface explains."""
+    """The sum of squares of the residuals that a surface explains."""
     squares = surface.T @ surface + RIDGE * len(surface) * np.eye(surface.shape[1])
     both = surface.T @ residuals
     return float((both * np.linalg.solve(squares, both)).sum())

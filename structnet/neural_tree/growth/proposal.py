@@ -1,4 +1,4 @@
-"""What may be tried at a leaf: a split, a deepening, or neither."""
+"""The candidates for a leaf: a split, a deepening, both or neither."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.training.seeding import seed_epoch
 
-PROBED = 2000  # samples that a new router is scaled to
+PROBED = 2000  # samples by which a new split is scaled, or finds its regions
 
 
 def propose(
@@ -35,24 +35,27 @@ def propose(
     """The candidates for a leaf, with new modules.
 
     Args:
-        tree: stays as it is.
-        settings: limits of the growth, and how new solvers begin.
+        tree: tree, which is not changed.
+        leaf: node of the leaf.
+        settings: limits of the growth, and options of new modules.
         seed: seed of the new modules, for torch's and numpy's global generators.
-        look_at: samples, of some of which a split may see what regions they fall into; None lets
-            it begin by chance.
-        balance_on: samples, some of which a new router is scaled to; None leaves it as it is made.
-        others: modules that new ones must share nothing with, besides the tree.
+        balance_on: samples; some of them scale a new router that starts at random. None leaves it
+            as it is made.
+        look_at: samples; the regions that some of them fall into are the start of a split. None
+            lets it start at random.
+        others: modules that, like the tree, must share no parameters with the new ones.
 
     Returns:
-        ``"split"`` and ``"deepen"``, as far as the tree's primitives and the settings permit them.
+        The candidates ``"split"`` and ``"deepen"``, as far as the tree's primitives and the
+        settings permit.
 
     Raises:
-        ValueError: a module shares parameters with another, with the tree, or with the others.
+        ValueError: a new module shares parameters with another, with the tree, or with the others.
     """
     seed_epoch(seed, 0)
     taken = set().union(*map(_learned, (tree, *others)))
     found: dict[str, Candidate] = {}
-    # What the map at the leaf is too small for is no candidate.
+    # A module for which the map at the leaf is too small makes no candidate.
     if _may_split(tree, leaf, settings):
         with suppress(TooSmallError):
             split, by_chance = _split(tree, leaf, settings, look_at)
@@ -64,7 +67,7 @@ def propose(
     if _may_deepen(tree, leaf, settings):
         with suppress(TooSmallError):
             modules = tree.new_deepening(leaf)
-            if count_parameters(modules[0]):  # else it is an identity: no gain
+            if count_parameters(modules[0]):  # without any, it is an identity that cannot gain
                 found["deepen"] = Deepening(tree, leaf, modules)
                 _check_new(taken, found["deepen"])
     if settings.warm_start_solvers:
@@ -87,7 +90,7 @@ def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> boo
 def _split(
     tree: NeuralTree, leaf: int, settings: NeuralTreeSettings, look_at: Samples | None
 ) -> tuple[Split | None, bool]:
-    """A split, or None where no regions pay; and whether it begins by chance."""
+    """A split, or None if a single region is best; and True if it starts at random."""
     modules = tree.new_split(leaf)
     most = _most_leaves(tree, leaf, modules, settings)
     if look_at is None or settings.lookahead < 2 or not is_linear(modules, tree.nodes[leaf].shape):
@@ -104,11 +107,11 @@ def _split(
 def _most_leaves(
     tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], settings: NeuralTreeSettings
 ) -> int:
-    """How many leaves may come in place of one."""
+    """The largest number of leaves that may replace one."""
     most = [settings.lookahead]
     if settings.max_leaves is not None:
         most.append(settings.max_leaves - tree.num_leaves + 1)
-    if settings.max_depth is not None:  # so many are surely not deeper
+    if settings.max_depth is not None:  # so many leaves cannot be deeper
         most.append(settings.max_depth - int(tree.topology.depth[leaf]) + 1)
     if settings.max_parameters is not None:
         router, solver, _ = map(count_parameters, modules)
@@ -123,12 +126,12 @@ def _may_deepen(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bo
 
 
 def _check_new(taken: set[int], candidate: Candidate) -> None:
-    """Training a candidate must leave all others, and the tree, as they are; adds it to them."""
+    """Adds the parameters of a candidate to those taken; training it must change no others."""
     for module in candidate.parts:
         learned = _learned(module)
         if taken & learned:
             raise ValueError(
-                f"the primitives gave a {type(module).__name__} that shares what it learns with "
+                f"the primitives gave a {type(module).__name__} that shares parameters with "
                 "another module of the tree, or with another new one; expected a new module each "
                 "time"
             )
@@ -136,7 +139,7 @@ def _check_new(taken: set[int], candidate: Candidate) -> None:
 
 
 def _learned(module: nn.Module) -> set[int]:
-    """What changes in training: parameters, if not frozen, and the statistics of normalisations."""
+    """The ids of tensors that training changes: unfrozen parameters, and running statistics."""
     norms = (m for m in module.modules() if isinstance(m, nn.modules.batchnorm._NormBase))
     statistics = (buffer for norm in norms for buffer in norm.buffers())
     return {id(t) for t in (*filter(lambda p: p.requires_grad, module.parameters()), *statistics)}
@@ -149,14 +152,14 @@ def _below(value: int, limit: int | None) -> bool:
 def _arriving(
     tree: NeuralTree, leaf: int, samples: Samples, settings: NeuralTreeSettings
 ) -> Tensor:
-    """Some samples as they arrive at a leaf, those more often that come there more likely."""
+    """Some samples as they arrive at a leaf, drawn by their probability of reaching it."""
     here = at_leaf(tree, leaf, _some(tree, samples, settings))
     chosen = torch.multinomial(here.log_prob.softmax(0), len(here), replacement=True)
     return here.features[chosen]
 
 
 def _some(tree: NeuralTree, samples: Samples, settings: NeuralTreeSettings) -> Samples:
-    """Samples, evenly taken, on the tree's device: no more than are read at once in training."""
+    """Evenly spaced samples on the tree's device, no more than training reads at once."""
     size = min(PROBED, len(samples))
     if samples.at_once is not None:
         size = min(size, max(samples.at_once, settings.batch(len(samples))))
@@ -169,4 +172,4 @@ def _start_solvers(tree: NeuralTree, leaf: int, candidate: Candidate) -> None:
     for solver in candidate.solvers:
         new = solver.state_dict()
         if [(k, v.shape) for k, v in old.items()] == [(k, v.shape) for k, v in new.items()]:
-            solver.load_state_dict(old)  # copies the values
+            solver.load_state_dict(old)  # copies the values, so that nothing is shared

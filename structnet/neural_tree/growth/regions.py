@@ -1,19 +1,19 @@
-"""Regions of a table in which residuals are linear, each explained by a line of its own.
+"""Regions of a table in each of which the residuals have a linear fit of their own.
 
-They are the leaves of a model tree: cuts across an axis, the one first that explains most, with
-least squares on both sides. Cuts are made beyond those that pay, as the first of a pattern may only
-pay together with the next ones; then as many are kept as the Bayesian information criterion is best
-with. The axes are the columns, or two that lie across them in a plane, if these are clearly better.
-Their angle is found step by step, as a board of many cells is only seen at nearly its own.
+They are the leaves of a model tree: cuts across an axis, in the order of how much they explain,
+with least squares on both sides. Cuts are made beyond those that pay, as the first cut of a pattern
+may pay only together with later ones; then the number of cuts with the best Bayesian information
+criterion (BIC) is kept. The axes are the columns or, if clearly better, two rotated axes in the
+plane of two columns. Their angle is refined step by step, as a board of many cells is visible only
+close to its own angle.
 
-Where there are too few samples for lines of all columns, those of the few are taken that explain
-most by themselves, each cut once: 1, 2, 4, 8 or 16 of them, and the criterion pays for their
-choice.
+If there are too few samples for fits of all columns, the 1, 2, 4, 8 or 16 columns are used that
+explain most by themselves, each with one cut; the criterion is charged for their choice.
 
 Reference:
-    Quinlan, Learning with Continuous Classes, 1992; Schwarz, Estimating the Dimension of a Model,
-    Annals of Statistics, 1978; Chen and Chen, Extended Bayesian Information Criteria, Biometrika,
-    2008.
+    Quinlan, "Learning with Continuous Classes", 1992; Schwarz, "Estimating the Dimension of a
+    Model", Annals of Statistics, 1978; Chen and Chen, "Extended Bayesian Information Criteria",
+    Biometrika, 2008.
 """
 
 from __future__ import annotations
@@ -29,20 +29,24 @@ import numpy as np
 from structnet.neural_tree.growth.planes import FINER, MOST, TURNS, plane_of, turned
 
 PLACES = np.arange(1, 16) / 16  # quantiles along an axis at which a region may be cut
-EVIDENCE = 0.25  # of a sample, in nats: if a cut must explain more, there are too few of them
-PATTERN = 4  # regions that there must be room for, or axes need not be turned
-MANY = 1000  # columns, of which the few are not looked for among more
-FEW = 16  # columns that are tried together at most: of 128, a search would take half a minute
-RIDGE = 1e-3  # of a column's square: lines of constant columns and of few samples exist
+EVIDENCE = 0.25  # nats that each sample can give: if a cut must explain more, there are too few
+PATTERN = 4  # regions for which there must be room, or rotated axes are not tried
+MANY = 1000  # largest number of columns among which a few are looked for
+FEW = 16  # largest number of these: with 128, a search would take half a minute
+RIDGE = 1e-3  # ridge as a share of the mean square, for constant columns and few samples
 
 
 class Cut(NamedTuple):
-    """What makes two regions of one.
+    """A cut of one region into two.
 
     Attributes:
-        gain: squares of the residuals that two lines explain beyond one.
-        axis, threshold: the samples below go left; the axis is its number.
-        members: are the samples in the region? ``[n]``, bool.
+        gain: sum of squares of the residuals that two fits explain beyond one.
+        axis: number of the axis along which samples are compared.
+        threshold: value on that axis; samples below it go left.
+        members: True for the samples in the region.
+
+    Shapes:
+        members ``[n]``, bool.
     """
 
     gain: float
@@ -52,12 +56,12 @@ class Cut(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """A tree of cuts.
+    """A tree of cuts, whose leaves are regions.
 
     Attributes:
-        children: the two nodes below each node; none below a region.
-        cuts: the cut at each node; None at a region.
-        axes: unit vectors, along which samples are measured and cut: ``x @ axis``.
+        children: left and right child of each node; () for a region.
+        cuts: cut at each node; None for a region.
+        axes: unit vectors along which samples are compared: ``x @ axis``.
 
     Shapes:
         axes ``[axes, columns]``.
@@ -69,10 +73,15 @@ class Regions(NamedTuple):
 
 
 class Products(NamedTuple):
-    """Sums of products, which tell what a line explains.
+    """Weighted sums of products, from which follows how much a linear fit explains.
+
+    Attributes:
+        number: sum of the weights.
+        squares: sums of the products of columns.
+        both: sums of the products of columns and residuals.
 
     Shapes:
-        number ``[...]``, squares ``[..., p, p]``, both ``[..., p, outputs]``.
+        number ``[...]``; squares ``[..., p, p]``; both ``[..., p, outputs]``.
     """
 
     number: np.ndarray
@@ -83,7 +92,7 @@ class Products(NamedTuple):
         return Products(*(a - b for a, b in zip(self, other, strict=True)))
 
     def explained(self) -> np.ndarray:
-        """Squares of the residuals that a line explains. ``[...]``."""
+        """The sum of squares of the residuals that a linear fit explains. ``[...]``."""
         ridge = RIDGE * np.einsum("...pp->...", self.squares) / self.squares.shape[-1] + 1e-12
         lines = np.linalg.solve(
             self.squares + ridge[..., None, None] * np.eye(self.squares.shape[-1]), self.both
@@ -94,16 +103,17 @@ class Products(NamedTuple):
 def find_regions(
     x: np.ndarray, residuals: np.ndarray, weights: np.ndarray, most: int, least: float
 ) -> Regions | None:
-    """The regions that pay; a single one if none does; None if there are too few samples to tell.
+    """The regions with the best BIC, possibly a single one; None if the samples are too few.
 
-    Of too few samples for all columns, those of the few columns that tell most, if they pay.
+    If there are too few samples for all columns, only the few that explain most are used; None is
+    returned if no regions of these are better than none.
 
     Args:
         x: samples.
-        residuals: numbers to be explained.
-        weights: count of each.
-        most: most regions.
-        least: count of the samples that each region must have.
+        residuals: numbers to explain.
+        weights: weights of the samples.
+        most: largest number of regions.
+        least: smallest sum of weights in a region.
 
     Shapes:
         x ``[n, columns]``, residuals ``[n, outputs]``, weights ``[n]``.
@@ -122,14 +132,14 @@ def find_regions(
     if weights.sum() < PATTERN * least or not 2 <= x.shape[1] <= MOST:
         return regions
     value, across = _turned(x, residuals, weights, most, least, best)
-    # What is harder to read must be better, by as much as one more region must be.
+    # Rotated axes, which are harder to read, must be better by the price of one more region.
     return across if value < best - price else regions
 
 
 def _of_few_columns(
     x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float
 ) -> Regions | None:
-    """The regions that pay by lines of a few columns, and cuts across them; None if none do."""
+    """The regions with the best BIC on a few columns; None if none are better than a single one."""
     if x.shape[1] > MANY:
         return None
     telling = np.argsort([-_told_by(column, y, weights, least) for column in x.T], kind="stable")
@@ -139,14 +149,14 @@ def _of_few_columns(
         axes = np.zeros((number, x.shape[1]))
         axes[np.arange(number), np.sort(telling[:number])] = 1.0
         value, regions = _paying(x, y, weights, axes, most, least)
-        value += number * math.log(x.shape[1])  # for being these and no others
+        value += number * math.log(x.shape[1])  # the price of choosing these columns
         found = min(found, (value, regions), key=lambda each: each[0])
         number *= 2
     return found[1]
 
 
 def _told_by(column: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -> float:
-    """Squares that lines of one column explain on both sides of its best cut."""
+    """The sum of squares that fits of one column explain on both sides of its best cut."""
     z = np.column_stack([np.ones(len(column)), column])
     cut = _best_cut(z, y, weights, least)
     return float(_products(z, y, weights).explained()) + (0.0 if cut is None else cut.gain)
@@ -155,10 +165,10 @@ def _told_by(column: np.ndarray, y: np.ndarray, weights: np.ndarray, least: floa
 def _turned(
     x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float, straight: float
 ) -> tuple[float, Regions]:
-    """The regions that pay along two axes of a plane, and their criterion.
+    """The best regions along two rotated axes of a plane, after their criterion.
 
-    The more cells a side has, the less an angle may be off: a coarse one that already does better
-    than the columns, whose criterion is ``straight``, is made finer.
+    The more cells a side of a board has, the closer the angle must be: if a coarse angle is already
+    better than the columns, whose criterion is ``straight``, it is refined.
     """
     plane, step = plane_of(x, y, weights), math.pi / 2 / TURNS
 
@@ -174,7 +184,7 @@ def _turned(
 
 
 def _price(axes: int, weights: np.ndarray) -> float:
-    """What one more region must explain, in nats: a line, and the place of the cut."""
+    """The price of one more region in nats, by the BIC: a fit, and the place of the cut."""
     return (axes + 2) * math.log(max(float(weights.sum()), 2.0))
 
 
@@ -186,8 +196,8 @@ def _paying(
     most: int,
     least: float,
 ) -> tuple[float, Regions]:
-    """The regions that pay, by their lines and cuts along some axes; and their criterion, which is
-    0 of a single one and lower of better ones."""
+    """The regions of the best criterion along some axes, after that criterion, in nats: 0 for a
+    single region, lower for better ones."""
     z = np.column_stack([np.ones(len(x)), x @ axes.T])
     regions, left = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
     logs = float(weights.sum()) * np.log(np.maximum(left, 1e-12))
@@ -199,10 +209,10 @@ def _paying(
 def _grown(
     z: np.ndarray, y: np.ndarray, weights: np.ndarray, axes: np.ndarray, most: int, least: float
 ) -> tuple[Regions, list[float]]:
-    """As many regions as there may be, and the squares left after each number of cuts."""
+    """As many regions as allowed, and the sum of squares left after each number of cuts."""
     regions = Regions([()], [None], axes)
     left = [float(weights @ np.square(y).sum(1) - _products(z, y, weights).explained())]
-    waiting: list[tuple[float, int, Cut]] = []  # the one that explains most first
+    waiting: list[tuple[float, int, Cut]] = []  # a heap: the cut that explains most comes first
 
     def look(node: int, counted: np.ndarray) -> None:
         cut = _best_cut(z, y, counted, least)
@@ -224,7 +234,7 @@ def _grown(
 
 
 def _first(regions: Regions, nodes: int) -> Regions:
-    """The tree as it was when it had so many nodes."""
+    """The tree as it was when it had only this number of nodes."""
     children = [below if below and below[0] < nodes else () for below in regions.children[:nodes]]
     cuts = [cut if below else None for cut, below in zip(regions.cuts, children, strict=False)]
     return Regions(children, cuts, regions.axes)

@@ -1,4 +1,4 @@
-"""The state of a growth on disk: its tree, its decisions, and what it must be resumed with."""
+"""The state of a growth on disk: its tree, its decisions, and what a resumed growth must share."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from structnet.training.processes import process_rank
 from structnet.training.seeding import random_states_kept
 
 FILE = "growth.safetensors"
-# What growth does not depend on; the learning rate stands in the optimizer's description.
+# Settings that growth does not depend on, and the learning rate, which the optimizer's description
+# contains.
 OTHERS = ("refine_epochs", "stop_refinement", "learning_rate", "weight_decay", "cache_bytes")
 
 
 class State(NamedTuple):
-    """How far a growth has come, besides its tree; see :class:`.growth.Growth`."""
+    """The progress of a growth, apart from its tree; see :class:`.growth.Growth`."""
 
     decisions: list[Decision]
     history: History
@@ -49,10 +50,18 @@ def identity(
     schedule: tuple[Callable, str] | None = None,
     **others: Any,
 ) -> dict[str, Any]:
-    """What a resumed growth must share with the one it goes on with; the tree is a root yet."""
+    """The facts that a resumed growth must share with the one it continues.
+
+    Args:
+        tree: root before any growth.
+        settings: settings of the growth.
+        optimizer: optimizer of the root.
+        schedule: function that makes the learning rate scheduler, and when it is stepped.
+        others: further facts.
+    """
     primitives = tree.primitives
-    told = describe("optimizer", optimizer)  # now, as a schedule changes the learning rate
-    if schedule is not None:  # one that has none says nothing of it
+    told = describe("optimizer", optimizer)  # first, as a schedule changes the learning rate
+    if schedule is not None:
         make, per = schedule
         told |= {"schedule_per": per, **describe("schedule", make(optimizer))}
     found = {
@@ -69,7 +78,7 @@ def identity(
 
 
 def save(file: Path, tree: NeuralTree, state: State, settings: Mapping[str, Any]) -> None:
-    """Writes a growth and what :func:`identity` gave; of several processes the first does."""
+    """Writes a growth, with the facts from :func:`identity`; only the first process writes."""
     if process_rank()[0]:
         return
     config = {
@@ -87,14 +96,14 @@ def save(file: Path, tree: NeuralTree, state: State, settings: Mapping[str, Any]
 def restore(
     file: Path, tree: NeuralTree, settings: Mapping[str, Any], device: torch.device
 ) -> State:
-    """Grows a root to the tree of a file, and gives how far it had come.
+    """Grows a root to the tree of a file, and returns the progress of the growth.
 
     Raises:
-        CheckpointError: the file has no growth, or another one.
+        CheckpointError: the file holds no growth, or the growth of another tree or other settings.
     """
     weights, config = load_model(file)
     if "undecided" not in config:
-        raise CheckpointError(f"{file} is no growth; expected one written by Growth")
+        raise CheckpointError(f"{file} is no growth; expected a file written by Growth")
     try:
         check_settings(file, config["settings"], settings)
         found = State(
@@ -104,20 +113,20 @@ def restore(
             math.inf if config["loss"] is None else config["loss"],
             config["strength"],
         )
-        # Each decision added one transformer at most to those that the root began with.
+        # Each decision adds at most one transformer to those of the initial root.
         most = tree.num_transformers(0) + len(found.decisions)
-        with random_states_kept(device):  # what is drawn here is replaced at once
+        with random_states_kept(device):  # the weights drawn here are replaced below
             tree.grow_to(config["tree"], most)
     except CheckpointError:
         raise
     except MALFORMED as error:
-        raise CheckpointError(f"{file} holds no growth that can go on: {error}") from error
+        raise CheckpointError(f"{file} holds no growth that can be resumed: {error}") from error
     try:
         tree.load_state_dict(weights)
     except RuntimeError as error:
         raise CheckpointError(
-            f"cannot resume from {file}, whose tree is made of other modules; expected "
-            "those that the same primitives make"
+            f"cannot resume from {file}, whose tree consists of other modules; expected those that "
+            "the same primitives make"
         ) from error
     tree.eval()
     return found
