@@ -72,7 +72,7 @@ class WithInputs(nn.Module):
 
     @torch.no_grad()
     def draw_leaf_weights(self) -> None:
-        """Draw the first weights of the leaves, so that pre-activations have variance 1."""
+        """Draws the initial weights of the leaves, so that pre-activations have variance 1."""
         moment = self.input_table().square().sum(1).mean().clamp_min(1e-6)
         self.leaf_weight.normal_().div_(moment.sqrt())
         self.leaf_bias.zero_()

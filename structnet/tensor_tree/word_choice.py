@@ -16,7 +16,7 @@ from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
 MOST = 2000  # examples that are used, so that it takes a second or two
-MOST_LABELS = 5  # of several labels, those that are neither on most examples nor on few
+MOST_LABELS = 5  # of several labels, those nearest to half of the examples are used
 
 
 def words_tell(learn: Targets, validation: Targets | None, question: Question, seed: int) -> bool:
@@ -65,7 +65,7 @@ def _loss(
     seed: int,
     groups: np.ndarray | None,
 ) -> float:
-    """The loss of a linear model on examples that it has not learnt from."""
+    """The loss of a linear model on examples that it has not learned from."""
     weights = None if given.weights is None else given.weights.double().numpy()
     targets, forms = given.targets.numpy(), list(FORMS)
     if question.kind == "labels":
