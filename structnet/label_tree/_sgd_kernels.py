@@ -28,7 +28,7 @@ from structnet.trees._kernels import compiled, doubled
 
 # Sums may be reordered, so that they vectorise; infinities keep their meaning.
 exact = partial(compiled, fastmath={"reassoc"})
-inlined = partial(compiled, inline="always")  # passing arrays on counts references, slowly
+inlined = partial(compiled, inline="always")  # passing arrays on is slow: it counts references
 FEW = 64  # largest number of labels whose losses are kept in order; more gain nothing over a queue
 NEAR = 2  # levels of the tree whose weights are always in the cache
 

@@ -253,7 +253,8 @@ def _one_node(
         work = products + SOFTMAX * len(examples)  # per pass and label
         solved = _is_solved(node, num_classes, examples)
         least = 0 if solved else 1 if features.is_table else FEWEST
-        few = features.is_table and num_classes <= ONE_NODE  # much to learn
+        # On a table with few labels, it may have as much to learn as a tree.
+        few = features.is_table and num_classes <= ONE_NODE
         usual = epochs if few else max(epochs // PASSES, EPOCHS[0])
         if told.epochs is None:
             epochs = int(np.clip(int(WORK / (num_classes * work)), least, usual))

@@ -215,15 +215,15 @@ class Training:
         rate *= AFTER if self.whole else 1
         examples = self._taken(examples)
         counts = examples.counts(self.tree.num_outputs)
-        # A new tree counts the examples that it was made for: those of the first portion, unless it
-        # was fitted to others in no epochs.
+        # A new tree counts the examples that it was made for: those of the first portion or, if it
+        # was fitted without epochs, other ones.
         softmax.counts += torch.from_numpy(counts * (self.done > 0 or self.settings.epochs == 0))
         order = epoch_order(len(examples), self.settings.seed, self.done)
         loss = self._pass(examples[order], rate, rate, streams=True) / len(examples)
         self.done += len(examples)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
         guessing = self._guessing(examples)
-        # New examples, above all a single one, may have a high loss; it falls if steps are right.
+        # New examples, above all a single one, may have a high loss; it falls if steps suit.
         if not (_most(guessing) < loss < np.inf and self._loss(examples) < loss):
             self._check(loss, guessing)
         if self._learns_tree and not self.whole:

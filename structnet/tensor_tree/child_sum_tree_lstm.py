@@ -19,7 +19,7 @@ from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST
 from structnet.trees.texts import Texts
 
-LEAF_SCALE = 0.1  # of the vectors of words, beside those of inner labels
+LEAF_SCALE = 0.1  # scale of the vectors of words, relative to those of inner labels
 
 
 class ChildSumTreeLSTM(ChildSumCell):

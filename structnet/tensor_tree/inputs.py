@@ -85,7 +85,7 @@ class WithInputs(nn.Module):
             ValueError: a parameter no longer has its shape.
         """
         self.check_tokens(forest)
-        self.aggregator()  # its hooks
+        self.aggregator()  # runs its hooks
         check_shapes(self, self.shapes)
         check_shapes(self.aggregator, self.aggregator.shapes)
 
