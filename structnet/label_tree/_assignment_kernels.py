@@ -1,4 +1,4 @@
-"""Which child each label of a node goes to, by what that is worth: the greedy way, and the best."""
+"""Assigns the labels of a node to its children by scores, greedily or optimally."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from structnet.trees._kernels import compiled
 
 @compiled
 def missing(size, arity):
-    """How many labels a child needs before it may stay as it is: none of 1 mod (arity - 1)."""
+    """The number of labels that a child lacks for a valid size, above 0 and 1 mod (arity - 1)."""
     return 1 if size == 0 else (1 - size) % (arity - 1)
 
 
 @compiled
 def greedy(scores, capacity):
-    """The child of each label: pairs by falling score, none to a child that is full.
+    """The child of each label, from pairs in order of falling score, without full children.
 
-    A child is full at its capacity, or where its size is 1 mod (arity - 1) and the labels that are
-    left are needed to bring the others there. Ties go to the lower label, then the lower child.
+    A child is full at its capacity, or if its size is valid (see :func:`missing`) and the remaining
+    labels are needed for valid sizes of the others. Ties go to the lower label, then to the lower
+    child. ``[labels, arity] -> [labels]``.
     """
     n, arity = scores.shape
     choice = np.zeros(n, np.int64)
     size = np.zeros(arity, np.int64)
-    need = arity  # labels that the children miss together
-    left = n + (1 - n) % (arity - 1)  # labels and empty slots that are not given out
-    waiting = [(0.0, -1)]  # each label by what its choice is worth
+    need = arity  # labels that all children lack together
+    left = n + (1 - n) % (arity - 1)  # labels and empty slots that are not assigned yet
+    waiting = [(0.0, -1)]  # heap of (-score, label); this entry gives numba the type
     waiting.clear()
     for i in range(n):
         for k in range(1, arity):
@@ -58,14 +59,15 @@ def greedy(scores, capacity):
 
 @compiled
 def assigned(value):
-    """The column of each row in the assignment of the largest sum; as many columns or more.
+    """The column of each row in the assignment with the largest sum of values.
 
-    Shortest augmenting paths, a row at a time, with prices that keep all reduced costs above 0.
+    There are at least as many columns as rows. The Hungarian method finds shortest augmenting
+    paths, one row at a time, with prices that keep all reduced costs at 0 or above.
     """
     rows, columns = value.shape
     price_row = np.zeros(rows + 1)
     price = np.zeros(columns + 1)
-    owner = np.full(columns + 1, rows)  # of a column; the last column starts each search
+    owner = np.full(columns + 1, rows)  # row of each column, or rows; the last starts each search
     way = np.zeros(columns + 1, np.int64)
     for i in range(rows):
         owner[columns] = i
@@ -103,8 +105,8 @@ def assigned(value):
 def optimal(scores, capacity, limit):
     """The children of the labels with the largest sum of scores, or the greedy ones.
 
-    The rule on sizes leaves some ways to give each child room for 1, 1 + (arity - 1), ... labels;
-    each is an assignment problem. Above ``limit`` ways the greedy choice stands.
+    A child may have 1, 1 + (arity - 1), ... labels and empty slots; each combination of such sizes
+    is an assignment problem. With more than ``limit`` of them, the greedy choice is returned.
     """
     n, arity = scores.shape
     best = greedy(scores, capacity)
@@ -117,11 +119,11 @@ def optimal(scores, capacity, limit):
     total = 0.0
     for i in range(n):
         total += scores[i, best[i]]
-    given = np.zeros(arity, np.int64)  # a composition of the units, in lexical order
+    given = np.zeros(arity, np.int64)  # units of each child; goes through all compositions
     given[arity - 1] = units
-    owner = np.empty(arity + units * (arity - 1), np.int64)  # of each column that is assigned
+    owner = np.empty(arity + units * (arity - 1), np.int64)  # child of each column
     while True:
-        columns, most = 0, 0  # of all children, and of the largest
+        columns, most = 0, 0  # columns of all children, and of the largest
         for j in range(arity):
             size = 1 + given[j] * (arity - 1)
             most = max(most, size)

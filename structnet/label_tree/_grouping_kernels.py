@@ -1,4 +1,4 @@
-"""The loop that joins nodes about as rare that are alike, from the labels up to the root."""
+"""Builds a tree from the labels up, by joining similar nodes of similar frequency."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ import numpy as np
 from structnet.label_tree._kernels import EMPTY
 from structnet.trees._kernels import compiled
 
-summing = partial(compiled, fastmath={"reassoc"})  # in any order, so that it is vectorised
+summing = partial(compiled, fastmath={"reassoc"})  # reordered sums vectorise
 
 
 @summing
 def joined(rarest, weight, middle, arity, slack, most):
-    """The children of nodes each of which joins the rarest one with what is nearest to it.
+    """The children of all inner nodes, each of which joins the rarest node with the nearest others.
 
-    What waits stands in two queues, rarest first: labels (``rarest``) and nodes made so far. A
-    window is what both begin with; what of it is not joined goes back to where the queues now
-    begin. ``weight`` and ``middle`` have rows of the labels; those of the nodes are filled in.
+    Nodes wait in two queues, rarest first: labels (``rarest``) and inner nodes made so far. The
+    others are chosen from a window at the fronts of both, of at most ``most`` nodes with at most
+    ``slack`` times the weight of the last one that Huffman would join; nodes that are not chosen
+    return to the fronts. ``weight`` and ``middle`` have the weight and the vector of each label;
+    those of inner nodes, in further rows, are filled in.
     """
     labels, total = len(rarest), len(weight)
     number = total - labels
     children = np.full((number, arity), EMPTY, np.int32)
     made = np.empty(number, np.int64)
-    label, node = 0, 0  # where the queues begin
+    label, node = 0, 0  # fronts of the queues
     window = np.empty(most, np.int64)
     distance = np.empty(most)
     is_taken = np.zeros(most, np.bool_)
     for new in range(labels, total):
         room = arity - (1 - labels) % (arity - 1) if new == labels else arity
-        last = new - labels  # where the queue of nodes ends
+        last = new - labels  # end of the queue of nodes
         size, limit = 0, np.inf
         while size < most and (label < labels or node < last):
             is_label = node == last or (
@@ -42,7 +44,7 @@ def joined(rarest, weight, middle, arity, slack, most):
             window[size] = u
             size += 1
             label, node = label + is_label, node + (not is_label)
-            if size == room:  # Huffman's last
+            if size == room:  # the last that Huffman would join
                 limit = weight[u] * slack
         for k in range(size):
             square = 0.0
@@ -50,10 +52,10 @@ def joined(rarest, weight, middle, arity, slack, most):
                 square += (middle[window[k], i] - middle[window[0], i]) ** 2
             distance[k] = square
             is_taken[k] = False
-        distance[0] = -1.0  # the rarest is taken
-        for _ in range(room):  # numpy's partition takes longer to compile than all this
+        distance[0] = -1.0  # so that the rarest is taken
+        for _ in range(room):  # compiles faster than numpy's partition
             nearest = -1
-            for k in range(size):  # of those just as far, the rarest
+            for k in range(size):  # the rarest of equally near ones
                 if not is_taken[k] and (nearest < 0 or distance[k] < distance[nearest]):
                     nearest = k
             is_taken[nearest] = True
@@ -61,13 +63,13 @@ def joined(rarest, weight, middle, arity, slack, most):
             if is_taken[k]:
                 weight[new] += weight[window[k]]
         slot = 0
-        for k in range(size - 1, -1, -1):  # the frequent ones first
+        for k in range(size - 1, -1, -1):  # frequent nodes first
             u = window[k]
             if is_taken[k]:
                 share = weight[u] / weight[new] if weight[new] > 0 else 1 / room
                 for i in range(middle.shape[1]):
                     middle[new, i] += share * middle[u, i]
-                # Nodes are numbered from the last, which is the root.
+                # Inner nodes are numbered in reverse, so that the root, made last, is 0.
                 children[total - 1 - new, slot] = number + u if u < labels else total - 1 - u
                 slot += 1
             elif u < labels:

@@ -1,8 +1,8 @@
-"""The loops over labels that numpy cannot say: codes from children, and the reassignment.
+"""Compiled loops over labels: codes from children, statistics of decisions, and reassignment.
 
 Children are int32 ``[nodes, arity]``: an inner node's number, ``nodes + label`` for a leaf, or
 ``EMPTY``. Node 0 is the root. Codes are in CSR form: the node and the slot of label l at depth d
-stand at row ``offsets[l] + d``.
+are in row ``offsets[l] + d``.
 """
 
 from __future__ import annotations
@@ -13,22 +13,24 @@ from structnet.label_tree._assignment_kernels import greedy, optimal
 from structnet.trees._kernels import compiled
 
 EMPTY = -1
-UNSEEN = 1e-6  # of the rarest label's examples: what one that has none counts
+UNSEEN = 1e-6  # weight of a label without examples, relative to the rarest label with some
 PAPER, EQ10, MARGIN, EXACT = range(4)  # scores
 ANCHORED, UNIFORM, INDEX = range(3)  # priors
 
 
 @compiled
 def codes_of(children, num_labels):
-    """Offsets, nodes and slots of the labels' codes; and what is wrong: a label or node met twice,
-    or not at all, as its number in ``children``, or -1."""
+    """The codes of the labels as offsets, nodes and slots, and the first wrong number in children.
+
+    That is one out of range, or of a node or label that occurs twice or not at all; -1 for none.
+    """
     num_nodes, arity = children.shape
-    above = np.full(num_nodes + num_labels, -1, np.int64)  # the slot of each, among all
+    above = np.full(num_nodes + num_labels, -1, np.int64)  # node * arity + slot above each
     offsets = np.zeros(num_labels + 1, np.int64)
     nothing = np.zeros(0, np.int32)
     depth = np.zeros(num_nodes, np.int64)
     stack = np.zeros(num_nodes + 1, np.int64)
-    top = min(num_nodes, 1)  # the root is on it, if there is one
+    top = min(num_nodes, 1)  # the root is on the stack, if there is one
     while top:
         top -= 1
         v = stack[top]
@@ -63,7 +65,7 @@ def codes_of(children, num_labels):
 
 @compiled
 def scores_of(kind, q, p):
-    """What each label gains a node by going to each child; see :mod:`.decision_quality`."""
+    """The value of moving each label to each child; see :func:`.decision_quality.gains`."""
     n, arity = p.shape
     mean = np.zeros(arity)
     for i in range(n):
@@ -91,11 +93,11 @@ def scores_of(kind, q, p):
 
 @compiled
 def decisions(nodes, slots, sums, seen, weights, num_nodes):
-    """What each node decides, over the rows of all codes and their weights.
+    """Statistics of the decision at each node, over the rows of all codes and their weights.
 
-    The mean probability of each child, and two means over the labels: of
-    ``sum_j min(p_j, 1 - p_j)`` and of ``sum_j |p_j - mean_j|``. Beside the statistics stands one
-    observation of the slot where the label is.
+    Returns the mean probability of each child, ``[nodes, arity]``, and two weighted means over the
+    labels, ``[nodes]``: of ``sum_j min(p_j, 1 - p_j)`` and of ``sum_j |p_j - mean_j|``. One
+    observation of the label's own slot is added to the statistics of each row.
     """
     arity = sums.shape[1]
     total, torn, spread = np.zeros(num_nodes), np.zeros(num_nodes), np.zeros(num_nodes)
@@ -118,8 +120,11 @@ def decisions(nodes, slots, sums, seen, weights, num_nodes):
 
 @compiled
 def shares_of(labels, counts):
-    """The labels' shares of a node; one that was never seen has next to none, but keeps its place:
-    with a share of 0 every child would be worth the same to it, and all of them go to the first."""
+    """The share of each label among the examples of a node.
+
+    Labels without examples get a tiny share: with 0, all children would have the same value, and
+    all such labels would go to the first one.
+    """
     q = np.empty(len(labels))
     least = np.inf
     for k in range(len(labels)):
@@ -137,10 +142,10 @@ def shares_of(labels, counts):
 
 @compiled
 def means_of(node, depth, labels, q, offsets, nodes, slots, sums, seen, prior, certain):
-    """The mean probability of each child for each label that is to pass a node.
+    """The mean probability of each child over the examples of each label that will pass a node.
 
-    So many prior observations (``certain``) stand beside the statistics. Anchored, they are of the
-    slot that the label has here; a label new here has the slot with the least share so far.
+    ``certain`` prior observations are added to the statistics. Anchored ones are of the label's
+    slot at this node; for a label that is new here, of the slot with the smallest share so far.
     """
     arity = sums.shape[1]
     p = np.empty((len(labels), arity))
@@ -174,14 +179,15 @@ def means_of(node, depth, labels, q, offsets, nodes, slots, sums, seen, prior, c
 def rebuilt(
     children, offsets, nodes, slots, sums, seen, counts, score, prior, certain, max_depth, limit
 ):
-    """The children after a reassignment, and which nodes are new in their place.
+    """The children after a reassignment, and a mask of the nodes that are new in their places.
 
-    From the root down, each node's labels go to its children; a child of several labels is the
-    node that stood in its place, or else one that is left over in the end.
+    From the root down, the labels of each node are assigned to its children. A child with several
+    labels is the inner node that was in its place before, or a new one, for which the number of an
+    unused node is taken in the end.
     """
     num_nodes, arity = children.shape
     num_labels = len(offsets) - 1
-    room = np.full((2 * num_nodes, arity), EMPTY, np.int32)  # new nodes are numbered from num_nodes
+    room = np.full((2 * num_nodes, arity), EMPTY, np.int32)  # new nodes have numbers from num_nodes
     labels = np.arange(num_labels)
     stack = [(0, 0, num_labels, 0)]
     new = 0
@@ -223,7 +229,7 @@ def rebuilt(
 
 @compiled
 def renumbered(room, num_nodes):
-    """The children with new nodes in the places of those that are gone."""
+    """The children after new nodes get the numbers of unused ones, and a mask of the new nodes."""
     arity = room.shape[1]
     used = np.zeros(2 * num_nodes, np.bool_)
     used[0] = True
@@ -259,7 +265,7 @@ def renumbered(room, num_nodes):
 
 @compiled
 def kept_rows(offsets, nodes, new_offsets, new_nodes, is_new):
-    """For each row of the new codes the old one of the same label, depth and node, or -1."""
+    """For each row of the new codes, the old row of the same label, depth and node, or -1."""
     found = np.full(new_offsets[-1], -1)
     for label in range(len(offsets) - 1):
         depth = min(

@@ -1,4 +1,4 @@
-"""Training of a single node of many labels on dense rows: minibatches, by products of matrices."""
+"""Trains a single node of many labels on dense rows, in minibatches with matrix products."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from structnet.label_tree._sgd_kernels import decided, room_for
 from structnet.label_tree._vectors import add
 from structnet.trees._kernels import compiled
 
-BATCH = 64  # examples of a step: of more, products are no faster
-SHARE = 8  # labels for each of them, at least: few examples of a batch are of the same label
-WIDE = 32  # labels from which on this is faster than a row at a time
+BATCH = 64  # largest number of examples in a step; products of more are no faster
+SHARE = 8  # smallest number of labels for each of them, so that few examples share a label
+WIDE = 32  # number of labels from which on this is faster than one row at a time
 
 
 @compiled
@@ -18,10 +18,10 @@ def train_node(
     begin, end, labels, shares, values, offsets, ids, weight, bias,
     code_offsets, nodes, slots, sums, seen, first_rate, last_rate, learn_bias,
 ):  # fmt: skip
-    """As :func:`.train_dense`; but the examples of a batch are decided on with the same weights.
+    """Trains as :func:`.train_dense`, but with the same weights for all examples of a batch.
 
-    Their steps are added up, each as long as it would be alone: where labels are many, those of
-    different examples hardly meet.
+    Their steps are added, not averaged: with many labels, those of different examples hardly
+    overlap.
     """
     arity, size = weight.shape[1:]
     room, p = room_for(code_offsets, arity)

@@ -1,10 +1,10 @@
 """Training and search, one example at a time: compiled loops on shared float32 arrays.
 
-Examples are ``values, offsets, ids``: sparse rows, ``values[e]`` at ``ids[e]`` for e from
-``offsets[i]`` to ``offsets[i + 1]``; or dense ones, one after the other, where the others are None,
-and numba leaves out what is not for them. Weights of nodes are ``[nodes, arity, size]`` for dense
-rows and ``[nodes, size, arity]`` for sparse ones: what is summed lies together, or what is summed
-into. An empty slot has the bias -inf, so that its probability is 0 and its gradient too.
+Examples are ``values, offsets, ids``. Sparse row i has ``values[e]`` in column ``ids[e]`` for e
+from ``offsets[i]`` to ``offsets[i + 1]``. Dense rows are consecutive in ``values``; the others are
+None, and numba drops the code for sparse rows. Weights of nodes are ``[nodes, arity, size]`` for
+dense rows, where the terms of a sum are adjacent, and ``[nodes, size, arity]`` for sparse ones,
+where the sums are. An empty slot has the bias -inf, so that its probability and gradient are 0.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from structnet.label_tree._vectors import (
 )
 from structnet.trees._kernels import compiled, doubled
 
-# Sums in any order, so that they are vectorised; infinities keep their meaning.
+# Sums may be reordered, so that they vectorise; infinities keep their meaning.
 exact = partial(compiled, fastmath={"reassoc"})
-inlined = partial(compiled, inline="always")  # arrays that are handed on are counted: it takes long
-FEW = 64  # labels asked for: the order of more costs as much as a queue of all
-NEAR = 2  # levels of the tree whose weights are always near
+inlined = partial(compiled, inline="always")  # passing arrays on is slow: it counts references
+FEW = 64  # largest number of labels whose losses are kept in order; more gain nothing over a queue
+NEAR = 2  # levels of the tree whose weights are always in the cache
 
 
 @compiled
 def represented(offsets, ids, values, embedding):
-    """The weighted sums of the vectors of bags' features, as dense rows."""
+    """The weighted sum of the vectors of each bag's features, as consecutive dense rows."""
     size = embedding.shape[1]
     rows = np.zeros((len(offsets) - 1) * size, np.float32)
     for i in range(len(offsets) - 1):
@@ -46,8 +46,8 @@ def represented(offsets, ids, values, embedding):
 
 @inlined
 def room_for(code_offsets, arity):
-    """Numbers for a node's children in whole vectors, and for those of the longest path."""
-    longest = np.int64(0)  # numpy's diff and max take longer to compile than all this
+    """The arity rounded up to whole vectors, and a buffer of this size for each node of a path."""
+    longest = np.int64(0)  # compiles faster than numpy's diff and max
     for label in range(len(code_offsets) - 1):
         longest = max(longest, code_offsets[label + 1] - code_offsets[label])
     room = -(-arity // WIDTH) * WIDTH
@@ -59,9 +59,10 @@ def decided(
     first, last, nodes, slots, arity, room, p, bias, sums, seen, share, rate, learn_bias,
     weighted, loss, likelihood,
 ):  # fmt: skip
-    """From a path's logits to what its weights are to change by, at the rate; and the loss so far.
+    """Turns the logits of a path, in ``p``, into errors times the rate; updates biases, statistics.
 
-    The loss is a sum and, for want of a logarithm a row, a product of probabilities.
+    Returns the loss so far as a sum and a product of probabilities, whose logarithm is still to be
+    subtracted: so not every row needs a logarithm.
     """
     for row in range(first, last):
         at = (row - first) * room
@@ -84,19 +85,19 @@ def train_dense(
     begin, end, labels, shares, values, offsets, ids, weight, bias,
     code_offsets, nodes, slots, sums, seen, first_rate, last_rate, learn_bias, embedding,
 ):  # fmt: skip
-    """Goes through the examples from ``begin`` to ``end``, and gives the sum of their losses.
+    """Trains on the examples from ``begin`` to ``end``, and returns the sum of their losses.
 
-    They are dense rows or, with vectors of the features (``embedding``), bags. The rate runs
-    linearly from the first to the last of all; ``shares`` are the weights, or empty; ``sums`` and
-    ``seen``, the statistics, are empty where none are kept. The nodes of a path do not depend on
-    each other: each step is taken for all of them before the next.
+    They are dense rows or, with vectors of features (``embedding``), bags. The rate changes
+    linearly from the first to the last of all examples. ``shares`` are weights of the examples, or
+    empty; ``sums`` and ``seen``, the statistics, are empty if none are kept. As the nodes of a path
+    do not depend on each other, each stage is computed for all of them before the next.
     """
     arity, size = weight.shape[1:]
     room, p = room_for(code_offsets, arity)
     r, back = np.zeros(size, np.float32), np.zeros(size, np.float32)
     loss, likelihood = 0.0, 1.0
     for i in range(begin, end):
-        # What the next example needs is on its way while this one is worked on.
+        # The weights for the next example are fetched while this one is computed.
         if i + 1 < end:
             following = code_offsets[labels[i + 1]] + NEAR
             for row in range(following, code_offsets[labels[i + 1] + 1]):
@@ -132,7 +133,7 @@ def train_sparse(
     begin, end, labels, shares, values, offsets, ids, weight, bias,
     code_offsets, nodes, slots, sums, seen, first_rate, last_rate, learn_bias,
 ):  # fmt: skip
-    """The same for sparse rows that the nodes decide on themselves."""
+    """The same for sparse rows that nodes classify directly, without vectors of features."""
     size, arity = weight.shape[1:]
     room, p = room_for(code_offsets, arity)
     loss, likelihood = 0.0, 1.0
@@ -147,7 +148,7 @@ def train_sparse(
         for row in range(first, last):
             for j in range(room):
                 p[(row - first) * room + j] = bias[nodes[row], j] if j < arity else -np.inf
-        for e in range(offsets[i], offsets[i + 1]):  # features outside: no sum waits for itself
+        for e in range(offsets[i], offsets[i + 1]):  # outer loop: no sum waits for itself
             for row in range(first, last):
                 at = (nodes[row] * size + ids[e]) * arity
                 add(p, (row - first) * room, values[e], weight, at, arity)
@@ -164,9 +165,9 @@ def train_sparse(
 
 @exact
 def branch_log_prob(i, values, offsets, ids, weight, bias, node, logit, log_p):
-    """The log-probabilities of a node's children for example i, in double precision, ``log_p``.
+    """Computes the log-probabilities of a node's children for example i, in float64, in ``log_p``.
 
-    ``logit`` has room for as many numbers in single precision, in whole vectors.
+    ``logit`` is a float32 buffer for as many numbers, rounded up to whole vectors.
     """
     arity = len(log_p)
     if ids is None:
@@ -193,25 +194,25 @@ def branch_log_prob(i, values, offsets, ids, weight, bias, node, logit, log_p):
 def search(
     values, offsets, ids, weight, bias, children, top, beam, least, best, log_prob,
 ):  # fmt: skip
-    """The likeliest labels of each example, best first, and how many nodes were computed.
+    """Finds the ``top`` likeliest labels of each example, best first; returns the nodes computed.
 
-    Whatever is likeliest goes on, node or leaf; a node's leaves can only be less likely, so that
-    the first leaves to come up are the answer. Equal ones come by number.
-
-    Args: ``beam`` is the most nodes that go on at each depth, 0 for all; ``least`` the smallest
-    log-probability that counts.
+    Of all nodes and leaves found, the likeliest is taken next. As the leaves below a node are at
+    most as likely as the node, the first leaves that are taken are the answer; ties are taken in
+    order of number. ``beam`` is the largest number of nodes taken at each depth, 0 for no limit;
+    ``least`` is the smallest log-probability. Labels go to ``best``, log-probabilities to
+    ``log_prob``, both ``[n, top]``.
     """
     num_nodes, arity = bias.shape
     logit, log_p = np.empty(arity + WIDTH, np.float32), np.empty(arity)
     expanded = np.zeros(64, np.int64)
     visited = 0
     heap = [(0.0, 0, 0)]
-    # The losses of the likeliest leaves so far, in order: what is above the last is no answer.
+    # The losses of the likeliest leaves so far, ascending; what is above the last is not needed.
     nearest = np.empty(top if top <= FEW else 1)
     for n in range(len(log_prob)):
         heap.clear()
         nearest[:] = np.inf
-        heap.append((0.0, 0, 0))  # a loss, a node or leaf, a depth
+        heap.append((0.0, 0, 0))  # loss, node or leaf, depth
         if beam:
             expanded[:] = 0
         found, last = 0, len(nearest) - 1
@@ -247,7 +248,7 @@ def search(
 def score_labels(
     labels, values, offsets, ids, weight, bias, code_offsets, nodes, slots, log_prob,
 ):  # fmt: skip
-    """The log-probability of one label an example, into ``log_prob``: the sum along its code."""
+    """Computes the log-probability of one label for each example, in ``log_prob``, ``[n]``."""
     arity = bias.shape[1]
     logit, log_p = np.empty(arity + WIDTH, np.float32), np.empty(arity)
     for n in range(len(log_prob)):
@@ -260,7 +261,7 @@ def score_labels(
 
 @exact
 def score_all(values, offsets, ids, weight, bias, children, log_prob):
-    """The log-probabilities of all labels, ``[n, labels]``, into ``log_prob``."""
+    """Computes the log-probabilities of all labels, in ``log_prob``, ``[n, labels]``."""
     num_nodes, arity = bias.shape
     logit, log_p = np.empty(arity + WIDTH, np.float32), np.empty(arity)
     stack = np.empty(num_nodes + 1, np.int64)
@@ -282,7 +283,7 @@ def score_all(values, offsets, ids, weight, bias, children, log_prob):
 
 @compiled
 def take_rows(offsets, entries, rows):
-    """Where the bags of some examples begin, and what is in them, one after the other."""
+    """The offsets and the entries of the bags of some examples."""
     new_offsets = np.zeros(len(rows) + 1, np.int64)
     for n in range(len(rows)):
         new_offsets[n + 1] = new_offsets[n] + offsets[rows[n] + 1] - offsets[rows[n]]
@@ -295,9 +296,9 @@ def take_rows(offsets, entries, rows):
     return new_offsets, taken
 
 
-@partial(compiled, error_model="numpy")  # Where divisors are checked, nothing is vectorised.
+@partial(compiled, error_model="numpy")  # checks of divisors would not vectorise
 def change_rows(rows, weight, total, gradient, rate, eps):
-    """Adagrad's step with the gradients of some rows, whose squares come to the ``total``."""
+    """Takes a step of Adagrad for some rows, and adds the squares of gradients to ``total``."""
     for i in range(len(rows)):
         w, s, g = weight[rows[i]], total[rows[i]], gradient[i]
         for k in range(len(g)):

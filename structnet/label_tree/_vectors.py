@@ -1,8 +1,8 @@
-"""What a step of training does to vectors, in instructions of 16 numbers: LLVM through numba.
+"""The vector operations of a training step, as LLVM instructions on 16 numbers, through numba.
 
-Of a loop over 50 numbers that numba compiles itself, most of the time goes into checks of what may
-overlap and into the numbers that are left over. Here whole vectors come first, then a half, a
-quarter, ... of one; nothing beside the numbers themselves is read or written.
+In a loop over 50 numbers that numba compiles itself, most of the time goes into checks whether
+arrays overlap, and into the numbers after the last whole vector. Here whole vectors are followed by
+a half, a quarter, ... of one; no number outside of a row is read or written.
 
 ============  ====================================================================================
 ``add``       ``a[at:] += scale * b[start:]``
@@ -10,12 +10,12 @@ quarter, ... of one; nothing beside the numbers themselves is read or written.
 ``softmax``   ``p[at:] = exp(p[at:]) / sum(exp(p[at:]))``
 ``error``     ``p[at + j] = rate * (p[at + j] - [j = slot])``
 ``step``      ``back += sum_j g[at + j] weight[row + j]``; ``weight[row + j] -= g[at + j] r``
-``prefetch``  asks for numbers that are needed soon
+``prefetch``  fetches numbers that are needed soon into the cache
 ============  ====================================================================================
 
 Arrays are float32 and contiguous, places and sizes int64; a row has ``size`` numbers, a node
-``arity`` rows. ``p`` and ``g`` have room for whole vectors behind each place. A function that calls
-``softmax`` must not be compiled with ``fastmath``, which would undo the rounding in ``exp``.
+``arity`` rows. ``p`` and ``g`` have room for whole vectors from each place on. A function that
+calls ``softmax`` must not be compiled with ``fastmath``, which would undo the rounding in ``exp``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from structnet.trees import _llvm
 from structnet.trees._llvm import F32, I32, I64, INT, LOG_2, ROUND, SERIES
 
 WIDTH = 16
-FAST = ("contract", "reassoc", "nsz", "arcp")  # sums in any order
+FAST = ("contract", "reassoc", "nsz", "arcp")  # sums may be reordered
 START = I64(0)
 LEAST = -87.0  # below, e^x counts as 0
 
@@ -42,14 +42,14 @@ def vector(number=F32, width=WIDTH):
 
 
 def all_of(b, value, width=WIDTH):
-    """A vector of one number."""
+    """A vector with one number in all places."""
     if isinstance(value, float):
         return vector(width=width)([value] * width)
     return _llvm.all_of(b, value, width)
 
 
 def lengthened(b, value):
-    """A whole vector that begins with a shorter one, and goes on with 0."""
+    """A shorter vector, extended by zeros to a whole one."""
     width = value.type.count
     if width == WIDTH:
         return value
@@ -66,7 +66,7 @@ def larger(b, x, y):
 
 
 def folded(b, value, together):
-    """The sum, or the like, of a vector's numbers, in all of its places."""
+    """A vector with the sum, or another reduction, of a vector's numbers in all places."""
     for distance in (8, 4, 2, 1):
         order = vector(I32)([i ^ distance for i in range(WIDTH)])
         value = together(value, b.shuffle_vector(value, value.type(ir.Undefined), order))
@@ -78,7 +78,7 @@ def summed(b, value):
 
 
 def is_place(b, place, first):
-    """Which number of a vector that begins at ``first`` is the one at a place."""
+    """A mask of one place in a vector that begins at ``first``."""
     places = vector(I32)(list(range(WIDTH)))
     return b.icmp_signed("==", places, all_of(b, b.trunc(b.sub(place, first), I32)))
 
@@ -111,7 +111,7 @@ def each(b, end, step=WIDTH, start=START):
 
 
 def pieces(b, size, body):
-    """Calls ``body(place, width)`` for the whole vectors of a row, then for what is left."""
+    """Calls ``body(place, width)`` for the whole vectors of a row, then for the remainder."""
     place, width = b.and_(size, I64(-WIDTH)), WIDTH // 2
     with each(b, place) as (whole, _):
         body(whole, WIDTH)
@@ -123,7 +123,7 @@ def pieces(b, size, body):
 
 
 def exp(b, x):
-    """``e^x`` of a vector for x <= 0, to the last digit but one."""
+    """``e^x`` of a vector with x <= 0, right up to the last digit but one."""
     rounded = b.fadd(b.fmul(x, all_of(b, math.log2(math.e))), all_of(b, ROUND))
     power = b.fsub(rounded, all_of(b, ROUND))
     rest = x
@@ -133,7 +133,7 @@ def exp(b, x):
     for coefficient in SERIES[1:]:
         series = multiply_add(b, series, rest, all_of(b, coefficient))
     found = b.fadd(b.fadd(b.fmul(series, b.fmul(rest, rest)), rest), all_of(b, 1.0))
-    # 2^power: its exponent, moved to where a float has it.
+    # 2^power: shifts the exponent to the exponent bits of a float.
     exponent = b.add(b.bitcast(rounded, vector(I32)), all_of(b, I32(127)))
     scale = b.bitcast(b.shl(exponent, all_of(b, I32(23))), vector())
     return b.select(b.fcmp_ordered("<", x, all_of(b, LEAST)), all_of(b, 0.0), b.fmul(found, scale))
@@ -239,7 +239,7 @@ def step(typing, weight, row, arity, size, r, g, at, back):
         back = Part(context, b, signature.args[7], values[7])
 
         def body(place, width):
-            # Rows inside: what was stored just now, at a place nearby, is not waited for.
+            # Rows in the inner loop, so that no load waits for a store to a nearby place.
             x = r.load(place, width)
             total = cgutils.alloca_once(b, vector(width=width))
             b.store(back.load(place, width), total)
@@ -264,7 +264,7 @@ def prefetch(typing, a, at, size):
         kind = ir.FunctionType(ir.VoidType(), [byte, I32, I32, I32])
         name = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0i8")
         with each(b, values[2]) as (place, _):
-            # To be read, of the nearest cache, data.
+            # For reading, into the nearest cache, as data.
             b.call(name, [b.bitcast(part.at(place), byte), I32(0), I32(3), I32(1)])
         return context.get_dummy_value()
 

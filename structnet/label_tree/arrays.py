@@ -1,4 +1,4 @@
-"""A tree of softmaxes as the compiled loops take it: its likeliest labels, and labels' scores."""
+"""A tree of softmaxes as arrays for the compiled loops, which find and score labels."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from structnet.label_tree._sgd_kernels import represented, score_all, score_labe
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 
-AT_ONCE = 2**22  # numbers of the sums of bags' vectors that are there at once
-NEAR = 2**18  # labels' scores at a single node that are there at once
-WIDE = 500  # labels of a single node, above which products of matrices answer, not the loops
+AT_ONCE = 2**22  # numbers in the representations of bags that are held at once
+NEAR = 2**18  # scores of labels at a single node that are held at once
+WIDE = 500  # labels above which a single node uses matrix products instead of the loops
 Rows = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 
 
 class TreeArrays(NamedTuple):
-    """The numbers of a tree of softmaxes, shared with the module that gave them on a CPU.
+    """The arrays of a tree of softmaxes; on a CPU, some share memory with its module.
 
     Attributes:
-        embedding: vectors of features, of which a bag's are averaged, ``[features, in_features]``,
-            or None.
-        weight: ``[nodes, arity, in_features]``; where examples are sparse rows that the nodes
-            decide on themselves, ``[nodes, in_features, arity]``.
-        bias: ``[nodes, arity]``; -inf where there is no child.
+        embedding: vectors of features, ``[features, in_features]``, whose weighted sum represents
+            a bag; None if nodes classify examples directly.
+        weight: ``[nodes, arity, in_features]``; for sparse rows that nodes classify directly,
+            ``[nodes, in_features, arity]``.
+        bias: ``[nodes, arity]``; -inf in empty slots.
         codes: the tree.
     """
 
@@ -36,10 +36,11 @@ class TreeArrays(NamedTuple):
     codes: LabelCodes
 
     def taken(self, features: Features) -> Features:
-        """Examples in the form that is learnt from.
+        """Examples in the form of the compiled loops.
 
         Raises:
-            ValueError: they have other features.
+            ValueError: a table has another number of columns, or bags have features above that
+                number.
         """
         if self.embedding is not None:
             return features.for_tree(len(self.embedding), True)
@@ -48,14 +49,18 @@ class TreeArrays(NamedTuple):
     def searched(
         self, features: Features, k: int = 1, beam: int | None = None, threshold: float = 0.0
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """The k likeliest labels as arrays, and the nodes computed an example.
+        """The k likeliest labels of each example, and the mean number of nodes computed for one.
 
         Args:
             features: examples.
-            k, beam, threshold: those of :meth:`.TreeSoftmaxLoss.top_k`.
+            k, beam, threshold: see :meth:`.TreeSoftmaxLoss.top_k`; k is at most the number of
+                labels.
 
         Shapes:
-            log-probabilities and labels, ``[n, k]``.
+            log-probabilities and labels, ``[n, k]``; -inf and -1 where there are fewer.
+
+        Raises:
+            ValueError: an argument is out of its range, or the features do not fit.
         """
         check_integer("k", k, 1, owner="top_k")
         check_integer("beam", beam, 1, optional=True, owner="top_k")
@@ -80,7 +85,7 @@ class TreeArrays(NamedTuple):
         return values, labels, count / max(len(features), 1)
 
     def scored(self, features: Features, labels: np.ndarray) -> np.ndarray:
-        """The log-probability of one label an example. ``[n] -> [n]``."""
+        """The log-probability of one label for each example. ``[n] -> [n]``."""
         found, labels = np.zeros(len(features)), np.asarray(labels, np.int64)
         codes = self.codes.offsets, self.codes.nodes, self.codes.slots
         for part, rows in self._parts(features):
@@ -103,26 +108,30 @@ class TreeArrays(NamedTuple):
         return found
 
     def _is_wide(self, features: Features) -> bool:
-        """Is the tree one node of so many labels that products of matrices answer, not the loops?
+        """Is the tree a single node with so many labels that matrix products are used, not loops?
 
-        By these, scores may differ in the last digit.
+        The scores of both may differ in the last digit.
         """
         dense = features.is_table or self.embedding is not None
         return dense and self.codes.num_nodes == 1 and self.codes.num_labels > WIDE
 
     def _at_node(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """The rows' scores of all labels at a single node, and how far these are above log p."""
+        """The scores of all labels at a single node, and their excess over log p.
+
+        Shapes:
+            ``[n, labels]``, ``[n]``.
+        """
         weight, slots = self.weight[0], self.codes.slots
         logits = rows[0].reshape(-1, weight.shape[1]) @ weight.T
         logits += self.bias[0]
         if len(slots) < len(weight) or (np.diff(slots) != 1).any():
-            logits = logits[:, slots]  # as labels are told, of equal ones the lowest
+            logits = logits[:, slots]  # by label, so that the lowest of equal ones wins
         highest = logits.max(1, keepdims=True)
         total = np.exp(logits - highest).sum(1, dtype=np.float64)
         return logits, highest[:, 0] + np.log(total)
 
     def _parts(self, features: Features) -> Iterator[tuple[slice, Rows]]:
-        """Which examples, and what the nodes decide on of them, as the loops take it."""
+        """Parts of the examples: their places, and the rows that nodes classify, for the loops."""
         features, size = self.taken(features), max(1, len(features))
         if self.embedding is not None:
             size = max(1, AT_ONCE // self.embedding.shape[1])

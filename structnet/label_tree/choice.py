@@ -1,4 +1,4 @@
-"""Settings that are not given, chosen from the data or on held-out samples."""
+"""Chooses settings that are not given, from the data or on held-out examples."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from structnet.label_tree.shapes import usual_arity
 from structnet.label_tree.trials import Trials, Tried
 from structnet.training.progress import Progress
 
-ONE_NODE = 500  # labels up to which a node of all is tried: slower, but no way down to err on
-SIZE = 50  # of the features' vectors
-STEPS = 500_000  # examples that a training goes through, at least
-EPOCHS = (5, 100)
-TRIED = 400_000  # examples that a trial goes through, at most
-RATES = (1.0, 3.0, 0.3)  # times the rate that suits the size of the features
-VECTORS = 0.2  # rate where the features' vectors are learned
-DIRECT = 50_000_000  # numbers for all labels, of all features, up to which they are tried
-WORK = 30_000_000_000  # products of a training, up to which more labels are tried at one node
-PASSES = 5  # for one through the examples that such a node of all makes
-SOFTMAX = 10  # products that a label's share of a softmax takes as long as
-DENSE = 2.5  # products of matrices that take as long as one of a sparse row
-SOLVED = 10  # products for each number of the covariance, of a label of a node that is solved
-ASKED = 6_000_000_000  # products of the examples held out with all labels, of a trial
+ONE_NODE = 500  # labels up to which a single node is tried: slower, but without a path to err on
+SIZE = 50  # length of the features' vectors
+STEPS = 500_000  # examples that training goes through, over as many epochs as it takes
+EPOCHS = (5, 100)  # smallest and largest default number
+TRIED = 400_000  # largest number of examples that a trial goes through, if 10 per label are fewer
+RATES = (1.0, 3.0, 0.3)  # factors of the rate that suits the size of the features
+VECTORS = 0.2  # rate if vectors of features are learned
+DIRECT = 50_000_000  # labels times features, up to which nodes without vectors are tried
+WORK = 30_000_000_000  # multiplications in training, up to which a single node has more labels
+PASSES = 5  # passes of a tree for each pass of such a node
+SOFTMAX = 10  # multiplications that take as long as one label of a softmax
+DENSE = 2.5  # multiplications in a matrix product that take as long as one for a sparse row
+SOLVED = 10  # multiplications per label and number of the covariance, to solve a node
+ASKED = 6_000_000_000  # multiplications in a trial to score held-out examples for all labels
 ENOUGH = 0.98  # score from which on nothing else is tried
-NEAR = 0.9  # of the score of what is best so far: below, no other rate of a tree is tried
-FEWEST = 2  # passes of such a node of sparse rows, which begins with nothing
-LEAST = 40  # examples from which on some are held out
+NEAR = 0.9  # share of the target score, below which no other rate of a tree is tried
+FEWEST = 2  # smallest number of passes of such a node on sparse rows, which starts from zero
+LEAST = 40  # number of examples from which on some are held out
 
 
 def choose(
@@ -44,16 +44,22 @@ def choose(
 ) -> LabelTreeSettings:
     """The settings, with those that are None filled in.
 
-    The learning rate, and whether the tree is learned or Huffman's or, where that takes seconds, a
-    single node, are tried on a tenth of the examples, from which the trials have not learned; where
-    a trial would take long, with fewer examples. On a table, a single node starts close to its
+    The learning rate and the kind of tree - learned, Huffman's or, if it trains in seconds, a
+    single node - are chosen by trials, which are compared on a held-out tenth of the examples;
+    trials that would take long use fewer examples. On a table, a single node starts close to its
     optimum: it is tried first, and a tree that stays far behind is given up. On sparse rows or
     text, a single node that classifies the features directly, without vectors, is tried too or,
     with too many labels, a tree of k-means.
 
     Args:
+        examples: examples to learn from.
+        num_classes: number of labels.
         settings: settings; those that are given are kept.
-        progress: report what is tried.
+        progress: report the trials.
+
+    Warns:
+        UserWarning: a learned tree starts as Huffman's because settings for reassignments differ
+            from their defaults.
     """
     progress = Progress.of(progress)
     told, settings = settings, filled_in(examples, num_classes, settings)
@@ -73,7 +79,7 @@ def choose(
     if len(examples) < LEAST or (alone and not (solved and told.epochs is None)):
         return replace(node if solved else first, learning_rate=rates[0])
     parts = _parts(examples, num_classes, settings, solved)
-    if not len(parts[1]):  # There is one example a label: what needs the fewest is taken.
+    if not len(parts[1]):  # with one example per label, take what needs fewest
         last = families[-1][-1]
         epochs = (told.epochs or 0) if solved else last.epochs
         return replace(last, epochs=epochs, learning_rate=_rates(examples, last, settings)[0])
@@ -82,8 +88,8 @@ def choose(
         _try_solved(trials, families[0], told, examples)
     else:
         _try_families(trials, families, settings, examples)
-    # A node of all labels, without vectors, ends where it began to go, as a learned tree may not:
-    # it is taken unless another is better by more than chance.
+    # On all examples, a single node without vectors does as in its trial, which a learned tree may
+    # not: the node is preferred unless another candidate is better by more than chance.
     found = trials.found
     score = max(each.score for each in found)
     chance = (2 * max(score * (1 - score), 0) / parts[1].effective) ** 0.5
@@ -99,15 +105,15 @@ def choose(
 def _parts(
     examples: Examples, num_classes: int, settings: LabelTreeSettings, solved: bool
 ) -> tuple[Examples, Examples]:
-    """What trials learn from, and what they are asked for, of labels that they have learnt."""
+    """Examples for trials to learn from, and held-out ones of the same labels to compare them."""
     learn, held = hold_out(len(examples), 0.1, settings.seed)
-    if len(examples.shares):  # what is too light for single precision says nothing
+    if len(examples.shares):  # weights may round to 0 in single precision
         learn, held = (each[examples.shares[each] > 0] for each in (learn, held))
     most = max(TRIED // max(settings.epochs or 1, 1), 10 * num_classes)
     rng = np.random.default_rng(settings.seed)
     learn, held = rng.permutation(learn)[:most], rng.permutation(held)
     held = held[np.isin(examples.labels[held], examples.labels[learn])]
-    if solved:  # each is compared with all labels
+    if solved:  # each is scored for all labels
         most = min(most, int(ASKED / (num_classes * (examples.features.size / DENSE + SOFTMAX))))
     return examples[learn], examples[held[: max(most, LEAST)]]
 
@@ -118,8 +124,12 @@ def _try_solved(
     told: LabelTreeSettings,
     examples: Examples,
 ) -> None:
-    """A single node of a table: as it begins, and where passes help, after these, with longer and
-    longer steps; and a tree, which is left where passes do not help and it stays far behind."""
+    """Tries a single node on a table, and then a tree.
+
+    The node is tried as it starts, then trained, with longer and longer steps while they help. A
+    tree is tried if the node is not good enough; if training did not help the node, a tree that
+    stays far behind is given up.
+    """
     *trees, node = family
     rates, errors = _rates(examples, node, node), 1.0
     if trials.num_classes > ONE_NODE:  # passes take long
@@ -152,7 +162,7 @@ def _try_families(
         if best.score >= ENOUGH:
             break
         for each in others:
-            # What suits a tree says nothing of a single node, where no vectors wait for it.
+            # The best rate of a tree says nothing about a single node without vectors.
             same = each.arity == first.arity or each.embedding_size
             rates = _rates(examples, each, settings)
             if same and best.settings.learning_rate is not None:
@@ -163,12 +173,12 @@ def _try_families(
 def _try_rates(
     trials: Trials, one: LabelTreeSettings, rates: list[float], target: float = -np.inf
 ) -> Tried:
-    """The best of some rates; where none comes near a target, of fewer."""
+    """The best of some rates; stops early if the first is far below a target."""
     tries: list[Tried] = []
     for rate in rates:
         tries.append(trials.run(replace(one, learning_rate=rate), target))
         if len(tries) == 2 and tries[1].score > tries[0].score:
-            break  # the third one goes the other way
+            break  # the third one is in the other direction
         if tries[0].score < NEAR * target:
             break
     return max(tries, key=attrgetter("score"))
@@ -177,7 +187,7 @@ def _try_rates(
 def filled_in(
     examples: Examples, num_classes: int, settings: LabelTreeSettings
 ) -> LabelTreeSettings:
-    """The settings with all but the rate and the kind of tree."""
+    """The settings, with all but the learning rate and the kind of tree filled in."""
     low, high = EPOCHS
     size, epochs = settings.embedding_size, settings.epochs
     if epochs is None:
@@ -194,19 +204,19 @@ def filled_in(
 
 
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
-    """The rate at which a step moves a decision about as far as it is wrong."""
+    """The learning rate at which a step corrects a decision by about its error."""
     features = examples.features
-    size = examples.sum_of_squares / max(len(examples), 1)  # of a row
-    if settings.embedding_size:  # bags of words have rows of size 1 at most
+    size = examples.sum_of_squares / max(len(examples), 1)  # mean square of a row
+    if settings.embedding_size:  # the weights of a bag's words have at most length 1
         return float(VECTORS / max(size, 1.0))
-    size += settings.bias and not features.is_table  # of short rows, the bias learns most
-    return float(1 / max(size, 1e-6)) if size else 1.0  # where only the bias can learn
+    size += settings.bias and not features.is_table  # with short rows, the bias learns most
+    return float(1 / max(size, 1e-6)) if size else 1.0  # 1 if only the bias can learn
 
 
 def _families(
     told: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
 ) -> list[list[LabelTreeSettings]]:
-    """The kinds of tree that may be chosen; of the first of each row, all rates are tried."""
+    """Families of candidates; all rates are tried for the first one of each family."""
     assert settings.arity is not None
     if settings.tree is not None:
         return [[settings]]
@@ -214,7 +224,7 @@ def _families(
     is_node = num_classes <= settings.arity
     node = _one_node(told, num_classes, examples, settings)
     found = [huffman] if is_node else [replace(settings, tree="learned"), node or huffman]
-    # Vectors of features are learned badly from few examples of each label.
+    # Vectors of features are learned poorly from few examples of each label.
     few = not features.is_table and num_classes * features.size <= DIRECT
     untold = told.embedding_size is None and told.start is None
     if not (few and untold) or settings.of_reassignments:
@@ -227,10 +237,10 @@ def _families(
 def _one_node(
     told: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
 ) -> LabelTreeSettings | None:
-    """A single node of more labels than a node of a tree has, if it learns in seconds.
+    """Settings of a single node, if it has more labels than a tree's nodes and trains in seconds.
 
-    Without vectors nothing waits for another thing to be learnt, so fewer passes do: of dense rows,
-    where it begins with a solution, none if need be.
+    Without vectors, which would have to be learned first, fewer passes are enough; on dense rows,
+    where it starts from a solution, it may have none.
     """
     features, epochs = examples.features, settings.epochs
     assert epochs is not None
@@ -240,10 +250,11 @@ def _one_node(
     most = ONE_NODE
     if not settings.embedding_size:
         products = features.values.size / (DENSE if features.is_table else 1)
-        work = products + SOFTMAX * len(examples)  # of a pass, for each label
+        work = products + SOFTMAX * len(examples)  # per pass and label
         solved = _is_solved(node, num_classes, examples)
         least = 0 if solved else 1 if features.is_table else FEWEST
-        few = features.is_table and num_classes <= ONE_NODE  # as a tree, it may have more to learn
+        # On a table with few labels, it may have as much to learn as a tree.
+        few = features.is_table and num_classes <= ONE_NODE
         usual = epochs if few else max(epochs // PASSES, EPOCHS[0])
         if told.epochs is None:
             epochs = int(np.clip(int(WORK / (num_classes * work)), least, usual))
@@ -254,7 +265,7 @@ def _one_node(
 
 
 def _is_solved(settings: LabelTreeSettings, num_classes: int, examples: Examples) -> bool:
-    """Are these of a single node that begins with a solution; see :func:`.begin`?"""
+    """Do these settings give a single node that starts from a solution? See :func:`.begin`."""
     assert settings.arity is not None
     dense = examples.features.is_table and not settings.embedding_size
     return dense and settings.bias and settings.arity >= num_classes
@@ -263,15 +274,15 @@ def _is_solved(settings: LabelTreeSettings, num_classes: int, examples: Examples
 def _rates(
     examples: Examples, settings: LabelTreeSettings, usual: LabelTreeSettings
 ) -> list[float]:
-    """The rates that may be chosen.
+    """The learning rates to try.
 
     Args:
-        usual: settings with as many passes as there are of a tree.
+        usual: settings with the number of passes of a tree.
     """
     if settings.learning_rate is not None:
         return [settings.learning_rate]
     base = base_rate(examples, settings)
-    if not examples.features.is_table:  # the fewer the passes, the longer the steps
+    if not examples.features.is_table:  # fewer passes need longer steps
         assert settings.epochs is not None and usual.epochs is not None
         base *= max(usual.epochs, 1) / max(settings.epochs, 1)
     return [base * times for times in RATES]

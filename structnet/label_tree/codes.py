@@ -52,7 +52,7 @@ class LabelCodes:
         num_labels: number of labels; a tree with one label has no inner node.
 
     Attributes:
-        offsets, nodes, slots: codes in CSR form: the node and the slot of label l at depth d are in
+        offsets, nodes, slots: codes in CSR form; the node and the slot of label l at depth d are in
             row ``offsets[l] + d``.
 
     Shapes:
@@ -89,8 +89,8 @@ class LabelCodes:
             return f"children must be -1 or between 1 and {total - 1}. Got {value}."
         name = f"node {value}" if value < number else f"label {value - number}"
         times = int((self.children == value).sum())
-        where = "is in no slot that the root leads to" if times <= 1 else "is in 2 slots"
-        return f"{name} {where}; expected every label in one place"
+        where = "is in no slot that the root leads to" if times <= 1 else f"is in {times} slots"
+        return f"{name} {where}; expected every node and label in one slot"
 
     @classmethod
     def from_codes(cls, codes: Sequence[Sequence[Any]], arity: int | None = None) -> LabelCodes:

@@ -1,8 +1,8 @@
-"""What makes a node's split good, and what a label gains it by going to a child.
+"""Measures of a node's decision, and the value of moving a label to a child.
 
-The letters are the paper's: ``q[i]`` is the share of label i among the examples that come to the
-node, ``p[i, j]`` the mean probability of child j over the examples of label i, ``p_j`` its mean
-over all.
+The notation is the paper's: ``q[i]`` is the share of label i among the examples that come to the
+node, ``p[i, j]``, or ``p_{j|i}``, the mean probability of child j over the examples of label i, and
+``p_j`` its mean over all examples. M is the arity.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def objective(q: np.ndarray, p: np.ndarray) -> float:
     ``J = 2/M sum_i q_i sum_j |p_j - p_{j|i}|``
 
     Shapes:
-        q ``[labels]``, sum 1; p ``[labels, arity]``, rows of sum 1.
+        q ``[labels]``, with the sum 1; p ``[labels, arity]``, in rows with the sum 1.
 
     Example:
         >>> objective(np.array([0.5, 0.5]), np.eye(2)), best_objective(2)
@@ -31,12 +31,12 @@ def objective(q: np.ndarray, p: np.ndarray) -> float:
 
 
 def best_objective(arity: int) -> float:
-    """``J* = 4/M (1 - 1/M)``, which balanced and pure splits have, and no others."""
+    """The maximum of the objective, ``J* = 4/M (1 - 1/M)``, of balanced and pure splits alone."""
     return 4 / arity * (1 - 1 / arity)
 
 
 def balancedness(q: np.ndarray, p: np.ndarray) -> float:
-    """``beta = sum_j |p_j - 1/M|``, 0 where every child gets as much; Definition 1.
+    """``beta = sum_j |p_j - 1/M|``, 0 if all children get the same share; Definition 1.
 
     Shapes:
         q ``[labels]``; p ``[labels, arity]``.
@@ -45,8 +45,8 @@ def balancedness(q: np.ndarray, p: np.ndarray) -> float:
 
 
 def purity(q: np.ndarray, p: np.ndarray) -> float:
-    """``alpha = 1/M sum_j sum_i q_i min(p_{j|i}, 1 - p_{j|i})``, 0 where no label is torn;
-    Definition 2.
+    """``alpha = 1/M sum_j sum_i q_i min(p_{j|i}, 1 - p_{j|i})``, 0 if no label is divided between
+    children; Definition 2.
 
     Shapes:
         q ``[labels]``; p ``[labels, arity]``.
@@ -55,7 +55,9 @@ def purity(q: np.ndarray, p: np.ndarray) -> float:
 
 
 def gradient(q: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """``dJ/dp_{j|i} = 2/M q_i (s_ij - sum_l q_l s_lj)`` with ``s_ij = sign(p_{j|i} - p_j)``.
+    """The gradient of the objective with respect to p.
+
+    ``dJ/dp_{j|i} = 2/M q_i (s_ij - sum_l q_l s_lj)`` with ``s_ij = sign(p_{j|i} - p_j)``.
 
     Shapes:
         q ``[labels]``; p ``[labels, arity]`` -> ``[labels, arity]``.
@@ -65,15 +67,20 @@ def gradient(q: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def gains(q: np.ndarray, p: np.ndarray, kind: str = "margin") -> np.ndarray:
-    """What each label gains a node by going to each child.
+    """The value of moving each label to each child.
 
     Args:
+        q: shares of the labels.
+        p: mean probabilities of the children for each label.
         kind: "margin", ``q_i (p_{j|i} - p_j)``; "paper", Eq. (12),
-            ``q_i (1 - q_i) sign(p_{j|i} - p_j) p_{j|i}``; "eq10", ``2/M q_i (1 - q_i) sign(...)``,
-            which leaves out what a label does to the others by moving ``p_j``; "exact", the
-            :func:`gradient`.
+            ``q_i (1 - q_i) sign(p_{j|i} - p_j) p_{j|i}``; "eq10", Eq. (10),
+            ``2/M q_i (1 - q_i) sign(p_{j|i} - p_j)``, which ignores the effect of a label on the
+            others through ``p_j``; "exact", the :func:`gradient`, which includes it.
 
     Shapes:
         q ``[labels]``; p ``[labels, arity]`` -> ``[labels, arity]``.
+
+    Raises:
+        KeyError: the kind is unknown.
     """
     return scores_of(GAINS[kind], np.asarray(q, np.float64), np.asarray(p, np.float64))

@@ -1,4 +1,4 @@
-"""Where a softmax over all labels begins: at a linear discriminant analysis of its examples."""
+"""Linear discriminant analysis, from which a softmax over all labels starts."""
 
 from __future__ import annotations
 
@@ -11,25 +11,30 @@ from structnet.estimators.held_out import hold_out
 from structnet.label_tree.examples import Examples, label_means
 from structnet.label_tree.features import Features
 
-SHARES = (0.1, 0.01, 0.4, 1.0)  # of the identity in the covariance; the first untried
-CERTAINTIES = (1.0, 0.5, 0.2, 0.05, 0.0)  # of what the analysis tells
-LEAST = 40  # examples from which on some are held out, for these to be tried on
-CELLS = 1_000_000  # scores of the labels that they are tried on, at most
-COLUMNS = 1_000  # of examples, above which all are taken to vary alike and apart
-ROWS = 20  # examples a column that the covariance is taken from, at most, where they are many
-MANY = 10_000
-UNSEEN = 0.5  # examples that a label counts for at least
-ROUNDING = 1e-12  # of the size of rows: a variance that says nothing
+SHARES = (0.1, 0.01, 0.4, 1.0)  # of the identity in the covariance; the first one is the default
+CERTAINTIES = (1.0, 0.5, 0.2, 0.05, 0.0)  # factors of the weights; the first one is the default
+LEAST = 40  # number of examples from which on some are held out to try these
+CELLS = 1_000_000  # largest number of scores, for examples and labels, that are computed to try one
+COLUMNS = 1_000  # number above which all columns are taken as equally varying and uncorrelated
+ROWS = 20  # largest number of examples per column from which the covariance is estimated, ...
+MANY = 10_000  # ... though always from this many if there are
+UNSEEN = 0.5  # smallest number of examples that a label counts as
+ROUNDING = 1e-12  # smallest variance of a column, where its mean square is about 1
 
 
 class _Moments(NamedTuple):
-    """What is known of rows in some unit.
+    """The moments of rows, in units of the root mean square of their entries.
 
     Attributes:
-        middle, means: mean of all rows, and the labels' around it.
-        axes, variances: of the covariance, ``[columns, columns]`` and ``[columns]``; None and one
-            variance where all columns are taken to vary alike and apart.
-        log_share: logarithms of the labels' shares.
+        middle: mean of all rows.
+        means: mean of each label's rows relative to it, shrunk towards 0.
+        axes, variances: eigenvectors and eigenvalues of the covariance; None and a single variance
+            if all columns are taken as equally varying and uncorrelated.
+        log_share: logarithm of the share of each label.
+
+    Shapes:
+        middle ``[columns]``; means ``[labels, columns]``; axes ``[columns, columns]``; variances
+        ``[columns]`` or ``[1]``; log_share ``[labels]``.
     """
 
     middle: np.ndarray
@@ -44,21 +49,23 @@ def discriminant(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The weights and biases of a linear discriminant analysis of dense rows.
 
-    Where the rows of label k are normal around m_k, with one covariance S for all labels, and the
-    mean of all is 0, ``log p(k | x) = w_k . x + b_k + log share_k + const`` with
-    ``w_k = S^-1 m_k`` and ``b_k = -w_k . m_k / 2``. A label's mean stands beside so many rows as
-    all are on average as the variance within labels is times that between them, so that few rows
-    say little. How much of S is a multiple of the identity, and by which factor w and b are less
-    certain, is chosen by the loss on rows held out.
+    If the rows of label k have a normal distribution around m_k, with the same covariance S for all
+    labels, and the mean of all rows is 0, ``log p(k | x) = w_k . x + b_k + log share_k + const``
+    with ``w_k = S^-1 m_k`` and ``b_k = -w_k . m_k / 2``. Each m_k is shrunk towards 0 as if the
+    label had more rows at 0, as many as the variance within labels divided by that between them: so
+    few rows say little. The share in S of a multiple of the identity, and the factor by which w and
+    b are reduced to be less certain, are chosen by the loss on held-out rows.
 
     Args:
-        seed: seed of what is held out.
+        examples: examples with dense rows.
+        num_classes: number of labels.
+        seed: seed of the choice of held-out rows.
 
     Shapes:
         weights ``[num_classes, columns]``; biases, with log share_k, ``[num_classes]``; float32.
 
     Reference:
-        Friedman, Regularized discriminant analysis, 1989, with one covariance for all labels.
+        Friedman, Regularized discriminant analysis, JASA 1989, with one covariance for all labels.
 
     Example:
         >>> from structnet.label_tree import Features
@@ -66,7 +73,7 @@ def discriminant(
         >>> rows = Examples(Features.from_table(table), np.array([0, 0, 1, 1] * 50))
         >>> weight, bias = discriminant(rows, 2)
         >>> middle = (bias[0] - bias[1]) / (weight[1] - weight[0])
-        >>> middle.round(2).tolist()  # where both are as likely
+        >>> middle.round(2).tolist()  # where both are equally likely
         [5.0]
     """
     share, certainty = SHARES[0], CERTAINTIES[0]
@@ -78,15 +85,15 @@ def discriminant(
     moments = _moments(examples, num_classes, unit, seed)
     weight, bias = (certainty * each for each in _solved(moments, share))
     weight /= unit
-    if np.abs(weight).max() > single.max:  # of rows that are hardly more than 0
+    if np.abs(weight).max() > single.max:  # if the rows are almost 0
         weight, bias = np.zeros_like(weight), np.zeros_like(bias)
     return weight.astype(np.float32), (bias + moments.log_share).astype(np.float32)
 
 
 def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple[float, float]:
-    """The share of the identity, and the certainty, of the least loss on rows held out."""
+    """The share of the identity and the certainty with the smallest loss on held-out rows."""
     learn, held = hold_out(len(examples), 0.1, seed)
-    # Each label has an example to begin with; of one that is not learnt nothing is to be seen.
+    # Labels of which all examples are held out cannot be judged.
     held = held[np.isin(examples.labels[held], examples.labels[learn])]
     most = max(CELLS // num_classes, LEAST)
     parts = examples[learn], examples[held[:: max(-(-len(held) // most), 1)]]
@@ -117,14 +124,14 @@ def _moments(examples: Examples, num_classes: int, unit: float, seed: int) -> _M
     within = Features.from_table(rests).sum_of_squares / total
     between = counts @ np.square(means).sum(1) / total
     spread = max(within + between, ROUNDING * size)
-    # One more row, half of whose distance from the mean of all is within its label: there may be
-    # one row a label.
+    # Add one row, half of whose squared distance from the mean of all counts as within its label,
+    # as each label may have a single row.
     free = max(total - (counts > 0).sum(), 0) + 1
     noise = (within * total + spread / 2) / free
     axes, variances = None, np.array([noise / size])
     if size <= COLUMNS:
         some = rests
-        if len(rests) > max(ROWS * size, MANY):  # at random, as rows may stand in some order
+        if len(rests) > max(ROWS * size, MANY):  # at random, as rows may be sorted
             order = np.random.default_rng(seed).permutation(len(rests))
             some = rests[np.sort(order[: max(ROWS * size, MANY)])]
         covariance = (some.T @ some).astype(np.float64)
@@ -136,7 +143,7 @@ def _moments(examples: Examples, num_classes: int, unit: float, seed: int) -> _M
 
 
 def _solved(moments: _Moments, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and biases, without the labels' shares, where so much of S is the identity's."""
+    """Weights, and biases without the labels' shares, for a share of the identity in S."""
     variances = (1 - share) * moments.variances + share * moments.variances.mean()
     if moments.axes is None:
         weight = moments.means / variances

@@ -56,7 +56,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             rows as a whole to mean square 1, a column of far larger numbers separately.
         n_jobs: number of threads; None is one, and only one gives repeatable results.
         random_state: seed; an int makes results repeatable.
-        verbose: report from time to time, on standard error, what is tried and how far it is.
+        verbose: report trials and progress on standard error from time to time.
 
     Attributes:
         classes_: classes, sorted.
@@ -184,7 +184,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
                 raise ValueError(
                     f"classes must be a list of all classes. Got the shape {list(names.shape)}."
                 )
-            # Once each, they are taken for numbers.
+            # Twice, as numbers that occur once each would be taken for a regression target.
             self.classes_, _ = encode_labels(np.repeat(names, 2))
         found = self._checked(X, y, sample_weight, reset=first, classes=self.classes_)
         if first:
@@ -193,7 +193,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         if first:
             codes = self._own_tree()
             chosen = filled_in(examples, number, replace(settings, epochs=1))
-            if chosen.start == "groups":  # which are of a whole training
+            if chosen.start == "groups":  # which takes a whole training run
                 chosen = replace(chosen, start="huffman")
             kind = "huffman" if codes is not None else chosen.tree or "learned"
             rate = chosen.learning_rate or base_rate(examples, chosen)
@@ -271,7 +271,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return LabelTreeSettings(**said, seed=seed_from(self.random_state))
 
     def _own_tree(self) -> LabelCodes | None:
-        """The tree that the user brings, if it is one."""
+        """The user's own tree, or None."""
         if self.tree is None or isinstance(self.tree, str):
             return None
         codes, most = self.tree, self.max_depth
@@ -288,7 +288,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             )
         return codes
 
-    # What is given
+    # Inputs
 
     def _inputs(self, X: Any) -> Any:
         """Checked samples of a fitted estimator: a table, a sparse matrix, or bags."""
@@ -338,7 +338,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             self.classes_, codes = encode_labels(labels, classes)
         else:
             _, codes = encode_labels(labels, self.classes_)
-        x: Any = bags if reset else bags.to_csr()  # as others know it
+        x: Any = bags if reset else bags.to_csr()  # a sparse matrix, as other methods get
         return Checked(x, codes, weights)
 
     def _new_scale(self, found: Checked) -> Standardizer | None:
@@ -354,7 +354,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return Features.from_csr(x) if issparse(x) else Features.from_table(x)
 
     def _scaled(self, x: Any) -> Any:
-        """A checked table or sparse matrix, standardized as that which was learnt from."""
+        """A checked table or sparse matrix, standardized like the training data."""
         return in_single(x if self.scale_ is None else self.scale_(x))
 
     def _examples(self, found: Checked) -> Examples:
@@ -362,7 +362,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         shares = np.zeros(0) if weights is None else weights
         return Examples(self._features(found.x), found.y, shares.astype(np.float32))
 
-    # What TreeEstimatorMixin asks for
+    # Methods that TreeEstimatorMixin needs
 
     def _trees(self) -> list[RoutedTree]:
         return [cast(RoutedTree, self.tree_)]
@@ -390,11 +390,11 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         self.settings_ = LabelTreeSettings(**config["settings"])
         size = self.settings_.embedding_size or None
         how = {"arity": self.settings_.arity, **self.settings_.rules}
-        # No array of the tree is larger than the file's weights: `bounded` refuses these first.
+        # The tree's arrays are no larger than the file's weights: `bounded` refuses larger ones.
         torch.empty(self.settings_.arity or 0, size or self.n_features_in_)
         torch.empty(self.n_features_in_, size or 1)
         tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how).float()
-        if size is None and (self.scale_ is None or self.scale_.keeps_zeros):  # of sparse rows
+        if size is None and (self.scale_ is None or self.scale_.keeps_zeros):  # sparse rows
             tree.softmax.arrays(by_feature=True, lay=True)
         self.training_ = Training.of(tree, self.settings_, config["training"])
         return tree

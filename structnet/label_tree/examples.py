@@ -67,10 +67,10 @@ def label_means(
 
     Args:
         axes: directions that the features are projected on, ``[features, columns]``.
-        prior: number of examples, as all are on average, that stand beside a label's own.
+        prior: number of examples at the mean of all that are added to a label's own.
 
     Shapes:
-        ``[num_classes, columns]``; the mean of all where a label has none.
+        ``[num_classes, columns]``; the mean of all for a label without examples.
     """
     rows = examples.features.table if examples.features.is_table else examples.features.to_csr()
     weights = examples.shares if len(examples.shares) else np.ones(len(examples))
@@ -83,10 +83,11 @@ def label_means(
 
 
 def random_axes(features: Features, most: int = 100) -> np.ndarray | None:
-    """Axes that many sparse features are projected on; None where they are few, or a table.
+    """Random axes to project many sparse features on; None for few features, or a table.
 
     Args:
-        most: number of axes, and of columns up to which there are none.
+        features: features to project.
+        most: number of axes; also the number of features up to which none are needed.
 
     Shapes:
         ``[features, most]``.

@@ -14,7 +14,7 @@ from structnet.label_tree._sgd_kernels import take_rows
 
 @dataclass(frozen=True)
 class Features:
-    """Dense rows, or bags of features; ``features[rows]`` are some of them.
+    """Dense rows, or bags of features; ``features[rows]`` selects examples.
 
     Args:
         table: numbers of each example; empty for bags.
@@ -65,7 +65,7 @@ class Features:
         Args:
             offsets: place where each bag begins, and where the last one ends.
             ids: features of all bags.
-            size: number of features that there are.
+            size: number of possible features.
 
         Shapes:
             offsets ``[n + 1]``; ids ``[entries]``.
@@ -114,7 +114,7 @@ class Features:
 
     @property
     def values(self) -> np.ndarray:
-        """The numbers of all rows, one after the other: the table, or the weights in bags."""
+        """The numbers of all rows, in order: those of the table, or the weights in bags."""
         if self.is_table or len(self.weights):
             return self.table.ravel() if self.is_table else self.weights
         lengths = np.diff(self.offsets)
@@ -149,7 +149,7 @@ class Features:
         return csr_matrix((self.values, self.ids, self.offsets), shape=self.shape)
 
     def for_tree(self, size: int, embedded: bool) -> Features:
-        """The same in the form of the compiled loops: bags if features have vectors.
+        """These features in the form of the compiled loops: bags if features have vectors.
 
         Args:
             size: number of features that the tree knows.

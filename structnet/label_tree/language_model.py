@@ -1,4 +1,4 @@
-"""A language model whose next word is a leaf: log-bilinear contexts, a tree of softmaxes."""
+"""A log-bilinear language model whose next word is a leaf of a tree of softmaxes."""
 
 from __future__ import annotations
 
@@ -96,14 +96,16 @@ class FlatSoftmaxLoss(nn.Module):
 class LogBilinearLM(nn.Module):
     """Predicts the next word from the vectors of the previous words.
 
-    ``r = sum_k R_k U_{w_{t-k}}``, and the log-probability of a word is that of its leaf; or, if
-    n-grams are counted too (:meth:`count`), that of :class:`.NGramMixture`: set phrases are best
-    learned by heart, and unseen ones predicted from similar ones.
+    The context is represented by ``r = sum_k R_k U_{w_{t-k}}``, and the log-probability of a word
+    is that of its leaf. If n-grams are counted too (:meth:`count`), it is that of
+    :class:`.NGramMixture`: set phrases are best memorised, and unseen ones predicted from similar
+    ones.
 
     Args:
         words: vocabulary.
         settings: sizes, and the last part of the model: a tree, or a baseline.
-        encoded: text from whose words' vectors a tree of clusters is made.
+        encoded: text from which vectors of words are learned for a tree of clusters; without it,
+            Huffman's tree takes its place.
 
     Raises:
         ValueError: the words do not fit into a tree of this depth.
@@ -115,12 +117,12 @@ class LogBilinearLM(nn.Module):
     Example:
         >>> words = Words.from_sentences([["a", "b", "a", "c"]] * 9)
         >>> model = LogBilinearLM(words, LanguageModelSettings(size=4, arity=2, max_depth=None))
-        >>> model.next_words(["a"], k=2)  # nothing is learned
+        >>> model.next_words(["a"], k=2)  # not trained
         [('a', 0.5), ('c', 0.25)]
     """
 
     since: Tensor
-    head: Any  # a tree, or what is called as one
+    head: Any  # a tree, or a module with the same interface
 
     def __init__(
         self, words: Words, settings: LanguageModelSettings, encoded: Encoded | None = None
@@ -129,7 +131,7 @@ class LogBilinearLM(nn.Module):
         self.words, self.settings = words, settings
         number, size = len(words), settings.size
         generator = torch.Generator().manual_seed(settings.seed)
-        self.vectors = nn.Embedding(number + 1, size, sparse=True)  # the last: before a sentence
+        self.vectors = nn.Embedding(number + 1, size, sparse=True)  # the last one: boundary
         self.mix = nn.Linear(settings.context * size, size, bias=False)  # all R_k side by side
         with torch.no_grad():
             self.vectors.weight.normal_(0, 0.1, generator=generator)
@@ -137,7 +139,7 @@ class LogBilinearLM(nn.Module):
         self.head = _head(words, settings, encoded)
         self.register_buffer("since", torch.zeros((), dtype=torch.int64))
         self.counted: NGramMixture | None = None
-        self.reassign_every: int | None = None  # examples; whoever trains says it
+        self.reassign_every: int | None = None  # examples; set during training
         self.optimizer: SparseAdagrad | None = None
 
     @property
@@ -163,7 +165,7 @@ class LogBilinearLM(nn.Module):
         return -self.counted.log_prob_of(batch.words, batch.target, said.output).mean()
 
     def count(self, train: NextWords, validation: NextWords) -> None:
-        """Counts n-grams, and mixes them in as makes a validation text likeliest.
+        """Counts n-grams, and mixes them in with the shares that make a validation text likeliest.
 
         Args:
             train: places of the text in which n-grams are counted.
@@ -207,6 +209,9 @@ class LogBilinearLM(nn.Module):
         Args:
             before: previous words of the sentence, in order.
             k: number of words.
+
+        Returns:
+            Pairs of a word and its probability, likeliest first.
         """
         known = self.words
         ids = [known.id_of(w) if w in known or known.unknown is not None else -1 for w in before]
@@ -258,13 +263,13 @@ def train_language_model(
     callbacks: Sequence[Callable] = (),
     progress: Any = True,
 ) -> History:
-    """Trains a language model with Adagrad, during which the labels of a learned tree move.
+    """Trains a language model with Adagrad, and reassigns the labels of a learned tree meanwhile.
 
     Args:
         model: model to train; it keeps the weights and the tree of the best epoch on validation.
         train, validation: places of texts; n-grams are counted if the settings ask for it and there
             is a validation text, by which they are weighted.
-        folder: folder for a checkpoint, from which an interrupted training resumes.
+        folder: folder for a checkpoint, from which interrupted training resumes.
         callbacks, progress: see :func:`.fit`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The hyper-parameters of a language model: every default and range, once; without torch."""
+"""The hyper-parameters of a language model, with their defaults and ranges; imports no torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Head = Literal["learned", "huffman", "clusters", "random", "flat", "adaptive"]
 HEADS: tuple[str, ...] = get_args(Head)
 
 DROPOUT = 0.4
-LARGE = 100  # numbers of a vector, from which on so many are dropped
+LARGE = 100  # length of vectors from which on this share is dropped
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class LanguageModelSettings:
             Equation 10 of the paper, which is that gradient without cross terms (the word's effect
             on others through P), 2/M q(1-q) sign(p-P) for M children; or "paper", Equation 12 of
             the paper, q(1-q) sign(p-P) p.
-        ngrams: counts of the words that follow sequences of up to 4 others, mixed with the model as
-            makes the validation text likeliest.
+        ngrams: counts of the words that follow sequences of up to 4 others, mixed with the model in
+            the shares that make the validation text likeliest.
         seed: number that determines everything random.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A model of the next word and counts of words behind words, mixed as a text says it best."""
+"""Mixes a model of the next word with counts of n-grams, in the shares that fit a text best."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from torch import Tensor, nn
 
 from structnet.text import NGrams
 
-STEPS = 50  # of the shares, which have all but settled after ten
-DOUBT = 1.0  # words that each part is taken to have said beforehand
+STEPS = 50  # steps of expectation maximisation, which has almost converged after ten
+DOUBT = 1.0  # pseudo-count: words that each part is taken to have predicted beforehand
 
 
 class NGramMixture(nn.Module):
-    """Probabilities of a model and of :class:`.NGrams`, weighed by how much of the past is known.
+    """Mixes the probabilities of a model and of :class:`.NGrams` by how much of the past is known.
 
-    ``p(w | h) = a_k p_model(w | h) + (1 - a_k) p_counted(w | h)``, for k known words of the past h.
+    ``p(w | h) = a_k p_model(w | h) + (1 - a_k) p_counted(w | h)``, where k is the length of the
+    longest known history in the past h.
 
     Args:
-        ngrams: counts of words behind words.
+        ngrams: counts of n-grams.
 
     Shapes:
-        shares: ``[size + 1]``, a_k; contexts ``[n, size or more]``, the nearest first.
+        shares: ``[size + 1]``, a_k; contexts ``[n, size or more]``, the nearest word first.
 
     Reference:
         Jelinek and Mercer, Interpolated estimation of Markov source parameters from sparse data,
         1980.
 
     Example:
-        >>> mixture = NGramMixture(NGrams(3, size=1))  # nothing is counted
+        >>> mixture = NGramMixture(NGrams(3, size=1))  # without counts
         >>> said = torch.tensor([[0.5, 0.25, 0.25]]).log()
         >>> mixture(torch.tensor([[2]]), said).exp()
         tensor([[0.4167, 0.2917, 0.2917]])
@@ -41,22 +42,25 @@ class NGramMixture(nn.Module):
         self.register_buffer("shares", torch.full_like(ngrams.discounts, 0.5))
 
     def forward(self, contexts: Tensor, said: Tensor) -> Tensor:
-        """The log-probabilities of all words, of the model's. ``[n, words] -> [n, words]``"""
+        """The log-probabilities of all words, from the model's. ``[n, words] -> [n, words]``."""
         past = self._past(contexts)
         return self._mixed(past, said.T, self.ngrams(past).T).T
 
     def log_prob_of(self, contexts: Tensor, words: Tensor, said: Tensor) -> Tensor:
-        """The log-probabilities of single words, of the model's. ``[n] -> [n]``"""
+        """The log-probabilities of single words, from the model's. ``[n] -> [n]``."""
         past = self._past(contexts)
         return self._mixed(past, said, self.ngrams.log_prob_of(past, words))
 
     def fit(self, contexts: Tensor, words: Tensor, said: Tensor) -> None:
-        """Sets the shares that make words likeliest, from which nothing was learnt.
+        """Fits the shares to words that neither part has learned from, by expectation maximisation.
 
-        By expectation and maximisation, which only ever make them likelier.
+        Args:
+            contexts: words before each word.
+            words: the words.
+            said: log-probabilities of the words by the model.
 
         Shapes:
-            words ``[n]``; said ``[n]``, the model's log-probabilities of them.
+            words, said ``[n]``.
         """
         past = self._past(contexts)
         known, counted = self.ngrams.known_words(past), self.ngrams.log_prob_of(past, words)

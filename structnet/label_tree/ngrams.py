@@ -10,7 +10,7 @@ import numpy as np
 
 from structnet.label_tree.features import Features
 
-BUCKETS = 200_000  # that pairs and pieces share
+BUCKETS = 200_000  # hash values that pairs and pieces share
 PRIME = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -75,7 +75,7 @@ class TextFeatures:
         return (len(self.words) + (mixed % np.uint64(BUCKETS)).astype(np.int64)).astype(np.int32)
 
     def _pieces(self) -> tuple[np.ndarray, np.ndarray]:
-        """The pieces of every word: where each word's begin, and their numbers."""
+        """The pieces of all words: where those of each word begin, and their numbers."""
         assert self.pieces is not None
         codes, starts = [], [0]
         for word in self.words:

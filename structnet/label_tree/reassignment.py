@@ -1,4 +1,4 @@
-"""Labels move to the children that their examples prefer: Algorithm 2, and Algorithm 3's limit."""
+"""Moves labels to the children that their examples prefer: Algorithms 2 and 3 of the paper."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from structnet.label_tree.shapes import check_depth
 
 PRIORS = dict(zip(settings.PRIORS, (ANCHORED, UNIFORM, INDEX), strict=True))
 WAYS = 100  # largest number of assignment problems that are solved at a node
-DEEP = 40  # depth from which a tree is useless
+DEEP = 40  # depth above which a tree is useless
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def reassign(
 ) -> Reassigned:
     """Assigns each label, from the root down, to the child that its examples prefer.
 
-    A child has ``1 mod (arity - 1)`` labels and empty slots, so that before and after the tree has
-    the smallest number of nodes, ``ceil((K - 1) / (M - 1))``.
+    The number of labels and empty slots of a child is always ``1 mod (arity - 1)``, so that the
+    tree keeps the smallest number of nodes, ``ceil((K - 1) / (M - 1))`` for K labels and arity M.
 
     Args:
         codes: tree so far.
@@ -100,7 +100,11 @@ def reassign(
         counts ``[labels]``.
 
     Raises:
-        ValueError: there are more labels than fit into the depth, or a name is unknown.
+        ValueError: there are more labels than fit into the depth, a name is unknown, or a number is
+            out of its range.
+
+    Warns:
+        UserWarning: without anchored observations, the tree has become too deep.
 
     Reference:
         Jernite et al., ICML 2017, Algorithms 2 and 3.
@@ -177,8 +181,9 @@ def node_report(codes: LabelCodes, statistics: Statistics, counts: np.ndarray) -
     """The quality of the decision at each node of a tree, for all nodes at once.
 
     Args:
-        statistics: statistics for the rows of its codes; without them, as for a single node, what
-            they would tell is NaN.
+        codes: tree.
+        statistics: statistics for the rows of its codes; without them, as for a single node, all
+            measures but labels and share are NaN.
         counts: frequency of each label.
 
     Shapes:

@@ -1,4 +1,4 @@
-"""A label tree as any model tree (see :mod:`structnet.routing.protocol`)."""
+"""The interface of a label tree as a model tree (see :mod:`structnet.routing.protocol`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATHS = ("multi", "greedy")
 
 
 class Routed(nn.Module):
-    """What a :class:`.LabelTree` answers as a model tree; it is walked as far as one looks."""
+    """The methods of a :class:`.LabelTree` as a model tree; nodes are computed as they are read."""
 
     softmax: TreeSoftmaxLoss
 
@@ -39,14 +39,14 @@ class Routed(nn.Module):
 
     @property
     def num_classes(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return self.softmax.n_classes
 
     def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
-        """The nodes that samples ``[n, features]`` come to, as :meth:`.RoutedTree.visits` tells.
+        """The nodes that samples ``[n, features]`` come to; see :meth:`.RoutedTree.visits`.
 
         Raises:
-            ValueError: another path.
+            ValueError: the path is unknown.
         """
         check_one_of("path", path, PATHS)
         with evaluating(self), torch.no_grad():
@@ -72,7 +72,7 @@ class Routed(nn.Module):
                     waiting[u] = below
 
     def _branch(self, node: int, r: torch.Tensor) -> np.ndarray | None:
-        """The probabilities of the children, the empty slots left out. ``[n, children]``."""
+        """The probabilities of a node's children, ``[n, children]``; None at a leaf."""
         inner = int(self.softmax.codes.numbering.inner[node])
         if inner < 0:
             return None
@@ -83,13 +83,13 @@ class Routed(nn.Module):
             return logits.double().cpu()[:, there].softmax(1).numpy()
 
     def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
-        """The log-probabilities of the labels; on the greedy path, of its leaf's label alone.
+        """The log-probabilities of the labels; on the greedy path, its leaf's label is certain.
 
         Shapes:
             ``[n, features] -> [n, labels]``.
 
         Raises:
-            ValueError: another path.
+            ValueError: the path is unknown.
         """
         check_one_of("path", path, PATHS)
         with evaluating(self), torch.no_grad():
@@ -105,13 +105,13 @@ class Routed(nn.Module):
         return found
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
-        """What one leaf predicts: its label for certain. ``[n, features] -> [n, labels]``."""
+        """The prediction of one leaf: its label is certain. ``[n, features] -> [n, labels]``."""
         found = np.full((x.shape[0], self.num_classes), -np.inf)
         found[:, self.softmax.codes.numbering.label[leaf]] = 0.0
         return found
 
     def facts(self, node: int) -> Facts:
-        """What a node is made of."""
+        """What a node consists of."""
         numbering = self.softmax.codes.numbering
         if numbering.inner[node] < 0:
             return Facts("label", f"label {numbering.label[node]}", 0)
@@ -120,10 +120,10 @@ class Routed(nn.Module):
         return Facts("softmax", f"softmax of {children}", children * size)
 
     def flops(self, node: int) -> int:
-        """The floating-point operations of one sample at a node, 2 a multiply-add."""
+        """The floating-point operations for one sample at a node; a multiply-add counts as 2."""
         children = len(self.topology.children_of(node))
         return 2 * children * self.softmax.in_features
 
     def branch_names(self, node: int) -> tuple[str, ...]:
-        """The numbers of an inner node's children."""
+        """The names of an inner node's branches: "child" and a number."""
         return tuple(f"child {place}" for place in range(len(self.topology.children_of(node))))

@@ -1,8 +1,8 @@
 """The decisions on the paths of a batch's targets, with gradients written by hand.
 
 A row is one decision: an example at a node of its target's code. Autograd would keep a copy of the
-node's weights for each; here a node's rows are computed together, and only nodes that were met
-get gradients.
+node's weights for each row; here the rows of a node are computed together, and gradients only for
+nodes that occur.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 
 from structnet.trees import _kernels
 
-FEW = 8_000  # products of a node's rows that cost less than a call for them
+FEW = 8_000  # multiplications for the rows of a node that cost less than a call for them
 
 
 def path_log_prob(
@@ -32,7 +32,10 @@ def path_log_prob(
     ``log softmax(W_n x_e + b_n)_j`` for the example e, the node n and the slot j of a row.
 
     Args:
-        sparse: give sparse gradients of the weights.
+        x: representations of the examples.
+        weight, bias: weights and biases of the nodes.
+        example, node, slot: numbers that say what each row decides.
+        sparse: compute sparse gradients of the weights.
 
     Shapes:
         x ``[n, size]``; weight ``[nodes, arity, size]``; bias ``[nodes, arity]``; example, node,
@@ -92,7 +95,7 @@ class _PathLogProb(torch.autograd.Function):
 
 
 def _spread(rows: Tensor, places: Tensor, shape: torch.Size, sparse: bool) -> Tensor:
-    """Gradients of some nodes as those of all."""
+    """The gradients of all nodes, from those of some; 0 for the others."""
     if sparse:
         return torch.sparse_coo_tensor(
             places[None], rows, shape, is_coalesced=True, check_invariants=False
@@ -101,7 +104,7 @@ def _spread(rows: Tensor, places: Tensor, shape: torch.Size, sparse: bool) -> Te
 
 
 def add_rows(table: Tensor, places: Tensor, rows: Tensor) -> Tensor:
-    """Adds each row to that of its place in a table, in place; gives the table.
+    """Adds rows to those of a table at some places, in place, and returns the table.
 
     Shapes:
         table ``[n, ...]``; places ``[rows]``; rows ``[rows, ...]``, of the table's type.
@@ -109,6 +112,6 @@ def add_rows(table: Tensor, places: Tensor, rows: Tensor) -> Tensor:
     if table.device.type != "cpu" or table.dtype not in (torch.float32, torch.float64):
         return table.index_add_(0, places, rows)
     width = table[:1].numel()
-    flat = table.view(len(table), width)  # no copy, which would be added to in its place
+    flat = table.view(len(table), width)  # never a copy, to which rows would be added instead
     _kernels.add_rows(flat.numpy(), places.numpy(), rows.reshape(len(rows), width).numpy())
     return table

@@ -12,20 +12,21 @@ from structnet.label_tree._grouping_kernels import joined
 from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree.codes import LabelCodes, least_nodes
 
-ARITY = (20, 128)  # children of a node, where no one says how many: at least and at most
-SLACK = 1.5  # times the frequency that Huffman would take, up to which what is alike is taken
-WINDOW = 1_000  # nodes that are compared with the rarest one, at most
-A_CHILD = 200  # of them a child: of few children there are many nodes, each with its window
+ARITY = (20, 128)  # smallest and largest default number of children of a node
+SLACK = 1.5  # frequency up to which similar nodes are joined, relative to Huffman's last choice
+WINDOW = 1_000  # largest number of nodes that are compared with the rarest one, ...
+A_CHILD = 200  # ... and of these per child: with few children, there are many nodes with windows
 
 
 def usual_arity(num_labels: int, max_depth: int | None = None) -> int:
     """The default number of children of a node: that for two decisions on a path, within limits.
 
-    The fewer decisions on a path, the fewer mistakes; and compiled loops over some dozens of
-    children take hardly longer than over 20.
+    Fewer decisions on a path mean fewer mistakes, and compiled loops over dozens of children take
+    hardly longer than over 20.
 
     Args:
-        max_depth: largest number of decisions on a path, for which there must be enough children.
+        num_labels: number of labels.
+        max_depth: largest number of decisions on a path; nodes get enough children for it.
 
     Example:
         >>> usual_arity(30), usual_arity(30, 1), usual_arity(1000), usual_arity(20_000, 2)
@@ -62,7 +63,7 @@ def huffman(counts: np.ndarray, arity: int = 2) -> LabelCodes:
     """
     counts = _checked(counts, arity)
     number = least_nodes(len(counts), arity)
-    if number == 1:  # labels in their order, as they are told
+    if number == 1:  # keeps the order of the labels
         return in_order(np.arange(len(counts)), arity)
     children = np.full((number, arity), EMPTY, np.int32)
     order = np.argsort(counts, kind="stable")[::-1].tolist()  # the rarest is the last
@@ -215,6 +216,9 @@ def clustered(
     Raises:
         ValueError: the vectors are not finite, or there are more labels than fit into the depth.
 
+    Reference:
+        Arthur, Vassilvitskii, k-means++: the advantages of careful seeding, SODA 2007 (the start).
+
     Example:
         >>> clustered(np.array([[0.0], [9.0], [0.1], [9.1]])).to_nested()
         [[3, 1], [0, 2]]
@@ -251,7 +255,7 @@ def _clusters(x: np.ndarray, arity: int, capacity: int, rng: np.random.Generator
     middle, choice = np.array(centres), np.full(len(x), -1)
     for _ in range(30):
         distance = (x**2).sum(1)[:, None] - 2 * x @ middle.T + (middle**2).sum(1)
-        # Where a cluster is full, those go elsewhere who lose least by it.
+        # If a cluster is full, those vectors go elsewhere that lose least by it.
         second = np.partition(distance, 1, axis=1)[:, 1:2]
         now = greedy(second - distance, capacity)
         if (now == choice).all():

@@ -77,7 +77,7 @@ class TreeSoftmaxLoss(nn.Module):
         (torch.Size([4]), 6.908)
     """
 
-    layout: Tensor  # the children of each node, as LabelCodes has them
+    layout: Tensor  # the children of each node, as in LabelCodes
     sums: Tensor
     seen: Tensor
     counts: Tensor
@@ -155,7 +155,7 @@ class TreeSoftmaxLoss(nn.Module):
 
     @property
     def statistics(self) -> Statistics:
-        """The statistics since the labels came to their nodes, in arrays that may be shared."""
+        """The statistics since labels came to their nodes; on a CPU, the arrays are shared."""
         return Statistics(self.sums.cpu().numpy(), self.seen.cpu().numpy())
 
     def node_report(self) -> NodeReport:
@@ -205,7 +205,7 @@ class TreeSoftmaxLoss(nn.Module):
         """Replaces the tree by another one of the same labels, whose nodes start anew.
 
         Raises:
-            ValueError: it has other sizes.
+            ValueError: it has other numbers of labels or nodes, or another arity.
         """
         sizes = [(each.num_labels, each.num_nodes, each.arity) for each in (codes, self._codes)]
         if sizes[0] != sizes[1]:
@@ -224,15 +224,15 @@ class TreeSoftmaxLoss(nn.Module):
 
     @torch.no_grad()
     def _take(self, codes: LabelCodes) -> None:
-        """Makes a tree this module's."""
+        """Sets the tree of this module."""
         self._codes = codes
-        # Beside the bias, which a decay of the weights would make NaN.
+        # Not in the bias, as weight decay would turn -inf into NaN.
         self.mask = torch.where(self.layout == EMPTY, -torch.inf, 0.0).to(self.weight)
         self.bias[self.layout == EMPTY] = 0
         self._rows: dict[str, Tensor] = {}
 
     def _row(self, name: str) -> Tensor:
-        """Part of the codes, where the module is; made when it is first needed."""
+        """Part of the codes on the module's device; made when it is first needed."""
         if name not in self._rows or self._rows[name].device != self.weight.device:
             plain = torch.from_numpy(getattr(self._codes, name))
             self._rows[name] = plain.to(self.weight.device, torch.int64)
@@ -241,7 +241,7 @@ class TreeSoftmaxLoss(nn.Module):
     def _apply(self, fn: Any, recurse: bool = True) -> TreeSoftmaxLoss:
         counts, seen = self.counts, self.seen
         super()._apply(fn, recurse)
-        if self.seen.dtype != seen.dtype:  # as of .float(), which stops counting at 2**24
+        if self.seen.dtype != seen.dtype:  # as by .float(), in which counts stop at 2**24
             self.counts, self.seen = counts.to(self.counts.device), seen.to(self.seen.device)
         return self
 
@@ -266,7 +266,7 @@ class TreeSoftmaxLoss(nn.Module):
         """
         if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
             raise ValueError(f"target must be whole numbers, as int64. Got {target.dtype}.")
-        batch = input.reshape(-1, input.shape[-1]).to(self.weight.dtype)  # under autocast, too
+        batch = input.reshape(-1, input.shape[-1]).to(self.weight.dtype)  # also under autocast
         labels = target.reshape(-1).long()  # bytes would be taken for a mask
         if len(batch) != len(labels) or batch.shape[1] != self.in_features:
             raise ValueError(
@@ -291,7 +291,7 @@ class TreeSoftmaxLoss(nn.Module):
         """``[n, in_features], [n] -> [n]``."""
         plain = batch.device.type == "cpu" and batch.dtype == torch.float32
         if plain and not (self.training or torch.is_grad_enabled()):
-            # Nothing is to be learnt or noted: the compiled loop alone.
+            # Without gradients and statistics, the compiled loop is enough.
             found = self.arrays().scored(Features.from_table(batch.numpy()), labels.numpy())
             return torch.from_numpy(found).to(batch)
         offsets = self._row("offsets")
@@ -332,7 +332,7 @@ class TreeSoftmaxLoss(nn.Module):
         numbering, codes = self._codes.numbering, self._codes
         if not codes.num_nodes:
             return input.new_zeros(len(input), 1)
-        branch = self.branch_log_prob(input).flatten(1)  # a slot's place among all
+        branch = self.branch_log_prob(input).flatten(1)  # [n, slots of all nodes]
         value = np.where(numbering.inner < 0, codes.num_nodes + numbering.label, numbering.inner)
         place = np.zeros(codes.num_nodes + codes.num_labels, np.int64)
         slots = np.flatnonzero(codes.children.ravel() != EMPTY)

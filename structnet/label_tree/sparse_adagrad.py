@@ -36,7 +36,7 @@ class SparseAdagrad(Adagrad):
         [[3]]
     """
 
-    known_as = "Adagrad"  # in checkpoints: the state is the same, and either goes on from it
+    known_as = "Adagrad"  # in checkpoints: either can resume from the other's state
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
@@ -58,7 +58,7 @@ class SparseAdagrad(Adagrad):
                     if in_rows and not group["weight_decay"]:
                         self._change_rows(group, weight, grad.coalesce())
                         sparse.append((weight, grad))
-                        weight.grad = None  # The others are left to torch.
+                        weight.grad = None  # torch's step is for the others
             _step_without_hooks(self)
         finally:
             for weight, grad in sparse:
@@ -85,5 +85,5 @@ class SparseAdagrad(Adagrad):
 
 
 def _step_without_hooks(optimizer: Adagrad) -> None:
-    """Torch's step; the first optimizer of a class wraps the class's in one that calls hooks."""
+    """Takes torch's step without the wrapper by the first Adagrad, which would call hooks again."""
     inspect.unwrap(Adagrad.step, stop=lambda step: not hasattr(step, "hooked"))(optimizer)

@@ -1,6 +1,6 @@
-"""Training of a label tree, example by example, with reassignments in the first half.
+"""Trains a label tree example by example, with reassignments in the first half.
 
-A single node of all labels learns from dense rows in minibatches.
+A single node of many labels learns from dense rows in minibatches.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
 from structnet.training.seeding import epoch_order
 
-PART = 200_000  # examples that are put in order at once
-LEARNT = 5  # part of the training, one of so many, after which labels are grouped
-AFTER = 0.1  # of the rate, of a stream that goes on after a whole training
-PRIOR = 5.0  # examples as all are on average that stand beside a label's own where it is grouped
+PART = 200_000  # largest number of examples that are copied at once, in the order of training
+LEARNT = 5  # labels are grouped after a fifth of training
+AFTER = 0.1  # factor of the rate when a stream continues after a whole training run
+PRIOR = 5.0  # examples at the mean of all that are added to a label's own to group it
 Callback = Callable[["Training"], object]
 
 
 class CollapseError(ValueError):
-    """A training failed because its steps were too long."""
+    """Training failed because its steps were too long."""
 
 
 def begin(
@@ -47,10 +47,12 @@ def begin(
 ) -> LabelTree:
     """A label tree according to the settings, before the first step.
 
-    It has learned nothing yet; but a single node, with biases, that classifies dense rows starts as
-    a linear discriminant analysis, which is solved at once: see :func:`.discriminant`.
+    It has learned nothing yet, except that a single node with biases that classifies dense rows
+    starts as a linear discriminant analysis, which is solved directly: see :func:`.discriminant`.
 
     Args:
+        examples: examples to learn from.
+        num_classes: number of labels.
         settings: settings; see :func:`.choose` for those that are None.
         codes: user's own tree, used instead of that of the settings.
 
@@ -74,7 +76,7 @@ def begin(
         tree=shape,
         counts=counts,
         **settings.rules,
-    ).float()  # whatever torch's default is: the kernels are of single precision
+    ).float()  # as the kernels, whatever torch's default is
     one = tree.codes.num_nodes == 1 and size is None and settings.bias
     if one and examples.features.is_table:
         arrays, slots = tree.arrays(examples.features), tree.codes.slots
@@ -97,12 +99,12 @@ def begin(
 
 
 def _most(guessing: float) -> float:
-    """The loss from which on steps are taken for too long."""
+    """The loss above which the steps are considered too long."""
     return 2 * guessing + 1
 
 
 def _moved(before: LabelCodes, after: LabelCodes) -> float:
-    """The share of the labels whose slots on the way to them are others."""
+    """The share of the labels whose codes have other slots."""
     moved = before.depth != after.depth
     rows = [codes.slots[~moved[codes.labels]] for codes in (before, after)]
     labels = after.labels[~moved[after.labels]]
@@ -112,7 +114,7 @@ def _moved(before: LabelCodes, after: LabelCodes) -> float:
 
 @dataclass
 class Training:
-    """A training that can be interrupted after any of its parts, and resumed.
+    """A training run that can be interrupted after any of its parts, and resumed.
 
     Args:
         tree: tree to train.
@@ -121,7 +123,7 @@ class Training:
         epochs: records of the epochs: loss, rate and seconds of each, and what callbacks add.
         rebuilds: records of the reassignments: examples so far, mean J/J*, share of labels moved,
             depth.
-        whole: has a training run from the first step to the last?
+        whole: True after the last step of a run.
         threads: number of threads that train at once on shared weights, without locks; only one
             thread gives the same result every time.
 
@@ -155,10 +157,11 @@ class Training:
         Args:
             examples: examples; the same ones whenever the training is resumed.
             until: number of examples, over all epochs; the part in which it is reached is finished.
-            after_epoch: function that is called with this training after each epoch.
+            after_epoch: function that is called with this object after each epoch.
 
         Raises:
-            CollapseError: the steps are too long: the loss is infinite, or above that of guessing.
+            CollapseError: the steps are too long: the loss is not finite or, after the first epoch,
+                above ``2 g + 1``, where g is the loss of guessing by the labels' frequencies.
         """
         size, settings = len(examples), self.settings
         examples = self._taken(examples)
@@ -175,13 +178,13 @@ class Training:
                 if self.done % size == 0:
                     self.epochs.append({"epoch": len(self.epochs) + 1, "loss": 0.0, "seconds": 0.0})
                     if self.done + size == total:
-                        self.tree.softmax.forget()  # what the last epoch shows is reported
+                        self.tree.softmax.forget()  # the report is on the last epoch
             start = time.perf_counter()
             first = self.done % size
             part = examples[order[first : first + stop - self.done]]
             loss = self._pass(part, self._rate(self.done, total), self._rate(stop, total))
             self.done = int(stop)
-            self._check(loss / len(part), guessing)  # first: no labels are grouped by what is NaN
+            self._check(loss / len(part), guessing)  # before labels are grouped by NaN
             if stop in self._rebuild_marks(total):
                 self._rebuild(examples)
             record = self.epochs[-1]
@@ -195,31 +198,32 @@ class Training:
         return self
 
     def stream(self, examples: Examples) -> Training:
-        """Trains on examples once, at a constant rate; for data that arrive in portions.
+        """Trains once on examples, at a constant rate; for data that arrive in portions.
 
         The labels of a learned tree are reassigned.
 
-        After a whole training, at whose end the rate was 0, the rate is a tenth of its first one,
-        and labels stay in place: longer steps, and labels that move, forget more than one pass
-        teaches.
+        After a whole training run, at the end of which the rate was 0, the rate is a tenth of the
+        initial one, and labels stay in place: with longer steps, or labels that move, the tree
+        would forget more than it learns in one pass.
 
         Raises:
-            CollapseError: the steps are too long: the loss is infinite, or above that of guessing,
-                and no lower by now.
+            CollapseError: the steps are too long: the loss is not finite or, after the first
+                portion, above the limit of :meth:`run` and no lower after the steps.
         """
         softmax, rate = self.tree.softmax, self.settings.learning_rate
         assert rate is not None
         rate *= AFTER if self.whole else 1
         examples = self._taken(examples)
         counts = examples.counts(self.tree.num_outputs)
-        # What the tree began with counts the first examples already, or those of no epochs.
+        # A new tree counts the examples that it was made for: those of the first portion or, if it
+        # was fitted without epochs, other ones.
         softmax.counts += torch.from_numpy(counts * (self.done > 0 or self.settings.epochs == 0))
         order = epoch_order(len(examples), self.settings.seed, self.done)
         loss = self._pass(examples[order], rate, rate, streams=True) / len(examples)
         self.done += len(examples)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
         guessing = self._guessing(examples)
-        # What is new may surprise, one example above all; but a step that is no leap learns it.
+        # New examples, above all a single one, may have a high loss; it falls if steps suit.
         if not (_most(guessing) < loss < np.inf and self._loss(examples) < loss):
             self._check(loss, guessing)
         if self._learns_tree and not self.whole:
@@ -233,7 +237,7 @@ class Training:
 
     @property
     def _learns_tree(self) -> bool:
-        """Where there is one node, no label can move."""
+        """Is the tree learned? In a single node, no label can move."""
         return self.settings.tree == "learned" and self.tree.codes.num_nodes > 1
 
     @property
@@ -249,7 +253,7 @@ class Training:
         return np.unique(total * np.arange(1, number + 1) // (2 * number))
 
     def _marks(self, size: int, total: int) -> np.ndarray:
-        """Where the training stops for a moment: a reassignment, an epoch's end, or memory."""
+        """The numbers of examples after which a part of the training ends."""
         if not total:
             return np.zeros(0, np.int64)
         ends = np.arange(size, total + 1, size)
@@ -257,7 +261,7 @@ class Training:
         return np.unique(np.concatenate([ends, parts.ravel(), self._rebuild_marks(total)]))
 
     def _rate(self, done: int, total: int) -> float:
-        """Constant while labels move, then falling to 0."""
+        """The learning rate; it falls linearly to 0, from the start or the last reassignment on."""
         rate = self.settings.learning_rate
         assert rate is not None
         if self._groups or not self._learns_tree:
@@ -267,7 +271,7 @@ class Training:
     def _pass(
         self, part: Examples, first_rate: float, last_rate: float, streams: bool = False
     ) -> float:
-        """Goes through examples once, on all threads, and gives the sum of their losses."""
+        """Trains on examples once, with all threads, and returns the sum of their losses."""
         softmax = self.tree.softmax
         codes, rows = softmax.codes, softmax.statistics
         if not (streams or self._keeps_statistics()):
@@ -286,7 +290,7 @@ class Training:
             return train_node(*given) if wide else train_dense(*given, None)
 
         ends = np.linspace(0, len(part), self.threads + 1).astype(int).tolist()
-        with ONE_THREAD:  # each of ours multiplies by itself
+        with ONE_THREAD:  # in each of our threads
             if self.threads == 1:
                 loss = work(0, len(part))
             else:
@@ -296,7 +300,7 @@ class Training:
         return loss
 
     def _keeps_statistics(self) -> bool:
-        """While the tree is learned, and in the last epoch."""
+        """Are statistics kept? They are until the last reassignment, and in the last epoch."""
         number = 1 if self._groups else self.settings.rebuilds
         learning = self._learns_tree and len(self.rebuilds) < number
         return learning or len(self.epochs) == self.settings.epochs
@@ -311,14 +315,14 @@ class Training:
         else:
             moved = softmax.reassign().moved
         counts = softmax.counts.numpy() + 1e-12
-        # Exact sums: numpy's may differ in the last digit by where an array lies in memory.
+        # Exact sums, as the last digit of numpy's may depend on an array's place in memory.
         depth = math.fsum(counts * softmax.codes.depth) / math.fsum(counts)
         self.rebuilds.append(
             {"examples": self.done, "objective": quality, "moved": moved, "depth": depth}
         )
 
     def _group(self, examples: Examples) -> None:
-        """Labels whose examples are represented alike come together."""
+        """Joins labels whose examples have similar representations."""
         softmax, limit = self.tree.softmax, self.settings.max_depth
         means = label_means(examples, self.tree.num_outputs, self.tree.vectors(), PRIOR)
         codes = grouped(softmax.counts.numpy(), means, softmax.arity)
@@ -327,13 +331,13 @@ class Training:
         softmax.replant(codes)
 
     def _guessing(self, examples: Examples) -> float:
-        """The loss of whoever knows the frequencies of the labels alone."""
+        """The loss of guessing by the frequencies of the labels."""
         share = examples.counts(self.tree.num_outputs)
         share = share[share > 0] / share.sum()
         return float(-(share * np.log(share)).sum())
 
     def _loss(self, examples: Examples) -> float:
-        """The mean loss of the tree as it is."""
+        """The mean loss of the present tree."""
         log_p = self.tree.score(examples.features, examples.labels)
         return -float(np.average(log_p, weights=examples.shares if len(examples.shares) else None))
 
@@ -346,21 +350,21 @@ class Training:
             )
 
     def tell(self, progress: Progress) -> None:
-        """Says in a line how the last epoch went."""
+        """Reports the last epoch in one line."""
         record, most = self.epochs[-1], self.settings.epochs
         held_out = record.get("validation_loss")
         told = "" if held_out is None else f"val loss {held_out:.3f}, "
         line = f"epoch {record['epoch']}/{most}, loss {record['loss']:.3f}, {told}"
         progress.say_when_due(f"{line}{record['seconds']:.1f} s", last=record["epoch"] == most)
 
-    # To go on later
+    # Saving and resuming
 
     def state(self) -> dict[str, Any]:
-        """All but the tree and the settings, as JSON has it."""
+        """Everything but the tree and the settings, for JSON."""
         names = ("done", "epochs", "rebuilds", "whole")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
     def of(cls, tree: LabelTree, settings: LabelTreeSettings, state: Mapping[str, Any]) -> Training:
-        """The training that :meth:`state` told of."""
+        """The training run that :meth:`state` described."""
         return cls(tree, settings, **state)

@@ -66,7 +66,7 @@ class LabelTree(Routed):
         size = num_features if embedding_size is None else embedding_size
         self.embedding: nn.Parameter | None = None
         if embedding_size is not None:
-            # From a generator of numpy: whoever trains in another order begins the same.
+            # numpy's generator, so that the vectors do not depend on what torch drew before.
             bound = 1 / embedding_size
             drawn = np.random.default_rng(seed).random((num_features, size), np.float32)
             self.embedding = nn.Parameter(torch.from_numpy((2 * drawn - 1) * np.float32(bound)))
@@ -95,7 +95,7 @@ class LabelTree(Routed):
             if features.is_table:
                 return torch.from_numpy(features.table).to(like)
             rows = features.to_csr()
-            rows.resize(rows.shape[0], self.shape[0])  # features that no sample here has
+            rows.resize(rows.shape[0], self.shape[0])  # features that no sample here has come last
             return torch.from_numpy(rows.toarray()).to(like)
         matrix = features.to_csr()
         ids, offsets = (torch.from_numpy(a).long() for a in (matrix.indices, matrix.indptr[:-1]))

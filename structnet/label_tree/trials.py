@@ -1,4 +1,4 @@
-"""Candidates tried: trained on some of the examples, and asked for others."""
+"""Tries candidates: trains on some of the examples, and scores the held-out others."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from structnet.label_tree.training import CollapseError, Training, begin
 from structnet.label_tree.tree import LabelTree
 from structnet.training.progress import Progress
 
-PART = 5  # part of a training, one of so many, after which it is looked at
-FAR = 0.6  # of the score to come up to: who has less by then is left
+PART = 5  # a trial with a target is first scored after a fifth of its training
+FAR = 0.6  # share of the target below which it is then given up
 
 
 class Tried(NamedTuple):
-    """A candidate and how many it gets right.
+    """A candidate and its results on held-out examples.
 
     Attributes:
-        score: share of the examples held out that it gets right, and a little for its certainty.
-        right: weight of each of them that it gets right; 0 of the others.
-        settings: settings of it.
+        score: accuracy, plus a thousandth of the mean log-probability of the right labels.
+        right: weight of each example that it gets right; 0 for the others.
+        settings: its settings.
+
+    Shapes:
+        right ``[n]``.
     """
 
     score: float
@@ -32,19 +35,19 @@ class Tried(NamedTuple):
     settings: LabelTreeSettings
 
     def beats(self, other: Tried, errors: float) -> bool:
-        """Is it right where the other is not by so many standard errors more than the reverse?"""
+        """Does it get more right than another, by more than so many standard errors?"""
         gains = self.right.astype(float) - other.right
         return bool(gains.sum() > errors * np.sqrt(np.square(gains).sum()))
 
 
 @dataclass
 class Trials:
-    """Trainings on the same examples, of which others are held out.
+    """Trials on the same examples, which are compared on the same held-out examples.
 
     Args:
-        learn, held: examples to learn from, and to be asked for.
+        learn, held: examples to learn from, and held-out ones.
         num_classes: number of labels.
-        progress: place to say what is tried.
+        progress: progress that reports the trials.
         found: candidates that were tried.
     """
 
@@ -56,10 +59,11 @@ class Trials:
     _begun: dict[LabelTreeSettings, LabelTree] = field(default_factory=dict)
 
     def run(self, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
-        """Trains by settings, and notes the score.
+        """Trains with some settings, and records the result; -inf if training collapses.
 
         Args:
-            target: score to come up to; a training that is far below after a part is left.
+            settings: settings to try.
+            target: score to reach; training that is far below it after a fifth is given up.
         """
         tree, total = self._beginning(settings), len(self.learn) * (settings.epochs or 0)
         training = Training(tree, settings)
@@ -79,14 +83,14 @@ class Trials:
         return self.found[-1]
 
     def _beginning(self, settings: LabelTreeSettings) -> LabelTree:
-        """The tree before the first step, whatever the rate and the number of passes."""
+        """The tree before the first step, the same for all rates and numbers of passes."""
         alike = replace(settings, learning_rate=None, epochs=None)
         if alike not in self._begun:
             self._begun[alike] = begin(self.learn, self.num_classes, settings)
         return deepcopy(self._begun[alike])
 
     def _asked(self, tree: LabelTree) -> tuple[float, np.ndarray]:
-        """The score, and the weight of each of the examples held out that is right."""
+        """The score, and the weight of each held-out example that is right, else 0."""
         held = self.held
         weights = held.shares if len(held.shares) else np.ones(len(held))
         right = tree.top_k(held.features)[1][:, 0] == held.labels

@@ -128,5 +128,5 @@ def _said(bag: LabelBag, weight: np.ndarray, whole: np.ndarray, changes: csr_mat
     found = whole @ weight + changed(after - before) @ weight
     if bag.form in LENGTH_1:
         length = whole @ whole + np.asarray(changed(after**2 - before**2).sum(axis=1))
-        found /= np.sqrt(length)  # of what is hidden, at least, there is one
+        found /= np.sqrt(length)  # above 0, as the hidden part counts
     return found

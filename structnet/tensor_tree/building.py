@@ -200,7 +200,7 @@ def known_vectors(
 
 
 def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
-    """How many trees of a forest have each type, and each token.
+    """The number of trees of a forest that have each type, and each token.
 
     Shapes:
         ``[num_types]``, ``[num_tokens]``, float64.

@@ -27,7 +27,7 @@ from structnet.trees.forest import Forest
 class ChildSumCell(nn.Module):
     """The weights of :class:`~structnet.tensor_tree.ChildSumTreeLSTM`, and its sweep.
 
-    A subclass gives nodes their vectors and draws the first weights.
+    A subclass gives nodes their vectors and draws the initial weights.
 
     Args:
         hidden_size: c, the size of h and of the cell state.
@@ -76,11 +76,11 @@ class ChildSumCell(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw the first weights."""
+        """Draws the initial weights."""
         e, c = len(self.weight), self.hidden_size
         self.weight.normal_(std=e**-0.5)
         self.forget_weight.normal_(std=0.5 * e**-0.5)
-        self.children_weight.normal_(std=(2 * HIDDEN_MOMENT * c) ** -0.5)  # of two children
+        self.children_weight.normal_(std=(2 * HIDDEN_MOMENT * c) ** -0.5)  # for two children
         self.child_forget_weight.normal_(std=0.5 * (HIDDEN_MOMENT * c) ** -0.5)
         self.bias.zero_()
         self.forget_bias.zero_()
@@ -174,7 +174,7 @@ def looked_up(table: Tensor, numbers: np.ndarray) -> Tensor:
     """Rows of a table, ``[n]`` -> ``[n, size]``."""
     if not runs_triton(table):
         return F.embedding(torch.from_numpy(numbers).to(table.device), table)
-    from structnet.message_passing.gpu.rows import Gather  # torch's own adds up in random order
+    from structnet.message_passing.gpu.rows import Gather  # torch's backward adds in random order
 
     return Gather(numbers, len(table), table.device)(table)
 
@@ -205,7 +205,7 @@ class _Cell:
         }
 
     def reduce(self, nodes: Nodes) -> State:
-        assert nodes.owner is not None  # as nothing pads
+        assert nodes.owner is not None  # as no child is padded
         box, own = nodes.mailbox, nodes.tokens.remainder(len(self.y))  # padding reads any row
         y = self.y.index_select(0, own) + box["sum"] @ self.model.children_weight
         p = self.p.index_select(0, own).index_select(0, nodes.owner)

@@ -19,7 +19,7 @@ from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST
 from structnet.trees.texts import Texts
 
-LEAF_SCALE = 0.1  # of the vectors of words, beside those of inner labels
+LEAF_SCALE = 0.1  # scale of the vectors of words, relative to those of inner labels
 
 
 class ChildSumTreeLSTM(ChildSumCell):
@@ -36,7 +36,7 @@ class ChildSumTreeLSTM(ChildSumCell):
     With ``order=False``, g is 1 and b_p is 0, and these are Eq. (2)-(8) of the paper. The gate and
     the bias of a place are not in the paper: they tell children apart by their places, with 2
     numbers for each place and unit. A matrix for each place (the paper's N-ary form, which
-    :class:`~structnet.tensor_tree.TreeLSTM` has) would have to be learnt from the few nodes that
+    :class:`~structnet.tensor_tree.TreeLSTM` has) would have to be learned from the few nodes that
     have so many children.
 
     The vector of a leaf that is a text of n words (``forest.texts``) is that of its label plus the
@@ -106,13 +106,13 @@ class ChildSumTreeLSTM(ChildSumCell):
         e = len(self.weight)
         self.type_vectors = nn.Embedding(num_types, e)
         self.token_vectors = (NumberEmbedding if numbers else nn.Embedding)(num_tokens, e)
-        for name in ("type_dropout", "token_dropout"):  # nothing yet
+        for name in ("type_dropout", "token_dropout"):  # until drop_rare_labels
             self.register_buffer(name, None, persistent=False)
         self.reset_parameters()
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw the first weights."""
+        """Draws the initial weights."""
         self.type_vectors.weight.normal_()
         self.token_vectors.weight.normal_(std=LEAF_SCALE)
         if isinstance(self.token_vectors, NumberEmbedding):

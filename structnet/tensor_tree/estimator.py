@@ -127,9 +127,9 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             f"{types:,} labels of inner nodes, {tokens:,} of leaves or tokens, beside the unknown",
         ]
         if vocabulary.numbers:
-            lines.append("numbers at leaves enter by their values")
+            lines.append("reads numbers at leaves by their values")
         if told.context:
-            lines.append("reads what stands above a node and beside it, too")
+            lines.append("reads what is above and beside a node, too")
         if self.trained_.question.kind != "nodes":
             *first, last = told.pools or ("root",)
             read = f"{', '.join(first)} and {last}" if first else last
@@ -260,7 +260,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             read = [self._read(tree) for tree in trees]
             try:
                 forest = Forest.from_trees(read, self.trained_.vocabulary).to(self.device)
-            except VocabularyError as error:  # not of labels: an unknown one stands for the new
+            except VocabularyError as error:  # too many children; new labels become the unknown one
                 raise VocabularyError(
                     f"{error}, the most that the trees of fit had; a model with "
                     "cell='child-sum' takes any number"

@@ -164,7 +164,7 @@ def hidden_one_by_one(
         >>> [str(forest.tree(i)) for i in range(3)], forest.num_nodes
         (['<unknown>', '(f <unknown> y)', '(f x <unknown>)'], 6)
     """
-    at, by, trees = [], [], [tree, HIDDEN, *before, *behind]  # which node, and what instead
+    at, by, trees = [], [], [tree, HIDDEN, *before, *behind]  # places of nodes, replacements
     others = range(2, len(trees))
     for place, node in enumerate(own_nodes(tree)):
         at.append(place)
@@ -178,7 +178,7 @@ def hidden_one_by_one(
     whole = Forest.from_trees(trees, vocabulary, share=False)
     places, instead = np.array(at), np.array(by)
     size = sum(each.size for each in (tree, *before, *behind)) if others else 0
-    number = np.cumsum(np.array(_copied(tree)) + size) // most  # of the forest of each
+    number = np.cumsum(np.array(_copied(tree)) + size) // most  # of each variant's forest
     for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(number)]):
         # Without the texts of other forests: a page of n words has n of them.
         used, which = np.unique(instead[start:end], return_inverse=True)

@@ -106,8 +106,8 @@ class Forget(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple:
         f, c = ctx.saved_tensors
-        # Joined, z was overwritten on the way in and its gradient is on the way out: what receives
-        # it is one buffer, which keeps nothing.
+        # If joined, z was overwritten by the forward, and its gradient is overwritten here: it is
+        # the only gradient of one buffer, and is not read again.
         gradient = torch.cat(gradients, -1) if len(gradients) == 2 else gradients[0]
         kept = gradient[..., ctx.width :]
         dc = kept * f

@@ -72,7 +72,7 @@ class WithInputs(nn.Module):
 
     @torch.no_grad()
     def draw_leaf_weights(self) -> None:
-        """Draw the first weights of the leaves, so that pre-activations have variance 1."""
+        """Draws the initial weights of the leaves, so that pre-activations have variance 1."""
         moment = self.input_table().square().sum(1).mean().clamp_min(1e-6)
         self.leaf_weight.normal_().div_(moment.sqrt())
         self.leaf_bias.zero_()
@@ -85,7 +85,7 @@ class WithInputs(nn.Module):
             ValueError: a parameter no longer has its shape.
         """
         self.check_tokens(forest)
-        self.aggregator()  # its hooks
+        self.aggregator()  # runs its hooks
         check_shapes(self, self.shapes)
         check_shapes(self.aggregator, self.aggregator.shapes)
 

@@ -36,15 +36,15 @@ from structnet.trees.vocabulary import NONE
 FOLDS = 5
 PENALTIES = np.logspace(4, -2, 7)
 PAST = 2  # penalties in a row worse than an earlier one, after which weaker ones are not tried
-HARDER = 1.2  # times the error: what logarithms and tf-idf leave is harder for a tree to learn
-DENSER = 1  # a solver that makes few vectors of its own gains where products are fewer
+HARDER = 1.2  # factor of the error of logarithms and tf-idf, whose residuals are hard for a tree
+DENSER = 1  # entries of the rows per entry of their Gram matrix, above which ridge uses coordinates
 FORMS = ("count", "logarithm", "tf-idf")
-LENGTH_1 = ("tf-idf", "share")  # the latter of models saved before there was the former
-# Of classes, with the penalty: rows of length 1 are small. But what two trees have in common says
-# more than what is in either, and many small weights drown it.
+LENGTH_1 = ("tf-idf", "share")  # the latter only in models saved before the former existed
+# Forms for classes, with their penalties, small for rows of length 1. But what two trees have in
+# common says more than what is in either, and many small weights would drown it.
 CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
 PAIR_FORMS = (*CLASS_FORMS, ("tf-idf", 1.0))
-ASKED = 1000  # examples by which a form is chosen, so that it takes a second
+ASKED = 1000  # examples from which a form is chosen, so that the choice takes a second
 ABSENT = -30.0  # logit of a class that no training example has
 
 
@@ -126,7 +126,7 @@ class LabelBag(nn.Module):
         self.penalty = dict(CLASS_FORMS).get(form, 1.0)
         self.take_form(form, torch.ones(self.num_counts))
         self.register_buffer("pairs", torch.zeros(num_pairs, dtype=torch.int64))
-        # Left out of the states where there are none: most files hold none.
+        # Left out of the state if there are none, as in most files.
         nothing = torch.zeros(num_values, dtype=torch.int64)
         self.register_buffer("values", nothing, persistent=num_values > 0)
         self.sums = NumberSums(num_types) if numbers else None
@@ -286,7 +286,7 @@ class LabelBag(nn.Module):
             forms = [(self.form, self.penalty)]
         rarity, number = self.rarity_in(examples.forest), len(examples)
         asked = examples
-        if number > ASKED and len(forms) > 1:  # of each class at least one
+        if number > ASKED and len(forms) > 1:  # at least one of each class
             some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
             asked = examples[some]
         losses = []
@@ -358,7 +358,7 @@ class LabelBag(nn.Module):
         """
         place, shared = np.arange(len(self.weight)) % self.width, self.roots * self.width
         is_label = (place < self.num_labels) | (place >= self.num_counts)
-        is_label[shared:] = True  # how alike two trees are
+        is_label[shared:] = True  # the cosines
         labels = np.flatnonzero(is_label)
         different = 0 if groups is None else len(np.unique(groups))
         if different > 1:

@@ -1,6 +1,6 @@
 """How often nodes with a label have each class, mixed with a Tree-LSTM that classifies nodes.
 
-For a word of few trees, for example, counts know the tag before a network has learnt it.
+For a word in few trees, for example, counts know the tag before a network has learned it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class BesideTable(NodeAnswers):
 
     @torch.no_grad()
     def choose(self, examples: NodeExamples, batch_size: int = 500) -> None:
-        """Set the shares to those that fit some examples best, which neither part has learnt."""
+        """Sets the shares that fit some examples best, which neither part has learned from."""
         said, targets = [], []
         for start in batch_starts(examples, batch_size):
             batch = examples[slice(start, start + batch_size)]

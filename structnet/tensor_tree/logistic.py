@@ -1,9 +1,10 @@
 """Logistic regression on counts, as if all columns had mean 0 and the same curvature of the loss.
 
-L-BFGS starts as if the loss had the same curvature in all weights, and takes many steps to learn
-otherwise. But counts of what all trees have act together with the bias, and curve the loss a
-thousand times more than counts of what two trees have. So here columns are centred, without making
-sparse rows dense, and each weight is in units of 1 / sqrt(its curvature near the minimum).
+L-BFGS starts as if the loss had the same curvature in all weights, and takes many steps to find
+that it does not. Counts of what all trees have act together with the bias, and the curvature of the
+loss in them is a thousand times that in counts of what two trees have. So columns are centred here,
+without making sparse rows dense, and each weight is in units of 1 / sqrt(its curvature near the
+minimum).
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
-# What examples that are learnt well bend the loss, beside those of which nothing is known.
+# Curvature of the loss for well-learned examples, relative to those of which nothing is known.
 LEARNT = 1 / 16
-# It ends where a step gains a millionth: scikit-learn's ends no lower with its own tolerance.
+# Ends when a step gains a millionth: scikit-learn's, with its own tolerance, ends no lower.
 SOLVER = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-6, "maxcor": 5, "maxls": 50}
 
 

@@ -46,7 +46,7 @@ class NumberSums(nn.Module):
         mean, square = (np.asarray(x.mean(axis=0)).ravel() for x in (sums, sums.multiply(sums)))
         share = sums.getnnz(axis=0) / max(len(forest), 1)
         deviation = np.sqrt(np.maximum(square - mean**2, 0) / np.maximum(share, 1e-12))
-        size = np.sqrt(square)  # below it by so much, a deviation is what rounding leaves of none
+        size = np.sqrt(square)  # a deviation of a millionth of it is rounding
         scale = np.where(deviation > 1e-6 * size, deviation, np.where(size > 0, size, 1.0))
         self.scale.copy_(torch.from_numpy(scale))
 

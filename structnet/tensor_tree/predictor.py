@@ -207,7 +207,7 @@ class BesideBag(nn.Module):
 
     @torch.no_grad()
     def choose(self, examples: TreeExamples, batch_size: int = 500) -> None:
-        """Set the shares to those that fit some examples best, which neither part has learnt."""
+        """Sets the shares that fit some examples best, which neither part has learned from."""
         parts = []
         for start in batch_starts(examples, batch_size):
             batch = examples[slice(start, start + batch_size)]

@@ -1,4 +1,4 @@
-"""From the states of all nodes to one row of numbers per tree."""
+"""Reads outputs of each example from the states of all nodes of its trees."""
 
 from __future__ import annotations
 

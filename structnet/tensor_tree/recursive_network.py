@@ -85,7 +85,7 @@ class RecursiveNetwork(WithInputs):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw the first weights, except the aggregator's and the inputs."""
+        """Draws the initial weights, except the aggregator's and the inputs."""
         self.draw_leaf_weights()
 
     def node_states(

@@ -87,10 +87,10 @@ def space_of(rows: csr_matrix, outputs: int = 1) -> RowSpace | None:
     shift = products.mean(axis=0)
     rounding = number * np.finfo(float).eps * products.diagonal().max()
     products += shift.mean() - shift - shift[:, None]
-    if not products.diagonal().max() > rounding:  # dpstrf holds its first pivot against 0 alone
+    if not products.diagonal().max() > rounding:  # dpstrf compares its first pivot only to 0
         return None
     triangle, order, rank, _ = dpstrf(products, lower=1, tol=rounding)
-    order -= 1  # as Fortran counts
+    order -= 1  # Fortran counts from 1
     coordinates = np.empty((number, rank))
     coordinates[order] = np.tril(triangle)[:, :rank]
     return RowSpace(coordinates, rows, mean, order[:rank])

@@ -48,7 +48,7 @@ def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
 
 
 def indicators(y: Any) -> np.ndarray:
-    """Several labels a sample as rows of 0 and 1, ``[n, labels]``.
+    """Several labels per sample as rows of 0 and 1, ``[n, labels]``.
 
     Raises:
         ValueError: y contains other values.

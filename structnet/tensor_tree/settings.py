@@ -1,6 +1,6 @@
-"""The hyper-parameters of a model of users' trees: every default and range, once.
+"""The hyper-parameters of a model of users' trees, with their defaults and ranges.
 
-Nothing here imports torch, so that the command can say them at once.
+Nothing here imports torch, so that the command can print them without delay.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ from structnet.checks import check_bool, check_integer, check_number, check_one_
 
 Cell = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"]
 CELLS: tuple[str, ...] = get_args(Cell)
-STEPS = 1500  # of training that few examples get too
-EPOCHS = (10, 60)  # least and most passes, where nobody says how many
-SMALL = 1000  # examples below which batches are smaller
-MANY = 100  # labels above which some are dropped
-FEW = 10_000  # labels up to which one that a single tree has may have a vector of its own
-LABEL_DROPOUT = 0.2  # share of these, where numbers are asked for
+STEPS = 1500  # default number of steps, over as many epochs as it takes
+EPOCHS = (10, 60)  # smallest and largest default number
+SMALL = 1000  # number of examples below which batches are smaller
+MANY = 100  # number of labels above which some are dropped
+FEW = 10_000  # number of labels up to which those of a single tree may have their own vectors
+LABEL_DROPOUT = 0.2  # share of labels dropped when numbers are predicted
 WEIGHT_DECAY = 0.01
-NUMBERS_DECAY = 0.3  # with less, the numbers of a thousand trees are learnt by heart
-RARE = 3.0  # trees with a label at which it is dropped as often as not
+NUMBERS_DECAY = 0.3  # with less, the numbers of a thousand trees are memorised
+RARE = 3.0  # number of trees with a label at which it is dropped with probability 1/2
 
 
 def check_pools(pools: Sequence[str] | None, *, optional: bool = False, owner: str = "") -> None:
     """Refuses a value that does not name pools.
 
     Args:
-        optional: may they be None?
+        pools: value to check.
+        optional: True to allow None.
+        owner: name for the error of who takes the pools.
 
     Raises:
-        ValueError: it is no sequence of some of ``structnet.message_passing.pooling.POOLS``.
+        ValueError: it is not a sequence of one or more of
+            ``structnet.message_passing.pooling.POOLS``.
     """
     if pools is None and optional:
         return

@@ -14,7 +14,7 @@ from structnet.tensor_tree.parameters import allocate, check_shapes
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.ways_down import upside_down
 
-BESIDE = 0.5  # scale of the first weights of siblings, relative to those of the node itself
+BESIDE = 0.5  # scale of the initial weights of siblings, relative to those of the node itself
 
 
 class TopDownTreeLSTM(ChildSumCell):
@@ -78,7 +78,7 @@ class TopDownTreeLSTM(ChildSumCell):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw the first weights."""
+        """Draws the initial weights."""
         super().reset_parameters()
         for weight in (self.left_weight, self.right_weight):
             weight.normal_(std=BESIDE * len(weight) ** -0.5)

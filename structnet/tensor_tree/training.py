@@ -287,7 +287,7 @@ def _labels_of(
     size = vocabulary.num_types + vocabulary.num_tokens
     given = settings.resolved(len(learn.answers), size, question.kind)
     given = replace(given, numbers=vocabulary.numbers, min_count=least)
-    # Without dropout by rarity, the unknown label's vector is only learnt from labels left out.
+    # Without dropout by rarity, the unknown label's vector is only learned from labels left out.
     if settings.min_count is not None or given.label_dropout is not None:
         return vocabulary, given
     vocabulary = listed(1)
@@ -319,7 +319,7 @@ def _left_open(
     """Fits the linear model; returns the examples with the targets that are left to the tree.
 
     For numbers these are the residuals of the linear model, each predicted without learning from
-    its example: the residuals of examples it has learnt from are too small.
+    its example: the residuals of examples it has learned from are too small.
     """
     guess = _fit_bag(mixed, examples, seed, groups, held_out)
     if guess is None:
@@ -350,7 +350,7 @@ def _fit_bag(
 
 
 def judged_by(question: Question) -> dict[str, Any]:
-    """The measure by which the best epoch is chosen: the accuracy where there is one."""
+    """The measure that chooses the best epoch: the accuracy if there is one, else the loss."""
     if question.kind == "classes":
         return {"monitor": "accuracy", "metrics": {"accuracy": accuracy}}
     if question.kind == "nodes":

@@ -118,7 +118,7 @@ class TreeLSTM(WithInputs):
             arity,
             self.aggregator.positional,
             self.aggregator.pads or forget == "all" or bottom == "learned",
-            # A row's product costs about as much as its weights are large.
+            # A padding row costs in proportion to the size of the weights.
             slack=2**25 // self._numbers_a_message(),
             node_slack=2**25 // self.aggregator.numbers_a_node(),
         )
@@ -149,7 +149,7 @@ class TreeLSTM(WithInputs):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw the first weights, except the aggregator's and the inputs."""
+        """Draws the initial weights, except the aggregator's and the inputs."""
         self.draw_leaf_weights()
         if self.forget == "child":
             self.forget_weight.normal_().mul_(0.5 * (HIDDEN_MOMENT * self.hidden_size) ** -0.5)
@@ -213,9 +213,9 @@ class _Cell:
         self.weights = [] if weight is None else [weight]
         if model.forget == "child":
             self.weights.append(model.forget_weight)
-        # Without inputs of its own a parent adds nothing to the forget gates: the child can apply
-        # its own, and only the sum of what is kept matters. Where the rest is a sum too, both are
-        # one field.
+        # If parents have no input of their own, they add nothing to the forget gates: a child can
+        # apply its own gate, and only the sum of what is kept matters. If the aggregation is a sum
+        # too, both are one field.
         self.sends_kept = model.forget == "child" and not model.inner_inputs
         self.joined = self.sends_kept and model.aggregator.summed
         self.sums = frozenset(["joined", "kept"] + ["aggregate"] * model.aggregator.summed)
@@ -271,7 +271,7 @@ class _Cell:
         if self.model.forget == "all":
             f = nodes.join(torch.stack(list(forget_gates), 2))  # [rows, L, c]
             return (torch.sigmoid(f) * c).sum(1)
-        assert x is not None  # else what is kept would have been sent
+        assert x is not None  # otherwise children would have sent what is kept
         own = nodes.join(nodes.product(nodes.split(x), self.model.forget_input))
         f = nodes.mailbox["f"]
         if self.layout.pads:

@@ -20,7 +20,7 @@ from structnet.trees.vocabulary import Vocabulary
 MOST = 2000  # examples that are used, so that it takes a second or two
 ENOUGH = 250  # held-out examples with classes, below which parts of the others are held out, too
 SHARE = 0.2  # of the others, for each of these parts
-MOST_LABELS = 5  # of several labels, those that are neither on most examples nor on few
+MOST_LABELS = 5  # of several labels, those nearest to half of the examples are used
 
 
 def words_tell(learn: Targets, validation: Targets | None, question: Question, seed: int) -> bool:
@@ -70,7 +70,7 @@ def _loss(
     seed: int,
     groups: np.ndarray | None,
 ) -> float:
-    """The loss of a linear model on examples that it has not learnt from."""
+    """The loss of a linear model on examples that it has not learned from."""
     weights = None if given.weights is None else given.weights.double().numpy()
     targets, forms = given.targets.numpy(), list(FORMS)
     if question.kind == "labels":

@@ -195,7 +195,7 @@ def test_values_are_learnt_and_those_never_seen_are_known(tmp_path: Path):
     trees, y = expressions(600, 0)
     model = fitted().fit(trees[:450], y[:450])
     assert model.trained_.settings.numbers is True
-    assert "numbers at leaves enter by their values" in model.summary()
+    assert "reads numbers at leaves by their values" in model.summary()
     assert model.score(trees[450:], y[450:]) > 0.7
     words = fitted(numbers=False).fit(trees[:450], y[:450])
     assert words.score(trees[450:], y[450:]) < 0.5

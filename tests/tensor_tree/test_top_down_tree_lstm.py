@@ -153,10 +153,10 @@ def test_what_stands_above_is_learnt(tmp_path: Path):
     few = {"hidden_size": 16, "epochs": 12, "random_state": 0}
     model = TreeNodeClassifier(**few).fit(X[:300], y[:300])
     assert model.score(X[300:], y[300:]) > 0.95
-    assert "what stands above" in model.summary()
+    assert "reads what is above and beside a node, too" in model.summary()
     alone = TreeNodeClassifier(context=False, **few).fit(X[:300], y[:300])
     assert alone.score(X[300:], y[300:]) < 0.75
-    assert "what stands above" not in alone.summary()
+    assert "reads what is above" not in alone.summary()
     model.save(tmp_path / "model.safetensors")
     assert TreeNodeClassifier.load(tmp_path / "model.safetensors").predict(X) == model.predict(X)
 

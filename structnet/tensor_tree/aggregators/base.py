@@ -50,7 +50,7 @@ class Aggregator(nn.Module):
     Example:
         >>> from structnet import Forest, Tree, TreeLSTM, Vocabulary
         >>> class Largest(Aggregator):
-        ...     positional = False  # wherever a child stands, what it sends has the same weights
+        ...     positional = False  # the weights are the same in all places
         ...
         ...     def __init__(self, *args, **sizes):
         ...         super().__init__(*args, **sizes)

@@ -18,8 +18,8 @@ def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
     """Contracts a dense core with one vector per mode.
 
     ``y(k) = sum G(i_1, .., i_M, k) z_1(i_1) .. z_M(i_M)``. The outer product of the first modes is
-    multiplied by the core, then that of the rest, at the split that stores the fewest numbers; on
-    the reference backend one mode follows the other.
+    multiplied by the core, then that of the rest, at the split that stores the fewest numbers; the
+    reference backend contracts one mode after another.
 
     Shapes:
         modes: M of ``[runs, length, G, n_m]``.
@@ -30,7 +30,7 @@ def multilinear(nodes: Nodes, modes: Sequence[Tensor], core: Tensor) -> Tensor:
         return _mode_by_mode(nodes, modes, core)
     at = best_split(core.shape[-len(modes) - 1 : -1], core.shape[-1])
     left = OuterProduct.apply(*modes[:at])  # [runs, G, length, a]
-    if core.dim() == len(modes) + 2:  # no gates in the core: they stand side by side in k
+    if core.dim() == len(modes) + 2:  # no gates in the core: they are side by side in k
         y = nodes.product(left.squeeze(1), core).unsqueeze(1)
     else:
         y = nodes.product(left, core)  # [runs, G, length, b k]

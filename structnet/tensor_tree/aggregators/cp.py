@@ -80,6 +80,13 @@ class CP(WithOnes):
             starts: the most starts; each gate of each type keeps its best one. The search ends
                 early once it is close to the tensor.
 
+        Shapes:
+            tensor ``[num_types, G, (input_size + 1), (c + 1)^L.., c]``.
+
+        Raises:
+            ValueError: the tensor's modes are not those of an aggregator, or a number is out of its
+                range.
+
         Reference: Kolda and Bader, SIAM Review 51(3), 2009, Fig. 3.3.
         """
         check_integer("sweeps", sweeps, 0, owner="CP.from_full")
@@ -139,7 +146,7 @@ def _outer(factors: list[Tensor]) -> Tensor:
 
 
 def _solve_factor(tensor: Tensor, factors: list[Tensor], mode: int) -> None:
-    """Replace one factor by the least-squares solution given the others."""
+    """Replaces one factor by the least-squares solution given the others."""
     others = [f for m, f in enumerate(factors) if m != mode]
     gram = torch.stack([f.mT @ f for f in others]).prod(0)  # [types, G, r, r]
     unfolding = tensor.movedim(2 + mode, 2).flatten(3)  # [types, G, n, all other modes]

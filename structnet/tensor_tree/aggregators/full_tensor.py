@@ -25,7 +25,7 @@ class FullTensor(Aggregator):
 
     Shapes:
         tensor: ``[num_types, (input_size + 1), (c + 1)^L.., G c]``; the input's mode only if there
-            is one. The gates share these modes, so that they lie side by side in the last one.
+            is one. The gates share these modes, and are side by side in the last one.
 
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (4).
     """
@@ -42,7 +42,7 @@ class FullTensor(Aggregator):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw the first weights."""
+        """Draws the initial weights."""
         sizes = self.mode_sizes
         variance = homogeneous_moments(sizes)
         for mode, n in enumerate(sizes):
@@ -83,7 +83,14 @@ class FullTensor(Aggregator):
 
     @classmethod
     def from_full(cls, tensor: Tensor, input_size: int = 0) -> FullTensor:
-        """The aggregator whose :meth:`to_full` is ``tensor``."""
+        """The aggregator whose :meth:`to_full` is ``tensor``.
+
+        Shapes:
+            tensor ``[num_types, G, (input_size + 1), (c + 1)^L.., c]``.
+
+        Raises:
+            ValueError: the tensor's modes are not those of an aggregator.
+        """
         return from_dense(cls, tensor, input_size)
 
     def load_full(self, tensor: Tensor) -> None:

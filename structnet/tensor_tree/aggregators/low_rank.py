@@ -42,7 +42,7 @@ class LowRank(Aggregator):
         return {"output": (t, g, self.rank, c), "bias": (t, g, c)}
 
     def reset_parameters(self) -> None:
-        """Draw the first weights."""
+        """Draws the initial weights."""
         raise NotImplementedError
 
     @classmethod

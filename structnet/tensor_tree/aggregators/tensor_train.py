@@ -79,7 +79,13 @@ class TensorTrain(WithOnes):
     def from_full(cls, tensor: Tensor, rank: int, input_size: int = 0) -> TensorTrain:
         """A tensor train of a dense tensor, by successive truncated SVDs (TT-SVD).
 
-        Exact if every unfolding has at most the given rank.
+        It is exact if every unfolding has at most the given rank.
+
+        Shapes:
+            tensor ``[num_types, G, (input_size + 1), (c + 1)^L.., c]``.
+
+        Raises:
+            ValueError: the tensor's modes are not those of an aggregator.
 
         Reference: Oseledets, SIAM J. Sci. Comput. 33(5), 2011, Algorithm 1.
         """

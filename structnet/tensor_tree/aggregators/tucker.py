@@ -20,8 +20,8 @@ from structnet.tensor_tree.parameters import Shape
 class Tucker(LowRank):
     """``y = q(sum G(i_1, .., i_L, :) zbar_1(i_1) .. zbar_L(i_L))`` with ``z_j = U_j h_j``.
 
-    Each gate has modes, a core and an output map of its own. A node's input, if it has one, is an
-    additional mode.
+    Here ``zbar = [z; 1]`` and ``q(v) = Q v + b``. Each gate has modes, a core and an output map of
+    its own. A node's input, if it has one, is an additional mode.
 
     Args:
         rank: r, the size of the modes z.
@@ -96,10 +96,15 @@ class Tucker(LowRank):
 
     @classmethod
     def from_full(cls, tensor: Tensor, rank: int, input_size: int = 0) -> Tucker:
-        """A Tucker form of a dense tensor, by truncated higher-order SVD; exact if rank >= c.
+        """A Tucker form of a dense tensor, by truncated higher-order SVD.
+
+        It is exact if the rank is at least c and the input's size.
 
         Shapes:
             tensor: ``[num_types, G, (input_size + 1), (c + 1)^L.., c]``.
+
+        Raises:
+            ValueError: the tensor's modes are not those of an aggregator.
 
         Reference: De Lathauwer et al., SIAM J. Matrix Anal. Appl. 21(4), 2000.
         """

@@ -41,7 +41,7 @@ class WeightedSum(Aggregator):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the first weights."""
+        """Draws the initial weights."""
         # The mean number of children, if 1 to L are equally likely; for a child sum, two.
         present = (self.arity + 1) / 2 if self.positional else 2
         std = (HIDDEN_MOMENT * self.hidden_size * present) ** -0.5
@@ -69,7 +69,7 @@ class WeightedSum(Aggregator):
         sizes = [n + 1 for n in self.mode_sizes]
         full = self.bias.new_zeros(self.num_types, self.gates, *sizes, self.hidden_size)
         full[one] = self.bias.unflatten(-1, by_gate)
-        # A sum is linear: one mode varies, all others stand at their homogeneous one.
+        # A sum is linear: one mode varies while all others are at their homogeneous one.
         for place, matrix in enumerate(self.by_mode("weight")):  # [num_types, n, G c]
             index = (*one[: place + 2], slice(-1), *one[place + 3 :])
             full[index] = matrix.unflatten(-1, by_gate).transpose(1, 2)

@@ -1,12 +1,12 @@
-"""The Tree-LSTM's sweep on a CPU as one compiled call a direction, levels and products included.
+"""The sweeps of Tree-LSTMs on a CPU, in one compiled call per direction with levels and products.
 
 ===================  ===========================================================================
 ``tree_sweep``       the typed Tree-LSTM: one autograd function, and which models it covers
 ``plan``             its rows and runs of rows
-``states``           the arrays that it computes in
-``forms``            what the aggregators differ in: their weights and their compiled loops
-``cores``            the core that the full tensor and Tucker have
-``pieces``           a sweep in pieces, which threads take in turn
+``states``           the arrays that it computes
+``forms``            the parts that depend on the aggregator: its weights and compiled loops
+``cores``            the core of the full tensor and of Tucker
+``pieces``           runs a sweep in pieces, which threads take in turn
 ``child_sum_sweep``  the sweep of a Child-Sum Tree-LSTM
 ``kernels``          the compiled loops
 ===================  ===========================================================================

@@ -1,4 +1,4 @@
-"""The sweep of a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` on a CPU, compiled."""
+"""The compiled sweep of a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` on a CPU."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from structnet.tensor_tree.compiled.pieces import at_once, cut, in_parallel, sid
 from structnet.trees._kernels import add_rows, grouped
 from structnet.trees.forest import Forest
 
-_OF_A_NODE = 100  # multiplications for its nonlinearities, for each number of its state
+_OF_A_NODE = 100  # multiplications that its nonlinearities cost, per number of its state
 
 
 class Weights(NamedTuple):
-    """The parameters, by the letters of the model's equations, or their gradients.
+    """The parameters, named after the model's equations, or their gradients.
 
     Attributes:
         types, tokens: vectors of labels.
         W, b: W and b.
         Wf, bf: W_f and b_f.
         U, V: U and U_f.
-        g, s: gates and biases of places, the last of which all further children share.
+        g, s: gates g_p and biases b_p of places; all later children share the last place.
 
     Shapes:
         types ``[num_types, e]``; tokens ``[num_tokens, e]``; W ``[e, 3 c]``; b ``[3 c]``; Wf
@@ -44,18 +44,22 @@ class Weights(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A forest as the loops need it: children in CSR form, of smaller numbers than their parents.
+    """A forest as the loops need it, with children that have smaller numbers than their parents.
 
-    What labels give is computed once for each distinct one.
+    Terms that only depend on the label of a node are computed once for each distinct label.
 
     Attributes:
-        offsets, children, places: those of a forest.
-        starts: the first node of each height, and the end.
-        label: that of each node.
-        num_labels: count of the labels.
-        types, tokens: numbers of the labels that have one, and which it is of each.
-        inner: the first label that nodes with children have.
-        apart: each node has a label of its own, of its own number.
+        offsets, children, places: children of each node and their places, in CSR form.
+        starts: first node of each height, and the end.
+        label: label of each node.
+        num_labels: number of labels.
+        types, tokens: labels that have a type, or a token, and its number for each of them.
+        inner: first label of nodes with children.
+        apart: True if each node has a label of its own, with the number of the node.
+
+    Shapes:
+        offsets ``[num_nodes + 1]``; children, places ``[num_edges]``; starts ``[heights + 1]``;
+        label ``[num_nodes]``.
     """
 
     offsets: np.ndarray
@@ -71,14 +75,14 @@ class Plan(NamedTuple):
 
 
 def _pieces(plan: Plan, w: Weights) -> tuple[np.ndarray, int]:
-    """Those that the loops are cut into, and how many of them are computed side by side."""
+    """The pieces of a sweep, and how many of them are worth computing at the same time."""
     work = w.U.size + w.V.size + _OF_A_NODE * w.V.shape[1]
     pieces = cut(plan.starts, np.zeros_like(plan.starts), work, 0)
     return pieces, at_once(pieces, len(plan.label) * work)
 
 
 def _by_label(plan: Plan, rows: np.ndarray, first: int = 0) -> np.ndarray:
-    """Rows of nodes, the last of all, added up by their labels from ``first`` on."""
+    """The sums of rows of the last nodes by their labels, from the label ``first`` on."""
     if plan.apart:
         return rows
     found = np.zeros((plan.num_labels - first, rows.shape[1]), rows.dtype)
@@ -87,19 +91,20 @@ def _by_label(plan: Plan, rows: np.ndarray, first: int = 0) -> np.ndarray:
 
 
 class States(NamedTuple):
-    """What is computed and kept for the gradients.
+    """The arrays that are computed, and kept for the gradients.
 
     Attributes:
-        mask: factors of the vectors of labels; no rows for none.
-        x: these vectors.
-        Y: the gates i, o, u, side by side.
+        mask: factors of the labels' vectors; without rows if there are none.
+        x: vectors of the labels.
+        Y: gates i, o, u, side by side.
         A: sum that a node receives, ``sum_j g_j * h_j + s_j``.
-        F: forget gate of a child, ``sigmoid(P + Q)``: P is the part that the label of its node
-            gives, Q the one that it adds itself, ``U_f h``.
+        F: forget gate of a child, ``sigmoid(P + Q)``, where P depends on the label of its parent,
+            and ``Q = U_f h`` on the child.
         H, C, T: h, c and tanh(c).
 
     Shapes:
-        A row a label (mask, x), a node (Y, H, C, T), a node with children (A), or an edge (F).
+        mask, x ``[num_labels, e]``; Y ``[num_nodes, 3 c]``; A ``[nodes with children, c]``; F
+        ``[num_edges, c]``; H, C, T ``[num_nodes, c]``.
     """
 
     mask: np.ndarray
@@ -124,12 +129,12 @@ def covers(forest: Forest, *tensors: Tensor) -> bool:
 
 
 def make_plan(forest: Forest, types: np.ndarray, tokens: np.ndarray, apart: bool) -> Plan:
-    """Plan a sweep.
+    """Plans a sweep.
 
     Args:
         forest: the trees.
-        types, tokens: those of its nodes, -1 for none.
-        apart: each node's label is one of its own.
+        types, tokens: numbers of the types and tokens of its nodes, -1 for none.
+        apart: True if each node gets a label of its own.
 
     Shapes:
         types, tokens ``[num_nodes]``.
@@ -145,18 +150,18 @@ def make_plan(forest: Forest, types: np.ndarray, tokens: np.ndarray, apart: bool
 
 
 def _named(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The labels that have such a number, and which."""
+    """The labels that have a number, and these numbers."""
     labels = np.flatnonzero(numbers >= 0)
     return labels, numbers[labels]
 
 
 def _distinct(types: np.ndarray, tokens: np.ndarray, leaves: int) -> tuple:
-    """The distinct labels of leaves, then those of other nodes.
+    """Numbers the distinct labels of leaves, then those of other nodes.
 
-    Gives the label of each node, the type and the token of each label, and the first that nodes
-    with children have.
+    Returns the label of each node, the type and the token of each label, and the first label of
+    nodes with children.
     """
-    pair = types * (tokens.max() + 2) + tokens  # of any two numbers from -1 on, another one
+    pair = types * (tokens.max() + 2) + tokens  # unique for each two numbers from -1 on
     _, of_leaves, leaf = np.unique(pair[:leaves], return_index=True, return_inverse=True)
     _, of_inner, inner = np.unique(pair[leaves:], return_index=True, return_inverse=True)
     node = np.concatenate([of_leaves, leaves + of_inner])
@@ -171,9 +176,9 @@ def sweep(
 
     Args:
         forest: the trees.
-        types, tokens: those of its nodes, -1 for none.
-        mask: factors of the vectors of each node's label, if any.
-        weights: those of :class:`Weights`.
+        types, tokens: row of each node in the tables of types and of tokens, -1 for none.
+        mask: factors of each node's vector, if any.
+        weights: tensors of :class:`Weights`, in their order.
 
     Shapes:
         types, tokens ``[num_nodes]``; mask ``[num_nodes, e]``.
@@ -187,7 +192,7 @@ def _numpy(x: Tensor) -> np.ndarray:
 
 
 def _up(plan: Plan, w: Weights, mask: np.ndarray | None, H: np.ndarray) -> States:
-    """The states, whose H are set."""
+    """Computes the states; ``H`` is filled in."""
     x = np.zeros((plan.num_labels, w.Wf.shape[0]), H.dtype)
     for table, (labels, rows) in zip(w[:2], (plan.types, plan.tokens), strict=True):
         add_rows(x, labels, table[rows])
@@ -219,9 +224,9 @@ def _up(plan: Plan, w: Weights, mask: np.ndarray | None, H: np.ndarray) -> State
 def _down(
     plan: Plan, w: Weights, asked: bool, s: States, dH: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray | None]:
-    """The gradients of the weights, without the tables, and if asked of labels' vectors.
+    """The gradients of the weights except the tables, and, if ``asked``, of the labels' vectors.
 
-    dH, that of H, is added to.
+    ``dH`` is the gradient of H, to which that through other nodes is added in place.
     """
     inner, leaves, c = plan.inner, int(plan.starts[1]), dH.shape[1]
     dC, dQ, dY = np.empty_like(dH), np.empty_like(dH), np.empty_like(s.Y)
@@ -269,8 +274,8 @@ class _Sweep(torch.autograd.Function):
         H = weights[0].new_empty(len(plan.label), w.V.shape[1])
         states = map(torch.from_numpy, _up(plan, w, mask, H.numpy()))
         ctx.plan = plan
-        # Freed by the backward, whoever keeps the loss. H is there twice: torch sees by the tensor
-        # that it gives away whether somebody changed it.
+        # Saved, so that the backward frees them even if the loss is kept. H is saved twice: by the
+        # tensor that is returned, torch sees whether it was changed in place.
         ctx.save_for_backward(H, *weights, *states)
         return H
 
@@ -281,7 +286,7 @@ class _Sweep(torch.autograd.Function):
         saved = list(map(_numpy, ctx.saved_tensors[1:]))  # raises if one was changed in place since
         n = len(Weights._fields)
         w, s, asked = Weights(*saved[:n]), States(*saved[n:]), ctx.needs_input_grad[2:]
-        dH = np.array(gradient.numpy(), w.V.dtype, order="C")  # a copy, which is added to
+        dH = np.array(gradient.numpy(), w.V.dtype, order="C")  # a copy, to add to
         found, dx = _down(ctx.plan, w, any(asked[:2]), s, dH)
         tables = [np.zeros_like(x) if yes else None for x, yes in zip(w[:2], asked, strict=False)]
         for table, (labels, rows) in zip(tables, (ctx.plan.types, ctx.plan.tokens), strict=True):

@@ -1,4 +1,4 @@
-"""A dense core as the compiled sweeps of the full tensor and of Tucker take it."""
+"""The layout of a dense core in the compiled sweeps of the full tensor and of Tucker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from structnet.tensor_tree.aggregators.contraction import best_split
 from structnet.tensor_tree.compiled.plan import Plan
 
-# An inner loop over fewer numbers than a vector register holds is slow; more are not worth a copy.
+# An inner loop over fewer numbers than a vector register holds is slow enough to be worth a copy.
 _FEW = 8
 
 
@@ -17,10 +17,14 @@ class Core(NamedTuple):
     """A core ``[num_types, parts, (r + 1)^L.., k]``, or its gradient.
 
     Attributes:
-        weight: the first ``at`` modes, then the others and k, ``[num_types, parts, a, b k]``.
-        at: count of the modes that are multiplied out before the core.
+        weight: numbers of the core, with the product a of the sizes of the first ``at`` modes and
+            the product b of those of the others.
+        at: number of modes that are multiplied out before the core.
         rank: r.
-        k_first: True if k stands before the others, ``[.., a, k b]``.
+        k_first: True if k comes before b in memory.
+
+    Shapes:
+        weight ``[num_types, parts, a, b k]``, or ``[.., a, k b]`` with ``k_first``.
     """
 
     weight: np.ndarray
@@ -30,7 +34,13 @@ class Core(NamedTuple):
 
 
 def make_core(tensor: np.ndarray, parts: int, arity: int, rank: int) -> Core:
-    """A core as the loops take it.
+    """Arranges a core for the compiled loops.
+
+    Args:
+        tensor: core as the parameter has it.
+        parts: number of gates with cores of their own; 1 if they share one.
+        arity: L.
+        rank: r.
 
     Shapes:
         tensor: ``[num_types, (parts,) (r + 1)^L.., k]``.
@@ -44,7 +54,7 @@ def make_core(tensor: np.ndarray, parts: int, arity: int, rank: int) -> Core:
 
 
 def core_gradient(gradient: Core, tensor: np.ndarray) -> np.ndarray:
-    """That of the tensor.
+    """The gradient of a tensor, from that of its :class:`Core`.
 
     Shapes:
         output: that of ``tensor``, ``[num_types, (parts,) (r + 1)^L.., k]``.
@@ -56,6 +66,6 @@ def core_gradient(gradient: Core, tensor: np.ndarray) -> np.ndarray:
 
 
 def products_room(core: Core, plan: Plan, keep: bool) -> tuple[int, ...]:
-    """The shape of ``States.products``."""
+    """The shape of ``States.products``; without numbers if they need not be kept."""
     _, parts, _, columns = core.weight.shape
     return (parts, len(plan.types) - plan.leaves, columns) if keep else (0, 0, 0)

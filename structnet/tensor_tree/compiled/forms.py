@@ -1,4 +1,4 @@
-"""What the aggregators differ in, in a compiled sweep: their weights and their compiled loops."""
+"""The parts of a compiled sweep that depend on the aggregator: its weights and compiled loops."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Arrays = Sequence[np.ndarray]
 
 
 class Form:
-    """One kind of aggregator in a sweep; there are no instances.
+    """One kind of aggregator in a sweep; the classes are used without instances.
 
     Attributes:
-        loops: its ``sweep_up`` and ``sweep_down``.
-        linear, ones: names of its parameters that a child's h is multiplied by and that are added,
+        loops: module with its ``sweep_up`` and ``sweep_down``.
+        linear, ones: names of the parameters that a child's h is multiplied by and that are added,
             ``[num_keys, c, width]`` and ``[num_keys, width]``; the steps of all sweeps use them.
-        others: names of all others, which its own loops use.
-        Weights: the tuple in which these get them.
+        others: names of all other parameters, which its own loops use.
+        Weights: tuple in which the loops get them.
     """
 
     loops: ClassVar[ModuleType]
@@ -41,17 +41,17 @@ class Form:
 
     @classmethod
     def weights(cls, arity: int, parameters: Arrays) -> Any:
-        """The other parameters as the loops take them."""
+        """The other parameters in the form of the loops."""
         return cls.Weights(*map(np.ascontiguousarray, parameters))
 
     @classmethod
     def room(cls, weights: Any, plan: Plan, keep: bool) -> dict[str, tuple[int, ...]]:
-        """Shapes of the arrays of :class:`..states.States` that this form alone needs.
+        """The shapes of the arrays of :class:`..states.States` that only some forms need.
 
         Args:
-            weights: tuple that :meth:`weights` gave.
-            plan: the sweep's.
-            keep: True if there will be a backward.
+            weights: tuple from :meth:`weights`.
+            plan: plan of the sweep.
+            keep: True if there will be a backward pass.
         """
         return {}
 
@@ -62,18 +62,18 @@ class Form:
 
     @classmethod
     def gradients(cls, gradients: Any, parameters: Arrays) -> Arrays:
-        """Those of the other parameters, from a tuple like that of :meth:`weights`."""
+        """The gradients of the other parameters, from a tuple like that of :meth:`weights`."""
         return tuple(x[: len(own)] for x, own in zip(gradients, parameters, strict=True))
 
 
 class SumWeights(NamedTuple):
-    """``[num_types, G c]``."""
+    """The bias, ``[num_types, G c]``."""
 
     bias: np.ndarray
 
 
 class SumForm(Form):
-    """``y = b + sum_j z_j``, whether or not places are told apart."""
+    """``y = b + sum_j z_j``, whether or not places have their own weights."""
 
     loops: ClassVar[ModuleType] = sums
     linear = "weight"
@@ -110,14 +110,14 @@ class FullForm(Form):
 
 
 class MapOut(NamedTuple):
-    """``[num_types, G, r, c]`` and ``[num_types, G, c]``."""
+    """The map to the gates: Q, ``[num_types, G, r, c]``, and b, ``[num_types, G, c]``."""
 
     output: np.ndarray
     bias: np.ndarray
 
 
 class LowRankForm(Form):
-    """``y = Q x + b``, with r numbers a gate in x."""
+    """``y = Q x + b``, with r numbers per gate in x."""
 
     @classmethod
     def room(cls, weights: Any, plan: Plan, keep: bool) -> dict[str, tuple[int, ...]]:
@@ -126,7 +126,7 @@ class LowRankForm(Form):
 
 
 class TuckerWeights(NamedTuple):
-    """A map out and a core."""
+    """The map to the gates, as in :class:`MapOut`, and the core."""
 
     output: np.ndarray
     bias: np.ndarray
@@ -134,7 +134,7 @@ class TuckerWeights(NamedTuple):
 
 
 class TuckerForm(LowRankForm):
-    """x is a core over what the children sent, for each gate."""
+    """x is the product of a core with the children's messages, for each gate."""
 
     loops: ClassVar[ModuleType] = tucker
     linear = "modes"
@@ -171,7 +171,7 @@ class CPForm(LowRankForm):
 
 
 class TrainWeights(NamedTuple):
-    """A map out and what the product begins with, ``[num_types, G, r]``."""
+    """The map to the gates, as in :class:`MapOut`, and the vectors v, ``[num_types, G, r]``."""
 
     output: np.ndarray
     bias: np.ndarray
@@ -179,7 +179,7 @@ class TrainWeights(NamedTuple):
 
 
 class TrainForm(LowRankForm):
-    """``x = v z_1 .. z_L``, each z a matrix."""
+    """``x = v z_1 .. z_L``, where each z is an r x r matrix."""
 
     loops: ClassVar[ModuleType] = tensor_train
     linear = "cores"
@@ -204,7 +204,7 @@ FORMS: dict[type[Aggregator], type[Form]] = {
 
 
 def zeros_like(weights: Any, more: int) -> Any:
-    """A tuple of the same kind whose arrays, of whatever depth, are zeros, with ``more`` rows."""
+    """A nested tuple of the same kind whose arrays are zeros, with ``more`` additional rows."""
     if isinstance(weights, np.ndarray):
         return np.zeros((len(weights) + more, *weights.shape[1:]), weights.dtype)
     if isinstance(weights, tuple):
@@ -213,14 +213,14 @@ def zeros_like(weights: Any, more: int) -> Any:
 
 
 def size_of_one(weights: Any) -> int:
-    """How many numbers of a tuple of arrays are of one of its keys or types."""
+    """The number of weights of one key or type in a nested tuple of arrays."""
     if isinstance(weights, np.ndarray):
         return weights.size // max(len(weights), 1)
     return sum(map(size_of_one, weights)) if isinstance(weights, tuple) else 0
 
 
 def fold(gradients: Any, rows: Sequence[tuple[int, int]]) -> None:
-    """Add rows of all arrays of a tuple to other rows of theirs, pair after pair."""
+    """Adds rows of each array of a nested tuple to other rows of it, pair by pair."""
     for x in gradients:
         if isinstance(x, tuple):
             fold(x, rows)

@@ -1,7 +1,7 @@
-"""A sweep cut into pieces, which several threads take in turn.
+"""Runs a sweep in pieces, which several threads take in turn.
 
-The pieces depend on the plan alone, and whatever is added up is added up within one piece, or in
-the order of the pieces: so the number of threads changes no bit.
+The pieces depend on the plan alone, and every sum is computed within one piece or in the order of
+the pieces, so that the number of threads changes no bit of the result.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ T = TypeVar("T")
 
 __all__ = ["at_once", "cut", "in_parallel", "shares_of", "side_by_side"]
 
-# Multiplications for which one more thread is asked, which comes after a tenth of a millisecond.
+# Multiplications that are worth one more thread, which starts after a tenth of a millisecond.
 _WORTH_A_THREAD = 1 << 23  # in compiled loops
 _WORTH_A_CALL = 1 << 25  # in several calls of the matrix library, which is faster
-_STOPPED = 1.25  # times as long as it computed: the caller was stopped, or had to wait for others
-_LONGEST = 255  # calls made alone
-_GIVEN_UP = 1 << 62  # more than all pieces: none is left to take, and none to wait for
+_STOPPED = 1.25  # ratio of the caller's time to its computing time if it was stopped or had to wait
+_LONGEST = 255  # largest number of calls that are made alone
+_GIVEN_UP = 1 << 62  # more than all pieces, so that none is left to take or to wait for
 
 
 class Neighbours:
-    """Whether other programs leave a core to helpers, by how the last calls with them went.
+    """Estimates, from recent calls with helpers, whether other programs leave a core for them.
 
-    A thread that the system has stopped within a piece holds up all others. So where a call took
-    longer than the caller was computing, the next ones are made alone, after each such call twice
-    as many.
+    A thread that the system stops within a piece delays all others. If a call took longer than the
+    caller was computing, the next ones are therefore made alone, and twice as many after each such
+    call.
     """
 
     def __init__(self) -> None:
-        self.alone = self.pause = 0  # calls to make alone from now on, and after the next such one
+        self.alone = self.pause = 0  # calls still to make alone; the last number of them
 
     def leave_a_core(self) -> bool:
-        """Is it time for a call with helpers?"""
-        if self.alone <= 0:  # below, where threads of the user's took the last one at once
+        """Should the next call have helpers? If not, it is counted."""
+        if self.alone <= 0:  # below 0 if several of the user's threads counted at once
             return True
         self.alone -= 1
         return False
 
     def saw(self, seconds: float, computed: float) -> None:
-        """Of a call with helpers, how long it took, and how long of that the caller computed."""
+        """Records how long a call with helpers took, and how long of that the caller computed."""
         if seconds > _STOPPED * computed:
             self.pause = min(2 * self.pause + 1, _LONGEST)
             self.alone = self.pause
@@ -66,20 +66,20 @@ NEIGHBOURS = Neighbours()
 def side_by_side(function: Callable, *arguments: Any, at_once: int, lists: int = 1) -> None:
     """Calls a compiled function in up to :func:`~.coarse_threads` threads.
 
-    Its last argument is ``turns``, by which they share the work (:mod:`..kernels.turns`). Numpy's
-    matrix library has one thread in each.
+    Its last argument is ``turns``, through which they share the work (:mod:`..kernels.turns`).
+    Numpy's matrix library uses one thread in each.
 
     Args:
-        function: compiled, without the interpreter's lock.
-        arguments: all but the last one.
-        at_once: pieces that can be computed side by side, at most.
-        lists: rows of ``turns``.
+        function: compiled function that releases the interpreter's lock.
+        arguments: arguments of the function except ``turns``.
+        at_once: largest number of pieces that can be computed at the same time.
+        lists: number of rows of ``turns``.
     """
     turns = np.zeros((lists, WIDTH), np.int64)
     held = [partial(_call, partial(function, *arguments), turns)]
 
     def help_out() -> None:
-        for call in held.copy():  # none, if it comes when all is done
+        for call in held.copy():  # empty if all is done
             call()
 
     with ONE_THREAD:
@@ -88,16 +88,16 @@ def side_by_side(function: Callable, *arguments: Any, at_once: int, lists: int =
         try:
             held[0]()
         finally:
-            held.clear()  # whoever has not begun keeps no arrays
+            held.clear()  # so that a helper that has not started keeps no arrays
     if helpers:
         NEIGHBOURS.saw(time.perf_counter() - began, time.thread_time() - computed)
     for helper in helpers:
         if not helper.cancel() and turns[0, 0] >= _GIVEN_UP:
-            helper.result()  # raises what it ended by
+            helper.result()  # raises its error
 
 
 def _call(function: Callable, turns: np.ndarray) -> None:
-    """An error ends the others, too, which would wait for what is not done."""
+    """Calls the function; an error also ends the other threads, which would wait forever."""
     try:
         function(turns)
     except BaseException:
@@ -106,23 +106,23 @@ def _call(function: Callable, turns: np.ndarray) -> None:
 
 
 def in_parallel(calls: Sequence[Callable[[], T]], work: int) -> list[T]:
-    """What the calls give, made by up to :func:`~.coarse_threads` threads.
+    """The results of calls by up to :func:`~.coarse_threads` threads.
 
     Args:
-        calls: whose order does not matter.
-        work: about how many multiplications they are.
+        calls: functions to call, in any order.
+        work: approximate number of multiplications in all of them.
     """
     with ONE_THREAD:
         waiting = _asked(calls[1:] if work >= _WORTH_A_CALL else [])
         found = {0: calls[0]()}
-        for i in range(len(calls) - 1, 0, -1):  # the others begin with the first
-            if i > len(waiting) or waiting[i - 1].cancel():  # begun by nobody
+        for i in range(len(calls) - 1, 0, -1):  # other threads start with the first
+            if i > len(waiting) or waiting[i - 1].cancel():  # not started
                 found[i] = calls[i]()
         return [found[i] if i in found else waiting[i - 1].result() for i in range(len(calls))]
 
 
 def _asked(calls: Sequence[Callable[[], T]]) -> list[Future[T]]:
-    """Calls that other threads may make, as far as there are any."""
+    """Offers calls to other threads, if there are any and they have a core."""
     found: list[Future[T]] = []
     threads = coarse_threads()
     if calls and threads > 1 and NEIGHBOURS.leave_a_core():
@@ -132,11 +132,11 @@ def _asked(calls: Sequence[Callable[[], T]]) -> list[Future[T]]:
 
 
 def at_once(pieces: np.ndarray, work: int) -> int:
-    """How many of a sweep's pieces are worth computing side by side, at most.
+    """The largest number of a sweep's pieces that are worth computing at the same time.
 
     Args:
-        pieces: those that :func:`cut` gave.
-        work: about how many multiplications they are.
+        pieces: pieces from :func:`cut`.
+        work: approximate number of multiplications in all of them.
 
     Shapes:
         pieces ``[n]``.
@@ -146,5 +146,5 @@ def at_once(pieces: np.ndarray, work: int) -> int:
 
 @lru_cache
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """A process that was forked has none of the threads of its parent, hence one for each."""
+    """The threads of a process; a forked process has none of those of its parent."""
     return ThreadPoolExecutor(threads, thread_name_prefix="structnet")

@@ -14,25 +14,26 @@ from structnet.trees.forest import Forest
 
 
 class Plan(NamedTuple):
-    """Rows and runs of rows; a run is of one level and uses one set of weights.
+    """Rows of nodes and messages, and runs of rows of one level that use the same weights.
 
-    The state of node v stands in row v; the row after all nodes has the bottom's. The first level
-    is the untyped leaves, a run of key -1, and the bottom; the others are the typed nodes of one
-    height. A level's nodes are computed, then its messages.
+    The state of node v is in row v, and that of the bottom in the row after all nodes. The first
+    level has the untyped leaves, a run with the key -1, and the bottom; each other level has the
+    typed nodes of one height. A level's nodes are computed before its messages.
 
     Attributes:
-        types: the type of each node.
-        offsets, inbox: the messages that each node receives, one a slot.
-        children: the state behind each of them.
-        sources: the state that each message is computed from.
-        nodes, messages: the first row of each run, and the end.
+        types: type of each node.
+        offsets, inbox: messages that each node receives, one per slot, in CSR form.
+        children: row of the state of each slot's child.
+        sources: row of the state that each message is computed from.
+        nodes, messages: first row of each run, and the end.
         node_keys, message_keys: number of the weights that each run uses.
-        node_levels, message_levels: the first run of each level, and the end.
-        leaves: count of the untyped nodes.
+        node_levels, message_levels: first run of each level, and the end.
+        leaves: number of untyped nodes.
 
     Shapes:
         types ``[num_nodes]``; offsets ``[num_nodes + 1]``; inbox, children ``[slots]``; sources
-        ``[num_messages]``; the others ``[runs + 1]``, ``[runs]``, ``[levels + 1]``.
+        ``[num_messages]``; nodes, messages ``[runs + 1]``; keys ``[runs]``; levels
+        ``[levels + 1]``.
     """
 
     types: np.ndarray
@@ -50,7 +51,11 @@ class Plan(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """A list for each of something, one after the other: where each begins, and the end.
+    """Consecutive lists of rows, one for each key.
+
+    Attributes:
+        rows: rows of all lists.
+        starts: place where each list begins, and the end.
 
     Shapes:
         rows ``[n]``; starts ``[lists + 1]``.
@@ -60,9 +65,9 @@ class Lists(NamedTuple):
     starts: np.ndarray
 
     def begun_before(self, shares: int) -> list[tuple[int, int]]:
-        """Of each share that begins inside of a list: where it adds that up, and the list's place.
+        """For each share that begins within a list, the row of its sum, and the list's own row.
 
-        As in :func:`..kernels.steps.share_of`.
+        These are the rows that :func:`..kernels.steps.share_of` gives.
         """
         pairs, total, keys = [], len(self.rows), len(self.starts) - 1
         for share in range(1, shares):
@@ -74,13 +79,13 @@ class Lists(NamedTuple):
 
 
 class Back(NamedTuple):
-    """The plan read from the other side, for the gradients.
+    """The transpose of a plan, for the gradients.
 
     Attributes:
-        slots: those of each message.
-        receivers: the node that each of them belongs to.
-        sent: the messages of each state.
-        nodes, messages: the typed nodes and the messages by the weights that they use.
+        slots: slots of each message.
+        receivers: node that each of these slots belongs to.
+        sent: messages that are computed from each state.
+        nodes, messages: typed nodes and messages, by the weights that they use.
 
     Shapes:
         receivers ``[slots]``.
@@ -94,12 +99,12 @@ class Back(NamedTuple):
 
 
 def make_plan(forest: Forest, layout: Layout) -> Plan:
-    """Plan a sweep over a forest, which the layout has checked; linear in the nodes."""
+    """Plans a sweep over a forest that the layout has checked, in time linear in the nodes."""
     offsets, sources, keys = indices.slots(
         forest.types, forest.offsets, forest.children, forest.pos, layout.arity,
         layout.positional, layout.pads,
     )  # fmt: skip
-    # Nodes are numbered by height, then type, and only those of height 0 may have none.
+    # Nodes are numbered by height, then type, and only those of height 0 may be without a type.
     untyped = forest.types < 0
     level = np.append(np.where(untyped, 0, forest.height + 1), 0)
     levels = level.max() + 1
@@ -113,7 +118,7 @@ def make_plan(forest: Forest, layout: Layout) -> Plan:
 
 
 def make_back(plan: Plan, layout: Layout) -> Back:
-    """The same, read from the other side."""
+    """The transpose of a plan."""
     slots = _lists(plan.inbox, len(plan.sources))
     receivers = np.repeat(np.arange(len(plan.types)), np.diff(plan.offsets))[slots.rows]
     rows, starts = grouped(plan.types + 1, layout.num_types + 1)

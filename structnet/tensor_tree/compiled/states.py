@@ -1,4 +1,4 @@
-"""The arrays of floats that one compiled sweep computes in."""
+"""The floating-point arrays of a compiled sweep."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import numpy as np
 
 
 class States(NamedTuple):
-    """What the nodes are and send, or its gradients.
+    """The states of nodes, and the messages that they send.
 
     Attributes:
-        h, c: the states, that of the bottom last.
+        h, c: states; those of the bottom are last.
         tanh: tanh of c.
-        gates: i, o, u side by side and, if the aggregator gives them, f of each place; first what
-            goes into their nonlinearity, then what comes out.
-        sent: messages: what the aggregator makes of a child's h.
-        forget: their forget gates, if each child opens its own.
-        reduced: numbers that a low-rank form makes of what was received, not yet mapped out.
-        products: left times the core, of all nodes with a type.
-        partial: a tensor train's vector before each slot's matrix.
+        gates: i, o, u side by side and, if the aggregator computes them, f of each place; first
+            the arguments of their nonlinearities, then the values.
+        sent: messages that the aggregator computes from a child's h.
+        forget: forget gates of the messages, if each is computed from its child alone.
+        reduced: numbers that a low-rank form computes from what was received, before the map to
+            the gates.
+        products: left times the core, for all typed nodes; see :mod:`..kernels.core`.
+        partial: vectors of a tensor train before the matrix of each slot.
 
     Shapes:
         h, c, tanh ``[num_nodes + 1, c]``; gates ``[num_nodes + 1, G c]``; sent
-        ``[num_messages, width]``; forget ``[num_messages, c]``, or 0 for c; reduced
+        ``[num_messages, width]``; forget ``[num_messages, c]``, or without columns; reduced
         ``[num_nodes, G r]``; products ``[parts of the core, typed nodes, b k]``; partial
         ``[slots, G r]``.
     """
@@ -40,15 +41,15 @@ class States(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Those of the states.
+    """The gradients of the states.
 
     Attributes:
-        h, c, gates, sent, forget, reduced: those of what bears the name.
-        slots: those of what each slot receives, if they are not those of the node's gates.
-        own: parts of those of h and c that each message gives to its source, side by side.
+        h, c, gates, sent, forget, reduced: gradients of the arrays with these names.
+        slots: gradients of what each slot receives, if they differ from those of the node's gates.
+        own: parts of the gradients of h and c that each message adds to its source, side by side.
 
     Shapes:
-        slots ``[slots, width or c]``, or 0 for all; own ``[num_messages, 2 c]``; the others as in
+        slots ``[slots, width or c]``, or empty; own ``[num_messages, 2 c]``; the others as in
         :class:`States`.
     """
 
@@ -63,7 +64,7 @@ class Gradients(NamedTuple):
 
 
 def for_gradients(s: States, slots: tuple[int, int]) -> Gradients:
-    """Room for those, zeros for what is added to."""
+    """Arrays for the gradients; those of h and c, which are added to, are zeros."""
     h, c = np.zeros_like(s.h), np.zeros_like(s.c)
     others = (np.empty_like(x) for x in (s.gates, s.sent, s.forget, s.reduced))
     own = len(s.sent), 2 * s.h.shape[1]

@@ -1,11 +1,11 @@
-"""A Tree-LSTM's sweep on a CPU, compiled: one autograd function, one call a direction.
+"""The compiled sweep of a Tree-LSTM on a CPU: one autograd function, one call per direction.
 
-On small batches the calls into torch cost more than what they compute. Here the loop over levels is
-compiled too, with the matrix products in it; what the aggregators differ in is in a form each.
+On small batches, calls to torch cost more than what they compute. Here the loop over levels is
+compiled too, with its matrix products; :mod:`.forms` has the parts that depend on the aggregator.
 
-It covers what is common: float32 or float64, the library's own aggregators, no inputs at inner
-nodes. All else runs in :func:`structnet.message_passing.propagate`, with the same values and
-gradients; a message of level DEBUG then says why.
+It covers float32 and float64, the library's own aggregators, and models without inputs at inner
+nodes. All others run in :func:`structnet.message_passing.propagate`, with the same values and
+gradients; a log message of level DEBUG then says why.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from structnet.trees.forest import Forest
 
 logger = logging.getLogger(__name__)
 
-_OF_A_GATE = 16  # multiplications for its nonlinearity and its part of a cell
+_OF_A_GATE = 16  # multiplications that its nonlinearity and its part of a cell cost
 
 
 class _Model(Protocol):
-    """What is read of a :class:`~structnet.tensor_tree.TreeLSTM`."""
+    """The parts of a :class:`~structnet.tensor_tree.TreeLSTM` that a sweep reads."""
 
     hidden_size: int
     forget: str
@@ -61,7 +61,7 @@ class _Model(Protocol):
 def covers(model: _Model, forest: Forest) -> bool:
     """Whether :func:`sweep` can compute the model's states over the forest.
 
-    The loops check no index: the shapes of the parameters are checked before.
+    As the loops check no index, the shapes of the parameters must have been checked before.
     """
     reason = _why_not(model, forest)
     if reason:
@@ -83,21 +83,21 @@ def _why_not(model: _Model, forest: Forest) -> str:
         return "the aggregator has other gates or inputs than the model"
     tensors = [model.input_table(), *_inputs(model)]
     if {forest.device.type, *(x.device.type for x in tensors)} != {"cpu"}:
-        return "not all of it is on the CPU"
+        return "not all tensors are on the CPU"
     if torch.is_autocast_enabled("cpu"):
         return "autocast is on"
     if {x.dtype for x in tensors} not in ({torch.float32}, {torch.float64}):
-        return "its numbers are not all of float32, nor all of float64"
+        return "the tensors are not all of float32, nor all of float64"
     return ""
 
 
 def _inputs(model: _Model) -> list[Tensor]:
-    """Whatever the sweep takes gradients of, but for the leaves' gates."""
+    """The parameters: weight and bias of leaves, bottom, forget gates, and the aggregator's."""
     form, a = FORMS[type(model.aggregator)], model.aggregator
     c, keys = model.hidden_size, model.layout.num_keys
     forget = (
         [model.forget_weight, model.forget_bias]
-        if model.forget == "child"  # else the aggregator gives the gates, and no message does
+        if model.forget == "child"  # otherwise the aggregator computes the gates
         else [model.leaf_bias.new_zeros(keys, c, 0), model.leaf_bias.new_zeros(keys, 0)]
     )
     names = [name for name in (form.linear, form.ones, *form.others) if name]
@@ -106,13 +106,13 @@ def _inputs(model: _Model) -> list[Tensor]:
 
 
 def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
-    """The states of ``nodes``, or of the roots, as ``message_passing.propagate`` gives them.
+    """The states of some nodes, or of the roots, as ``message_passing.propagate`` returns them.
 
     Shapes:
-        output: ``h`` and ``c``, each ``[nodes, hidden_size]``.
+        nodes ``[n]``; output: ``h`` and ``c``, each ``[n, hidden_size]``.
 
     Raises:
-        GraphError: types or places that the model does not have.
+        GraphError: the forest is empty, or has types or places that the model does not have.
     """
     model.layout.check(forest)
     weight, bias, *inputs = _inputs(model)
@@ -121,21 +121,21 @@ def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in (leaves, *inputs))
     plan = make_plan(forest, model.layout)
     call = _Call(FORMS[type(model.aggregator)], plan, model.layout, model.aggregator.gates, keep)
-    every = np.arange(forest.num_nodes)  # of which -1 is the last, and the bottom is none
+    every = np.arange(forest.num_nodes)  # -1 is the last node, and the bottom is no node
     chosen = torch.from_numpy(every[forest.roots if nodes is None else nodes])
     h, c = _Sweep.apply(call, chosen, leaves, *inputs)
     return {"h": h, "c": c}
 
 
 class _Weights(NamedTuple):
-    """The weights of one sweep as its two functions take them, or their gradients."""
+    """The weights of a sweep in the form of the loops, or their gradients."""
 
     messages: Messages
     form: Any
 
 
 class _Call(NamedTuple):
-    """One sweep but for its numbers: what it computes, over which forest."""
+    """A sweep except its floating-point numbers: the form, the plan and the sizes."""
 
     form: type[Form]
     plan: Plan
@@ -144,12 +144,12 @@ class _Call(NamedTuple):
     keep: bool
 
     def split(self, parameters: Sequence[np.ndarray]) -> tuple[list, list]:
-        """Those that a child's h is multiplied by and the ones', if any; and the others."""
+        """The parameters ``linear`` and ``ones`` of the form, if it has them; and the others."""
         n = bool(self.form.linear) + bool(self.form.ones)
         return list(parameters[:n]), list(parameters[n:])
 
     def weights(self, forget: np.ndarray, bias: np.ndarray, *parameters: np.ndarray) -> _Weights:
-        """The weights as the loops take them."""
+        """The weights in the form of the loops."""
         sent, others = self.split(parameters)
         weight = np.ascontiguousarray(sent[0] if sent else forget[..., :0])
         ones = sent[1] if sent[1:] else np.zeros((len(weight), weight.shape[-1]), weight.dtype)
@@ -161,15 +161,15 @@ class _Call(NamedTuple):
         return _Weights(messages, self.form.weights(self.layout.arity, others))
 
     def work(self, weights: _Weights) -> tuple[int, int]:
-        """About how many multiplications a node and a message take."""
+        """The approximate numbers of multiplications for a node and for a message."""
         c = weights.messages.forget.weight.shape[1]
         cell, moved = _OF_A_GATE * self.gates * c, _OF_A_GATE * 2 * c
         return size_of_one(weights.form) + cell, size_of_one(weights.messages) + moved
 
     def pieces(self, weights: _Weights) -> tuple[np.ndarray, int, int]:
-        """Those that the sweep is cut into, and how many of them are computed side by side.
+        """The pieces of the sweep, and how many of them are worth computing at the same time.
 
-        And into how many shares the gradients of the weights are cut.
+        Also the number of shares into which the gradients of the weights are divided.
         """
         plan, work = self.plan, self.work(weights)
         levels = plan.nodes[plan.node_levels], plan.messages[plan.message_levels]
@@ -178,7 +178,7 @@ class _Call(NamedTuple):
         return pieces, number, max(map(shares_of, rows, work))
 
     def states(self, weights: _Weights) -> States:
-        """Room for the states, not set yet."""
+        """Arrays for the states, not initialised."""
         plan, ((weight, _), (forget, _)) = self.plan, weights.messages
         c = weight.shape[1]
         rows = len(plan.types) + 1
@@ -195,7 +195,7 @@ class _Call(NamedTuple):
         return States(**{name: np.empty(shape, weight.dtype) for name, shape in shapes.items()})
 
     def up(self, weights: _Weights, leaves: np.ndarray, bottom: np.ndarray) -> States:
-        """All states."""
+        """Computes all states."""
         plan, s = self.plan, self.states(weights)
         s.gates[: plan.leaves, : leaves.shape[1]] = leaves
         for x, of_bottom in zip(s[:2], bottom, strict=True):
@@ -213,7 +213,7 @@ class _Call(NamedTuple):
         bias: np.ndarray,
         *parameters: np.ndarray,
     ) -> list[np.ndarray]:
-        """From the gradients of the states to those of the leaves' gates, the bottom, the rest."""
+        """The gradients of the leaves' gates, the bottom and the rest, from those of the states."""
         plan, back = self.plan, make_back(self.plan, self.layout)
         pieces, number, shares = self.pieces(weights)
         d_messages, d_form = (zeros_like(x, shares - 1) for x in weights)
@@ -244,20 +244,20 @@ class _Sweep(torch.autograd.Function):
         tensors = [torch.from_numpy(x) for x in states]
         if call.keep:
             ctx.call, ctx.nodes, ctx.num_inputs = call, nodes, len(inputs)
-            ctx.save_for_backward(*inputs[2:], *tensors)  # freed by the backward, not with h
+            ctx.save_for_backward(*inputs[2:], *tensors)  # freed by the backward, even if h is kept
         return tuple(x.index_select(0, nodes) for x in tensors[:2])
 
     @staticmethod
     def backward(ctx: Any, *given: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
             raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
-        # Raises if a parameter was changed in place since, or if it was all freed.
+        # Raises if a parameter was changed in place since, or if the tensors were freed.
         saved = [x.detach().numpy() for x in ctx.saved_tensors]
         parameters, s = saved[: ctx.num_inputs - 2], States(*saved[ctx.num_inputs - 2 :])
         call = ctx.call
         d = for_gradients(s, call.form.slots(call.plan, s))
         for x, gradient in zip(d[:2], given, strict=True):
             add_rows(x, ctx.nodes.numpy(), gradient.contiguous().numpy())
-        weights = call.weights(*parameters)  # a loss that somebody keeps, keeps no copies
+        weights = call.weights(*parameters)  # anew, so that a loss that is kept keeps no copies
         found = call.down(weights, s, d, *parameters)
         return None, None, *map(torch.from_numpy, found)

@@ -1,13 +1,14 @@
 """The sweep of a :class:`~structnet.tensor_tree.ChildSumTreeLSTM`, up and back down.
 
-One call a direction: levels, products and gates are all in here. The arguments are arrays of a
-``Plan``, of the ``Weights`` and of the ``States`` of :mod:`..child_sum_sweep`, which says what they
-hold; behind a ``d``, the gradient. They come one by one, as tuples of arrays take longer to unpack
-and to compile; all floats are C-contiguous matrices, so that products are compiled once. Backward,
-a node collects from its parents, so that no two rows write to one place, and threads share them.
+One call per direction has all levels, products and gates. The arguments are arrays of the ``Plan``,
+the ``Weights`` and the ``States`` of :mod:`..child_sum_sweep`, where they are described; names that
+begin with ``d`` are gradients. They are passed one by one, as tuples of arrays take longer to
+unpack and to compile; all floats are in C-contiguous matrices, so that products are compiled once.
+Backward, a node collects from its parents, so that no two rows write to the same place, and threads
+can share the rows.
 
-Rows are named by their numbers, not cut out: an array that is cut out is counted, by a locked
-instruction, and the loops over a row take hardly longer than that.
+Rows are indexed by their numbers, not sliced: a slice is reference-counted by a locked instruction,
+and the loop over a row takes hardly longer than that.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def sweep_up(
     pieces, offsets, children, places, starts, label, inner, U, V, g, s,
     P, Y, A, Q, F, H, C, T, turns,
 ):  # fmt: skip
-    """All states, from the leaves up; Y comes in as what labels give to the gates."""
+    """Computes all states, from the leaves up; Y initially has the labels' parts of the gates."""
     n, leaves, last = H.shape[1], starts[1], len(g) - 1
     number = take_up(turns, pieces, -1)
     while number >= 0:
@@ -71,17 +72,17 @@ def sweep_down(
     pieces, offsets, children, places, starts, edges, parents, of_parents, U, V, g,
     Y, F, H, C, T, dg, ds, dP, dA, dY, dQ, dH, dC, turns,
 ):  # fmt: skip
-    """All gradients but for those of products.
+    """Computes all gradients except those of the weights in products.
 
-    Those of H come in with what is added to, those of g and s as zeros; of the latter, each piece
-    of a stage has rows of its own. The edges to the parents of v are ``edges[of_parents[v]:
-    of_parents[v + 1]]``, and ``parents`` are these.
+    dH initially has the gradients to which the others are added; dg and ds are zeros, with rows of
+    their own for each piece of a stage. The edges from the parents of v are ``edges[i]``, and the
+    parents ``parents[i]``, for i from ``of_parents[v]`` to ``of_parents[v + 1]``.
     """
     n, leaves, last = H.shape[1], starts[1], len(g) - 1
     number = take_down(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]
-        first = (number - p.first) * len(g)  # no other piece has these at the same time
+        first = (number - p.first) * len(g)  # no other piece has these rows now
         for level in range(p.end - 1, p.level - 1, -1):
             lo, hi = max(starts[level], p.node), min(starts[level + 1], p.node_end)
             for v in range(lo, hi):

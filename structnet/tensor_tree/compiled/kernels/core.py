@@ -1,13 +1,12 @@
-"""Products of a dense core with one vector a child, for the rows of one level at a time.
+"""Products of a dense core with one vector per child, for the rows of one level at a time.
 
-``y(g, k) = sum core(g; i_1, .., i_L, k) (x_1, 1)(i_1) .. (x_L, 1)(i_L)`` for each part g. The
-vectors of the first ``at`` children are multiplied out to one of ``a`` numbers, *left*, those of
-the others to one of ``b``, *right*; left times the core, the *product*, is a product of matrices,
-and y is that times right. In a product's row y's numbers stand next to each other or, with
-``k_first``, those of right.
+``y(g, k) = sum core(g; i_1, .., i_L, k) (x_1, 1)(i_1) .. (x_L, 1)(i_L)`` for each part g. The outer
+product of the first ``at`` children's vectors is *left*, with ``a`` numbers, and that of the others
+*right*, with ``b``. Left times the core is the *product*, a matrix product; that times right is y.
+In a row of the product, the numbers for all k are adjacent or, with ``k_first``, those for right.
 
-Vectors are short, so eight rows and parts are multiplied out side by side, one a *lane*. ``X``
-holds the vectors: row ``pointers[e]`` that of slot e, each part's r numbers next to each other.
+As vectors are short, eight pairs of a row and a part are multiplied out side by side, each in a
+*lane*. Row ``pointers[e]`` of ``X`` has the vectors of slot e, r adjacent numbers for each part.
 """
 
 from __future__ import annotations
@@ -23,9 +22,10 @@ LANES = 8
 
 @internal
 def _load(offsets, pointers, nodes, first, X, modes, parts, row_of, part_of, x):
-    """Which row and part each lane is, and its vectors, ``[modes, r, LANES]``.
+    """Fills in the row, the part and the vectors of each lane; x is ``[modes, r, LANES]``.
 
-    Lanes after the last repeat it.
+    The first lane is for the pair ``first`` of a row and a part; lanes after the last pair repeat
+    it.
     """
     total, r = len(nodes) * parts, x.shape[1]
     i, g = first // parts, first % parts
@@ -44,7 +44,10 @@ def _load(offsets, pointers, nodes, first, X, modes, parts, row_of, part_of, x):
 
 @internal
 def _multiply_out(x, out):
-    """``(x_1, 1) (x_2, 1) ..``, the last mode fastest; what fewer modes give stands at the end."""
+    """The outer product ``(x_1, 1) (x_2, 1) ..``, the last mode fastest, in ``out``.
+
+    It ends with the outer product of the last modes alone, as the first ones end with 1.
+    """
     end = len(out)
     for lane in range(LANES):
         out[end - 1, lane] = 1
@@ -60,7 +63,7 @@ def _multiply_out(x, out):
 
 @internal
 def _multiply_out_backward(x, out, gradient, dx):
-    """Its gradient; spends its own."""
+    """The gradient of :func:`_multiply_out` in dx; overwrites ``gradient``, that of ``out``."""
     size, r = len(out), x.shape[1]
     for m in range(len(x)):
         size //= r + 1
@@ -71,7 +74,7 @@ def _multiply_out_backward(x, out, gradient, dx):
             for j in range(size):
                 for lane in range(LANES):
                     dx[m, i, lane] += gradient[i * size + j, lane] * out[others + j, lane]
-        # What is left for the modes after this one: its r entries weighed by x, and the one's.
+        # The gradient for the later modes: those of the r entries, weighted by x, and of the one.
         for j in range(size):
             for lane in range(LANES):
                 rest = gradient[r * size + j, lane]
@@ -83,7 +86,10 @@ def _multiply_out_backward(x, out, gradient, dx):
 
 @internal
 def _factors(offsets, pointers, nodes, X, r, modes, count, out):
-    """The products of ``count`` children of each node, from ``modes`` on, ``[parts, nodes, n]``."""
+    """The outer products of ``count`` children of each node, from place ``modes`` on, in ``out``.
+
+    ``out`` is ``[parts, nodes, n]``.
+    """
     parts, _, size = out.shape
     x, lanes = np.empty((count, r, LANES), X.dtype), np.empty((size, LANES), X.dtype)
     row_of, part_of = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
@@ -99,7 +105,7 @@ def _factors(offsets, pointers, nodes, X, r, modes, count, out):
 
 @internal
 def _factors_backward(offsets, pointers, nodes, X, r, modes, count, d_out, DX):
-    """Their gradients, those of each slot in a row of DX."""
+    """The gradient of :func:`_factors`, for each slot in its row of DX."""
     parts, _, size = d_out.shape
     x, lanes = np.empty((count, r, LANES), X.dtype), np.empty((size, LANES), X.dtype)
     dx, gradient = np.empty_like(x), np.zeros_like(lanes)
@@ -123,7 +129,7 @@ def _factors_backward(offsets, pointers, nodes, X, r, modes, count, d_out, DX):
 
 @internal
 def _times_right(z, x, k_first, y):
-    """``y(j) = sum_n z(n, j) x(n)``, a row each."""
+    """``y(j) = sum_n z(n, j) x(n)``, for each row."""
     k, b = y.shape[1], x.shape[1]
     for i in range(len(z)):
         if k_first:
@@ -142,7 +148,7 @@ def _times_right(z, x, k_first, y):
 
 @internal
 def _times_right_backward(z, dy, k_first, dx):
-    """Its gradient: ``dx(n) = sum_j z(n, j) dy(j)``, a row each."""
+    """The gradient of x: ``dx(n) = sum_j z(n, j) dy(j)``, for each row."""
     k, b = dy.shape[1], dx.shape[1]
     for i in range(len(z)):
         if k_first:
@@ -161,7 +167,7 @@ def _times_right_backward(z, dy, k_first, dx):
 
 @internal
 def _outer(right, dy, k_first, out):
-    """The gradient of products: ``dz(n, j) = x(n) dy(j)``, a row each."""
+    """The gradient of the product: ``dz(n, j) = x(n) dy(j)``, for each row."""
     k, b = dy.shape[1], right.shape[1]
     for i in range(len(dy)):
         if k_first:
@@ -176,13 +182,16 @@ def _outer(right, dy, k_first, out):
 
 @internal
 def _in_block(starts, run, begin, size):
-    """The rows of a run in a block, counted from its first, from and to; none if to <= from."""
+    """The rows of a run in a block, counted from its first: where they begin and end.
+
+    There are none if they end before they begin.
+    """
     return max(starts[run] - begin, 0), min(starts[run + 1] - begin, size)
 
 
 @inlined
 def contract(plan, pointers, level, lo, hi, core, X, products, Y):
-    """Fill rows of Y of a level; ``products`` keeps those of all nodes with a type, or none."""
+    """Computes rows of Y of one level; ``products`` keeps those of all typed nodes, or is empty."""
     if lo >= hi:
         return
     parts, a, columns = core.weight.shape[1:]
@@ -191,7 +200,7 @@ def contract(plan, pointers, level, lo, hi, core, X, products, Y):
     most, count = min(BLOCK, hi - lo), plan.offsets[lo + 1] - plan.offsets[lo] - core.at
     left, right = np.empty((parts, most, a), X.dtype), np.empty((parts, most, b), X.dtype)
     passing, y = np.empty((most, columns), X.dtype), np.empty((most, k), X.dtype)
-    first = np.int64(0)  # no literal, for which all that is called would be compiled once more
+    first = np.int64(0)  # a literal would make numba compile all that is called again
     for begin in range(lo, hi, BLOCK):
         nodes = np.arange(begin, min(begin + BLOCK, hi))
         size, row = len(nodes), begin - plan.leaves
@@ -212,7 +221,7 @@ def contract(plan, pointers, level, lo, hi, core, X, products, Y):
 
 @inlined
 def contract_backward(plan, pointers, level, lo, hi, core, X, products, DY, DX):
-    """Its gradient, that of each slot in a row of DX, but for that of the core."""
+    """The gradient of :func:`contract` except the core's, for each slot in its row of DX."""
     if lo >= hi:
         return
     parts, a, columns = core.weight.shape[1:]
@@ -241,7 +250,7 @@ def contract_backward(plan, pointers, level, lo, hi, core, X, products, DY, DX):
 
 @internal
 def _rows(X, nodes, column, out):
-    """Some columns of the nodes' rows, from ``column`` on."""
+    """Copies columns of the nodes' rows, from ``column`` on, to ``out``."""
     for i in range(len(nodes)):
         for j in range(out.shape[1]):
             out[i, j] = X[nodes[i], column + j]
@@ -249,7 +258,7 @@ def _rows(X, nodes, column, out):
 
 @inlined
 def core_backward(offsets, pointers, order, share, shares, core, X, DY, d_weight):
-    """A share of the core's gradient: one product for many rows of a type, of whatever level."""
+    """Adds a share of the core's gradient, in one product for many rows of a type on any level."""
     _, parts, a, columns = core.weight.shape
     k = DY.shape[1] // parts
     b, r = columns // k, core.rank

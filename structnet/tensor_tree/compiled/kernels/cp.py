@@ -1,4 +1,4 @@
-"""The CP form in a compiled sweep: products of entries."""
+"""The CP form in a compiled sweep: entry-wise products of the children's messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from structnet.tensor_tree.compiled.kernels.turns import take, take_down, take_u
 
 @compiled
 def sweep_up(plan, pieces, s, messages, weights, turns):
-    """All states, from the leaves up."""
+    """Computes all states, from the leaves up."""
     number = take_up(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]
@@ -43,7 +43,7 @@ def _multiply(plan, s, lo, hi):
 
 @compiled
 def sweep_down(plan, pieces, back, s, messages, weights, d, d_messages, d_weights, shares, turns):
-    """All gradients: of the states, from the roots down, then of the weights."""
+    """Computes all gradients: of the states, from the roots down, then of the weights."""
     number = take_down(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]
@@ -74,7 +74,7 @@ def _multiply_backward(plan, s, d, lo, hi):
         for e in range(first, end):
             for j in range(s.sent.shape[1]):
                 d.slots[e, j] = d.reduced[v, j]
-            # Not divided out of the whole product: an entry may be zero.
+            # Not the whole product divided by an entry, which may be zero.
             for other in range(first, end):
                 if other != e:
                     m = plan.inbox[other]

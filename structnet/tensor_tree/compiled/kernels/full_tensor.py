@@ -11,7 +11,7 @@ from structnet.tensor_tree.compiled.kernels.turns import take, take_down, take_u
 
 @compiled
 def sweep_up(plan, pieces, s, messages, core, turns):
-    """All states, from the leaves up."""
+    """Computes all states, from the leaves up."""
     number = take_up(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]
@@ -29,7 +29,7 @@ def sweep_up(plan, pieces, s, messages, core, turns):
 
 @compiled
 def sweep_down(plan, pieces, back, s, messages, core, d, d_messages, d_core, shares, turns):
-    """All gradients: of the states, from the roots down, then of the weights."""
+    """Computes all gradients: of the states, from the roots down, then of the weights."""
     number = take_down(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]

@@ -1,4 +1,4 @@
-"""The nonlinearities of gates, in vector registers, and their cells, a row at a time."""
+"""The nonlinearities of gates, in vector registers, and cells, one row at a time."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ compiled = partial(
     fastmath={"reassoc", "contract", "nsz", "arcp"},
     error_model="numpy",
 )
-# What compiled functions alone call. To unpack Python's tuples of arrays takes longer to compile
-# than the loops over them.
+# For functions that only compiled ones call: to unpack Python's tuples of arrays takes longer to
+# compile than the loops over them.
 internal = partial(compiled, no_cpython_wrapper=True)
-# What a sweep calls once, or with tuples of arrays: compiled as lines of the sweep, not first apart
-# and then once more within it.
+# For functions that a sweep calls once, or with tuples of arrays: compiled only as part of the
+# sweep, not also by themselves.
 inlined = partial(internal, inline="always")
 
 
 @compiled
 def _tanh(x):
-    """A few units in the last place off, in vector registers, where the C library's is not.
+    """tanh in vector registers, unlike the C library's, a few units in the last place off.
 
-    Lambert's continued fraction, cut after its eighth term, is exact for |x| < 5/8; five times
-    tanh(2x) = 2 n d / (d^2 + n^2), n / d being tanh(x), leads from there to |x| = 20.
+    Lambert's continued fraction, cut after its eighth term, is exact for |x| < 5/8. From there,
+    five times ``tanh(2x) = 2 n d / (d^2 + n^2)``, where n / d is tanh(x), leads to |x| = 20.
     """
     real = type(x)
     top = real(20)
@@ -44,16 +44,16 @@ def _tanh(x):
     for _ in range(5):
         n, d = real(2) * n * d, d * d + n * n
     y = n / d
-    one = real(1)  # rounding may lead past it
+    one = real(1)  # rounding may exceed it
     return one if y > one else (-one if y < -one else y)
 
 
 def _power_of_two(n):
-    """``2^n`` for a whole n <= 0 of a float type, of its own type; 0 where that is too small."""
+    """``2^n`` for a whole number n <= 0 of a float type, in this type; 0 if that is too small."""
 
 
 @overload(_power_of_two)
-def _power_of_two_of(n):  # the bits of the exponent, as a call would end the vector
+def _power_of_two_of(n):  # sets exponent bits, as a call would not vectorise
     if n == types.float32:
         return lambda n: (
             np.float32(0)
@@ -69,16 +69,17 @@ def _power_of_two_of(n):  # the bits of the exponent, as a call would end the ve
 
 @partial(_kernels.compiled, fastmath={"contract"}, error_model="numpy")
 def _sigmoid(x):
-    """A few units in the last place off, also where it is small.
+    """sigmoid, a few units in the last place off, also if it is small.
 
-    With ``e^-|x| = 2^n p / q`` it is ``2^n p`` or q, over ``2^n p + q``. ``p / q = e^2r`` is
-    Lambert's continued fraction of tanh(r), cut after its fifth term, for |2 r| < log(2) / 2.
+    With ``e^-|x| = 2^n p / q``, it is ``2^n p`` or q, over ``2^n p + q``. ``p / q = e^2r`` comes
+    from Lambert's continued fraction of tanh(r), cut after its fifth term, for
+    |2 r| < log(2) / 2.
     """
     real = type(x)
     y = -abs(x)
     y = y if y > real(-1000) else (real(-1000) if y <= real(-1000) else y)  # NaN stays
     n = np.floor(y * real(1.4426950408889634) + real(0.5))
-    # log(2) in two parts, of which n times the first has no error; hence no reordering here.
+    # log(2) in two parts: n times the first one is exact, so operations must not be reordered.
     r = ((y - n * real(0.693145751953125)) - n * real(1.42860682030941723212e-6)) * real(0.5)
     s = r * r
     a = r * (real(945) + s * (real(105) + s))
@@ -90,13 +91,13 @@ def _sigmoid(x):
 
 @internal
 def by_gate(gates, n):
-    """Gates side by side, ``[rows, G n]``, as ``[rows, G, n]``."""
+    """A view of gates that are side by side, ``[rows, G n]``, as ``[rows, G, n]``."""
     return gates.reshape(len(gates), gates.shape[1] // n, n)
 
 
 @inlined
 def open_gates(Y, C, v):
-    """The gates i, o, u of node v, in Y, and ``c = i * u``, to which the children's add."""
+    """Computes the gates i, o, u of node v in Y, and ``c = i * u`` without the children's part."""
     n = C.shape[1]
     for j in range(2 * n):
         Y[v, j] = _sigmoid(Y[v, j])
@@ -116,9 +117,10 @@ def close_cell(Y, C, T, H, v):
 
 @inlined
 def cell_backward(Y, T, DH, DC, DY, v):
-    """Their gradient: DC comes in from the parents, and goes out complete; DY is the gates'.
+    """The gradient of :func:`open_gates` and :func:`close_cell`; DY is that of gates' arguments.
 
-    A loop for each of the gates, which reads before it writes: so they run in vector registers.
+    DC initially has the parents' part, and is completed. Each gate has a loop of its own, which
+    reads before it writes, so that it runs in vector registers.
     """
     n = T.shape[1]
     for j in range(n):

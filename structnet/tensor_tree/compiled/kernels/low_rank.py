@@ -1,7 +1,7 @@
-"""What the low-rank forms share in a compiled sweep: from r numbers a gate to c.
+"""The step that low-rank forms share in a compiled sweep: from r numbers per gate to c.
 
-Each gets the arrays that it uses, not the tuples they are in: so it is compiled once for all forms,
-whose tuples differ, and in half the time.
+Functions get the arrays that they use, not the tuples that these are in: so they are compiled once
+for all forms, whose tuples differ, and in half the time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def map_out(lo, hi, types, X, Q, b, Y):
 
 @inlined
 def map_out_backward(lo, hi, types, DY, Q, DX):
-    """Its gradient, but for that of the weights."""
+    """The gradient of :func:`map_out`, except that of the weights."""
     _, gates, r, c = Q.shape
     dy = by_gate(DY, c)
     for v in range(lo, hi):
@@ -43,7 +43,7 @@ def map_out_backward(lo, hi, types, DY, Q, DX):
 
 @inlined
 def output_backward(nodes, share, shares, X, DY, dQ, db):
-    """A share of that of the weights."""
+    """Adds a share of the gradient of the weights of :func:`map_out`."""
     _, gates, r, c = dQ.shape
     dy = by_gate(DY, c)
     for key in range(len(nodes.starts) - 1):

@@ -1,4 +1,4 @@
-"""Where the rows of a sweep are cut, and which rows of a level a piece has."""
+"""Divides the rows of a sweep into pieces."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import compiled, internal
 
-# ``level``, ``end``: its levels; ``node``, ``node_end``, ``message``, ``message_end``: its rows of
-# these; ``first``, ``last``: the first piece of its stage, and the end.
+# ``level``, ``end``: the first level of a piece, and the end; ``node``, ``node_end``, ``message``,
+# ``message_end``: its first node and message, and the ends; ``first``, ``last``: the first piece of
+# its stage, and the end.
 PIECE_FIELDS = ("level", "end", "node", "node_end", "message", "message_end", "first", "last")
 PIECE = np.dtype([(name, np.int64) for name in PIECE_FIELDS])
-_WORTH = 1 << 15  # multiplications that are worth a piece, some ten microseconds
-_FEW, _MANY = 2, 128  # rows: a piece of fewer reads all weights for little; more make more pieces
-_USUAL, _MOST = 4, 32  # pieces of a level at most, while each has no more rows than that; and ever
+_WORTH = 1 << 15  # multiplications that are worth a piece, about ten microseconds
+# A piece has at least _FEW rows, as each reads all weights. A level has at most _USUAL pieces,
+# or more if each has at least _MANY rows, but never more than _MOST.
+_FEW, _MANY = 2, 128
+_USUAL, _MOST = 4, 32
 
 
 @compiled
 def shares_of(rows, work):
-    """Into how many pieces rows of so many multiplications each are cut."""
+    """The number of pieces for ``rows`` rows of ``work`` multiplications each."""
     number = min(rows * work // _WORTH, rows // _FEW, max(_USUAL, rows // _MANY))
     return max(1, min(number, _MOST))
 
@@ -27,10 +30,11 @@ def cut(nodes, messages, of_node, of_message):
     """The pieces of a sweep, from the leaves up.
 
     ``nodes`` and ``messages`` are the first rows of each level, and the end; ``of_node`` and
-    ``of_message`` multiplications a row. Levels that are not worth a cut make one piece.
+    ``of_message`` are multiplications per row. Consecutive levels that are not worth dividing are
+    one piece.
     """
     pieces = np.empty(0, PIECE)
-    for _ in range(2):  # the first time, they are counted
+    for _ in range(2):  # the first time only counts them
         n, whole = 0, False
         for level in range(len(nodes) - 1):
             lo, hi = nodes[level], nodes[level + 1]
@@ -72,5 +76,5 @@ def _set(pieces, n, level, node, node_end, message, message_end, first, last):
 
 @internal
 def rows_of(runs, levels, level, lo, hi):
-    """The rows of one level that are from ``lo`` to ``hi``, from and to."""
+    """The first of the rows of one level that are from ``lo`` to ``hi``, and the end."""
     return max(runs[levels[level]], lo), min(runs[levels[level + 1]], hi)

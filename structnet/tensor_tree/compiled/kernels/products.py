@@ -1,7 +1,7 @@
-"""Products of matrices of which the first may have a few rows only.
+"""Matrix products whose first factor may have few rows.
 
-Most runs of a small forest's upper levels have fewer rows than the matrix library needs to pay for
-what it does first, which includes copying the second matrix: by hand they take a third of the time.
+Most runs in the upper levels of a small forest have too few rows to be worth the preparations of
+the matrix library, which copies the second factor: loops by hand take a third of the time.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import internal
 
-_FEW = 8  # rows; of more, the library is as fast
+_FEW = 8  # number of rows from which on the library is as fast
 
 
 @internal
 def times(x, W, out):
-    """``x W``; two rows and four numbers of each at a time, which share what is read of W."""
+    """``x W``, by two rows of x and four numbers of each at a time, which share reads of W."""
     if len(x) >= _FEW:
         np.dot(x, W, out)
         return
@@ -36,7 +36,7 @@ def times(x, W, out):
             for j in range(columns):
                 out[row, j] += a * W[i, j]
                 out[row + 1, j] += e * W[i, j]
-    for row in range(len(x) // 2 * 2, len(x)):  # the last one of an odd number
+    for row in range(len(x) // 2 * 2, len(x)):  # the last row of an odd number
         for i in range(n):
             a = x[row, i]
             for j in range(columns):
@@ -45,7 +45,7 @@ def times(x, W, out):
 
 @internal
 def times_transposed(x, W, out):
-    """``x W^T``; two rows of each at a time, the last of an odd number twice."""
+    """``x W^T``, by two rows of each at a time; the last of an odd number is computed twice."""
     if len(x) >= _FEW:
         np.dot(x, W.T, out)
         return

@@ -1,13 +1,13 @@
-"""The steps of a compiled sweep that all aggregators share: nodes close, messages are sent.
+"""The steps of a compiled sweep that all aggregators share: closing nodes and sending messages.
 
 Each is for rows of one level, from ``lo`` to ``hi``, or for a share of the gradients of the
 weights. ``plan`` is a :class:`..plan.Plan`, ``back`` the :class:`..plan.Back`, ``s`` the
-:class:`..states.States`, ``d`` their :class:`..states.Gradients`. Backward, everybody collects: a
-message from those that received it, a node from the messages that it sent. So no two rows of a
-step write to one place, and threads may share them.
+:class:`..states.States`, ``d`` their :class:`..states.Gradients`. Backward, rows collect: a message
+from its receivers, a node from the messages that it sent. So no two rows of a step write to the
+same place, and threads can share the rows.
 
-Rows are named by their numbers, not cut out: an array that is cut out is counted, by a locked
-instruction, which takes as long as a short row's loop, and longer where another thread counts too.
+Rows are indexed by their numbers, not sliced: a slice is reference-counted by a locked instruction,
+which takes as long as the loop over a short row, and longer if another thread counts too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ BLOCK = 128  # rows that are multiplied at once
 
 @compiled
 def runs(level, key, levels):
-    """The runs of rows sorted by level, then key: their first rows, their keys, each level's."""
+    """The runs of rows that are sorted by level, then key.
+
+    Returns the first row of each run and the end, the keys of the runs, and the first run of each
+    level and the end.
+    """
     starts, keys = np.empty(len(level) + 1, np.int64), np.empty(len(level), np.int64)
     of_level = np.zeros(levels + 1, np.int64)
     n = 0
@@ -50,7 +54,7 @@ def runs(level, key, levels):
 
 @inlined
 def close_nodes(plan, s, lo, hi):
-    """Eq. (11), from what goes into the gates and the messages received."""
+    """Computes states by Eq. (11), from the gates' arguments and the messages received."""
     n, of_messages = s.h.shape[1], s.forget.shape[1] > 0
     for v in range(lo, hi):
         open_gates(s.gates, s.c, v)
@@ -71,7 +75,7 @@ def close_nodes(plan, s, lo, hi):
 
 @inlined
 def close_nodes_backward(plan, back, s, d, lo, hi):
-    """Its gradient, from those that the node's messages give."""
+    """The gradient of :func:`close_nodes`, from the gradients of a node's messages."""
     n, of_messages = s.h.shape[1], s.forget.shape[1] > 0
     for v in range(lo, hi):
         for i in range(back.sent.starts[v], back.sent.starts[v + 1]):
@@ -97,7 +101,7 @@ def close_nodes_backward(plan, back, s, d, lo, hi):
 
 @inlined
 def send(plan, s, messages, level, first, last):
-    """Messages of one level: ``h W + b``, and a sigmoid for forget gates."""
+    """Computes messages of one level: ``h W + b``, with a sigmoid for forget gates."""
     n, columns = s.h.shape[1], s.forget.shape[1]
     if s.sent.shape[1] + columns == 0:
         return
@@ -129,7 +133,7 @@ def _multiply(h, linear, key, lo, hi, out):
 
 @inlined
 def send_backward(plan, back, s, d, messages, level, first, last):
-    """Its gradient, but for those of the weights."""
+    """The gradient of :func:`send`, except those of the weights."""
     n = s.h.shape[1]
     dh = np.empty((min(BLOCK, max(last - first, 0)), n), s.h.dtype)
     for run in range(plan.message_levels[level], plan.message_levels[level + 1]):
@@ -147,7 +151,10 @@ def send_backward(plan, back, s, d, messages, level, first, last):
 
 @inlined
 def _collect_forget(plan, back, s, d, m):
-    """From the cells that a message's forget gate, or the receiver's for it, lets its c into."""
+    """Collects the gradients of a message's forget gate and of its c, from the receivers' cells.
+
+    If the receivers compute the forget gates, only that of c.
+    """
     n, source, of_messages = s.h.shape[1], plan.sources[m], s.forget.shape[1] > 0
     if of_messages:
         for j in range(n):
@@ -171,7 +178,10 @@ def _collect_forget(plan, back, s, d, m):
 
 @inlined
 def _collect_sent(back, d, m):
-    """From the gates that a message was added to, or the slots; or if it was h itself, to that."""
+    """Collects the gradient of a message from the gates that it was added to, or from its slots.
+
+    For a message that is h itself, it goes to the part of h in ``d.own``.
+    """
     columns, of_slot = d.sent.shape[1], d.slots.shape[1]
     for j in range(columns):
         d.sent[m, j] = 0
@@ -190,7 +200,7 @@ def _collect_sent(back, d, m):
 
 @internal
 def _multiply_backward(dz, linear, key, lo, hi, dh, own):
-    """Added to the first columns of ``own``; dh is room for a block."""
+    """Adds the gradient of h to the first columns of ``own``; dh is a buffer for a block."""
     if dz.shape[1] == 0:
         return
     times_transposed(dz[lo:hi], linear.weight[key], dh[: hi - lo])
@@ -204,9 +214,9 @@ def _multiply_backward(dz, linear, key, lo, hi, dh, own):
 
 @compiled
 def share_of(order, key, share, shares):
-    """The rows of one key that a share has, from and to; and where it adds their gradient up.
+    """The rows of one key in a share, as their first place and the end, and the row of their sum.
 
-    That is the key's place, or one behind all keys' if it is the second or a later share of a key.
+    That is the key's own or, for the second or a later share of a key, one after those of all keys.
     """
     total, begin = len(order.rows), order.starts[key]
     lo = max(total * share // shares, begin)
@@ -216,7 +226,7 @@ def share_of(order, key, share, shares):
 
 @inlined
 def weights_backward(sources, H, d_sent, d_forget, order, share, shares, gradients):
-    """The gradients of the messages' weights: products over all levels, a key after the other."""
+    """Adds a share of the gradients of the messages' weights: products over all levels, by key."""
     h = np.empty((BLOCK, H.shape[1]), H.dtype)
     sent, forget = np.empty((BLOCK, d_sent.shape[1]), h.dtype), np.empty(h.shape, h.dtype)
     of_sent = np.empty((h.shape[1], d_sent.shape[1]), h.dtype)
@@ -235,7 +245,7 @@ def weights_backward(sources, H, d_sent, d_forget, order, share, shares, gradien
 
 @internal
 def _weights_backward(h, rows, DZ, dz, product, gradients, place):
-    """Added to one place of the gradients; dz and the product are room for a block's."""
+    """Adds a block's gradients to those at one place; dz and ``product`` are buffers."""
     n, columns = h.shape[1], DZ.shape[1]
     if columns == 0:
         return

@@ -1,4 +1,4 @@
-"""A weighted sum in a compiled sweep, whether or not it tells places apart."""
+"""A weighted sum in a compiled sweep, whether or not places have their own weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from structnet.tensor_tree.compiled.kernels.turns import take, take_down, take_u
 
 @compiled
 def sweep_up(plan, pieces, s, messages, weights, turns):
-    """All states, from the leaves up."""
+    """Computes all states, from the leaves up."""
     number = take_up(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]
@@ -33,7 +33,7 @@ def sweep_up(plan, pieces, s, messages, weights, turns):
 
 @compiled
 def sweep_down(plan, pieces, back, s, messages, weights, d, d_messages, d_weights, shares, turns):
-    """All gradients: of the states, from the roots down, then of the weights."""
+    """Computes all gradients: of the states, from the roots down, then of the weights."""
     number = take_down(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]

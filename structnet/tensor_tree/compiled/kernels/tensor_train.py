@@ -1,4 +1,4 @@
-"""The tensor train in a compiled sweep: a vector times one matrix a child."""
+"""The tensor train in a compiled sweep: a vector times one matrix per child."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from structnet.tensor_tree.compiled.kernels.turns import take, take_down, take_u
 
 @compiled
 def sweep_up(plan, pieces, s, messages, weights, turns):
-    """All states, from the leaves up."""
+    """Computes all states, from the leaves up."""
     number = take_up(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]
@@ -38,7 +38,7 @@ def _multiply(plan, s, weights, lo, hi):
     for v in range(lo, hi):
         key = plan.types[v]
         for g in range(gates):
-            y, z = g * r, g * r * r  # the first columns
+            y, z = g * r, g * r * r  # first columns of the gate
             for b in range(r):
                 s.reduced[v, y + b] = weights.start[key, g, b]
             for e in range(plan.offsets[v], plan.offsets[v + 1]):
@@ -53,7 +53,7 @@ def _multiply(plan, s, weights, lo, hi):
 
 @compiled
 def sweep_down(plan, pieces, back, s, messages, weights, d, d_messages, d_weights, shares, turns):
-    """All gradients: of the states, from the roots down, then of the weights."""
+    """Computes all gradients: of the states, from the roots down, then of the weights."""
     number = take_down(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]
@@ -80,7 +80,7 @@ def sweep_down(plan, pieces, back, s, messages, weights, d, d_messages, d_weight
 
 @inlined
 def _multiply_backward(plan, s, weights, d, lo, hi):
-    """Its gradient; that of what the product begins with is left in ``d.reduced``."""
+    """The gradient of :func:`_multiply`; that of the start is left in ``d.reduced``."""
     _, gates, r = weights.start.shape
     dx = np.empty(r, s.h.dtype)
     for v in range(lo, hi):
@@ -100,7 +100,7 @@ def _multiply_backward(plan, s, weights, d, lo, hi):
 
 @inlined
 def _start_backward(nodes, share, shares, d_reduced, d_start):
-    """A share of that."""
+    """Adds a share of the gradient of the start."""
     _, gates, r = d_start.shape
     for key in range(len(nodes.starts) - 1):
         lo, hi, place = steps.share_of(nodes, key, share, shares)

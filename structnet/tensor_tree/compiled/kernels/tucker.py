@@ -1,4 +1,4 @@
-"""The Tucker form in a compiled sweep: a core for each gate, over what the children sent."""
+"""The Tucker form in a compiled sweep: a core for each gate times the children's messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from structnet.tensor_tree.compiled.kernels.turns import take, take_down, take_u
 
 @compiled
 def sweep_up(plan, pieces, s, messages, weights, turns):
-    """All states, from the leaves up."""
+    """Computes all states, from the leaves up."""
     number = take_up(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]
@@ -35,7 +35,7 @@ def sweep_up(plan, pieces, s, messages, weights, turns):
 
 @compiled
 def sweep_down(plan, pieces, back, s, messages, weights, d, d_messages, d_weights, shares, turns):
-    """All gradients: of the states, from the roots down, then of the weights."""
+    """Computes all gradients: of the states, from the roots down, then of the weights."""
     number = take_down(turns, pieces, -1)
     while number >= 0:
         p = pieces[number]

@@ -1,12 +1,12 @@
-"""Pieces of one sweep, taken in turn by as many threads as have come.
+"""Lets any number of threads take the pieces of one sweep in turn.
 
-Whoever is free takes the next piece, in an order that is the same whatever the number of threads,
-and begins it once all that stands before its *stage* is done; the pieces of one stage are
-computed side by side. A thread that comes late, or never, holds up nobody; one that fails within a
-piece has to fill ``turns`` with a large number, so that no other one waits for it.
+A free thread takes the next piece, in an order that does not depend on the number of threads, and
+starts it once all pieces before its *stage* are done; the pieces of a stage are computed at the
+same time. A thread that comes late, or never, delays no other. The caller of one that fails within
+a piece has to fill ``turns`` with a large number, so that no other waits for it.
 
-``turns`` counts, on lines of the cache of their own, the pieces that were taken and those that are
-done: a row for each list of pieces, which begins with zeros.
+``turns`` counts the pieces that were taken and those that are done, in separate cache lines. It has
+a row for each list of pieces, of zeros in the beginning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from structnet.tensor_tree.compiled.kernels.gates import internal
 
 WIDTH = 16  # columns of turns
 _DONE = 8  # column of the second number: 64 bytes from the first
-_PATIENCE = 2000  # looks at a number, some microseconds, before others may have the processor
+_PATIENCE = 2000  # reads of a number, a few microseconds, before a thread yields the processor
 _give_way = types.ExternalFunction("sched_yield", types.int32())
 
 
@@ -31,7 +31,7 @@ def _pointer(context, builder, kind, array, row, column):
 
 @intrinsic
 def _add_one(_, turns, row, column):
-    """Adds one to a number and gives what it was before, as one instruction."""
+    """Adds one to a number and returns what it was before, as one atomic instruction."""
 
     def code(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], *arguments)
@@ -43,7 +43,7 @@ def _add_one(_, turns, row, column):
 
 @intrinsic
 def _read(_, turns, row, column):
-    """A number, and all that was written before it was set."""
+    """Reads a number; all that was written before it was set is visible afterwards."""
 
     def code(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], *arguments)
@@ -54,7 +54,7 @@ def _read(_, turns, row, column):
 
 @internal
 def wait(turns, row, number):
-    """Until so many pieces are done."""
+    """Waits until so many pieces are done."""
     looks = 0
     while _read(turns, row, _DONE) < number:
         looks += 1
@@ -66,7 +66,7 @@ def wait(turns, row, number):
 def take(turns, row, total, last):
     """The number of the next piece; or -1, once all are done.
 
-    ``last`` is the one that this thread has done, or -1.
+    ``last`` is the piece that this thread has just done, or -1.
     """
     if last >= 0:
         _add_one(turns, row, _DONE)
@@ -79,7 +79,7 @@ def take(turns, row, total, last):
 
 @internal
 def take_up(turns, pieces, last):
-    """The number of the next piece of a sweep up, once it can be begun; -1 once all are done."""
+    """The number of the next piece of a sweep up, once it can start; -1 once all are done."""
     number = take(turns, 0, len(pieces), last)
     if number >= 0:
         wait(turns, 0, pieces[number].first)
@@ -88,7 +88,7 @@ def take_up(turns, pieces, last):
 
 @internal
 def take_down(turns, pieces, last):
-    """The same of a sweep down, from the last piece to the first."""
+    """The same for a sweep down, from the last piece to the first."""
     number = take(turns, 0, len(pieces), last)
     if number < 0:
         return number
