@@ -77,7 +77,7 @@ def read_books(books: list[Path], seed: int = 0) -> list[list[list[str]]]:
     """
     if len(books) < FEWEST:
         raise TextError(
-            f"{books[0].parent} has {len(books)} books; expected at least {FEWEST}, to split them"
+            f"{books[0].parent} needs at least {FEWEST} books, to split them. Got {len(books)}."
         )
     parts = in_three(len(books), seed)
     return [[line for i in part for line in read_book(books[i])] for part in parts]

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.checks import wrong
 from structnet.estimators.held_out import hold_out
 from structnet.naru.settings import NaruSettings
 from structnet.text import Encoded, Words, learn_vectors, read_sentences, read_vectors
@@ -144,6 +143,11 @@ def _from_dict(given: dict[str, Any], words: Words) -> np.ndarray:
     found = np.zeros((len(words), *size), np.float32)
     for word, vector in known.items():
         if vector.shape != size or vector.ndim != 1 or not np.isfinite(vector).all():
-            raise wrong("vectors", f"{size[0] if size else 1} finite numbers per word", word)
+            numbers = size[0] if size else 1
+            shaped = vector.shape == (numbers,)
+            got = "some that are not" if shaped else f"the shape {list(vector.shape)}"
+            raise ValueError(
+                f"the vector of each word must be {numbers} finite numbers; got {got} for {word!r}"
+            )
         found[words.id_of(word)] = vector
     return found

@@ -258,7 +258,10 @@ def _checked(record: Record, sizes: Sequence[int]) -> np.ndarray:
             "RoutingStats.add",
         )
     if (found < -1).any() or (found >= np.asarray(sizes)).any():
-        raise wrong("record", f"bundles below {list(sizes)}, or -1", "others", "RoutingStats.add")
+        found_range = f"{found.min()} to {found.max()}"
+        raise wrong(
+            "record", f"bundles below {list(sizes)}, or -1", found_range, "RoutingStats.add"
+        )
     return found
 
 

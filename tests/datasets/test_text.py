@@ -82,5 +82,5 @@ def test_too_few_books_are_not_split(tmp_path):
     folder = tmp_path / "gutenberg" / "txt"
     folder.mkdir(parents=True)
     (folder / "one.txt").write_text("It was late.", encoding="utf-8")
-    with pytest.raises(TextError, match="has 1 books; expected at least 10"):
+    with pytest.raises(TextError, match=r"needs at least 10 books, to split them\. Got 1"):
         load_text("gutenberg", tmp_path)

@@ -256,8 +256,14 @@ def test_an_empty_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("vectors", "said"),
     [
-        ({"cat": [1, np.nan]}, "2 finite numbers per word. Got 'cat'"),
-        ({"cat": [1, 2], "dog": [1]}, "2 finite numbers per word. Got 'dog'"),
+        (
+            {"cat": [1, np.nan]},
+            "each word must be 2 finite numbers; got some that are not for 'cat'",
+        ),
+        (
+            {"cat": [1, 2], "dog": [1]},
+            r"each word must be 2 finite numbers; got the shape .1. for 'dog'",
+        ),
         ({"zebra": [1, 2]}, "no word of the text has a vector"),
     ],
 )
