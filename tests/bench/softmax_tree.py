@@ -163,7 +163,7 @@ def trials(rows: int, classes: int, features: int, seed: int) -> dict:
 
 
 def depths(rows: int, classes: int, features: int, seed: int, repeats: int) -> list[dict]:
-    """How the nodes of a depth gain from a second thread."""
+    """How the nodes of a depth, and whole iterations, gain from a second thread."""
     data = clusters.generate(rows, 1, classes=classes, features=features, seed=seed)
     points = Points.made(data.x_train, data.y_train, classes)
     aim = Objective(1.0, 1.0, SoftmaxTreeSettings().loss_of_missing(classes), 40)
@@ -184,7 +184,14 @@ def depths(rows: int, classes: int, features: int, seed: int, repeats: int) -> l
         row = {"what": f"nodes of depth {level}", "N": rows, "K": classes, "D": features}
         row |= {"wall": one, "two threads": two, "ratio": one / two, "of one": second / first}
         found.append(row | {"unlocked": unlocked(partial(train, 1))})
-    return found
+
+    def iterate(jobs: int) -> None:
+        alternate(begun, points, aim, 4, 0.0, n_jobs=jobs)
+
+    calls = partial(iterate, 1), partial(iterate, 2)
+    one, two = medians(*calls, repeats=max(repeats // 3, 3), clock=time.perf_counter)
+    row = {"what": "four iterations", "N": rows, "K": classes, "D": features}
+    return [*found, row | {"wall": one, "two threads": two, "ratio": one / two}]
 
 
 def unlocked(work: Callable[[], object]) -> float:
