@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from alike import assert_same_weights
@@ -14,6 +15,8 @@ from growths import make_growth
 from torch import Tensor, nn
 from train_helpers import Classifier, rows
 
+from structnet.recipes.softmax_tree import baselines
+from structnet.routing import Samples
 from structnet.training import Progress, fit, set_threads, threads
 from structnet.training.history import History
 
@@ -144,6 +147,21 @@ def test_what_the_user_has_set_stays_within_a_larger_one() -> None:
     with threads.Threads(torch.device("cpu")).kept():
         assert numbers() == [2] * 4
     assert torch.get_num_threads() == 2
+
+
+def test_linear_models_beside_softmax_trees_take_one_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(baselines, "EPOCHS", 1)
+    found: list[int] = []
+
+    def loss(scores: Tensor, y: Tensor) -> Tensor:
+        found.append(torch.get_num_threads())
+        return nn.functional.cross_entropy(scores, y, reduction="none")
+
+    samples = Samples(np.ones((300, 2), np.float32), torch.arange(300) % 3)
+    baselines._trained(samples, 3, loss, seed=0)
+    assert found == [1, 1] and torch.get_num_threads() == 3
 
 
 def test_a_growth_of_small_products_takes_one_thread_throughout() -> None:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structnet.routing import Samples
+from structnet.training.threads import Threads
 
 EPOCHS, BATCH, RATE = 30, 256, 3e-3
 
@@ -80,12 +81,13 @@ def _trained(
     optimizer = torch.optim.Adam(model.parameters(), RATE)
     steps = EPOCHS * -(-len(y) // BATCH)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
-    for _ in range(EPOCHS):
-        for rows in torch.randperm(len(y), generator=generator).split(BATCH):
-            optimizer.zero_grad()
-            loss(model(x[rows]), y[rows]).mean().backward()
-            optimizer.step()
-            schedule.step()
+    with Threads(x.device).kept():  # one thread: the products are small
+        for _ in range(EPOCHS):
+            for rows in torch.randperm(len(y), generator=generator).split(BATCH):
+                optimizer.zero_grad()
+                loss(model(x[rows]), y[rows]).mean().backward()
+                optimizer.step()
+                schedule.step()
     return model.requires_grad_(False)
 
 
