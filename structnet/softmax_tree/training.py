@@ -29,6 +29,7 @@ from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.softmax_tree.wrongness import wrong_about
 from structnet.training.history import History
+from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
 
 PATIENCE = 2  # rounds of growth without a lower validation error, after which it ends
@@ -140,14 +141,15 @@ def train(
     begin, progress = time.perf_counter(), Progress.of(progress)
     file = None if state_file is None else Path(state_file)
     data = {} if file is None else facts_of(points, held_out)
-    if file is not None and file.exists():
-        state = State.load(file, data)
-        begin -= state.history.records[-1]["seconds"]
-    else:
-        found, growth = chosen(points, settings, growth, progress)
-        found.check_classes(number)
-        state = State(found, growth, best_draft(points, found, growth), data=data)
-    draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()
+    with ONE_THREAD:  # the products are small
+        if file is not None and file.exists():
+            state = State.load(file, data)
+            begin -= state.history.records[-1]["seconds"]
+        else:
+            found, growth = chosen(points, settings, growth, progress)
+            found.check_classes(number)
+            state = State(found, growth, best_draft(points, found, growth), data=data)
+        draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
     last = state.history.records[-1]
     line = "{epoch} iterations, {leaves} leaves, {seconds:.1f} s".format_map(last)
@@ -168,8 +170,9 @@ def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) 
         x ``[n, D]``; y ``[n]``.
     """
     points = Points.made(x, y, tree.num_classes)
-    begun = same_shape(tree.draft(), points, settings.seed)
     objective = Objective.told(settings, points.num_classes)
+    with ONE_THREAD:
+        begun = same_shape(tree.draft(), points, settings.seed)
     draft = alternate(begun, points, objective, settings.max_iter, settings.tol, settings.n_jobs)
     return SoftmaxTree.from_draft(draft.pruned(points), points.num_features, points.num_classes)
 
@@ -188,12 +191,13 @@ def leaves_trained(
         x ``[n, D]``; y ``[n]``.
     """
     points = Points.made(x, y, num_classes)
-    found, _ = chosen(points, settings, None)
-    objective = Objective.told(replace(found, solver_steps=500), num_classes)
-    draft = first_draft(points, found, None)
-    for node, rows in draft.reach(points).items():
-        if not draft.children[node]:
-            draft.nodes[node] = updated(draft, node, points, rows, objective)
+    with ONE_THREAD:
+        found, _ = chosen(points, settings, None)
+        objective = Objective.told(replace(found, solver_steps=500), num_classes)
+        draft = first_draft(points, found, None)
+        for node, rows in draft.reach(points).items():
+            if not draft.children[node]:
+                draft.nodes[node] = updated(draft, node, points, rows, objective)
     return SoftmaxTree.from_draft(draft, points.num_features, num_classes), found
 
 

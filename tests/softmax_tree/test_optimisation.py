@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 from softmax_trees import clusters, objective, points_of, thinned, value_of
 
+from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, training
 from structnet.softmax_tree._decision_kernels import threshold
 from structnet.softmax_tree.decision_update import better_plane
 from structnet.softmax_tree.draft import Draft
@@ -16,6 +19,7 @@ from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate, updated
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.start import axes_draft, complete_draft
+from structnet.training.one_thread import ONE_THREAD
 
 
 def digits(number: int = 300) -> Points:
@@ -220,3 +224,24 @@ def test_rows_of_another_size_begin_with_the_same_decisions(start, made, exponen
     assert other.children == first.children and len(first.children) > 7
     for one, two in zip(first.reach(whole).values(), other.reach(sized).values(), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def test_all_of_a_training_takes_one_thread_for_its_products(monkeypatch) -> None:
+    outside: dict[str, bool] = {}
+
+    def noting(name: str, function: Callable) -> Callable:
+        def call(*args: object, **kw: object) -> object:
+            outside[name] = outside.get(name, False) or not ONE_THREAD.inside
+            return function(*args, **kw)
+
+        return call
+
+    names = ("chosen", "best_draft", "first_draft", "same_shape", "trials", "updated", "smoothed")
+    for name in names:
+        monkeypatch.setattr(training, name, noting(name, getattr(training, name)))
+    x, y = clusters(400, classes=12)
+    settings = SoftmaxTreeSettings(depth=1, max_iter=1)
+    tree = training.train(x, y, settings, GrowthSettings(start_depth=1, max_rounds=1)).tree
+    training.retrained(tree, x, y, SoftmaxTreeSettings(1, 6, 1.0, 1.0))
+    training.leaves_trained(x, y, settings, 12)
+    assert outside == dict.fromkeys(names, False) and not ONE_THREAD.inside
