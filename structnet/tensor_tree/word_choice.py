@@ -17,9 +17,9 @@ from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
-MOST = 2000  # examples that are used, so that it takes a second or two
+MOST = 2000  # examples that are used, so that it takes some seconds
 ENOUGH = 250  # held-out examples with classes, below which parts of the others are held out, too
-SHARE = 0.2  # of the others, for each of these parts
+SHARE, PARTS = 0.2, 4  # of the others for each of these parts, and the most parts
 MOST_LABELS = 5  # of several labels, those nearest to half of the examples are used
 
 
@@ -27,9 +27,9 @@ def words_tell(learn: Targets, validation: Targets | None, question: Question, s
     """Whether a linear model on labels predicts held-out examples at least as well with words.
 
     The losses compared are, for classes, the cross-entropy on the validation examples and, if these
-    are few, on parts of the training examples that are held out in turn; for numbers, and for
-    several labels as numbers 0 and 1, the squared error over folds of the training examples. The
-    answer is also True if there is no way to tell: without validation examples for
+    are few, on up to four random parts of the training examples that are held out as well; for
+    numbers, and for several labels as numbers 0 and 1, the squared error over folds of the training
+    examples. The answer is also True if there is no way to tell: without validation examples for
     classes, if no leaf is a text, or if all training examples have the same answer.
 
     Args:
@@ -83,7 +83,7 @@ def _loss(
             bag = LabelBag.knowing(learn.forest, **bag_sizes(vocabulary, question))
             bag.fit_classes(learn, judge)
             losses.append(bag.loss(judge))
-            sizes.append(len(judge))
+            sizes.append(len(judge) if judge.weights is None else float(judge.weights.sum()))
         return float(np.average(losses, weights=sizes))
     bag = LabelBag.knowing(given.forest, **bag_sizes(vocabulary, question))
     said = bag.fit_numbers(given.forest, targets.astype(np.float64), weights, seed, forms, groups)
@@ -96,10 +96,11 @@ def _parts(
     """Pairs of examples to learn from and to judge by, until enough have been judged by."""
     yield given, held
     judged, labels = len(held), given.targets.numpy()
-    while judged < ENOUGH:
-        seed += 1
+    for part in range(1, PARTS + 1):
+        if judged >= ENOUGH:
+            return
         try:
-            learn, judge = hold_out(len(given), SHARE, seed, labels, groups=groups)
+            learn, judge = hold_out(len(given), SHARE, seed + part, labels, groups=groups)
         except ValueError:  # too few examples, or groups too large
             return
         if len(np.unique(labels[learn])) < 2:

@@ -19,7 +19,8 @@ from structnet.trees.tree import Tree
 MOST = 50  # words below a leaf
 SHORT = 100  # characters of a label that is cached with its words, as it may occur again
 CACHED = 2**16  # labels that are cached, each as one object
-NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*(?!\.?\w)")  # x1 and 4px are not cut apart
+# Such as 404, 24.5, .5, 1e-5, 192.168.1.1; x1, 4px, 1.x and v1.2 are not cut apart.
+NUMBER = re.compile(r"(?<!\w)(?<!\w\.)(?:\d+(?:\.\d+)*|(?<!\.)\.\d+)(?:[eE][-+]?\d+)?(?!\.?\w)")
 
 
 class Text(Tree):
@@ -36,10 +37,11 @@ def with_words(tree: Tree) -> Tree:
     """The tree with each leaf whose label is several words replaced by a :class:`Text` over these.
 
     Words are runs of letters, in lower case, and numbers that no letter touches, written with a #
-    before them and without their sign; at most the first 50. A capital after a small letter begins
-    a word, and so does the last of several capitals before a small letter. Labels that are numbers
-    or single words stay as they are, as do inner nodes, leaves with a token, and texts in scripts
-    without spaces between words. A tree without such leaves is returned itself.
+    before them and without their sign (a comma separates numbers); at most the first 50. A capital
+    after a small letter begins a word, and so does the last of several capitals before a small
+    letter. Labels that are numbers or single words stay as they are, as do inner nodes, leaves with
+    a token, and texts in scripts without spaces between words. A tree without such leaves is
+    returned itself.
 
     Call this after all other changes to a tree: :meth:`.Tree.map` treats words as nodes, but keeps
     texts; networkx, DGL and others that make a new tree turn both into nodes, or drop the words.
