@@ -41,7 +41,7 @@ def run(words: Sequence[str]) -> None:
     if not words or words[0] in ("-h", "--help"):
         show_models("reproduce", "--table N [--seeds N] [settings] [--out DIR]")
     recipe, words = chosen_recipe("reproduce", words)
-    words = [re.sub("^--figure(?==|$)", "--table", word) for word in words]  # some have both
+    words = [re.sub("^--figure(?==|$)", "--table", word) for word in words]  # some papers have both
     prog = f"structnet reproduce {recipe.name}"
     choice, own, _ = parse(
         recipe.Choice, words, prog, own=TableFlags, examples=recipe.examples["reproduce"]

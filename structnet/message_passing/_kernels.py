@@ -110,7 +110,7 @@ def pack(level, key, num_keys, slack):
 
 @compiled
 def slots(types, offsets, children, pos, arity, positional, pads):
-    """The slots of each typed node, in order of place: where each node's begin, sources and keys.
+    """The slots of each typed node in order of place: offsets by node, then sources and keys.
 
     The key of a message is ``type * arity + pos`` of the receiver, or its type alone if positions
     do not matter. With ``pads``, a place without a child receives a message from the bottom, which

@@ -142,12 +142,11 @@ def _from_dict(given: dict[str, Any], words: Words) -> np.ndarray:
     size = next(iter(known.values())).shape
     found = np.zeros((len(words), *size), np.float32)
     for word, vector in known.items():
-        if vector.shape != size or vector.ndim != 1 or not np.isfinite(vector).all():
-            numbers = size[0] if size else 1
-            shaped = vector.shape == (numbers,)
-            got = "some that are not" if shaped else f"the shape {list(vector.shape)}"
-            raise ValueError(
-                f"the vector of each word must be {numbers} finite numbers; got {got} for {word!r}"
-            )
+        if vector.shape != size or vector.ndim != 1 or not len(vector):
+            expected = list(size) if len(size) == 1 and size[0] else "[numbers]"
+            got = list(vector.shape)
+            raise ValueError(f"the vector of {word!r} has the shape {got}; expected {expected}")
+        if not np.isfinite(vector).all():
+            raise ValueError(f"the vector of {word!r} has a number that is not finite")
         found[words.id_of(word)] = vector
     return found

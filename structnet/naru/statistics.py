@@ -258,10 +258,11 @@ def _checked(record: Record, sizes: Sequence[int]) -> np.ndarray:
             "RoutingStats.add",
         )
     if (found < -1).any() or (found >= np.asarray(sizes)).any():
-        found_range = f"{found.min()} to {found.max()}"
-        raise wrong(
-            "record", f"bundles below {list(sizes)}, or -1", found_range, "RoutingStats.add"
-        )
+        outside = ((found < -1) | (found >= np.asarray(sizes))).any(axis=(0, 1))
+        capsule = int(outside.argmax())
+        expected = f"bundles 0 to {sizes[capsule] - 1} of capsule {capsule}, or -1"
+        got = f"{found[..., capsule].min()} to {found[..., capsule].max()}"
+        raise wrong("record", expected, got, "RoutingStats.add")
     return found
 
 

@@ -46,6 +46,8 @@ def test_a_models_help_says_what_each_flag_does(command: str, name: str) -> None
     assert f"  structnet {command} {name} --" in text
     assert max(map(len, text.splitlines())) <= 100
     assert "default: none" not in text.lower() and "{None}" not in text
+    assert "\nruntime options:\n" in text
+    assert not re.search(r"^(place|rows|samples|sentences|sizes) options", text, re.MULTILINE)
     said = text.partition("\noptions:")[2].split("\n  --")[1:]
     assert len(said) > 8
     for flag in said:

@@ -126,6 +126,7 @@ def test_trees_of_the_user() -> None:
     ("make", "said"),
     [
         (lambda: LabelCodes(np.array([[1, 1]]), 1), "label 0 is in 2 slots"),
+        (lambda: LabelCodes(np.array([[1, 1, 1]]), 1), "label 0 is in 3 slots"),
         (lambda: LabelCodes(np.array([[1, -1]]), 2), "label 1 is in no slot"),
         (lambda: LabelCodes(np.array([[1, 9]]), 2), "children must be -1 or between 1 and 2"),
         (lambda: LabelCodes(np.zeros((1, 1)), 1), "an arity of 2 or more"),

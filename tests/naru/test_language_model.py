@@ -258,12 +258,14 @@ def test_an_empty_file(tmp_path: Path) -> None:
     [
         (
             {"cat": [1, np.nan]},
-            "each word must be 2 finite numbers; got some that are not for 'cat'",
+            "the vector of 'cat' has a number that is not finite",
         ),
         (
             {"cat": [1, 2], "dog": [1]},
-            r"each word must be 2 finite numbers; got the shape .1. for 'dog'",
+            r"the vector of 'dog' has the shape \[1\]; expected \[2\]",
         ),
+        ({"cat": 1.0}, r"the vector of 'cat' has the shape \[\]; expected \[numbers\]"),
+        ({"cat": []}, r"the vector of 'cat' has the shape \[0\]; expected \[numbers\]"),
         ({"zebra": [1, 2]}, "no word of the text has a vector"),
     ],
 )

@@ -143,7 +143,9 @@ def _next_words(settings: LabelTreeRunSettings) -> LabelData:
     least = settings.rows.min_count
     labels = tuple(word for word, count in counts.most_common() if count >= least)
     if not labels:
-        raise ValueError(f"no word of {settings.data} occurs --min-count {least} times")
+        raise ValueError(
+            f"no word of {settings.data} occurs {least} times; expected a lower --min-count"
+        )
     number = {word: i for i, word in enumerate(labels)}
     words = dict.fromkeys(word for _, before in pairs[0] for word in before)
     how = TextFeatures(tuple(words), settings.rows.word_pairs, settings.rows.char_ngrams)
