@@ -171,10 +171,11 @@ def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) 
     """
     points = Points.made(x, y, tree.num_classes)
     objective = Objective.told(settings, points.num_classes)
+    how = settings.max_iter, settings.tol, settings.n_jobs
     with ONE_THREAD:
         begun = same_shape(tree.draft(), points, settings.seed)
-    draft = alternate(begun, points, objective, settings.max_iter, settings.tol, settings.n_jobs)
-    return SoftmaxTree.from_draft(draft.pruned(points), points.num_features, points.num_classes)
+        draft = alternate(begun, points, objective, *how).pruned(points)
+    return SoftmaxTree.from_draft(draft, points.num_features, points.num_classes)
 
 
 def leaves_trained(

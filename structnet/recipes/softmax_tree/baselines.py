@@ -72,7 +72,7 @@ def hierarchical(train: Samples, test: Samples, num_classes: int, seed: int) -> 
 def _trained(
     train: Samples, outputs: int, loss: Callable[[Tensor, Tensor], Tensor], seed: int
 ) -> nn.Module:
-    """A linear model, trained by Adam with a learning rate that falls to 0, without gradients."""
+    """A linear model, trained by Adam with a learning rate that falls to 0; it has no gradients."""
     generator = torch.Generator().manual_seed(seed)
     x, y = _x(train), train.targets
     model = nn.Linear(x.shape[1], outputs)
