@@ -40,12 +40,8 @@ class LanguageModelSettings:
         dropout: share of the entries of the words' vectors, and of the vectors that represent a
             context, that is dropped in training; by default 0.4, or proportionally less for vectors
             of fewer than 100 entries.
-        gain: value of moving a word to a child. With q the word's share of the node's examples, p
-            their mean probability of the child, and P that of all examples, it is "margin",
-            q(p-P); "exact", the gradient of the node's objective with respect to p; "eq10",
-            Equation 10 of the paper, which is that gradient without cross terms (the word's effect
-            on others through P), 2/M q(1-q) sign(p-P) for M children; or "paper", Equation 12 of
-            the paper, q(1-q) sign(p-P) p.
+        gain: value of moving a word to a child: "margin", "exact", "eq10" or "paper"; the help of
+            the label tree has the formulas.
         ngrams: counts of the words that follow sequences of up to 4 others, mixed with the model in
             the shares that make the validation text likeliest.
         seed: number that determines everything random.
