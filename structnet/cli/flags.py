@@ -11,7 +11,7 @@ import inspect
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields, is_dataclass, make_dataclass
 from difflib import get_close_matches
@@ -30,8 +30,6 @@ NOTHING = re.compile(r"\s*\(default:\s+(none|None|True|False)\)")
 NUMBER = re.compile(r" (\S*\d,)\n( +)(?=\d{3}\b)")  # broken at a comma inside it
 RULER = re.compile(r"\n +-{5,} *(?=\n)")
 TITLE = re.compile(r"^ (.*?)( ?options) *$", re.MULTILINE)
-# The field of a group, by which tyro names it -> its name in the help.
-GROUPS = {"place": "runtime"} | dict.fromkeys(("rows", "samples", "sentences", "sizes"), "data")
 SAID = (  # tyro's words -> ours
     (r"^Missing from .*?: (--\S+) \S+ (.*?) \(required\)", r"\1 is missing: \2"),
     (r"^Missing value for argument '(\S+)'.*", r"\1 needs a value"),
@@ -90,7 +88,7 @@ def parse(
         if end.code:
             raise ValueError(_one_line(said.getvalue())) from None
         head = f"usage: {prog} [flags]\n\n{about}\n\nexamples:\n{examples}"
-        print(f"{head}\n\n{_options(shown.getvalue())}")
+        print(f"{head}\n\n{_options(shown.getvalue(), _titles(whole))}")
         raise
     for word in rest:
         if word.startswith("-") and len(word) > 1:
@@ -122,14 +120,20 @@ def _flags_of(cls: Any) -> Iterator[str]:
             yield f"--{no}{each.name.replace('_', '-')}"
 
 
-def _options(page: str) -> str:
+def _titles(cls: Any) -> dict[str, str]:
+    """The name of each group in the help: the ``TITLE`` of its class, or the name of its field."""
+    kinds = get_type_hints(cls)
+    return {each.name: getattr(kinds[each.name], "TITLE", each.name) for each in fields(cls)}
+
+
+def _options(page: str, titles: Mapping[str, str]) -> str:
     """The flags of a help page, without rulers, markup, full stops and defaults such as None.
 
     The description of a ``--no-`` flag is that of the setting when it is on, so it is preceded by
     "turns off:".
     """
     flags = NOTHING.sub("", page[page.index(" options") :])
-    flags = TITLE.sub(lambda of: f"{GROUPS.get(of[1], of[1])}{of[2]}:", flags)
+    flags = TITLE.sub(lambda of: f"{titles.get(of[1], of[1])}{of[2]}:", flags)
     lines = (line.rstrip() for line in RULER.sub("", flags).strip().splitlines())
     text = MARKUP.sub(r"\1\2", NUMBER.sub(r"\n\2\1", "\n".join(lines)))
     return NEGATED.sub(r"\1turns off: ", LAST_DOT.sub("", text))

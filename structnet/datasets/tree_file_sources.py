@@ -160,8 +160,9 @@ def _read(path: Path, expected: str = "a tree on each line, or LABEL<TAB>TREE") 
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
+        byte = f"the byte {error.object[error.start]:#x}"
         raise TreeFileError(
-            f"{path}, line {line}: the file is not UTF-8 text; save it in that encoding"
+            f"{path}, line {line}: the file is not UTF-8 text; got {byte}, expected {expected}"
         ) from None
     if not text.strip():
         raise TreeFileError(f"{path} is empty; expected {expected}")

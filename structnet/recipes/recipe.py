@@ -2,7 +2,7 @@
 
 A run is described by one frozen dataclass, the recipe's ``Settings``. Its fields are the flags of
 ``structnet train``, its docstring is their help, and a field that is a dataclass is a group of
-flags. Nothing here imports torch.
+flags, which the help calls by the class's ``TITLE``. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from structnet.checks import check_integer
 from structnet.datasets.catalogue import PACKED
@@ -36,6 +45,8 @@ class Place:
         threads: number of CPU threads (default: one, unless the matrix products are so large that
             more are faster)
     """
+
+    TITLE: ClassVar[str] = "runtime"
 
     data_dir: Path | None = None
     device: str = "cpu"

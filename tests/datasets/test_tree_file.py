@@ -279,7 +279,7 @@ def test_what_is_only_asked_about_needs_no_target(read) -> None:
             {"format": "xml"},
             "no column has trees in the format xml: c",
         ),
-        ("own.tsv", b"yes\t(S \xff)\n", {}, "own.tsv, line 1: the file is not UTF-8 text"),
+        ("own.tsv", b"yes\t(S \xff)\n", {}, "line 1: the file is not UTF-8 text; got the byte"),
         (
             "own.tsv",
             f"\t{GOOD}\n\t{BAD}\n",

@@ -88,6 +88,13 @@ def test_bad_arguments_are_said_in_one_line(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_table_that_leaves_a_single_row_to_train_on_is_refused(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b\n1,2.5\n2,3.7\n")
+    said = refused("train", "neural-tree", "--data", str(rows), "--out", str(tmp_path / "run"))
+    assert "got 1 training example; expected at least 2" in said
+
+
 def test_the_defaults_are_those_of_the_paper() -> None:
     assert {name: DEFAULTS[name]["refine_epochs"] for name in ("sarcos", "mnist", "cifar10")} == {
         "sarcos": 300,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE
@@ -29,6 +29,8 @@ class Rows:
         planted_size: columns of the planted points
         train_size: number of planted points
     """
+
+    TITLE: ClassVar[str] = "data"
 
     min_count: int = 5
     word_pairs: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from structnet.checks import check_integer
 from structnet.datasets.catalogue import TEXT_SETS, TEXTS
@@ -23,6 +23,8 @@ class Rows:
         max_words: largest number of words; the most frequent are kept (default: all)
         train_size: number of training sentences, taken from the beginning (default: all)
     """
+
+    TITLE: ClassVar[str] = "data"
 
     min_count: int = 3
     max_words: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from structnet.checks import check_integer
 from structnet.estimators.hyper_parameters import settings_of
@@ -30,6 +30,8 @@ class Sentences:
         vectors: file of word vectors in the format of GloVe or word2vec (default: vectors are
             learned from the training sentences)
     """
+
+    TITLE: ClassVar[str] = "data"
 
     train_size: int | None = None
     validation_size: int | None = None

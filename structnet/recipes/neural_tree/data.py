@@ -28,6 +28,11 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
     arrays = load_arrays(settings.data, settings.place.data_dir, target=rows.target, task=rows.task)
     order = drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training")
     held_out = round(rows.validation_fraction * len(order))
+    if len(order) < 2:
+        raise ValueError(
+            f"{arrays.name}: got {counted(len(order), 'training example')}; expected at least 2, "
+            "one to learn from and one for validation"
+        )
     if not 0 < held_out < len(order):
         raise ValueError(
             f"--validation-fraction {rows.validation_fraction} of {len(order)} training "

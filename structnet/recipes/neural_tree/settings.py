@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.datasets.catalogue import TABLES
@@ -87,6 +87,8 @@ class Rows:
         finish: learn from the held-out examples too, at the end, for half as many epochs as
             refinement may take (default: no; yes for sarcos)
     """
+
+    TITLE: ClassVar[str] = "data"
 
     target: str | None = None
     task: Literal["classification", "regression"] | None = None

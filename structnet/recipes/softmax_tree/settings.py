@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE, TABLES
@@ -30,6 +31,8 @@ class Samples:
         validation_fraction: share of the training examples that is held out to choose the round of
             growth
     """
+
+    TITLE: ClassVar[str] = "data"
 
     target: str | None = None
     test_file: Path | None = None

@@ -10,7 +10,7 @@ Reference:
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.recipes.recipe import Place, did_you_mean, filled
@@ -35,6 +35,8 @@ class Sizes:
             published data, expressions are generated (default: 20)
         generate: generate the data even if published files are available
     """
+
+    TITLE: ClassVar[str] = "data"
 
     train_size: int | None = None
     test_size: int | None = None
