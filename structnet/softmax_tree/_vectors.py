@@ -26,6 +26,7 @@ from numba.extending import intrinsic
 from structnet.trees._llvm import I32, I64, INT, all_of, vector
 
 SUMS = 16
+AHEAD = 24  # features whose weights are fetched before they are needed, as memory takes that long
 
 
 def fma(b, x, y, z):
@@ -90,6 +91,17 @@ class Window:
         name = f"v{self.kind.count}{number}"
         name = f"llvm.masked.{what}.{name}.p0{name}"
         return cgutils.get_or_insert_function(self.b.module, ir.FunctionType(found, told), name)
+
+
+def fetch(b, data, place, number):
+    """Has so many numbers brought from memory, for later; a place beyond the end does no harm."""
+    of_line = 64 // (8 if data.type.pointee == ir.DoubleType() else 4)
+    byte = ir.IntType(8).as_pointer()
+    told = ir.FunctionType(ir.VoidType(), [byte, I32, I32, I32])
+    function = cgutils.get_or_insert_function(b.module, told, "llvm.prefetch.p0i8")
+    for first in range(0, number, of_line):
+        at = b.bitcast(b.gep(data, [b.add(place, I64(first))]), byte)
+        b.call(function, [at, I32(0), I32(3), I32(1)])  # to read, and to keep, data
 
 
 @intrinsic
@@ -161,6 +173,9 @@ def _scores(rows: int, width: int) -> Callable:
                 places = [b.add(b.mul(I64(r), k), low) for r in range(rows)]
                 sums = [cgutils.alloca_once_value(b, own.load(place)) for place in places]
                 with cgutils.for_range(b, features) as loop:
+                    if rows == 1:  # several read what the ones before them have read
+                        later = b.add(loop.index, I64(AHEAD))
+                        fetch(b, weights, b.add(b.mul(later, k), low), width)
                     row = theirs.load(b.add(b.mul(loop.index, k), low))
                     for x, total in zip(mine, sums, strict=True):
                         number = all_of(b, b.load(b.gep(x, [loop.index])), width)
