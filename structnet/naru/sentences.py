@@ -58,6 +58,11 @@ class Sentences:
         ]
         return cls(_joined(pieces))
 
+    @property
+    def counted(self) -> int:
+        """The number of sentences of two words or more, over which a loss is a mean."""
+        return int((self.lengths > 1).sum())
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -64,8 +64,8 @@ class OnDemand:
         Args:
             batches: indices of each batch: a number, a slice, or places ``[n]``.
         """
-        kept = list(batches)
-        places = [np.atleast_1d(np.arange(self.shape[0])[each]) for each in kept]
+        kept, every = list(batches), np.arange(self.shape[0])
+        places = [np.atleast_1d(every[each]) for each in kept]  # of slices, views of one array
         for each, found in zip(kept, self._made(places), strict=True):
             yield found[0] if isinstance(each, int | np.integer) else found
 

@@ -50,8 +50,9 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             X: samples: a table, dense or sparse.
             y: classes of the samples.
             sample_weight: number of times that each sample counts; 0 leaves it out.
-            validation: ``(X, y)`` or ``(X, y, sample_weight)`` by which the round of growth is
-                chosen, instead of a part of the samples.
+            validation: ``(X, y)`` or ``(X, y, sample_weight)``, by which a tree that grows chooses
+                its round, instead of by a part of the samples; of a fixed tree, ``history_`` tells
+                their error after each iteration.
 
         Shapes:
             X ``[n, D]``; y, sample_weight ``[n]``.

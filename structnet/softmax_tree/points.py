@@ -13,6 +13,21 @@ from structnet.estimators.checked import Checked
 from structnet.softmax_tree import _kernels
 
 
+def whole_classes(y: Any) -> np.ndarray:
+    """Classes as int64, ``[n]``.
+
+    Raises:
+        ValueError: they are not whole numbers.
+    """
+    y = np.asarray(y)
+    if y.dtype.kind == "f" and np.isfinite(y).all() and not (y % 1).any():
+        return y.astype(np.int64)
+    if y.dtype.kind not in "iub" or y.ndim != 1:
+        shape = "" if y.ndim == 1 else f" of shape {list(y.shape)}"
+        raise ValueError(f"classes must be whole numbers, one per row. Got {y.dtype}{shape}.")
+    return y.astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Points:
     """Samples to learn from, whose classes are some of all K.
@@ -37,7 +52,7 @@ class Points:
         """Points from rows ``[n, D]``, classes and weights of any number type."""
         x = x.astype(np.float32) if issparse(x) else np.ascontiguousarray(x, np.float32)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
-        return cls(x, np.asarray(y, np.int64), weights, num_classes)
+        return cls(x, whole_classes(y), weights, num_classes)
 
     def check(self) -> None:
         """Refuses points from which nothing can be learned.

@@ -107,8 +107,14 @@ class Targets:
     def digest(self) -> str:
         """A text that is different for different samples."""
         sha = hashlib.sha256()
-        for tree in self.trees:
-            sha.update(f"{tree}\n".encode("utf-8", "surrogatepass"))
+        for sample in self.samples:
+            sha.update(f"{len(sample)} trees\n".encode())
+            for tree in sample:
+                # Not the tree as text, in which 1 is "1", and the label "a b" two leaves.
+                each = (
+                    (type(x).__name__, x.label, len(x.children), x.token) for x in tree.preorder()
+                )
+                sha.update("\n".join(map(repr, each)).encode("utf-8", "surrogatepass"))
         for part in (self.answers, mean_one(self.weights)):
             values = part.tolist() if isinstance(part, np.ndarray) else part
             sha.update(json.dumps(values).encode())

@@ -75,9 +75,10 @@ def fit(
     Args:
         model: module with a method ``loss(batch)`` that returns the mean loss over the batch, a
             scalar. It is moved to the device.
-        data: object with ``len(data)``, of which ``data[indices]`` is a batch for an int64 array.
-            If it has ``read_ahead(list of indices)``, an iterator of batches, this is called with
-            all batches of an epoch at once.
+        data: object with ``len(data)``, of which ``data[indices]`` is a batch for an int64 array. A
+            batch may have ``counted``, the number of examples over which its loss is a mean; else
+            all count. If data have ``read_ahead(list of indices)``, an iterator of batches, this
+            is called with all batches of an epoch at once.
         validation: data of the same kind, to evaluate on after every epoch.
         epochs: largest number of passes through the data.
         batch_size: examples per step, over all processes; the last batch may be smaller, or larger

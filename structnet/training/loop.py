@@ -32,6 +32,7 @@ from structnet.training.metrics import (
     Metric,
     batch_scores,
     batch_starts,
+    counted,
     evaluating,
     in_order,
     mean_scores,
@@ -199,7 +200,9 @@ class Loop:
         """A step with a batch, of which ``mine`` are this process's, the next to be ``read``."""
         self.optimizer.zero_grad(set_to_none=True)
         try:
-            own = self._backward(next(read), len(mine) / len(indices)) if len(mine) else None
+            given = next(read) if len(mine) else None
+            share = self.processes.part(counted(given, len(mine)))
+            own = self._backward(given, share) if len(mine) else None
         except TargetError as error:
             where = f"the training data (epoch {epoch}, batch {batch})"
             raise error.at(int(mine[error.example]), where) from None
@@ -282,12 +285,12 @@ class Loop:
         """The validation scores; the same, to the bit, in all processes."""
         size, rank, world = self.validation_batch_size, self.processes.rank, self.processes.world
         starts = batch_starts(self.validation, size)
-        scores = np.zeros((len(starts), 1 + len(self.metrics)))
+        scores = np.zeros((len(starts), 2 + len(self.metrics)))
         scores[rank::world] = batch_scores(
             self.model, self.validation, starts[rank::world], size, self.device, self.metrics
         )
         scores = self.processes.sum(scores)
-        return mean_scores(scores, self.validation, size, self.metrics)
+        return mean_scores(scores, self.metrics)
 
     def _step_schedule(self, schedule: LRScheduler, record: Mapping[str, Any]) -> None:
         watched = record.get(f"validation_{self.monitor.name}", record["loss"])

@@ -96,8 +96,8 @@ def evaluate(
 ) -> dict[str, float]:
     """The mean loss and metrics of a model over data, in evaluation mode and without gradients.
 
-    Batches are weighted by their number of examples, so that the result does not depend on the
-    batch size. The mode of each of the model's modules is restored afterwards.
+    Batches are weighted by their number of examples (:func:`counted`), so that the result does not
+    depend on the batch size. The mode of each of the model's modules is restored afterwards.
 
     Args:
         model: module with ``loss(batch)``, the mean loss over the batch.
@@ -124,8 +124,7 @@ def evaluate(
         raise ValueError("a metric cannot be called 'loss'; that name is the model's own loss")
     batch_size = most_at_once(data, batch_size)
     starts = batch_starts(data, batch_size)
-    scores = batch_scores(model, data, starts, batch_size, device, metrics)
-    return mean_scores(scores, data, batch_size, metrics)
+    return mean_scores(batch_scores(model, data, starts, batch_size, device, metrics), metrics)
 
 
 def predict_all(
@@ -243,6 +242,15 @@ def to_device(batch: Any, device: str | torch.device) -> Any:
     return batch.to(device) if hasattr(batch, "to") else batch
 
 
+def counted(batch: Any, number: int) -> float:
+    """The number of examples over which the loss and the metrics of a batch are means.
+
+    It is ``batch.counted`` if the batch has that, as where examples are trees of which only the
+    labelled nodes count; else the given number of examples.
+    """
+    return float(getattr(batch, "counted", number))
+
+
 def batch_scores(
     model: nn.Module,
     data: Any,
@@ -251,33 +259,37 @@ def batch_scores(
     device: str | torch.device,
     metrics: Mapping[str, Metric],
 ) -> np.ndarray:
-    """The loss and the metrics of each batch that begins at one of the starts.
+    """The number of examples, the loss and the metrics of each batch that begins at a start.
 
     Shapes:
-        ``[len(starts), 1 + len(metrics)]``, float64.
+        ``[len(starts), 2 + len(metrics)]``, float64.
 
     Raises:
         TargetError: a target is not a class of the model.
     """
-    rows = np.empty((len(starts), 1 + len(metrics)))
+    rows = np.empty((len(starts), 2 + len(metrics)))
     with evaluating(model):
         batches = taken(data, starts, batch_size, device)
         for row, start, batch in zip(rows, starts, batches, strict=True):
+            row[0] = counted(batch, min(batch_size, len(data) - start))
             try:
-                row[0] = float(cast(Any, model).loss(batch))
+                row[1] = float(cast(Any, model).loss(batch))
             except TargetError as error:
                 raise error.at(start + error.example, "the data to evaluate on") from None
-            row[1:] = [float(metric(model, batch)) for metric in metrics.values()]
+            row[2:] = [float(metric(model, batch)) for metric in metrics.values()]
     return rows
 
 
-def mean_scores(
-    scores: np.ndarray, data: Any, batch_size: int, metrics: Mapping[str, Metric]
-) -> dict[str, float]:
-    """The means over all examples, from the scores of all batches, ``[batches, scores]``."""
-    starts = np.arange(0, len(data), batch_size)
-    sizes = np.minimum(batch_size, len(data) - starts)
-    means = (scores * sizes[:, None]).sum(axis=0) / len(data)
+def mean_scores(scores: np.ndarray, metrics: Mapping[str, Metric]) -> dict[str, float]:
+    """The means over all examples, from :func:`batch_scores` of all batches.
+
+    Shapes:
+        scores ``[batches, 2 + len(metrics)]``.
+    """
+    sizes, scores = scores[:, :1], scores[:, 1:]
+    if not sizes.any():  # nothing counts: each batch says what it answers then
+        sizes = np.ones_like(sizes)
+    means = (scores * sizes).sum(axis=0) / sizes.sum()
     return dict(zip(["loss", *metrics], means.tolist(), strict=True))
 
 

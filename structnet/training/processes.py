@@ -79,6 +79,13 @@ class Processes:
         dist.all_reduce(total)
         return total.cpu().numpy()
 
+    def part(self, number: float) -> float:
+        """A number's part of the sum of those of all processes; 0 if all are 0."""
+        if self.world == 1:
+            return 1.0
+        total = float(self.sum(np.array([number]))[0])
+        return number / total if total else 0.0
+
     def wait(self) -> None:
         """Waits until all processes have come this far."""
         self.sum(np.zeros(1))

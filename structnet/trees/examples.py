@@ -112,6 +112,11 @@ class NodeExamples:
         """The node of the forest that each label belongs to, ``[labels]``."""
         return torch.from_numpy(self.order.nodes).to(self.forest.device)
 
+    @property
+    def counted(self) -> int:
+        """The number of labelled nodes, over which a loss is a mean."""
+        return int((self.labels >= 0).sum())
+
     def __len__(self) -> int:
         return len(self.forest)
 

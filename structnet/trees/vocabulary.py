@@ -100,6 +100,7 @@ class Vocabulary:
         tokens: dict[Hashable, int] = {}
         arity = 0
         seen: set[int] = set()
+        trees = list(trees)  # kept, as another tree could get the id of one that is gone
         for tree in trees:
             # Subtrees that are one object are read once, or sharing would cost what it saves.
             if min_count > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -121,6 +122,18 @@ def test_a_neural_tree_takes_sparse_rows_as_it_takes_full_ones(
     assert str(model.explain(X[3])) == str(full.explain(X[3].toarray()))
     assert model.export_text(X, y) == full.export_text(X.toarray(), y)
     assert str(model.summary(X)) == str(full.summary(X.toarray()))
+
+
+def test_rows_of_many_batches_take_no_room_before_they_are_read() -> None:
+    rows = DenseRows(csr_matrix((200_000, 1)))
+    batches = [slice(i, i + 1000) for i in range(0, 200_000, 1000)]
+    tracemalloc.start()
+    read = rows.read_ahead(batches)
+    assert next(read).shape == (1000, 1)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 4e6  # bytes; the number of each row takes 1.6e6
+    assert sum(len(batch) for batch in read) == 199_000
 
 
 def test_text_of_words_fits_in_a_pipeline() -> None:

@@ -328,6 +328,13 @@ def test_numbers_of_likeliest_classes(k: Any) -> None:
         ({"x": X[:9]}, r"must have one length, above 0. Got \(9, 240, 240\)"),
         ({"y": Y - 1}, "classes must be numbers from 0 to 4. Got -1 to 4"),
         ({"num_classes": 3}, "classes must be numbers from 0 to 2. Got 0 to 5"),
+        ({"y": Y + 0.7}, "classes must be whole numbers, one per row. Got float64"),
+        ({"y": np.where(Y, Y, np.nan)}, "classes must be whole numbers, one per row. Got float64"),
+        ({"y": Y.astype(str)}, "classes must be whole numbers, one per row. Got <U"),
+        (
+            {"y": Y[:, None]},
+            r"classes must be whole numbers, one per row. Got int64 of shape \[240",
+        ),
         ({"weights": -np.ones(240)}, "weights must be finite, at least 0, and not all 0"),
         ({"weights": np.zeros(240)}, "weights must be finite, at least 0, and not all 0"),
         ({"x": np.where(X > 5, np.nan, X)}, "x must have finite numbers in"),

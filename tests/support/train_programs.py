@@ -47,6 +47,35 @@ class Routed(Classifier):
         return logits
 
 
+class SomeRows(Rows):
+    """Rows of which only those whose third number is above 0 count."""
+
+    @property
+    def counted(self) -> int:
+        return int((self.inputs[:, 2] > 0).sum())
+
+    def __getitem__(self, indices):
+        return self.of(super().__getitem__(indices))
+
+    def to(self, device):
+        return self.of(super().to(device))
+
+    @classmethod
+    def of(cls, rows: Rows) -> SomeRows:
+        return cls(rows.inputs, rows.targets)
+
+
+class OfSome(Routed):
+    """The mean loss over the rows that count."""
+
+    def loss(self, batch: SomeRows) -> torch.Tensor:
+        counts = batch.inputs[:, 2] > 0
+        losses = nn.functional.cross_entropy(
+            self(batch)[counts], batch.targets[counts], reduction="sum"
+        )
+        return losses / max(batch.counted, 1)
+
+
 def routed_rows() -> Rows:
     data = rows(23, seed=3)
     data.inputs[:, 3] = 0.0
@@ -78,13 +107,18 @@ ROUTED = {"batch_size": 10, "clip_norm": 0.5, "validation_batch_size": 7, "progr
 ONE_BY_ONE = {"epochs": 1, "batch_size": 1}  # the second process never has an example
 
 
-def routed_run(epochs: int = 3, model: nn.Module | None = None, **options) -> dict:
+def routed_run(
+    epochs: int = 3,
+    model: nn.Module | None = None,
+    kind: Callable[[Rows], Rows] = lambda rows: rows,
+    **options,
+) -> dict:
     """Trains a Routed model; what to compare between one process and several."""
     model = Routed() if model is None else model
     history = fit(
         model,
-        routed_rows(),
-        rows(30, seed=4),
+        kind(routed_rows()),
+        kind(rows(30, seed=4)),
         epochs=epochs,
         optimizer=Recorder,
         metrics={"accuracy": accuracy},
@@ -99,10 +133,16 @@ def routed_run(epochs: int = 3, model: nn.Module | None = None, **options) -> di
     }
 
 
+def of_some() -> dict:
+    """A run in which only some rows of each batch count."""
+    return routed_run(model=OfSome(), kind=SomeRows.of)
+
+
 def torchrun_main(folder: Path) -> None:
     rank, _ = process_rank()
     result = {"plain": routed_run(checkpoint=folder / "run")}
     result["one by one"] = routed_run(**ONE_BY_ONE)
+    result["of some"] = of_some()
     # Weights that differ between the processes at the start: those of the first one count.
     different = Routed()
     with torch.no_grad():

@@ -10,6 +10,7 @@ import torch
 from expressions import QUICK, data
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet.tensor_tree.building import Targets
 from structnet.training.checkpoint import CheckpointError
 
 
@@ -83,6 +84,20 @@ def test_a_folder_belongs_to_one_training(tmp_path: Path):
         TreeLSTMClassifier(folder=tmp_path, dropout=0.3, **QUICK).fit(X, y)
     with pytest.raises(CheckpointError, match="data"):
         TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y, validation=data(20, seed=9))
+
+
+def test_a_digest_tells_samples_apart_that_are_written_alike():
+    def digest(*samples: tuple[Tree, ...]) -> str:
+        return Targets(samples, np.zeros(len(samples))).digest()
+
+    one, pair = Tree("f", [Tree("a b")]), Tree("f", [Tree("a"), Tree("b")])
+    alike = [
+        (digest((Tree("1"),)), digest((Tree(1),))),
+        (digest((one,)), digest((pair,))),
+        (digest((one, pair)), digest((one,), (pair,))),
+    ]
+    assert all(a != b for a, b in alike)
+    assert digest((one, pair)) == digest((Tree("f", [Tree("a b")]), pair))
 
 
 def test_a_folder_whose_training_was_refused_is_free(tmp_path: Path):

@@ -13,10 +13,19 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from train_helpers import Classifier, Rows, rows
 
+from structnet.naru import RoutedNetwork, Wiring
+from structnet.naru.next_word import NextWord
+from structnet.naru.sentences import Sentences
 from structnet.routing.samples import Samples
+from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
+from structnet.text.words import Encoded
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.metrics import accuracy, accuracy_by, evaluate, predict_all
+from structnet.trees.examples import NodeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
 
 # ---- evaluation and metrics
 
@@ -31,6 +40,33 @@ def test_evaluation_does_not_depend_on_the_batch_size() -> None:
         assert result == pytest.approx(results[0], rel=1e-12)
     right = predict_all(model, data, batch_size=4) == data.targets
     assert results[0]["accuracy"] == pytest.approx(right.double().mean().item())
+
+
+def test_batches_weigh_by_the_labelled_nodes_in_them() -> None:
+    trees = [Tree("a", [Tree("b"), Tree("c")]), Tree("b"), Tree("a", [Tree("c"), Tree("c")])]
+    vocabulary = Vocabulary.from_trees(trees)
+    labels = [[0, 1, 1], [-1], [1, -1, -1]]
+    data = NodeExamples(Forest.from_trees(trees, vocabulary), labels)
+    torch.manual_seed(0)
+    sizes = vocabulary.num_types, vocabulary.num_tokens
+    model = NodePredictor(ChildSumTreeLSTM(3, *sizes), 2)
+    results = [
+        evaluate(model, data, batch_size=size, metrics={"accuracy": NodePredictor.accuracy})
+        for size in (1, 2, 3)
+    ]
+    for result in results:
+        assert result == pytest.approx(results[-1], rel=1e-6)
+    nothing = data[[1]]  # without a labelled node
+    assert evaluate(model, nothing)["loss"] == 0
+
+
+def test_batches_weigh_by_the_sentences_of_several_words() -> None:
+    text = Encoded(np.array([0, 1, 2, 1, 0, 2, 2, 1]), np.array([0, 4, 5, 6, 8]))
+    torch.manual_seed(0)
+    model = NextWord(RoutedNetwork(Wiring((1, 2, 1), (3, 4, 3))), torch.randn(3, 3))
+    data = Sentences(text)
+    losses = [evaluate(model, data, batch_size=size)["loss"] for size in (1, 2, 4)]
+    assert losses == pytest.approx([losses[-1]] * 3, rel=1e-6)
 
 
 def test_accuracy_counts_each_example_by_its_weight() -> None:

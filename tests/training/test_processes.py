@@ -10,7 +10,7 @@ import torch
 import train_programs
 from alike import assert_same
 from fresh_python import python
-from train_programs import ONE_BY_ONE, routed_run
+from train_programs import ONE_BY_ONE, of_some, routed_run
 
 from structnet.training.checkpoint import load_state
 from structnet.training.history import History
@@ -54,6 +54,14 @@ def test_gradients_are_those_of_one_process(ranks: list[dict], alone: dict, run:
         assert len(rank[run]["gradients"]) == 9
         for actual, expected in zip(rank[run]["gradients"], alone["gradients"], strict=True):
             assert_close(actual, expected)
+
+
+def test_each_process_weighs_by_what_counts(ranks: list[dict]) -> None:
+    expected = of_some()
+    for rank in ranks:
+        assert_close(rank["of some"]["weights"], expected["weights"])
+        for name in ("validation_loss", "validation_accuracy"):
+            np.testing.assert_allclose(rank["of some"][name], expected[name], rtol=0, atol=1e-12)
 
 
 def test_a_process_may_have_no_example(ranks: list[dict]) -> None:

@@ -176,6 +176,11 @@ def test_from_trees_walks_shared_objects_once():
     assert looked_at < 1_000
 
 
+def test_trees_that_are_made_one_by_one_are_all_read():
+    found = Vocabulary.from_trees(Tree(f"f{i}", [Tree(f"x{i}")]) for i in range(300))
+    assert (found.num_types, found.num_tokens) == (300, 300)
+
+
 def test_rare_labels_are_left_out_for_the_unknown():
     often, once = Tree("S", [Tree("the"), Tree("cat")]), Tree("S", [Tree("the"), Tree("emu")])
     rare = Tree("NP", [Tree("the"), Tree("the"), Tree("the")])
