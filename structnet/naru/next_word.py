@@ -15,6 +15,7 @@ from structnet.naru.settings import LOSSES
 from structnet.naru.statistics import RoutingStats
 from structnet.text import NGrams
 from structnet.text.ngrams import WORDS
+from structnet.training.gains import gained
 
 BATCH = 256  # sentences processed at once
 AT_ONCE = 2**24  # scores of words computed at once
@@ -211,9 +212,8 @@ class NextWord(nn.Module):
         found = {variance: losses(near / variance + prior) for variance in VARIANCES}
         best = min(found, key=lambda variance: found[variance].mean().item())
         if self.following is not None:
-            gain = losses(prior) - found[best]
-            sure = len(gain) > 1 and gain.mean() > SURE * gain.std() / len(gain) ** 0.5
-            best = best if sure else torch.inf
+            gain, error = gained(losses(prior).numpy(), found[best].numpy())
+            best = best if gain > SURE * error else torch.inf
         self.variance.fill_(best)
 
     def _predicted(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:

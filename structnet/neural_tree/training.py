@@ -14,7 +14,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from structnet.neural_tree.growth.beginning import check_beginning
-from structnet.neural_tree.growth.decision import Decision, gained
+from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
 from structnet.neural_tree.growth.measures import of_each
 from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
@@ -25,6 +25,7 @@ from structnet.neural_tree.refinement import finish, refine
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, as_samples
+from structnet.training.gains import gained
 from structnet.training.history import History
 from structnet.training.metrics import accuracy
 from structnet.training.progress import Progress

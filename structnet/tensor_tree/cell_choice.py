@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
+from structnet.training.gains import gained
 from structnet.trees.tree import Tree
 
 MOST_CHILDREN = 3
@@ -67,7 +68,7 @@ def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
     first, *others = losses
     best = first
     for cell in others:
-        gain = losses[best] - losses[cell]
-        if gain.mean() > BETTER * gain.std() / len(gain) ** 0.5:
+        gain, error = gained(losses[best], losses[cell])
+        if gain > BETTER * error:
             best = cell
     return best

@@ -20,6 +20,7 @@ from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
 from structnet.tensor_tree.top_down_tree_lstm import TopDownTreeLSTM
 from structnet.tensor_tree.tree_lstm import TreeLSTM
+from structnet.training.gains import gained
 from structnet.training.metrics import batch_starts
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
@@ -220,10 +221,12 @@ class BesideBag(nn.Module):
             weight, most = count.unsqueeze(1), self.shares[0].item()
             best = (weight * tree * (targets - bag)).sum() / (weight * tree.square()).sum()
             share = best.nan_to_num(0.0).clamp(0, most)
-            gain = (weight * tree * share * (2 * (targets - bag) - tree * share)).sum(1)
+            before, after = (
+                (targets - bag - part * tree).square().sum(1).numpy() for part in (0.0, share)
+            )
             # A gain that is no larger than its own noise may come from a single example.
-            real = len(gain) < 2 or gain.mean() > gain.std() / len(gain) ** 0.5
-            self.shares[0] = share if real else 0.0
+            gain, error = gained(before, after, count.numpy())
+            self.shares[0] = share if len(targets) < 2 or gain > error else 0.0
             return
         self.shares.copy_(best_shares(torch.stack([tree, bag]), targets, count))
 

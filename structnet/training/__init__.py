@@ -7,6 +7,7 @@
 ``history``             :class:`History`: one record per epoch, and which epoch was the best
 ``schedules``           arguments of :func:`fit` for AdamW with a rate that rises and falls
 ``metrics``             :func:`accuracy`, :func:`evaluate`, :func:`predict_all`
+``gains``               how surely one model is better than another on the same samples
 ``checkpoint``          models and states on disk, without pickle
 ``files``               files written whole or not at all; folders for one process at a time
 ``processes``           several processes of one run (torchrun)

@@ -25,9 +25,10 @@ from growths import (
 from torch import nn
 
 from structnet.neural_tree import Growth, NeuralTree, NeuralTreeSettings, Primitives
-from structnet.neural_tree.growth.decision import Gain, gained
+from structnet.neural_tree.growth.decision import Gain
 from structnet.routing import Samples
 from structnet.routing.visits import shares
+from structnet.training.gains import gained
 from structnet.training.metrics import evaluate
 
 # ---- within which limits

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from structnet.neural_tree import Growth, NeuralTree, NeuralTreeSettings, presets
-from structnet.neural_tree.growth.decision import gained
 from structnet.neural_tree.growth.measures import of_each
 from structnet.neural_tree.pretrained import from_sequential
 from structnet.neural_tree.pruning import prune
@@ -18,6 +17,7 @@ from structnet.neural_tree.training import _pruned
 from structnet.routing import Samples
 from structnet.routing.report import export_text, summary
 from structnet.routing.visits import shares
+from structnet.training.gains import gained
 
 
 def grown(seed: int, splits: int = 6) -> NeuralTree:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
-
-import numpy as np
 
 from structnet.neural_tree.settings import NeuralTreeSettings
 
@@ -26,31 +23,6 @@ class Gain(NamedTuple):
     gain: float
     error: float
     share: float = 1.0
-
-
-def gained(before: np.ndarray, after: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """The weighted mean decrease of losses, and its standard error.
-
-    As the same samples are evaluated before and after, their difficulty cancels: the error is that
-    of the differences. It is infinite if only one sample counts.
-
-    Args:
-        before, after: losses of the same samples.
-        weights: weights of the samples, on any scale.
-
-    Shapes:
-        all three ``[n]``.
-
-    Example:
-        >>> gained(np.array([2.0, 3.0]), np.array([1.0, 1.0]), np.ones(2))
-        (1.5, 0.5)
-    """
-    weights = weights / weights.sum()
-    drops = before - after
-    gain = float(weights @ drops)
-    # Bessel's correction, with Kish's effective number of samples.
-    squares, rest = float(weights**2 @ (drops - gain) ** 2), 1 - float(weights @ weights)
-    return gain, math.sqrt(squares / rest) if rest > 0 else math.inf
 
 
 def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:

@@ -24,7 +24,7 @@ from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth import state
 from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached_each
-from structnet.neural_tree.growth.decision import Decision, Gain, choose, gained
+from structnet.neural_tree.growth.decision import Decision, Gain, choose
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
 from structnet.neural_tree.growth.pace import Behind, pacer
 from structnet.neural_tree.growth.proposal import propose
@@ -34,6 +34,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.training.files import locked
 from structnet.training.fitting import fit
+from structnet.training.gains import gained
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import Metric, evaluate
