@@ -112,13 +112,13 @@ class Threads:
         self.note = ""  # says what was changed
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def kept(self) -> Iterator[Threads]:
         """A context in which the number of threads may change; it is restored at its end."""
         around, entered = _around.get(), _around.set(self)
         try:
             if self.free:
                 torch.set_num_threads(1)
-            yield
+            yield self
         finally:
             _around.reset(entered)
             if self.free:
