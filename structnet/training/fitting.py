@@ -72,7 +72,8 @@ def fit(
     of torch's threads are faster even beside a busy program; afterwards the number is restored.
     Sweeps over some hundred trees use all threads in any case. A number of threads that was set is
     kept: by ``set_threads``, ``OMP_NUM_THREADS`` or ``MKL_NUM_THREADS``, or by
-    ``torch.set_num_threads`` to other than the number of cores, which is torch's default.
+    ``torch.set_num_threads`` to other than the number of cores or of hardware threads, one of which
+    is torch's default (where the system does not say which of these share a core, half of them).
 
     Args:
         model: module with a method ``loss(batch)`` that returns the mean loss over the batch, a
