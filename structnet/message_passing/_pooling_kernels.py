@@ -80,8 +80,9 @@ def max_up(offsets, children, roots, X, out):
             child = children[e]
             for j in range(X.shape[1]):  # no branch around the reads, for vector registers
                 most, below, own, other = M[v, j], M[child, j], A[v, j], A[child, j]
-                A[v, j] = other if below > most else own
-                M[v, j] = below if below > most else most
+                higher = (below > most) | (below != below)  # what is not a number is not lost
+                A[v, j] = other if higher else own
+                M[v, j] = below if higher else most
     for r in range(len(roots)):
         root = roots[r]
         for j in range(X.shape[1]):

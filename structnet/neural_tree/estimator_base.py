@@ -39,7 +39,7 @@ from structnet.routing.batches import ask
 from structnet.routing.on_demand import DenseRows
 from structnet.training.history import History
 from structnet.training.processes import own_device
-from structnet.training.seeding import random_states_kept
+from structnet.training.seeding import seeded
 
 FREE = (
     "path",
@@ -262,8 +262,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     def _root(self, seed: int) -> NeuralTree:
         likelihood, outputs = self._task()
-        with random_states_kept(torch.device("cpu")):
-            torch.manual_seed(seed)
+        with seeded(seed):
             tree = NeuralTree(self._primitives(outputs), self.sample_shape_, likelihood).float()
         if tree.num_outputs != outputs:
             raise ValueError(

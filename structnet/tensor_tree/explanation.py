@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -116,6 +118,7 @@ def explain(
     Reference: Zeiler and Fergus, ECCV 2014 (occlusion); Simonyan, Vedaldi and Zisserman, ICLR 2014
     workshop (gradients).
     """
+    model = _with_same_weights(model)
     trees, device = [_apart(tree) for tree in sample], next(model.parameters()).device
     # For one tree the counts are computed apart: for all variants, the time would be quadratic.
     apart = model if isinstance(model, BesideBag) and len(trees) == 1 else None
@@ -209,6 +212,17 @@ def _apart(tree: Tree) -> Tree:
     )
 
 
+def _with_same_weights(model: nn.Module) -> nn.Module:
+    """A copy of the modules alone, so that what is watched in it is not seen by other threads."""
+    own = copy.copy(model)
+    own._modules = {
+        name: None if part is None else _with_same_weights(part)
+        for name, part in model._modules.items()
+    }
+    own._forward_hooks = OrderedDict(model._forward_hooks)
+    return own
+
+
 def _gradients(
     model: nn.Module, vocabulary: Vocabulary, trees: list[Tree], scored: Callable[[Tensor], Tensor]
 ) -> Sequence[np.ndarray | None]:
@@ -223,31 +237,25 @@ def _gradients(
     def keep(_: nn.Module, __: Any, output: Tensor) -> None:
         if not output.requires_grad:  # vectors that are not trained
             output.requires_grad_()
-        output.retain_grad()
         kept.append(output)
 
     tables = (encoders[0].type_vectors, encoders[0].token_vectors)
     handles = [table.register_forward_hook(keep) for table in tables]
-    own = [p.grad for p in model.parameters()]
-    for parameter in model.parameters():
-        parameter.grad = None  # so that no gradient is added to existing ones
     try:
         with torch.enable_grad():
-            scored(model(forest.to(device))).sum().backward()
+            score = scored(model(forest.to(device))).sum()
     finally:
         for handle in handles:
             handle.remove()
-        for parameter, gradient in zip(model.parameters(), own, strict=True):
-            parameter.grad = gradient
+    # Of these alone: no gradient is added to those of the parameters.
+    rows = zip(kept, torch.autograd.grad(score, kept), strict=True)
     n, owner = forest.num_nodes, forest.words_at(np.arange(forest.num_nodes))[0]
     found = np.zeros(n + len(owner))  # of nodes, then of words
-    rows = iter(kept)
     each = np.arange(n, len(found))
     for has in (np.flatnonzero(forest.types >= 0), np.flatnonzero(forest.tokens >= 0), each):
         if len(has):
-            row = next(rows)
-            assert row.grad is not None
-            found[has] += (row.grad * row).sum(1).detach().double().cpu().numpy()
+            row, gradient = next(rows)
+            found[has] += (gradient * row).sum(1).detach().double().cpu().numpy()
     # Words follow their text, in their order.
     place = np.empty(n, np.int64)
     place[forest.preorder().nodes] = np.arange(n)

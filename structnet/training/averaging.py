@@ -68,8 +68,12 @@ class Average:
         """The arguments of :meth:`restore`: the number of steps so far, and the mean itself."""
         return {"taken": self._taken, "mean": self._mean}
 
-    def restore(self, taken: int = 0, mean: Sequence[torch.Tensor] = ()) -> None:
+    def restore(self, taken: int = 0, mean: Sequence[torch.Tensor] | None = None) -> None:
         """Continues from what :meth:`state` returned; without arguments, begins anew.
+
+        Args:
+            taken: number of steps so far.
+            mean: mean of their weights; None for the weights as they are.
 
         Shapes:
             mean: ``[..]`` each, those of the weights and buffers.
@@ -77,6 +81,7 @@ class Average:
         Raises:
             ValueError: the state is that of another model.
         """
-        for part, saved in zip(self._mean, mean, strict=True):
-            part.copy_(saved)
+        saved = self._weights if mean is None else mean
+        for part, value in zip(self._mean, saved, strict=True):
+            part.copy_(value)
         self._taken = int(taken)

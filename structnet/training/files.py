@@ -1,10 +1,11 @@
-"""Files that are written whole or not at all, and folders in which one process works at a time."""
+"""Files that are written whole or not at all, and folders in which one thread works at a time."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,11 +17,11 @@ except ImportError:  # not on Windows, where nobody is kept out
     fcntl = None  # type: ignore[assignment]  # Windows has none
 
 LOCK = ".lock"
-_held: set[Path] = set()  # folders that this process works in
+_held: dict[tuple[int, Path], int] = {}  # the thread that works in a folder, by process and folder
 
 
 class FolderInUseError(OSError):
-    """Another process is at work in a folder."""
+    """Another process, or another thread of this one, is at work in a folder."""
 
 
 @contextmanager
@@ -79,32 +80,51 @@ def naming(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
-    """A context that keeps other processes out of a folder; the lock ends if this process dies.
+    """A context that keeps others out of a folder; the lock ends if this process dies.
+
+    The thread that is in it may enter another one for the same folder.
 
     Args:
         folder: path of the folder; it is made if needed, and removed if it stays empty.
 
     Raises:
-        FolderInUseError: another process uses the folder; the error names it.
+        FolderInUseError: another process or thread uses the folder; the error names it.
         OSError: the folder cannot be written to.
     """
     folder = Path(folder).absolute()
-    if fcntl is None or folder in _held:
+    held, thread = (os.getpid(), folder), threading.get_ident()
+    if fcntl is None or _held.get(held) == thread:
         yield
         return
+    if _held.setdefault(held, thread) != thread:  # in one step, for two that come at once
+        raise _in_use(folder, "another thread of this process")
+    try:
+        with _kept(folder):
+            yield
+    finally:
+        del _held[held]
+
+
+@contextmanager
+def _kept(folder: Path) -> Iterator[None]:
+    """A context that holds a folder's lock; errors as for :func:`locked`."""
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     descriptor = _taken(folder)
-    _held.add(folder)
     try:
         yield
     finally:
-        _held.discard(folder)
         with suppress(OSError):
             (folder / LOCK).unlink()  # before it is free: no other takes one that goes
         with suppress(OSError):  # the first that is not empty
             for path in new:
                 path.rmdir()
         os.close(descriptor)
+
+
+def _in_use(folder: Path, owner: str) -> FolderInUseError:
+    return FolderInUseError(
+        f"{folder} is in use by {owner}; wait until it has ended, or name another folder"
+    )
 
 
 def _taken(folder: Path) -> int:
@@ -119,10 +139,7 @@ def _taken(folder: Path) -> int:
             except BlockingIOError:
                 owner = os.read(descriptor, 200).decode(errors="replace") or "another process"
                 os.close(descriptor)
-                raise FolderInUseError(
-                    f"{folder} is in use by {owner}; wait until it has ended, or name another "
-                    "folder"
-                ) from None
+                raise _in_use(folder, owner) from None
             except OSError:  # a file system without locks
                 return descriptor
             if _is_there(folder / LOCK, descriptor):

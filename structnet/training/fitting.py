@@ -61,7 +61,9 @@ def fit(
     However the training ends, also by ``KeyboardInterrupt`` or another error, the model is left in
     evaluation mode with the weights (and buffers) of the best epoch so far on the validation data,
     or with the last weights if there are no validation data. The random generators of Python, numpy
-    and torch are seeded anew for each epoch, and restored at the end.
+    and torch are seeded anew for each epoch, and restored at the end. As all threads of a process
+    share them, trainings in several threads take turns, and a callback must not wait for a training
+    in another thread.
 
     Under ``torchrun`` each process takes a share of every batch, and the gradients are those of a
     single process on the whole batch; only the first process writes files and shows the bar.
@@ -70,7 +72,8 @@ def fit(
     of torch's threads are faster even beside a busy program; afterwards the number is restored.
     Sweeps over some hundred trees use all threads in any case. A number of threads that was set is
     kept: by ``set_threads``, ``OMP_NUM_THREADS`` or ``MKL_NUM_THREADS``, or by
-    ``torch.set_num_threads`` to other than the number of cores, which is torch's default.
+    ``torch.set_num_threads`` to other than the number of cores or of hardware threads, one of which
+    is torch's default (where the system does not say which of these share a core, half of them).
 
     Args:
         model: module with a method ``loss(batch)`` that returns the mean loss over the batch, a

@@ -131,10 +131,10 @@ class Loop:
         """Trains to the end, from the checkpoint if asked to."""
         self.processes = Processes(self.device)
         self.parameters = list(self.model.parameters())
-        self.threads = Threads(self.device)
         alone = self.folder is not None and self.processes.rank == 0
         lock = locked(cast(Path, self.folder)) if alone else nullcontext()
-        with lock, random_states_kept(self.device), self.threads.kept():
+        # The threads last: another thread's training has put their number back by then.
+        with lock, random_states_kept(self.device), Threads(self.device).kept() as self.threads:
             self._start(resume)
             size = len(self.data)
             self.progress.open(self.epochs * size, done=len(self.history) * size)

@@ -24,7 +24,7 @@ def one_cycle(rate: float, decay: float, steps: int, rise: float) -> dict[str, A
     Reference: Smith and Topin, "Super-convergence", 2019; Loshchilov and Hutter, "Decoupled Weight
     Decay Regularization", ICLR 2019.
     """
-    steps = max(steps, 1)
+    steps = max(int(steps), 1)  # torch takes no int of numpy
     if steps * rise == 1:  # by the steps of the rise, less one, torch divides
         steps += 1
     return {

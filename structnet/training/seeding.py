@@ -1,8 +1,13 @@
-"""Seeds the global random generators of Python, numpy and torch for an epoch, and restores them."""
+"""Seeds the global random generators of Python, numpy and torch, and restores them.
+
+All threads of a process share these, so they take turns where the library uses them.
+"""
 
 from __future__ import annotations
 
+import os
 import random
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,13 +33,28 @@ def seed_epoch(seed: int, epoch: int, rank: int = 0) -> None:
     torch.manual_seed(words[2])
 
 
+_turns: dict[int, threading.RLock] = {}  # by process: a fork may copy one that nobody will release
+
+
 @contextmanager
 def random_states_kept(device: torch.device) -> Iterator[None]:
-    """A context that restores the global generators, including the device's, at its end."""
-    python, numpy = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
+    """A context that restores the global generators, including the device's, at its end.
+
+    Only one thread of a process is in such a context at a time; others wait.
+    """
+    with _turns.setdefault(os.getpid(), threading.RLock()):
+        python, numpy = random.getstate(), np.random.get_state()
+        try:
+            with torch.random.fork_rng([device] if device.type == "cuda" else []):
+                yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """A context in which torch's generators are seeded, to draw first weights on the CPU."""
+    with random_states_kept(torch.device("cpu")):
+        torch.manual_seed(seed)
+        yield

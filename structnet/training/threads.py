@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +23,8 @@ from structnet.checks import check_integer
 
 # Floating-point operations of a product that keeps one core busy for a few milliseconds.
 LARGE = 2**27
+# The hardware threads that share a core with one of them; only Linux has this file.
+SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 _set_by_user = False
 
 
@@ -43,13 +47,21 @@ def threads_are_set() -> bool:
     """Whether the user has set the number of threads.
 
     This may be by :func:`set_threads`, in the environment, or by ``torch.set_num_threads`` to other
-    than the number of cores, which is torch's default.
+    than the number of cores or of hardware threads, one of which is torch's default.
     """
     named = any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
     affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    # Two threads may share a core.
-    return _set_by_user or named or torch.get_num_threads() not in {cores, cores // 2}
+    own = frozenset(affinity(0) if affinity else range(os.cpu_count() or 1))
+    return _set_by_user or named or torch.get_num_threads() not in {len(own), _cores(own)}
+
+
+@cache
+def _cores(hardware_threads: frozenset[int]) -> int:
+    """The number of cores that hardware threads belong to; half of theirs if nothing says so."""
+    try:
+        return len({Path(SIBLINGS.format(number)).read_text() for number in hardware_threads})
+    except OSError:
+        return len(hardware_threads) // 2
 
 
 def coarse_threads() -> int:
@@ -112,13 +124,13 @@ class Threads:
         self.note = ""  # says what was changed
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def kept(self) -> Iterator[Threads]:
         """A context in which the number of threads may change; it is restored at its end."""
         around, entered = _around.get(), _around.set(self)
         try:
             if self.free:
                 torch.set_num_threads(1)
-            yield
+            yield self
         finally:
             _around.reset(entered)
             if self.free:

@@ -9,6 +9,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from expressions import QUICK, data, expression, value
 from random_trees import doubled
 from sklearn.base import clone
@@ -45,6 +46,18 @@ def test_the_same_seed_gives_the_same_model(fitted: TreeLSTMClassifier):
     again = TreeLSTMClassifier(**QUICK).fit(*data())
     X, _ = data(30, seed=2)
     assert (again.predict_proba(X) == fitted.predict_proba(X)).all()
+
+
+def test_threads_learn_what_one_after_another_would(fitted: TreeLSTMClassifier):
+    states = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()
+    with ThreadPoolExecutor(3) as pool:
+        models = list(pool.map(lambda _: TreeLSTMClassifier(**QUICK).fit(*data()), range(6)))
+    X, _ = data(30, seed=2)
+    for model in models:
+        assert (model.predict_proba(X) == fitted.predict_proba(X)).all()
+    assert random.getstate() == states[0]
+    assert np.random.get_state()[1].tolist() == states[1]
+    assert torch.equal(torch.get_rng_state(), states[2])
 
 
 @pytest.mark.parametrize("cell", CELLS)

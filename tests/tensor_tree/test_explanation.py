@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,20 @@ def test_the_gradient_is_that_of_the_label_vectors(model: TreeLSTMClassifier):
         row /= 0.99
     assert explained.gradient[place] == pytest.approx((scores[0] - scores[1]) / 0.02, rel=0.05)
     assert all((parameter.grad == 1).all() for parameter in predictor.parameters())
+
+
+def test_threads_explain_what_one_after_another_would(model: TreeLSTMClassifier):
+    rng = random.Random(5)
+    X = [planted(rng, word) for word in ("good", "bad") * 10]
+    serial, predicted = [model.explain(x) for x in X], model.predict_proba(X)
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(model.explain, X * 3)
+        beside = list(pool.map(model.predict_proba, [X] * 20))
+    for ours, theirs in zip(found, serial * 3, strict=True):
+        assert ours.score == theirs.score
+        np.testing.assert_array_equal(ours.occlusion, theirs.occlusion)
+        np.testing.assert_array_equal(ours.gradient, theirs.gradient)
+    assert all((each == predicted).all() for each in beside)
 
 
 def test_numbers_are_explained_in_their_own_units():

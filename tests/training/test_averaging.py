@@ -123,3 +123,21 @@ def test_another_average_is_another_training(
 def test_an_average_is_over_some_epochs(average: object) -> None:
     with pytest.raises(ValueError, match="The 'average' parameter of fit must be a number"):
         fit(Classifier(), rows(26), **HOW, average=average)
+
+
+def test_a_mean_begins_anew() -> None:
+    model = nn.Linear(1, 1, bias=False)
+    average, means = Average(model, steps=10), []
+    for weight in (1.0, 3.0, 5.0, 9.0):
+        nn.init.constant_(model.weight, weight)
+        if weight == 5.0:
+            average.restore()
+            assert average.state()["taken"] == 0
+            with average.in_place():
+                assert model.weight.item() == 5
+        average.update()
+        with average.in_place():
+            means.append(model.weight.item())
+    assert means == [1, 2, 5, 7]
+    with pytest.raises(ValueError, match="shorter"):
+        average.restore(1, [])

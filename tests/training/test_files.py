@@ -1,4 +1,4 @@
-"""Files that are whole or not there; folders in which one process works at a time."""
+"""Files that are whole or not there; folders in which one thread works at a time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,15 @@ def test_a_lock_within_a_lock(tmp_path: Path) -> None:
             pass
         assert (folder / LOCK).exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_threads_in_one_folder(tmp_path: Path) -> None:
+    """The one that holds the folder may enter it again, another one may not."""
+    folder = tmp_path / "run"
+    with ThreadPoolExecutor(1) as other:
+        with locked(folder):
+            message = r"run is in use by another thread of this process; wait until it has ended"
+            with pytest.raises(FolderInUseError, match=message):
+                other.submit(fitted, folder).result()
+            assert len(fitted(folder)) == 1
+        assert len(other.submit(fitted, folder).result()) == 1

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import random
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -17,7 +21,7 @@ from train_helpers import Classifier, Noisy, Rows, Scripted, rows, scripted_fit
 
 from structnet.training.fitting import fit
 from structnet.training.history import History, Monitor
-from structnet.training.seeding import epoch_order
+from structnet.training.seeding import epoch_order, random_states_kept
 
 # ---- what a step computes
 
@@ -67,6 +71,46 @@ def test_random_generators_are_given_back() -> None:
     assert random.getstate() == states[0]
     assert np.random.get_state()[1].tolist() == states[1]
     assert torch.equal(torch.get_rng_state(), states[2])
+
+
+def test_threads_take_turns_at_the_random_generators() -> None:
+    def trained(model: Noisy) -> Noisy:
+        fit(model, data, epochs=20, batch_size=2, progress=False)
+        return model
+
+    data, expected, models = rows(23), Noisy(), [Noisy() for _ in range(4)]
+    trained(expected)
+    states = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()
+    with ThreadPoolExecutor(4) as pool:
+        for model in pool.map(trained, models):
+            assert_same_weights(model, expected)
+    assert random.getstate() == states[0]
+    assert np.random.get_state()[1].tolist() == states[1]
+    assert torch.equal(torch.get_rng_state(), states[2])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is looked at
+def test_a_fork_does_not_wait_for_a_thread_that_it_lacks() -> None:
+    inside, done = Event(), Event()
+
+    def keep() -> None:
+        with random_states_kept(torch.device("cpu")):
+            inside.set()
+            done.wait()
+
+    def enter() -> None:
+        with random_states_kept(torch.device("cpu")):
+            pass
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(keep)
+        inside.wait()
+        child = get_context("fork").Process(target=enter)
+        child.start()
+        child.join(60)
+        done.set()
+    assert child.exitcode == 0
 
 
 def test_clip_norm_bounds_the_gradient() -> None:

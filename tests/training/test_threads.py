@@ -104,6 +104,20 @@ def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
         set_threads(0)
 
 
+@pytest.mark.parametrize(("shared", "expected"), [(False, 2), (True, 1), (None, 1)])
+def test_half_the_hardware_threads_are_a_default_only_where_two_share_a_core(
+    shared: bool | None, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(4), raising=False)
+    monkeypatch.setattr(threads, "SIBLINGS", f"{tmp_path}/{{}}")
+    threads._cores.cache_clear()
+    for number in range(4) if shared is not None else ():
+        (tmp_path / str(number)).write_text(f"{number // 2 if shared else number}\n")
+    torch.set_num_threads(2)
+    assert numbers() == [expected] * 4
+    threads._cores.cache_clear()
+
+
 @pytest.mark.parametrize(("least", "chosen"), [(2**40, 1), (1, 3)])
 def test_trainings_within_a_larger_one_choose_for_what_is_between(
     monkeypatch: pytest.MonkeyPatch, least: int, chosen: int

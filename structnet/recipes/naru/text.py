@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from structnet.datasets.text import Text, load_text
@@ -15,7 +14,7 @@ from structnet.naru.language_model import build, over_words
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.recipes.naru.settings import NaruRunSettings, Training
 from structnet.text import Words
-from structnet.training.seeding import random_states_kept
+from structnet.training.seeding import seeded
 
 Texts = list[list[str]]
 
@@ -96,7 +95,6 @@ def model_of(training: Training, words: Words, vectors: Tensor) -> NextWord:
         return build(settings, words, vectors)
     dim = vectors.shape[1]
     routed = Wiring(settings.sizes, (dim, *settings.dims, dim), settings.max_cone)
-    with random_states_kept(torch.device("cpu")):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         network = RecurrentNetwork(dim, routed.multiply_adds)
         return over_words(network, settings, words, vectors)

@@ -81,17 +81,15 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
 
 
 def _network(settings: Settings, data: ArrayData) -> tuple[float, int, dict[str, int]]:
-    import torch
-
     from structnet.neural_tree import NeuralTreeSettings, from_sequential, presets, refine
     from structnet.neural_tree.cost import count_parameters
     from structnet.recipes.neural_tree.answers import output, score
     from structnet.training.processes import own_device
+    from structnet.training.seeding import seeded
 
     shape, outputs = tuple(data.train.x.shape[1:]), data.arrays.num_outputs
     own = NeuralTreeSettings(learning_rate=1e-3)
-    with torch.random.fork_rng([]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         network = network_of(settings.model, shape, outputs)
     tree = from_sequential(network, presets.mlp(outputs), shape)
     assert settings.refine_epochs is not None  # of a network

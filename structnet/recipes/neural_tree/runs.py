@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import torch
-
 from structnet.neural_tree import Categorical, NeuralTree, SquaredError, Trained, presets
 from structnet.recipes.neural_tree.settings import FOR_IMAGES, SOME_HAVE, NeuralTreeRunSettings
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import MODEL, Run
 from structnet.routing.report import Summary
 from structnet.training import load_model
+from structnet.training.seeding import seeded
 
 Described = Mapping[str, Any]  # description of data in config.json
 GROWN = "growth.safetensors"
@@ -67,8 +66,7 @@ def root_of(
     primitives = make(data["num_outputs"], **given).without(
         routers=not modules.routers, transformers=not modules.transformers
     )
-    with torch.random.fork_rng([]):
-        torch.manual_seed(settings.training.seed)
+    with seeded(settings.training.seed):
         if structure is not None:
             return NeuralTree.from_config(dict(structure), primitives, likelihood, most)
         return NeuralTree(primitives, data["shape"], likelihood)

@@ -21,6 +21,7 @@ from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
 from structnet.training.metrics import evaluating
 from structnet.training.schedules import one_cycle
+from structnet.training.seeding import seeded
 from structnet.trees.tree import Tree
 
 OF_NAME: dict[str, TreeDataSet] = {each.name: each for each in (ListOpsData(), LRTData())}
@@ -72,8 +73,7 @@ def first_weights(settings: TreeLSTMRunSettings) -> TreeClassifier | TreePairCla
     if chosen.rank is not None:
         aggregator = partial(aggregator, rank=chosen.rank)
     head = tensor_tree.TreeClassifier if of.num_trees == 1 else tensor_tree.TreePairClassifier
-    with torch.random.fork_rng([]):
-        torch.manual_seed(settings.training.seed)
+    with seeded(settings.training.seed):
         encoder = tensor_tree.TreeLSTM(
             chosen.hidden_size,
             of.vocabulary.num_types,
