@@ -30,6 +30,7 @@ from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.tokens import bags_of
 from structnet.label_tree.training import Training, begin
 from structnet.label_tree.tree import LabelTree
 from structnet.routing.explanation import Explanation, explain
@@ -51,7 +52,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
             prior_weight, method, max_depth, memory, bias: hyper-parameters, see
             :class:`.LabelTreeSettings`. Those that are None are chosen from the data.
-        tokens: take lists of token ids, not rows; ids that were not in ``fit`` are left out.
+        tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
         standardize: scale the columns of a dense table to mean 0 and standard deviation 1, sparse
             rows as a whole to mean square 1, a column of far larger numbers separately.
         n_jobs: number of threads; None is one, and only one gives repeatable results.
@@ -248,7 +249,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         if not self.tokens:
             return super().explain(x)
         check_is_fitted(self)
-        row = self._bags([x], self.n_features_in_).to_csr()
+        row = bags_of([x], self.n_features_in_).to_csr()
         return explain(self._trees()[0], row, self.classes_.tolist())
 
     def apply(self, X: Any) -> np.ndarray:
@@ -292,21 +293,9 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def _inputs(self, X: Any) -> Any:
         """Checked samples of a fitted estimator: a table, a sparse matrix, or bags."""
-        return self._bags(X, self.n_features_in_) if self.tokens else check_inputs(self, X)
-
-    def _bags(self, X: Any, size: int | None) -> Features:
-        """Lists of tokens as bags; ids above those of ``fit`` are left out."""
-        if isinstance(X, Features):
-            return X
-        if issparse(X) or (isinstance(X, np.ndarray) and X.dtype != object):
-            raise ValueError("with tokens=True the samples must be lists of token ids")
-        try:
-            lists = [list(map(int, one)) for one in X]
-        except (TypeError, ValueError):
-            raise ValueError("with tokens=True the samples must be lists of token ids") from None
-        if size is not None:
-            lists = [[token for token in one if token < size] for one in lists]
-        return Features.from_lists(lists, size)
+        if not self.tokens:
+            return check_inputs(self, X)
+        return X if isinstance(X, Features) else bags_of(X, self.n_features_in_)
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool, classes: Any = None
@@ -316,7 +305,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             known = classes if reset else self.classes_
             self.classes_, codes = encode_labels(found.y, known)
             return found._replace(y=codes)
-        bags = self._bags(X, None if reset else self.n_features_in_)
+        bags = bags_of(X, None if reset else self.n_features_in_)
         empty = np.diff(bags.offsets) == 0
         labels = np.asarray(plain_labels(y))
         if labels.shape != (len(bags),):

@@ -280,6 +280,18 @@ def test_samples_of_tokens_that_weigh_nothing_are_absent() -> None:
         LabelTreeClassifier(tokens=True).fit(lists[:9], y[:9], np.arange(9) == 3)
 
 
+def test_rows_of_integers_are_lists_of_tokens() -> None:
+    rows, y = np.arange(80).reshape(40, 2) % 12, np.arange(40) % 6
+    found = [
+        LabelTreeClassifier(**QUICK, tokens=True, start="huffman")
+        .fit(kind(rows), y)
+        .predict_proba(kind(rows))
+        for kind in (np.ndarray.tolist, np.uint16, np.asarray, torch.from_numpy, list)
+    ]
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])
+
+
 @pytest.mark.parametrize(
     ("lists", "y", "said"),
     [
@@ -287,7 +299,14 @@ def test_samples_of_tokens_that_weigh_nothing_are_absent() -> None:
         ([[1], [2]], [0, 0], "y has only one class"),
         ([[1], [-2]], [0, 1], "example 1 has the feature -2"),
         ([["a"], [2]], [0, 1], "must be lists of token ids"),
-        (np.ones((2, 2)), [0, 1], "must be lists of token ids"),
+        (np.ones((2, 2)), [0, 1], r"lists of token ids, .* Got array\(\[1., 1.\]\) for sample 0"),
+        ([[1], [1.7, 2.9]], [0, 1], r"Got \[1.7, 2.9\] for sample 1"),
+        (["12", "13"], [0, 1], "Got '12' for sample 0"),
+        ([["1"], [2]], [0, 1], r"Got \['1'\] for sample 0"),
+        ([b"12", b"13"], [0, 1], "Got b'12' for sample 0"),
+        ([1, 2], [0, 1], "Got 1 for sample 0"),
+        ("12", [0, 1], "must be lists of token ids, which are whole numbers. Got str"),
+        (csr_matrix(np.eye(2)), [0, 1], "Got csr_matrix"),
         ([[1], [2]], [0], r"y must be \[2\]"),
     ],
 )
