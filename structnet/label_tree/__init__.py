@@ -28,6 +28,7 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``features``, ``tokens``, ``ngrams``  examples as rows or bags; lists of ids; pairs, pieces of words
 ``tree``, ``routed``                  :class:`LabelTree`, and its interface as a model tree
 ``settings``, ``training``            all settings and defaults; training in threads
+``touched``                           what a pass over examples changes, to undo it
 ``examples``,                         training data;
 ``discriminant_analysis``             the initial weights of a single node of all labels
 ``choice``, ``trials``                choose settings that are not given, on held-out examples

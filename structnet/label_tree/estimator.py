@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from structnet.estimators.inputs import (
     check_inputs,
     check_training,
     check_weights,
+    classes_of_stream,
     counting_places,
     in_single,
     plain_labels,
@@ -154,60 +155,62 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         )
         return self
 
+    @whole
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> LabelTreeClassifier:
         """Trains on some samples once, at a constant rate, and reassigns the labels.
 
+        The samples of the first call, of which one is enough, also give the scale of the columns.
         If ``start`` is "groups", which :meth:`fit` may choose, a learned tree starts as Huffman's
         here. After :meth:`fit`, the rate is a tenth of that of ``fit``, and labels stay where they
         are.
 
         Args:
             X, y, sample_weight: samples, as for :meth:`fit`.
-            classes: all classes that will occur; needed in the first call.
+            classes: all classes that will occur, in any order; needed in the first call.
 
         Shapes:
             X ``[n, features]``; y, sample_weight ``[n]``; classes ``[classes]``.
 
         Raises:
-            ValueError: the first call has no classes, or a sample has a class that is not among
-                them.
-            CollapseError: the learning rate is too high.
+            ValueError: the first call has no classes, a later one has others, or a sample has a
+                class that is not among them.
+            CollapseError: the learning rate is too high; the tree stays as it was.
         """
-        first = not hasattr(self, "training_")
-        settings = self._settings()
+        settings, first = self._settings(), not self.__sklearn_is_fitted__()
         if first and classes is None:
             raise ValueError("the first call of partial_fit needs classes, a list of all classes")
-        if first:
-            names = np.asarray(plain_labels(classes))
-            if names.ndim != 1 or not len(names):
-                raise ValueError(
-                    f"classes must be a list of all classes. Got the shape {list(names.shape)}."
-                )
-            # Twice, as numbers that occur once each would be taken for a regression target.
-            self.classes_, _ = encode_labels(np.repeat(names, 2))
-        found = self._checked(X, y, sample_weight, reset=first, classes=self.classes_)
+        if classes is not None:
+            self.classes_ = classes_of_stream(classes, None if first else self.classes_)
+        found = self._checked(X, y, sample_weight, reset=first, least=1, classes=self.classes_)
         if first:
             self.scale_ = self._new_scale(found)
-        examples, number = self._examples(found), len(self.classes_)
+        examples = self._examples(found)
         if first:
-            codes = self._own_tree()
-            chosen = filled_in(examples, number, replace(settings, epochs=1))
-            if chosen.start == "groups":  # which takes a whole training run
-                chosen = replace(chosen, start="huffman")
-            kind = "huffman" if codes is not None else chosen.tree or "learned"
-            rate = chosen.learning_rate or base_rate(examples, chosen)
-            self.settings_ = replace(chosen, tree=kind, learning_rate=rate)
-            tree = begin(examples, number, self.settings_, codes)
-            self.training_ = Training(tree, self.settings_, threads=self.n_jobs or 1)
+            self._begin_stream(examples, settings)
         self.training_.stream(examples)
         return self
+
+    def _begin_stream(self, examples: Examples, settings: LabelTreeSettings) -> None:
+        codes, number = self._own_tree(), len(self.classes_)
+        chosen = filled_in(examples, number, replace(settings, epochs=1))
+        if chosen.start == "groups":  # which takes a whole training run
+            chosen = replace(chosen, start="huffman")
+        kind = "huffman" if codes is not None else chosen.tree or "learned"
+        rate = chosen.learning_rate or base_rate(examples, chosen)
+        self.settings_ = replace(chosen, tree=kind, learning_rate=rate)
+        tree = begin(examples, number, self.settings_, codes)
+        self.training_ = Training(tree, self.settings_, threads=self.n_jobs or 1)
 
     @property
     def tree_(self) -> LabelTree:
         """The tree."""
+        check_is_fitted(self)
         return self.training_.tree
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "training_" in vars(self)
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, by branch and bound, ``[n]``."""
@@ -298,10 +301,19 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return X if isinstance(X, Features) else bags_of(X, self.n_features_in_)
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        reset: bool,
+        least: int | None = None,
+        classes: Any = None,
     ) -> Checked:
+        least = 1 + reset if least is None else least
         if not self.tokens:
-            found = check_training(self, X, plain_labels(y), sample_weight, reset=reset)
+            y = plain_labels(y)
+            found = check_training(self, X, y, sample_weight, reset=reset, least=least)
             known = classes if reset else self.classes_
             self.classes_, codes = encode_labels(found.y, known)
             return found._replace(y=codes)
@@ -313,7 +325,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
                 f"y must be [{len(bags)}], one class for each sample. Got {list(labels.shape)}."
             )
         weights = check_weights(sample_weight, len(bags))
-        kept = counting_places(weights, 1 + reset)
+        kept = counting_places(weights, least)
         if weights is not None and kept is not None:
             bags, labels, empty = bags[kept], labels[kept], empty & (weights > 0)
             weights = weights[kept]
@@ -365,14 +377,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         scale = self.scale_ and self.scale_.to_lists()
-        settings = {
-            each.name: getattr(self.settings_, each.name) for each in fields(self.settings_)
-        }
-        return self.tree_, {
-            "training": self.training_.state(),
-            "settings": settings,
-            "scale": scale,
-        }
+        told = {"training": self.training_.state(), "settings": asdict(self.settings_)}
+        return self.tree_, {**told, "scale": scale}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.scale_ = Standardizer.from_lists(config["scale"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import torch
 from label_trees import planted
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 
 from structnet.label_tree import (
     CollapseError,
@@ -219,6 +222,86 @@ def test_a_stream(points: tuple) -> None:
             LabelTreeClassifier().partial_fit(x, y, classes=classes)
     with pytest.raises(ValueError, match="got the class 'none'"):
         model.partial_fit(x[:1], ["none"])
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"embedding_size": 5},
+        {"embedding_size": 0, "sparse": True},
+        {"tokens": True},
+        {"arity": 6},
+        {"arity": 40, "labels": 40},
+        {"embedding_size": 0, "sparse": True, "n_jobs": 2},
+    ],
+    ids=str,
+)
+def test_a_portion_at_which_a_stream_collapses_is_undone(how: dict, tmp_path: Path) -> None:
+    """Wherever its steps went: other nodes and features than in the portions before."""
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(400, 12)) * (rng.random((400, 12)) < 0.5), how.get("labels", 6)
+    y = (X @ rng.normal(size=(12, labels))).argmax(1)
+    kind = csr_matrix if how.get("sparse") else np.asarray
+    given, later = kind(X), kind(np.full((9, 12), 1e30))
+    if "tokens" in how:
+        given, later = rng.integers(9, size=(400, 3)), rng.integers(9, size=(9, 3))
+    told = {"arity": 2, **how, "random_state": 0, "standardize": False}
+    told = {k: v for k, v in told.items() if k not in ("sparse", "labels")}
+    model = LabelTreeClassifier(**told)
+    for part in (slice(0, 200), slice(200, 400)):
+        model.partial_fit(given[part], y[part], classes=np.arange(labels))
+    if "tokens" in how:
+        model.training_.settings = replace(model.settings_, learning_rate=1e30)
+    before, records = copy.deepcopy(model.tree_.state_dict()), len(model.training_.epochs)
+    for codes in (y[:9], np.arange(9) % 2):
+        with np.errstate(all="ignore"), pytest.raises(CollapseError):
+            model.partial_fit(later, codes)
+    for name, value in model.tree_.state_dict().items():
+        assert torch.equal(value, before[name]), name
+    assert len(model.training_.epochs) == records and model.training_.done == 400
+    model.save(tmp_path / "model")
+    assert np.isfinite(LabelTreeClassifier.load(tmp_path / "model").predict_proba(given)).all()
+
+
+def test_a_first_portion_that_fails_leaves_no_trace(points: tuple) -> None:
+    x, y = points
+    model = LabelTreeClassifier(random_state=0)
+    with pytest.raises(ValueError, match="got the class 'none'"):
+        model.partial_fit(x[:2], ["none", "group 0"], classes=np.unique(y))
+    assert vars(model).keys() == model.get_params().keys()
+    for ask in (lambda: model.predict(x), lambda: model.tree_, lambda: model.save("nowhere")):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+def test_later_classes_are_those_of_the_first_call(points: tuple) -> None:
+    x, y = points
+    names = np.unique(y)
+    model = LabelTreeClassifier(arity=3, random_state=0).partial_fit(x[:50], y[:50], classes=names)
+    model.partial_fit(x[50:90], y[50:90], classes=names[::-1].tolist())
+    for classes, said in (
+        ([*names, "more"], "Got 10, among them 'more'"),
+        (names[1:], "Got 8, without 'group 0'"),
+        (np.arange(9), "Got 9, among them 0"),
+        (["other", "group 1"], "Got 2, among them 'other'"),
+    ):
+        expected = f"classes must be the 9 that the model has. {said}"
+        with pytest.raises(ValueError, match=expected):
+            model.partial_fit(x[:9], y[:9], classes=classes)
+    assert model.classes_.tolist() == names.tolist()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix, "tokens"])
+def test_a_stream_may_begin_with_one_sample(points: tuple, kind: Any) -> None:
+    x, y = points
+    x = tokens(len(y))[0] if kind == "tokens" else kind(x)
+    model = LabelTreeClassifier(arity=3, tokens=kind == "tokens", random_state=0)
+    for part in (slice(0, 1), slice(1, 2), slice(2, 300)):
+        model.partial_fit(x[part], y[part], [*np.unique(y)], np.ones(300)[part])
+    assert np.isfinite(model.predict_proba(x)).all()
+    with pytest.raises(ValueError, match=r"minimum of 2 is required|y has only one class"):
+        model.fit(x[:1], y[:1])
 
 
 def test_a_stream_of_single_samples_is_no_collapse_however_surprising() -> None:
