@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from structnet.checks import wrong
 from structnet.estimators.checked import encode_labels
 from structnet.estimators.class_weights import weights_by_class
+from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
@@ -82,6 +83,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         super().__init__(**given)
         self.class_weight = class_weight
 
+    @whole
     def fit(
         self,
         X: Any,
