@@ -161,7 +161,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     ) -> LabelTreeClassifier:
         """Trains on some samples once, at a constant rate, and reassigns the labels.
 
-        The samples of the first call, of which one is enough, also give the scale of the columns.
+        The samples of the first call, of which one is enough, also give the scale of the columns,
+        or the highest token that is known.
         If ``start`` is "groups", which :meth:`fit` may choose, a learned tree starts as Huffman's
         here. After :meth:`fit`, the rate is a tenth of that of ``fit``, and labels stay where they
         are.
@@ -183,7 +184,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             raise ValueError("the first call of partial_fit needs classes, a list of all classes")
         if classes is not None:
             self.classes_ = classes_of_stream(classes, None if first else self.classes_)
-        found = self._checked(X, y, sample_weight, reset=first, least=1, classes=self.classes_)
+        found = self._checked(X, y, sample_weight, reset=first, stream=True)
         if first:
             self.scale_ = self._new_scale(found)
         examples = self._examples(found)
@@ -208,6 +209,12 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         """The tree."""
         check_is_fitted(self)
         return self.training_.tree
+
+    @property
+    def seed_(self) -> int:
+        """The seed that was drawn from ``random_state``."""
+        check_is_fitted(self)
+        return self.settings_.seed
 
     def __sklearn_is_fitted__(self) -> bool:
         return "training_" in vars(self)
@@ -301,20 +308,13 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return X if isinstance(X, Features) else bags_of(X, self.n_features_in_)
 
     def _checked(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        reset: bool,
-        least: int | None = None,
-        classes: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool, stream: bool = False
     ) -> Checked:
-        least = 1 + reset if least is None else least
+        # In a stream the classes are known, so that one sample is enough.
+        known, least = (None, 2) if reset and not stream else (self.classes_, 1)
         if not self.tokens:
             y = plain_labels(y)
             found = check_training(self, X, y, sample_weight, reset=reset, least=least)
-            known = classes if reset else self.classes_
             self.classes_, codes = encode_labels(found.y, known)
             return found._replace(y=codes)
         bags = bags_of(X, None if reset else self.n_features_in_)
@@ -336,7 +336,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         if reset:
             self.n_features_in_ = bags.size
             self.sample_shape_ = (bags.size,)
-            self.classes_, codes = encode_labels(labels, classes)
+            self.classes_, codes = encode_labels(labels, known)
         else:
             _, codes = encode_labels(labels, self.classes_)
         x: Any = bags if reset else bags.to_csr()  # a sparse matrix, as other methods get

@@ -158,7 +158,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         return self.model_.predict_log_proba(self._encoded(X)).numpy()
 
     def score(self, X: Text, y: None = None) -> float:
-        """The share of the next words of a text that are predicted correctly; see :meth:`measure`."""
+        """The share of the next words of a text that are predicted correctly."""
         return self.measure(X)["accuracy"]
 
     def measure(self, X: Text) -> dict[str, float]:
@@ -205,7 +205,6 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         }
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.set_params(sizes=tuple(self.sizes), dims=tuple(self.dims))
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         vectors = torch.zeros(config["shapes"]["vectors"])
         self.model_ = build(self._settings(), self.words_, vectors)
