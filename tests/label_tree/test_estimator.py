@@ -172,6 +172,18 @@ def test_lists_of_tokens(tmp_path: Path) -> None:
     assert "class" in str(model.explain(lists[0]))
 
 
+def test_numbers_of_numpy_are_taken_and_kept(points: tuple, tmp_path: Path) -> None:
+    x, y = points
+    plain = {**QUICK, "bias": True, "arity": 3, "learning_rate": 0.25, "epochs": 2}
+    kinds = {bool: np.bool_, int: np.int64, float: np.float32, str: str}
+    model = LabelTreeClassifier(**{k: kinds[type(v)](v) for k, v in plain.items()}).fit(x, y)
+    model.save(tmp_path / "model")
+    ours = LabelTreeClassifier.load(tmp_path / "model").predict_proba(x)
+    np.testing.assert_array_equal(ours, LabelTreeClassifier(**plain).fit(x, y).predict_proba(x))
+    with pytest.raises(ValueError, match="'bias' parameter of TreeSoftmaxLoss must be True or Fa"):
+        TreeSoftmaxLoss(3, 4, bias="no")
+
+
 def test_a_file_holds_the_tree_as_it_is(
     fitted: LabelTreeClassifier, points: tuple, tmp_path: Path
 ) -> None:
