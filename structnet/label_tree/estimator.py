@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checks import check_bool, check_integer
+from structnet.checks import check_bool, check_integer, check_jobs, num_threads
 from structnet.estimators.checked import Checked, encode_labels, mean_one, seed_from
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import (
@@ -56,7 +56,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
         standardize: scale the columns of a dense table to mean 0 and standard deviation 1, sparse
             rows as a whole to mean square 1, a column of far larger numbers separately.
-        n_jobs: number of threads; None is one, and only one gives repeatable results.
+        n_jobs: number of threads, -1 for all cores; None is one, and only one gives repeatable
+            results.
         random_state: seed; an int makes results repeatable.
         verbose: report trials and progress on standard error from time to time.
 
@@ -149,7 +150,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         progress = Progress.of(self.verbose)
         self.settings_ = choose(examples, number, settings, progress)
         tree = begin(examples, number, self.settings_, codes)
-        training = Training(tree, self.settings_, threads=self.n_jobs or 1)
+        training = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
         self.training_ = training.run(
             examples, after_epoch=lambda training: training.tell(progress)
         )
@@ -202,7 +203,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         rate = chosen.learning_rate or base_rate(examples, chosen)
         self.settings_ = replace(chosen, tree=kind, learning_rate=rate)
         tree = begin(examples, number, self.settings_, codes)
-        self.training_ = Training(tree, self.settings_, threads=self.n_jobs or 1)
+        self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 
     @property
     def tree_(self) -> LabelTree:
@@ -275,7 +276,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     def _settings(self) -> LabelTreeSettings:
         check_bool("tokens", self.tokens)
         check_bool("standardize", self.standardize)
-        check_integer("n_jobs", self.n_jobs, 1, optional=True)
+        check_jobs("n_jobs", self.n_jobs, optional=True)
         said = {name: getattr(self, name) for name in OWN}
         if not (said["tree"] is None or isinstance(said["tree"], str)):
             said["tree"] = None
