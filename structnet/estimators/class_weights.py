@@ -76,7 +76,7 @@ def weights_by_class(
         if set(asked) - set(names):
             raise wrong("class_weight", f"of the classes {names}", asked)
         numbers = [asked.get(name, 1) for name in names]
-        if not all(isinstance(n, Real) and math.isfinite(n) and n >= 0 for n in numbers):
+        if not all(isinstance(n, Real) and 0 <= float(n) < math.inf for n in numbers):
             raise wrong("class_weight", "made of finite numbers of at least 0", asked)
         if not any(numbers):
             raise wrong("class_weight", "above 0 for at least one class", asked)
