@@ -56,6 +56,40 @@ def check_integer(
         )
 
 
+def check_jobs(name: str, value: Any, *, optional: bool = False) -> None:
+    """Refuses a number of threads that is neither an int from 1 on nor -1, one for each core.
+
+    Args:
+        optional: True if None is allowed too.
+
+    Raises:
+        ValueError: the value is not allowed.
+
+    Example:
+        >>> check_jobs("n_jobs", 0)
+        Traceback (most recent call last):
+        ValueError: The 'n_jobs' parameter must be an int in the range [1, inf), or -1. Got 0
+        instead.
+    """
+    if value is None and optional:
+        return
+    if not isinstance(value, Integral) or isinstance(value, bool) or (value < 1 and value != -1):
+        raise wrong(name, f"an int in the range [1, inf), or -1{' or None' * optional}", value)
+
+
+def num_threads(n_jobs: int | None) -> int:
+    """The number of threads that a checked ``n_jobs`` asks for; None is one.
+
+    Example:
+        >>> num_threads(None), num_threads(3), num_threads(-1) >= 1
+        (1, 3, True)
+    """
+    if n_jobs == -1:
+        allowed = getattr(os, "sched_getaffinity", None)  # Linux alone has it
+        return len(allowed(0)) if allowed else os.cpu_count() or 1
+    return n_jobs or 1
+
+
 def check_number(
     name: str,
     value: Any,

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from structnet.checks import wrong
 from structnet.estimators.checked import Checked
+from structnet.estimators.inputs import counting_places
 
 
 def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -> Checked:
     """The samples, with their weights multiplied by the weights of their classes.
+
+    As with ``sample_weight``, those that weigh 0 are left out; their classes stay known.
 
     Args:
         samples: samples to weigh; their targets are places in ``classes``.
@@ -25,8 +30,8 @@ def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -
         classes ``[classes]``.
 
     Raises:
-        ValueError: ``asked`` is something else, or has a weight that is not above 0 or a class
-            that is unknown.
+        ValueError: ``asked`` is something else, or has a class that is unknown; or too few samples
+            have a weight above 0.
 
     Example:
         >>> rows = Checked(np.zeros((4, 1)), np.array([0, 1, 1, 1]), None)
@@ -35,7 +40,9 @@ def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -
     """
     each = weights_by_class(asked, given.y, classes, given.weights)
     weights = 1.0 if samples.weights is None else samples.weights
-    return samples._replace(weights=each[samples.y] * weights)
+    found = samples._replace(weights=each[samples.y] * weights)
+    kept = counting_places(found.weights, least=2 if samples is given else 1)
+    return found if kept is None else found.take(kept)
 
 
 def weights_by_class(
@@ -55,8 +62,8 @@ def weights_by_class(
         codes, weights ``[n]``; classes ``[classes]`` -> ``[classes]``, float64.
 
     Raises:
-        ValueError: ``asked`` is something else, or has a weight that is not above 0 or a class
-            that is unknown.
+        ValueError: ``asked`` is something else, or has a class that is unknown or a weight that is
+            not a finite number of at least 0; or all weights are 0.
 
     Example:
         >>> weights_by_class({"yes": 3}, np.array([0, 1, 1]), np.array(["no", "yes"]))
@@ -68,12 +75,15 @@ def weights_by_class(
     if isinstance(asked, Mapping):
         if set(asked) - set(names):
             raise wrong("class_weight", f"of the classes {names}", asked)
-        each = np.array([float(asked.get(name, 1)) for name in names])
+        numbers = [asked.get(name, 1) for name in names]
+        if not all(isinstance(n, Real) and 0 <= float(n) < math.inf for n in numbers):
+            raise wrong("class_weight", "made of finite numbers of at least 0", asked)
+        if not any(numbers):
+            raise wrong("class_weight", "above 0 for at least one class", asked)
+        each = np.array(numbers, np.float64)
     elif isinstance(asked, str) and asked == "balanced":
         counts = np.bincount(codes, weights, len(names))
         each = counts.sum() / (len(names) * np.where(counts > 0, counts, 1))
     else:
         raise wrong("class_weight", "a dict, 'balanced' or None", asked)
-    if not (each > 0).all():
-        raise wrong("class_weight", "made of numbers above 0", asked)
     return each

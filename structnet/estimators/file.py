@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 CLAIM = "fit.safetensors"
-ITEMS = "items"  # of a parameter that is a dictionary
+ITEMS, TUPLE = "items", "tuple"  # of a value that is a dictionary or a tuple
 
 
 class OneFileMixin:
@@ -38,7 +39,9 @@ class OneFileMixin:
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
 
-        The file holds its parameters, the attributes whose names end in _, and its weights.
+        The file holds its parameters, the attributes whose names end in _, and its weights. In the
+        place of a ``RandomState`` it has the seed that ``fit`` drew from it, ``seed_``, so that
+        what is loaded has an int as its ``random_state``.
 
         Raises:
             TypeError: a parameter, a class or a label is not a plain value.
@@ -48,7 +51,7 @@ class OneFileMixin:
         config: dict[str, Any] = {
             "estimator": type(self).__name__,
             "parameters": {
-                name: _plain(value)
+                name: _plain(self._seed_of(value) if name == "random_state" else value)
                 for name, value in self.get_params(deep=False).items()
                 if name not in state
             },
@@ -90,6 +93,11 @@ class OneFileMixin:
         except (RuntimeError, *MALFORMED) as error:
             raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
         return estimator
+
+    def _seed_of(self, random_state: Any) -> Any:
+        """A ``random_state`` as a file holds it: a source of seeds is replaced by the one drawn."""
+        plain = random_state is None or isinstance(random_state, Integral)
+        return random_state if plain else getattr(self, "seed_", random_state)
 
     # What a family implements
 
@@ -139,21 +147,30 @@ def _plain(value: Any) -> Any:
         return {ITEMS: [[_plain(key), _plain(each)] for key, each in value.items()]}
     if isinstance(value, np.ndarray):
         return {"dtype": value.dtype.str, "values": value.tolist()}
+    if isinstance(value, tuple):  # JSON would make a list of it
+        return {TUPLE: [_plain(each) for each in value]}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
     return str(value) if isinstance(value, Path | torch.device) else value
 
 
 def _given(value: Any) -> Any:
-    """A parameter from JSON."""
-    if isinstance(value, dict) and value.keys() == {ITEMS}:
-        return dict(value[ITEMS])
-    return value
+    """A value from JSON; the tuples of older files are lists."""
+    if isinstance(value, list):
+        return [_given(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {ITEMS}:
+        return {_given(key): _given(each) for key, each in value[ITEMS]}
+    if value.keys() == {TUPLE}:
+        return tuple(_given(each) for each in value[TUPLE])
+    return np.array(value["values"], dtype=value["dtype"])
 
 
 def _restored(value: Any) -> Any:
-    """A fitted attribute from JSON, which has lists for tuples."""
-    if isinstance(value, dict):
-        return np.array(value["values"], dtype=value["dtype"])
-    return tuple(value) if isinstance(value, list) else value
+    """A fitted attribute from JSON, which is no list: older files have lists for tuples."""
+    found = _given(value)
+    return tuple(found) if isinstance(found, list) else found
 
 
 def _as_text(value: Any) -> str:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
-from structnet.estimators.checked import Checked
+from structnet.estimators.checked import Checked, encode_labels
 
 FLOATS = (np.float64, np.float32)
 # Numbers that are not finite are refused here, as scikit-learn's error does not say where they are.
@@ -75,6 +75,7 @@ def check_training(
     sample_weight: Any = None,
     *,
     reset: bool,
+    least: int | None = None,
     **of_y: bool,
 ) -> Checked:
     """Samples to fit on, without those of weight 0, which count as not given.
@@ -83,8 +84,8 @@ def check_training(
         estimator: estimator that is fitted; sets its ``n_features_in_`` (the number of channels of
             images), ``sample_shape_`` and, from a data frame, ``feature_names_in_``.
         X, y, sample_weight: data from the user.
-        reset: True for data to fit on, at least two samples; False for data that are compared with
-            those of ``fit``, at least one sample.
+        reset: True for data to fit on; False for data that are compared with those of ``fit``.
+        least: smallest number of samples; by default two to fit on, otherwise one.
         of_y: options of ``sklearn.utils.check_X_y`` for the targets, such as ``y_numeric=True``.
 
     Raises:
@@ -92,7 +93,7 @@ def check_training(
             few samples.
     """
     X, y, sample_weight = map(off_torch, (X, y, sample_weight))
-    least = 1 + reset
+    least = 1 + reset if least is None else least
     if not reset:
         _check_image_shape(estimator, X)
     kinds = {**OF_X, "accept_sparse": _formats(estimator), "ensure_min_samples": least}
@@ -317,6 +318,39 @@ def plain_labels(y: Any) -> Any:
 def _kind(label: Any) -> type | tuple | None:
     known = (kind for kind in KINDS if isinstance(label, kind) and label == label)  # NaN is not
     return next(known, None)
+
+
+def classes_of_stream(classes: Any, known: np.ndarray | None = None) -> np.ndarray:
+    """The sorted classes that a user of ``partial_fit`` expects.
+
+    Args:
+        classes: classes, in any order.
+        known: sorted classes of the model so far, if it has any.
+
+    Shapes:
+        classes ``[classes]``, as are the sorted ones.
+
+    Raises:
+        ValueError: these are no classes, or others than the known ones.
+
+    Example:
+        >>> classes_of_stream(["no", "yes"], classes_of_stream(["yes", "no"]))
+        array(['no', 'yes'], dtype='<U3')
+    """
+    names = np.asarray(plain_labels(classes))
+    if names.ndim != 1 or not len(names):
+        raise ValueError(
+            f"classes must be a list of all classes. Got the shape {list(names.shape)}."
+        )
+    # Twice, as numbers that occur once each would be taken for a regression target.
+    found, _ = encode_labels(np.repeat(names, 2))
+    if known is None or np.array_equal(found, known):
+        return found
+    more, less = np.setdiff1d(found, known).tolist(), np.setdiff1d(known, found).tolist()
+    odd = f"among them {more[0]!r}" if more else f"without {less[0]!r}"
+    raise ValueError(
+        f"classes must be the {len(known)} that the model has. Got {len(found)}, {odd}."
+    )
 
 
 def plain_numbers(y: Any) -> Any:

@@ -25,9 +25,10 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``softmax``, ``rows``                 :class:`TreeSoftmaxLoss`, for any torch model; its gradients
 ``sparse_adagrad``                    Adagrad that only changes the rows of a batch
 ``arrays``                            a tree for the compiled loops: search, and scores of labels
-``features``, ``ngrams``              examples as rows or bags; pairs and pieces of words
+``features``, ``tokens``, ``ngrams``  examples as rows or bags; lists of ids; pairs, pieces of words
 ``tree``, ``routed``                  :class:`LabelTree`, and its interface as a model tree
 ``settings``, ``training``            all settings and defaults; training in threads
+``touched``                           what a pass over examples changes, to undo it
 ``examples``,                         training data;
 ``discriminant_analysis``             the initial weights of a single node of all labels
 ``choice``, ``trials``                choose settings that are not given, on held-out examples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,13 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checks import check_bool, check_integer
+from structnet.checks import check_bool, check_integer, check_jobs, num_threads
 from structnet.estimators.checked import Checked, encode_labels, mean_one, seed_from
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import (
     check_inputs,
     check_training,
     check_weights,
+    classes_of_stream,
     counting_places,
     in_single,
     plain_labels,
@@ -30,6 +31,7 @@ from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.tokens import bags_of
 from structnet.label_tree.training import Training, begin
 from structnet.label_tree.tree import LabelTree
 from structnet.routing.explanation import Explanation, explain
@@ -51,10 +53,11 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
             prior_weight, method, max_depth, memory, bias: hyper-parameters, see
             :class:`.LabelTreeSettings`. Those that are None are chosen from the data.
-        tokens: take lists of token ids, not rows; ids that were not in ``fit`` are left out.
+        tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
         standardize: scale the columns of a dense table to mean 0 and standard deviation 1, sparse
             rows as a whole to mean square 1, a column of far larger numbers separately.
-        n_jobs: number of threads; None is one, and only one gives repeatable results.
+        n_jobs: number of threads, -1 for all cores; None is one, and only one gives repeatable
+            results.
         random_state: seed; an int makes results repeatable.
         verbose: report trials and progress on standard error from time to time.
 
@@ -147,66 +150,75 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         progress = Progress.of(self.verbose)
         self.settings_ = choose(examples, number, settings, progress)
         tree = begin(examples, number, self.settings_, codes)
-        training = Training(tree, self.settings_, threads=self.n_jobs or 1)
+        training = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
         self.training_ = training.run(
             examples, after_epoch=lambda training: training.tell(progress)
         )
         return self
 
+    @whole
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> LabelTreeClassifier:
         """Trains on some samples once, at a constant rate, and reassigns the labels.
 
+        The samples of the first call, of which one is enough, also give the scale of the columns,
+        or the highest token that is known.
         If ``start`` is "groups", which :meth:`fit` may choose, a learned tree starts as Huffman's
         here. After :meth:`fit`, the rate is a tenth of that of ``fit``, and labels stay where they
         are.
 
         Args:
             X, y, sample_weight: samples, as for :meth:`fit`.
-            classes: all classes that will occur; needed in the first call.
+            classes: all classes that will occur, in any order; needed in the first call.
 
         Shapes:
             X ``[n, features]``; y, sample_weight ``[n]``; classes ``[classes]``.
 
         Raises:
-            ValueError: the first call has no classes, or a sample has a class that is not among
-                them.
-            CollapseError: the learning rate is too high.
+            ValueError: the first call has no classes, a later one has others, or a sample has a
+                class that is not among them.
+            CollapseError: the learning rate is too high; the tree stays as it was.
         """
-        first = not hasattr(self, "training_")
-        settings = self._settings()
+        settings, first = self._settings(), not self.__sklearn_is_fitted__()
         if first and classes is None:
             raise ValueError("the first call of partial_fit needs classes, a list of all classes")
-        if first:
-            names = np.asarray(plain_labels(classes))
-            if names.ndim != 1 or not len(names):
-                raise ValueError(
-                    f"classes must be a list of all classes. Got the shape {list(names.shape)}."
-                )
-            # Twice, as numbers that occur once each would be taken for a regression target.
-            self.classes_, _ = encode_labels(np.repeat(names, 2))
-        found = self._checked(X, y, sample_weight, reset=first, classes=self.classes_)
+        if classes is not None:
+            self.classes_ = classes_of_stream(classes, None if first else self.classes_)
+        found = self._checked(X, y, sample_weight, reset=first, stream=True)
         if first:
             self.scale_ = self._new_scale(found)
-        examples, number = self._examples(found), len(self.classes_)
+        examples = self._examples(found)
         if first:
-            codes = self._own_tree()
-            chosen = filled_in(examples, number, replace(settings, epochs=1))
-            if chosen.start == "groups":  # which takes a whole training run
-                chosen = replace(chosen, start="huffman")
-            kind = "huffman" if codes is not None else chosen.tree or "learned"
-            rate = chosen.learning_rate or base_rate(examples, chosen)
-            self.settings_ = replace(chosen, tree=kind, learning_rate=rate)
-            tree = begin(examples, number, self.settings_, codes)
-            self.training_ = Training(tree, self.settings_, threads=self.n_jobs or 1)
+            self._begin_stream(examples, settings)
         self.training_.stream(examples)
         return self
+
+    def _begin_stream(self, examples: Examples, settings: LabelTreeSettings) -> None:
+        codes, number = self._own_tree(), len(self.classes_)
+        chosen = filled_in(examples, number, replace(settings, epochs=1))
+        if chosen.start == "groups":  # which takes a whole training run
+            chosen = replace(chosen, start="huffman")
+        kind = "huffman" if codes is not None else chosen.tree or "learned"
+        rate = chosen.learning_rate or base_rate(examples, chosen)
+        self.settings_ = replace(chosen, tree=kind, learning_rate=rate)
+        tree = begin(examples, number, self.settings_, codes)
+        self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 
     @property
     def tree_(self) -> LabelTree:
         """The tree."""
+        check_is_fitted(self)
         return self.training_.tree
+
+    @property
+    def seed_(self) -> int:
+        """The seed that was drawn from ``random_state``."""
+        check_is_fitted(self)
+        return self.settings_.seed
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "training_" in vars(self)
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, by branch and bound, ``[n]``."""
@@ -248,7 +260,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         if not self.tokens:
             return super().explain(x)
         check_is_fitted(self)
-        row = self._bags([x], self.n_features_in_).to_csr()
+        row = bags_of([x], self.n_features_in_).to_csr()
         return explain(self._trees()[0], row, self.classes_.tolist())
 
     def apply(self, X: Any) -> np.ndarray:
@@ -264,7 +276,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     def _settings(self) -> LabelTreeSettings:
         check_bool("tokens", self.tokens)
         check_bool("standardize", self.standardize)
-        check_integer("n_jobs", self.n_jobs, 1, optional=True)
+        check_jobs("n_jobs", self.n_jobs, optional=True)
         said = {name: getattr(self, name) for name in OWN}
         if not (said["tree"] is None or isinstance(said["tree"], str)):
             said["tree"] = None
@@ -292,31 +304,21 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def _inputs(self, X: Any) -> Any:
         """Checked samples of a fitted estimator: a table, a sparse matrix, or bags."""
-        return self._bags(X, self.n_features_in_) if self.tokens else check_inputs(self, X)
-
-    def _bags(self, X: Any, size: int | None) -> Features:
-        """Lists of tokens as bags; ids above those of ``fit`` are left out."""
-        if isinstance(X, Features):
-            return X
-        if issparse(X) or (isinstance(X, np.ndarray) and X.dtype != object):
-            raise ValueError("with tokens=True the samples must be lists of token ids")
-        try:
-            lists = [list(map(int, one)) for one in X]
-        except (TypeError, ValueError):
-            raise ValueError("with tokens=True the samples must be lists of token ids") from None
-        if size is not None:
-            lists = [[token for token in one if token < size] for one in lists]
-        return Features.from_lists(lists, size)
+        if not self.tokens:
+            return check_inputs(self, X)
+        return X if isinstance(X, Features) else bags_of(X, self.n_features_in_)
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool, classes: Any = None
+        self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool, stream: bool = False
     ) -> Checked:
+        # In a stream the classes are known, so that one sample is enough.
+        known, least = (None, 2) if reset and not stream else (self.classes_, 1)
         if not self.tokens:
-            found = check_training(self, X, plain_labels(y), sample_weight, reset=reset)
-            known = classes if reset else self.classes_
+            y = plain_labels(y)
+            found = check_training(self, X, y, sample_weight, reset=reset, least=least)
             self.classes_, codes = encode_labels(found.y, known)
             return found._replace(y=codes)
-        bags = self._bags(X, None if reset else self.n_features_in_)
+        bags = bags_of(X, None if reset else self.n_features_in_)
         empty = np.diff(bags.offsets) == 0
         labels = np.asarray(plain_labels(y))
         if labels.shape != (len(bags),):
@@ -324,7 +326,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
                 f"y must be [{len(bags)}], one class for each sample. Got {list(labels.shape)}."
             )
         weights = check_weights(sample_weight, len(bags))
-        kept = counting_places(weights, 1 + reset)
+        kept = counting_places(weights, least)
         if weights is not None and kept is not None:
             bags, labels, empty = bags[kept], labels[kept], empty & (weights > 0)
             weights = weights[kept]
@@ -335,7 +337,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         if reset:
             self.n_features_in_ = bags.size
             self.sample_shape_ = (bags.size,)
-            self.classes_, codes = encode_labels(labels, classes)
+            self.classes_, codes = encode_labels(labels, known)
         else:
             _, codes = encode_labels(labels, self.classes_)
         x: Any = bags if reset else bags.to_csr()  # a sparse matrix, as other methods get
@@ -376,14 +378,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         scale = self.scale_ and self.scale_.to_lists()
-        settings = {
-            each.name: getattr(self.settings_, each.name) for each in fields(self.settings_)
-        }
-        return self.tree_, {
-            "training": self.training_.state(),
-            "settings": settings,
-            "scale": scale,
-        }
+        told = {"training": self.training_.state(), "settings": asdict(self.settings_)}
+        return self.tree_, {**told, "scale": scale}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.scale_ = Standardizer.from_lists(config["scale"])

@@ -108,6 +108,7 @@ class TreeSoftmaxLoss(nn.Module):
         check_integer("max_depth", max_depth, 1, optional=True, owner="TreeSoftmaxLoss")
         check_number("memory", memory, 0, 1, owner="TreeSoftmaxLoss")
         check_bool("sparse", sparse, "TreeSoftmaxLoss")
+        check_bool("bias", bias, "TreeSoftmaxLoss")
         for name, value, known in (
             ("gain", gain, GAINS),
             ("prior", prior, PRIORS),
@@ -132,7 +133,7 @@ class TreeSoftmaxLoss(nn.Module):
         self.memory, self.sparse, self.ignore_index = memory, sparse, ignore_index
         shape = (codes.num_nodes, codes.arity)
         self.weight = nn.Parameter(torch.zeros(*shape, in_features))
-        self.bias = nn.Parameter(torch.zeros(shape), requires_grad=bias)
+        self.bias = nn.Parameter(torch.zeros(shape), requires_grad=bool(bias))
         self.register_buffer("counts", torch.from_numpy(counts.copy()))
         self.register_buffer("layout", torch.from_numpy(codes.children.copy()))
         rows = Statistics.of(codes)

@@ -23,6 +23,7 @@ from structnet.label_tree.examples import Examples, label_means, random_axes
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import clustered, grouped, usual_arity
+from structnet.label_tree.touched import Touched
 from structnet.label_tree.tree import LabelTree
 from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
@@ -208,28 +209,46 @@ class Training:
 
         Raises:
             CollapseError: the steps are too long: the loss is not finite or, after the first
-                portion, above the limit of :meth:`run` and no lower after the steps.
+                portion, above the limit of :meth:`run` and no lower after the steps. They are then
+                undone.
         """
-        softmax, rate = self.tree.softmax, self.settings.learning_rate
-        assert rate is not None
-        rate *= AFTER if self.whole else 1
-        examples = self._taken(examples)
-        counts = examples.counts(self.tree.num_outputs)
+        softmax, examples = self.tree.softmax, self._taken(examples)
         # A new tree counts the examples that it was made for: those of the first portion or, if it
         # was fitted without epochs, other ones.
-        softmax.counts += torch.from_numpy(counts * (self.done > 0 or self.settings.epochs == 0))
+        if self.done > 0 or self.settings.epochs == 0:
+            counts = torch.from_numpy(examples.counts(self.tree.num_outputs))
+        else:
+            counts = torch.zeros_like(softmax.counts)
+        before, records = Touched.of(self.tree, examples), len(self.epochs)
+        try:
+            self._stream(examples)
+        except BaseException:  # also KeyboardInterrupt: half a pass is no state to go on from
+            before.put_back(self.tree)
+            del self.epochs[records:]
+            raise
+        softmax.counts += counts
+        self.done += len(examples)
+        if self._learns_tree and not self.whole:
+            self._rebuild()
+        self.tree.eval()
+        return self
+
+    def _stream(self, examples: Examples) -> None:
+        """Trains once on examples, and checks that the steps suit.
+
+        Raises:
+            CollapseError: they are too long.
+        """
+        rate = self.settings.learning_rate
+        assert rate is not None
+        rate *= AFTER if self.whole else 1
         order = epoch_order(len(examples), self.settings.seed, self.done)
         loss = self._pass(examples[order], rate, rate, streams=True) / len(examples)
-        self.done += len(examples)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
         guessing = self._guessing(examples)
         # New examples, above all a single one, may have a high loss; it falls if steps suit.
         if not (_most(guessing) < loss < np.inf and self._loss(examples) < loss):
             self._check(loss, guessing)
-        if self._learns_tree and not self.whole:
-            self._rebuild()
-        self.tree.eval()
-        return self
 
     def _taken(self, examples: Examples) -> Examples:
         features = examples.features

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from structnet.checks import check_number, wrong
+from structnet.estimators.failed_fit import whole
 from structnet.estimators.file import OneFileMixin
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.network import RoutedNetwork
@@ -101,6 +102,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         # scikit-learn requires that every parameter is stored as it was given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
+    @whole
     def fit(
         self, X: Text, y: None = None, *, folder: str | Path | None = None
     ) -> RoutedLanguageModel:
@@ -160,7 +162,11 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         return self.measure(X)["accuracy"]
 
     def measure(self, X: Text) -> dict[str, float]:
-        """The mean loss of a text and the share of its next words that are predicted correctly."""
+        """The mean loss of a text and the share of its next words that are predicted correctly.
+
+        Raises:
+            ValueError: the text has no sentence of two words or more.
+        """
         check_is_fitted(self)
         encoded = self.words_.encode(sentences_of(X))
         return measured(self.model_, Sentences.to_predict(encoded, self.max_length))
@@ -199,7 +205,6 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         }
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.set_params(sizes=tuple(self.sizes), dims=tuple(self.dims))
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         vectors = torch.zeros(config["shapes"]["vectors"])
         self.model_ = build(self._settings(), self.words_, vectors)
@@ -254,7 +259,16 @@ def over_words(
 
 
 def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> dict[str, float]:
-    """The mean loss, and the share of next words that are predicted correctly."""
+    """The mean loss, and the share of next words that are predicted correctly.
+
+    Raises:
+        ValueError: there are no sentences.
+    """
+    if not len(sentences):
+        raise ValueError(
+            "the text has no sentence of two words or more; expected at least 1, as a sentence's "
+            "first word is not predicted"
+        )
     loss = evaluate(model, sentences, batch_size=batch_size)["loss"]
     right = words = 0.0
     for start in range(0, len(sentences), batch_size):

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from structnet.checks import num_threads
 from structnet.softmax_tree.decision_update import updated_hyperplane
 from structnet.softmax_tree.draft import Draft, Node
 from structnet.softmax_tree.leaf_update import updated_leaf
@@ -48,7 +49,7 @@ def alternate(
         objective: objective to lower.
         max_iter: largest number of iterations.
         tol: relative fall of the objective up to which training stops.
-        n_jobs: number of threads that train the nodes of one depth.
+        n_jobs: number of threads that train the nodes of one depth, -1 for all cores.
         told: function called after every iteration with the tree, its objective, and True if that
             hardly fell, in which case the iteration was the last.
     """
@@ -88,9 +89,10 @@ def updated(
 
 @contextmanager
 def _mapper(n_jobs: int) -> Iterator[Callable]:
-    """``map`` in this thread, or in ``n_jobs`` threads."""
-    if n_jobs == 1:
+    """``map`` in this thread, or in as many threads as ``n_jobs`` asks for."""
+    threads = num_threads(n_jobs)
+    if threads == 1:
         yield map
         return
-    with ThreadPoolExecutor(n_jobs) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         yield pool.map

@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from structnet.checks import check_integer, check_number, check_one_of, wrong
+from structnet.checks import check_integer, check_jobs, check_number, check_one_of, wrong
 
 Start = Literal["centroids", "rows", "random", "axes"]
 STARTS: tuple[str, ...] = get_args(Start)
@@ -41,8 +41,8 @@ class SoftmaxTreeSettings:
             classes; for both, if leaves may not have all classes, the best of eight trees is taken;
             "random" draws directions at random; "axes" is a decision tree on single features, grown
             by scikit-learn to this depth.
-        n_jobs: number of threads that train the nodes of one depth; the results do not depend on
-            it.
+        n_jobs: number of threads that train the nodes of one depth, -1 for all cores; the results
+            do not depend on it.
         seed: number that determines everything random.
 
     Raises:
@@ -78,8 +78,9 @@ class SoftmaxTreeSettings:
         check_number("tol", self.tol, 0)
         if self.start is not None:
             check_one_of("start", self.start, STARTS)
-        for name, least in (("max_iter", 0), ("solver_steps", 1), ("n_jobs", 1), ("seed", 0)):
+        for name, least in (("max_iter", 0), ("solver_steps", 1), ("seed", 0)):
             check_integer(name, getattr(self, name), least)
+        check_jobs("n_jobs", self.n_jobs)
 
     def check_classes(self, num_classes: int) -> None:
         """Refuses a leaf size above the number of classes.

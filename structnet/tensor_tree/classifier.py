@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from structnet.checks import wrong
 from structnet.estimators.checked import encode_labels
 from structnet.estimators.class_weights import weights_by_class
-from structnet.estimators.inputs import plain_labels
+from structnet.estimators.failed_fit import whole
+from structnet.estimators.inputs import counting_places, plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
@@ -30,6 +31,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
 
     Args: those of :class:`TreeLSTMEstimator`, and
         class_weight: weight of each class: a dictionary, "balanced", or None for equal weights.
+            Samples of a class that weighs 0 are left out.
 
     Attributes:
         classes_: the sorted classes; if samples have several labels, the places of the labels.
@@ -82,6 +84,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         super().__init__(**given)
         self.class_weight = class_weight
 
+    @whole
     def fit(
         self,
         X: Any,
@@ -144,9 +147,9 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
                 count = (
                     None if by_class is None else by_class[of]
                 )  # weighted like the samples to learn from
-            held = Targets(others, of, count)
-        given = Targets(samples, codes, weights, of_groups)
-        learn, held = self._parted(given, held, None if several else codes)
+            held = _counting(Targets(others, of, count), 1)
+        given = _counting(Targets(samples, codes, weights, of_groups), 2)
+        learn, held = self._parted(given, held, None if several else given.answers)
         self._fitted(
             "labels" if several else "classes", len(classes), learn, held, validation is not None
         )
@@ -204,3 +207,9 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             return outputs[:, column] - outputs[:, others].logsumexp(-1)
 
         return explain(self.model_, self.trained_.vocabulary, sample, scored, target)
+
+
+def _counting(given: Targets, least: int) -> Targets:
+    """The samples whose class has a weight above 0; there must be at least so many of them."""
+    kept = counting_places(given.weights, least)
+    return given if kept is None else given.take(kept)

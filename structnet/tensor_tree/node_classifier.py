@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from structnet.estimators.checked import encode_labels
+from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
@@ -42,6 +43,7 @@ class TreeNodeClassifier(TreeLSTMEstimator):
 
     classes_: np.ndarray
 
+    @whole
     def fit(
         self, X: Any, y: Any, validation: tuple | None = None, groups: Any = None
     ) -> TreeNodeClassifier:

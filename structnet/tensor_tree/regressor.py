@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from torch import nn
 
 from structnet.checks import wrong
+from structnet.estimators.failed_fit import whole
 from structnet.estimators.outliers import warn_of_far_targets
 from structnet.estimators.scale import Standardizer
 from structnet.tensor_tree.building import Targets
@@ -43,6 +44,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         [3.0]
     """
 
+    @whole
     def fit(
         self,
         X: Any,
@@ -75,7 +77,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         samples, numbers, weights, of_groups = counting(
             samples, numbers_of(samples, y), sample_weight, groups
         )
-        warn_of_far_targets(numbers, stacklevel=3)
+        warn_of_far_targets(numbers, stacklevel=4)  # the caller of fit, which `whole` wraps
         rows, held = numbers.reshape(len(numbers), -1), None
         if validation is not None:
             others, answers = self._validation(validation, samples)

@@ -10,10 +10,15 @@ class TextError(ValueError):
     """A text file cannot be read; the error has the place where it is wrong."""
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: str | Path, blanks: str | None = None) -> Iterator[tuple[int, str]]:
     """Yields the lines of a file that are not blank, with their numbers from 1.
 
     Only a newline ends a line: other separators of Unicode occur inside sentences.
+
+    Args:
+        path: file of UTF-8 text.
+        blanks: characters that are removed at both ends of a line; by default all that Unicode
+            calls blank.
 
     Raises:
         TextError: the file is not UTF-8 text.
@@ -22,7 +27,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     with Path(path).open(encoding="utf-8-sig", newline="\n") as file:
         try:
             for number, line in enumerate(file, 1):
-                if text := line.strip():
+                if text := line.strip(blanks):
                     yield number, text
         except UnicodeDecodeError as error:
             raise TextError(f"{path}, after line {number}: not UTF-8 text: {error}") from None

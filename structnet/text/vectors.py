@@ -11,6 +11,8 @@ from structnet.checks import check_integer, check_number
 from structnet.text.sentences import TextError, read_lines
 from structnet.text.words import Encoded, Words
 
+BLANKS = " \t\r\n"  # at the ends of a line; the others of Unicode are words in published files
+
 
 def learn_vectors(
     encoded: Encoded,
@@ -123,7 +125,7 @@ def read_vectors(path: str | Path, words: Words) -> tuple[np.ndarray, np.ndarray
         (array([[1. , 0.5], [0. , 0. ]], dtype=float32), array([ True, False]))
     """
     size, kept = 0, {}
-    for number, line in read_lines(path):
+    for number, line in read_lines(path, BLANKS):
         fields = line.split(" ")
         if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
             continue

@@ -17,9 +17,10 @@ from sklearn.preprocessing import OneHotEncoder
 from small_estimators import SMALL, classifier, regressor
 from torch.utils.data import DataLoader, TensorDataset
 
-from structnet import NeuralTreeClassifier
+from structnet import NeuralTreeClassifier, TreeLSTMClassifier
 from structnet.neural_tree import presets
 
+FINITE = "made of finite numbers of at least 0"
 GAUSSIAN = {"loss": "gaussian"}
 
 
@@ -44,11 +45,34 @@ def test_class_weights_are_sample_weights(blobs: tuple) -> None:
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [("even", "a dict, 'balanced' or None"), ({"d": 2}, "of the classes"), ({"a": 0}, "above 0")],
+    [
+        ("even", "a dict, 'balanced' or None"),
+        ({"d": 2}, "of the classes"),
+        *(({"a": weight}, FINITE) for weight in (-1, np.inf, np.nan, "2", "heavy", None)),
+        ({"a": 0, "b": 0.0, "c": 0}, "above 0 for at least one class"),
+    ],
 )
 def test_other_class_weights_are_refused(given: object, expected: str, blobs: tuple) -> None:
     with pytest.raises(ValueError, match=f"'class_weight' parameter must be .*{expected}"):
         classifier(class_weight=given).fit(*blobs)
+
+
+def test_samples_of_a_class_that_weighs_nothing_are_left_out(blobs: tuple) -> None:
+    X, y = blobs
+    weights = {"a": 0, "c": 2}
+    ours = classifier(class_weight=weights).fit(X, y, validation=(X, y))
+    assert ours.classes_.tolist() == ["a", "b", "c"]
+    for counted in (X[y == "a"], X):  # whatever its samples are
+        moved = np.where((y == "a")[:, None], counted.mean(0) + 9, X)
+        same(classifier(class_weight=weights).fit(moved, y, validation=(X, y)), ours, X)
+    assert set(ours.predict(X[y != "a"])) == {"b", "c"}
+    trees = ["(f a)", "(f b)", "(f c)"] * 10
+    model = TreeLSTMClassifier(class_weight={"x": 0}, epochs=5, random_state=0)
+    model.fit(trees, [*"xyz"] * 10, validation=(trees, [*"xyz"] * 10))
+    assert model.classes_.tolist() == [*"xyz"] and model.predict(trees[1:3]).tolist() == [*"yz"]
+    assert model.fit(trees, [*"xyz"] * 10).predict_proba(trees)[:, 0].max() < 0.3
+    with pytest.raises(ValueError, match=r"all but 0 of 10 samples have the weight zero"):
+        model.fit(trees, [*"xyz"] * 10, validation=(trees[::3], ["x"] * 10))
 
 
 def test_numbers_have_no_classes(lines: tuple) -> None:

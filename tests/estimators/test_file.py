@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from small_estimators import NARROW, SMALL, X4, Y4, classifier, weights_of
 
-from structnet import TreeLSTMClassifier
+from structnet import LabelTreeClassifier, SoftmaxTreeClassifier, TreeLSTMClassifier
 from structnet.neural_tree import Growth, presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
@@ -93,15 +94,65 @@ def test_what_a_file_does_not_hold_is_named(tmp_path: Path) -> None:
     dates = np.array(["2020-01-01", "2021-01-01"] * 3, dtype="datetime64[D]")
     model = NeuralTreeClassifier("mlp", **SMALL).set_params(max_depth=0)
     start = "a file holds text, numbers, booleans and None; expected "
-    for y, seed, message in [
-        (Y4, np.random.RandomState(0), "'random_state' to be made of these. Got RandomState."),
-        (dates, 0, "'classes_' to be made of these. Got date."),
-    ]:
-        model.set_params(random_state=seed).fit(X4, y)
-        with pytest.raises(TypeError) as raised:
-            model.save(tmp_path / "model")
-        assert str(raised.value) == start + message
+    model.fit(X4, dates)
+    with pytest.raises(TypeError) as raised:
+        model.save(tmp_path / "model")
+    assert str(raised.value) == start + "'classes_' to be made of these. Got date."
     assert not (tmp_path / "model").exists()
+
+
+TREES: tuple = (["(a b)", "(a c)"] * 10, [0, 1] * 10)
+TABLE: tuple = (np.repeat(X4, 3, axis=0), np.repeat(Y4, 3))
+
+
+@pytest.mark.parametrize("random", [np.random.RandomState(3), np.random])
+@pytest.mark.parametrize(
+    ("model", "data"),
+    [
+        (classifier(max_depth=0), TABLE),
+        (SoftmaxTreeClassifier(depth=0, k=2), TABLE),
+        (LabelTreeClassifier(epochs=1), TABLE),
+        (TreeLSTMClassifier(hidden_size=2, epochs=1), TREES),
+    ],
+    ids=["neural", "softmax", "label", "trees"],
+)
+def test_a_file_has_the_seed_that_was_drawn(
+    model: Any, data: tuple, random: Any, tmp_path: Path
+) -> None:
+    model = clone(model).set_params(random_state=random).fit(*data)
+    model.save(tmp_path / "model")
+    again = type(model).load(tmp_path / "model")
+    assert again.random_state == again.seed_ == model.seed_
+    np.testing.assert_array_equal(again.predict_proba(data[0]), model.predict_proba(data[0]))
+    assert again.fit(*data).random_state == model.seed_
+
+
+@pytest.mark.parametrize("pools", [("root", "max"), ["root", "max"], None])
+def test_lists_and_tuples_come_back_as_they_were(pools: Any, tmp_path: Path) -> None:
+    model = TreeLSTMClassifier(hidden_size=2, epochs=1, pools=pools, random_state=0).fit(*TREES)
+    model.nested_ = {(1, "a"): [(np.float64(2),), []]}
+    model.save(tmp_path / "model")
+    again = TreeLSTMClassifier.load(tmp_path / "model")
+    assert again.get_params() == model.get_params() and type(again.pools) is type(pools)
+    assert again.nested_ == model.nested_
+
+
+def test_a_file_from_before_tuples_were_kept_is_read(blobs: tuple, tmp_path: Path) -> None:
+    model = TreeLSTMClassifier(hidden_size=2, epochs=1, pools=("root", "max"), random_state=0)
+    model.fit(*TREES).save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    config["parameters"]["pools"] = ["root", "max"]
+    save_model(tmp_path / "model", model.model_, config)
+    again = TreeLSTMClassifier.load(tmp_path / "model")
+    assert again.pools == ["root", "max"]
+    np.testing.assert_array_equal(again.predict_proba(TREES[0]), model.predict_proba(TREES[0]))
+    tree = classifier(max_depth=0).fit(*blobs)
+    tree.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    assert config["fitted"]["sample_shape_"] == {"tuple": [3]}
+    config["fitted"]["sample_shape_"] = [3]
+    save_model(tmp_path / "model", tree._state()[0], config)
+    assert type(tree).load(tmp_path / "model").sample_shape_ == tree.sample_shape_
 
 
 class PowerCutError(Exception):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from label_trees import planted
+from label_trees import tokens
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 
+from structnet.checks import num_threads
 from structnet.label_tree import (
-    CollapseError,
     Features,
     LabelTree,
     LabelTreeClassifier,
@@ -23,12 +24,6 @@ from structnet.label_tree import (
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 QUICK = {"epochs": 5, "learning_rate": 0.1, "tree": "learned", "rebuilds": 10, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def points() -> tuple[np.ndarray, np.ndarray]:
-    x, y, _ = planted(3, 2, 4, 2000, seed=0)
-    return x, np.array([f"group {k}" for k in y])
 
 
 @pytest.fixture(scope="module")
@@ -151,12 +146,6 @@ def test_a_tree_refuses_rows_of_other_sizes() -> None:
             tree.top_k(torch.zeros(2, 3), 1)
 
 
-def tokens(number: int = 600) -> tuple[list[list[int]], np.ndarray]:
-    rng = np.random.default_rng(0)
-    y = rng.integers(12, size=number)
-    return [[int(k), *rng.integers(12, 40, size=rng.integers(4)).tolist()] for k in y], y
-
-
 def test_lists_of_tokens(tmp_path: Path) -> None:
     lists, y = tokens()
     model = LabelTreeClassifier(tokens=True, arity=4, epochs=20, random_state=0).fit(lists, y)
@@ -167,6 +156,33 @@ def test_lists_of_tokens(tmp_path: Path) -> None:
     again = LabelTreeClassifier.load(tmp_path / "model")
     assert (again.predict_proba(lists) == model.predict_proba(lists)).all()
     assert "class" in str(model.explain(lists[0]))
+
+
+def test_all_cores_may_train(
+    points: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = points
+    model = LabelTreeClassifier(**QUICK, n_jobs=-1).fit(x, y)
+    assert model.score(x, y) > 0.7 and model.training_.threads == num_threads(-1) >= 1
+    model.save(tmp_path / "model")
+    assert LabelTreeClassifier.load(tmp_path / "model").n_jobs == -1
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
+    assert num_threads(-1) == 3
+    for wrong in (0, -2, 1.5, True):
+        with pytest.raises(ValueError, match=r"'n_jobs' parameter must be .*, or -1 or None. Got"):
+            LabelTreeClassifier(n_jobs=wrong).fit(x, y)
+
+
+def test_numbers_of_numpy_are_taken_and_kept(points: tuple, tmp_path: Path) -> None:
+    x, y = points
+    plain = {**QUICK, "bias": True, "arity": 3, "learning_rate": 0.25, "epochs": 2}
+    kinds = {bool: np.bool_, int: np.int64, float: np.float32, str: str}
+    model = LabelTreeClassifier(**{k: kinds[type(v)](v) for k, v in plain.items()}).fit(x, y)
+    model.save(tmp_path / "model")
+    ours = LabelTreeClassifier.load(tmp_path / "model").predict_proba(x)
+    np.testing.assert_array_equal(ours, LabelTreeClassifier(**plain).fit(x, y).predict_proba(x))
+    with pytest.raises(ValueError, match="'bias' parameter of TreeSoftmaxLoss must be True or Fa"):
+        TreeSoftmaxLoss(3, 4, bias="no")
 
 
 def test_a_file_holds_the_tree_as_it_is(
@@ -206,57 +222,6 @@ def test_a_sample_without_tokens_is_told_by_its_own_place_and_may_weigh_nothing(
         model.fit(lists, [0, 1, 0, 0, 1], [0, 1, 0, 1, 1])
 
 
-def test_a_stream(points: tuple) -> None:
-    x, y = points
-    model = LabelTreeClassifier(arity=3, random_state=0)
-    for start in range(0, 2000, 200):
-        model.partial_fit(x[start : start + 200], y[start : start + 200], classes=np.unique(y))
-    assert model.score(x, y) > 0.5
-    with pytest.raises(ValueError, match="the first call of partial_fit needs classes"):
-        LabelTreeClassifier().partial_fit(x, y)
-    for classes in ([], "abc", [[0, 1], [2, 3]], {"a", "b"}):
-        with pytest.raises(ValueError, match="classes must be a list of all classes"):
-            LabelTreeClassifier().partial_fit(x, y, classes=classes)
-    with pytest.raises(ValueError, match="got the class 'none'"):
-        model.partial_fit(x[:1], ["none"])
-
-
-def test_a_stream_of_single_samples_is_no_collapse_however_surprising() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(300, 4))
-    y = (x @ rng.normal(size=(4, 6))).argmax(1)
-    fitted = LabelTreeClassifier(random_state=0).fit(x, y)
-    new = LabelTreeClassifier(arity=2, random_state=0)
-    new.partial_fit(x[:2], y[:2], classes=np.arange(6))
-    for i in range(2, 62):
-        new.partial_fit(x[i : i + 1], y[i : i + 1])
-        fitted.partial_fit(x[i : i + 1], [(y[i] + 3) % 6])
-    assert np.isfinite(new.predict_log_proba(x)).all()
-    wild = LabelTreeClassifier(arity=2, learning_rate=100.0, random_state=0)
-    with pytest.raises(CollapseError, match="expected a learning rate below 100"):
-        for _ in range(3):
-            wild.partial_fit(x, y, classes=np.arange(6))
-
-
-def test_a_stream_after_a_fit_forgets_nothing_and_learns(tmp_path: Path) -> None:
-    """Few passes of sparse rows take long steps, which would undo at their end what they gave."""
-    rng = np.random.default_rng(0)
-    x, y, _ = planted(5, 2, 30, 6000, seed=0, noise=2.5)
-    rows, y = csr_matrix(x * (rng.random(x.shape) < 0.3)), y.astype(str)
-    learn, later, test = slice(0, 1500), slice(1500, 4500), slice(4500, None)
-    for told in ({"arity": 25}, {"tree": "learned", "arity": 5, "start": "clusters"}):
-        how: dict[str, Any] = {"embedding_size": 0, "epochs": 3, "learning_rate": 0.05, **told}
-        LabelTreeClassifier(**how, random_state=0).fit(rows[learn], y[learn]).save(tmp_path / "one")
-        right = []
-        for part in (learn, later):
-            model = LabelTreeClassifier.load(tmp_path / "one")
-            right.append(model.score(rows[test], y[test]))
-            shape = model.tree_.codes.to_nested()
-            right.append(model.partial_fit(rows[part], y[part]).score(rows[test], y[test]))
-            assert model.tree_.codes.to_nested() == shape  # labels that move would lose it
-        assert right[1] > right[0] - 0.01 and right[3] > right[0]
-
-
 def test_weights_count(points: tuple) -> None:
     x, y = points
     weights = np.where(np.isin(y, ["group 0", "group 1"]), 1.0, 0.0)
@@ -280,6 +245,18 @@ def test_samples_of_tokens_that_weigh_nothing_are_absent() -> None:
         LabelTreeClassifier(tokens=True).fit(lists[:9], y[:9], np.arange(9) == 3)
 
 
+def test_rows_of_integers_are_lists_of_tokens() -> None:
+    rows, y = np.arange(80).reshape(40, 2) % 12, np.arange(40) % 6
+    found = [
+        LabelTreeClassifier(**QUICK, tokens=True, start="huffman")
+        .fit(kind(rows), y)
+        .predict_proba(kind(rows))
+        for kind in (np.ndarray.tolist, np.uint16, np.asarray, torch.from_numpy, list)
+    ]
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])
+
+
 @pytest.mark.parametrize(
     ("lists", "y", "said"),
     [
@@ -287,7 +264,14 @@ def test_samples_of_tokens_that_weigh_nothing_are_absent() -> None:
         ([[1], [2]], [0, 0], "y has only one class"),
         ([[1], [-2]], [0, 1], "example 1 has the feature -2"),
         ([["a"], [2]], [0, 1], "must be lists of token ids"),
-        (np.ones((2, 2)), [0, 1], "must be lists of token ids"),
+        (np.ones((2, 2)), [0, 1], r"lists of token ids, .* Got array\(\[1., 1.\]\) for sample 0"),
+        ([[1], [1.7, 2.9]], [0, 1], r"Got \[1.7, 2.9\] for sample 1"),
+        (["12", "13"], [0, 1], "Got '12' for sample 0"),
+        ([["1"], [2]], [0, 1], r"Got \['1'\] for sample 0"),
+        ([b"12", b"13"], [0, 1], "Got b'12' for sample 0"),
+        ([1, 2], [0, 1], "Got 1 for sample 0"),
+        ("12", [0, 1], "must be lists of token ids, which are whole numbers. Got str"),
+        (csr_matrix(np.eye(2)), [0, 1], "Got csr_matrix"),
         ([[1], [2]], [0], r"y must be \[2\]"),
     ],
 )
@@ -352,23 +336,6 @@ def test_a_weight_counts_in_the_scale_as_often_as_rows_do(kind: Any) -> None:
     weighed = LabelTreeClassifier(epochs=1).fit(kind(x), y, sample_weight=count).scale_
     repeated = LabelTreeClassifier(epochs=1).fit(kind(x.repeat(count, 0)), y.repeat(count)).scale_
     np.testing.assert_allclose(weighed.of(2), repeated.of(2))
-
-
-def test_a_long_stream_goes_on_counting() -> None:
-    x, y = np.eye(6)[np.arange(60) % 6], np.arange(60) % 6
-    model = LabelTreeClassifier(arity=2, random_state=0)
-    for _ in range(60):  # more than there are reassignments in a fit
-        model.partial_fit(x, y, classes=np.unique(y))
-    # A reassignment keeps half; so what is left comes to as much as a part has.
-    assert float(model.tree_.softmax.seen.sum()) >= 0.4 * len(x)
-
-
-@pytest.mark.parametrize("start", [None, "groups"])
-def test_a_stream_of_tokens_is_reassigned(start: str | None) -> None:
-    lists, y = tokens()
-    model = LabelTreeClassifier(tokens=True, arity=4, start=start, memory=0.6, random_state=0)
-    model.partial_fit(lists, y, classes=np.unique(y))
-    assert model.settings_.start == "huffman" and len(model.training_.rebuilds) == 1
 
 
 def test_fitting_where_torch_is_told_to_compute_in_double_precision(tmp_path: Path) -> None:

@@ -246,6 +246,14 @@ def test_texts_that_are_none(text: list, said: str) -> None:
         RoutedLanguageModel(**SMALL, epochs=1).fit(text)
 
 
+def test_a_text_without_a_next_word_is_not_measured(fitted: RoutedLanguageModel) -> None:
+    for question in (fitted.measure, fitted.score):
+        with pytest.raises(
+            ValueError, match=r"^the text has no sentence of two words or more; exp"
+        ):
+            question(["the", "cat"])
+
+
 def test_an_empty_file(tmp_path: Path) -> None:
     path = tmp_path / "empty.txt"
     path.write_text("\n\n")

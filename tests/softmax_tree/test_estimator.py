@@ -210,6 +210,7 @@ def test_numbers_beyond_single_precision_are_refused(form: Any) -> None:
         ({"missing_loss": 0}, "The 'missing_loss' parameter must be a number"),
         ({"start": "axis"}, "The 'start' parameter must be one of"),
         ({"n_jobs": 0}, "The 'n_jobs' parameter must be an int"),
+        ({"n_jobs": -2}, r"must be an int in the range \[1, inf\), or -1. Got -2"),
         ({"standardize": "no"}, "The 'standardize' parameter must be True or False"),
     ],
 )

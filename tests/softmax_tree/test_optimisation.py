@@ -73,10 +73,11 @@ def test_no_update_raises_the_objective(make, depth: int, k: int, aim: Objective
 def test_threads_train_the_same_tree(sparse: bool) -> None:
     points = points_of(sparse=sparse)
     start = complete_draft(points, 3, 4, "centroids", 0)
-    one, two = (alternate(start, points, objective(), 2, n_jobs=n) for n in (1, 2))
-    for ours, theirs in zip(one.nodes, two.nodes, strict=True):
-        assert np.array_equal(ours.weight, theirs.weight)
-        assert np.array_equal(ours.bias, theirs.bias)
+    one, *others = (alternate(start, points, objective(), 2, n_jobs=n) for n in (1, 2, -1))
+    for other in others:
+        for ours, theirs in zip(one.nodes, other.nodes, strict=True):
+            assert np.array_equal(ours.weight, theirs.weight)
+            assert np.array_equal(ours.bias, theirs.bias)
 
 
 def test_the_start_is_left_as_it_is() -> None:

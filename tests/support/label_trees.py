@@ -78,3 +78,10 @@ def best_sum(scores: np.ndarray, capacity: int) -> float:
         if allowed(sizes, 0, n, arity, capacity):
             found = max(found, float(scores[range(n), choice].sum()))
     return found
+
+
+def tokens(number: int = 600) -> tuple[list[list[int]], np.ndarray]:
+    """Lists of tokens, the first of which is the label, and the labels."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(12, size=number)
+    return [[int(k), *rng.integers(12, 40, size=rng.integers(4)).tolist()] for k in y], y

@@ -65,6 +65,14 @@ def test_files_of_word2vec_and_glove_are_read(tmp_path):
     np.testing.assert_array_equal(vectors, np.array([[0, 0], [1, -0.2], [0, 7]], np.float32))
 
 
+@pytest.mark.parametrize("word", ["\x85", "\xa0", "\u2028", "\u3000", "\x0c", "\x1f"])
+def test_a_word_may_be_what_unicode_calls_a_blank(tmp_path, word):
+    file = tmp_path / "vectors.txt"
+    file.write_bytes(f"a 1 2 \r\n{word} 3 4\n \t\r\nb 5 6\n".encode())
+    vectors, found = read_vectors(file, Words(["a", "b", word], [3, 2, 1]))
+    assert found.all() and vectors.tolist() == [[1, 2], [5, 6], [3, 4]]
+
+
 @pytest.mark.parametrize(
     "content, words",
     [

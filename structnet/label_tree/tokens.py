@@ -1,0 +1,58 @@
+"""Lists of token ids from a user, checked and as bags."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from structnet.estimators.inputs import off_torch
+from structnet.label_tree.features import Features
+
+
+def bags_of(X: Any, size: int | None = None) -> Features:
+    """Lists of tokens as bags.
+
+    Args:
+        X: lists of token ids, or an array of integers, each row of which is such a list.
+        size: number of tokens known so far; ids from there on are left out. None knows all.
+
+    Shapes:
+        X ``[n]`` lists, or ``[n, tokens]``.
+
+    Raises:
+        ValueError: a sample is something else, as text or a row of fractions, or an id is negative.
+
+    Example:
+        >>> bags_of([[3, 1], [0]]).ids.tolist(), bags_of(np.array([[3, 1]]), size=2).ids.tolist()
+        ([3, 1, 0], [1])
+    """
+    lists = _lists(X)
+    if size is not None:
+        lists = [[token for token in one if token < size] for one in lists]
+    return Features.from_lists(lists, size)
+
+
+def _lists(X: Any) -> list[list[int]]:
+    X = off_torch(X)
+    what = "with tokens=True the samples must be lists of token ids, which are whole numbers. Got "
+    if issparse(X) or isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
+        raise ValueError(f"{what}{type(X).__name__}.")
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iu":
+        return X.tolist()
+    lists = []
+    for place, one in enumerate(X):
+        try:
+            if isinstance(one, str | bytes):  # whose characters or bytes would be taken for ids
+                raise TypeError
+            lists.append(list(map(index, one)))
+        except TypeError:
+            raise ValueError(f"{what}{_shown(one)} for sample {place}.") from None
+    return lists
+
+
+def _shown(value: Any, most: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= most else text[:most] + "..."
