@@ -162,8 +162,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     ) -> LabelTreeClassifier:
         """Trains on some samples once, at a constant rate, and reassigns the labels.
 
-        The samples of the first call, of which one is enough, also give the scale of the columns,
-        or the highest token that is known.
+        The samples of the first call, of which one is enough, also give the learning rate, the
+        scale of the columns (a single row stays unscaled) or the highest token that is known.
         If ``start`` is "groups", which :meth:`fit` may choose, a learned tree starts as Huffman's
         here. After :meth:`fit`, the rate is a tenth of that of ``fit``, and labels stay where they
         are.
@@ -344,7 +344,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return Checked(x, codes, weights)
 
     def _new_scale(self, found: Checked) -> Standardizer | None:
-        if isinstance(found.x, Features) or not self.standardize:
+        one = len(found.y) == 1 and not issparse(found.x)  # whose columns have no deviation
+        if isinstance(found.x, Features) or not self.standardize or one:
             return None
         return Standardizer.of_rows(found.x, found.weights)
 

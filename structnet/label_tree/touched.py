@@ -38,6 +38,7 @@ class Touched(NamedTuple):
         bias ``[nodes, arity]``.
 
     Example:
+        >>> from structnet.label_tree import Features
         >>> tree = LabelTree(2, 3, arity=2)
         >>> data = Examples(Features.from_table(np.eye(2, dtype=np.float32)), np.array([0, 2]))
         >>> before = Touched.of(tree, data)

@@ -108,6 +108,11 @@ def test_a_stream_may_begin_with_one_sample(points: tuple, kind: Any) -> None:
     for part in (slice(0, 1), slice(1, 2), slice(2, 300)):
         model.partial_fit(x[part], y[part], [*np.unique(y)], np.ones(300)[part])
     assert np.isfinite(model.predict_proba(x)).all()
+    if kind is np.asarray:  # one row says nothing of the columns' scale, however large they are
+        large = LabelTreeClassifier(arity=3, random_state=0)
+        for part in (slice(0, 1), slice(1, 1000), slice(1000, 2000)):
+            large.partial_fit(1000 * x[part] + 5000, y[part], classes=np.unique(y))
+        assert large.scale_ is None and np.isfinite(large.predict_proba(x)).all()
     with pytest.raises(ValueError, match=r"minimum of 2 is required|y has only one class"):
         model.fit(x[:1], y[:1])
 
