@@ -25,7 +25,6 @@ from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
 POOLS = ("root", "sum", "mean", "max", "attention")
-MANY = 2.0**64  # nodes of a shared tree from which on its mean is computed in double precision
 
 
 def pooled(
@@ -54,8 +53,8 @@ def pooled(
 
     Raises:
         ValueError: a pool or the backend is unknown, x has not one row for each node, the score for
-            "attention" is missing or has another length, or a tree has more nodes than a mean can
-            count.
+            "attention" is missing or has another length, or a tree that shares nodes has more of
+            them than a number of x's dtype can count.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -97,25 +96,11 @@ def _weights(scores: Tensor) -> Tensor:
     return (scores - scores.detach().max()).exp()
 
 
-def _check_sizes(forest: Forest) -> None:
-    """Refuses trees of which a float64 does not hold the number of nodes."""
-    endless = np.isinf(forest.sizes())
-    if endless.any():
-        raise ValueError(
-            f"tree {endless.argmax()} has more than 1e308 nodes, with shared ones counted as often "
-            "as they occur; expected at most that many for a mean"
-        )
-
-
 def _plain(forest: Forest, x: Tensor, how: str, backend: str, score: Tensor | None) -> Tensor:
     """One pool in plain torch operations, on any device."""
     if how == "root":
         return x.index_select(0, torch.from_numpy(forest.roots).to(x.device))
     if how in ("mean", "attention"):
-        if forest.sizes().max(initial=0) > MANY:
-            _check_sizes(forest)
-            if x.dtype != torch.float64:
-                return _plain(forest, x.double(), how, backend, score).to(x.dtype)
         weight = x.new_ones(len(x)) if how == "mean" else _weights(x @ score.to(x))  # type: ignore[union-attr]  # checked
         weight = weight.unsqueeze(1)
         sums = _plain(forest, torch.cat([weight * x, weight], -1), "sum", backend, None)
@@ -158,23 +143,32 @@ class _Pools(torch.autograd.Function):
         X, tree = x.detach().contiguous().numpy(), (forest.offsets, forest.children, forest.roots)
         out, kept = [], []
         for name in names:
+            rows, of_pool = np.empty((len(forest), X.shape[1]), X.dtype), None
             if name == "root":
-                rows, of_pool = X[forest.roots], None
+                rows = X[forest.roots]
             elif name == "max":
-                rows = np.empty((len(forest), X.shape[1]), X.dtype)
                 of_pool = kernels.max_up(*tree, X, rows)
             else:
                 if name == "attention":
                     E = _weights(torch.mv(x.detach(), score.detach())).numpy()  # type: ignore[union-attr]  # checked
                 else:
                     E = np.ones(len(X), X.dtype)
-                rows, *of_pool = _summed(forest, X, E, mean=name != "sum")
+                total = kernels.sum_up(*tree, X, E, rows)[:, None]
+                if name != "sum" and np.isinf(total).any():
+                    raise ValueError(
+                        f"tree {np.isinf(total).argmax()} has more nodes, shared ones counted as "
+                        f"often as they occur, than {X.dtype} holds; expected fewer for a mean"
+                    )
+                total = np.maximum(total, np.finfo(X.dtype).tiny)
+                total = np.ones_like(total) if name == "sum" else total
+                rows /= total
+                of_pool = (E, total)
             out.append(rows)
             kept.append(of_pool)
         ctx.forest, ctx.names, ctx.kept, ctx.out = forest, names, kept, out
         # Saved this way, x can be freed after the backward pass even if the loss is kept.
         ctx.save_for_backward(x, score)
-        return torch.from_numpy(np.concatenate(out, 1, dtype=X.dtype))
+        return torch.from_numpy(np.concatenate(out, 1))
 
     @staticmethod
     @once_differentiable
@@ -191,34 +185,12 @@ class _Pools(torch.autograd.Function):
                 kernels.max_down(of_pool, d_out, DX)
             else:
                 E, total = of_pool
-                rows, d_out = X.astype(E.dtype, copy=False), d_out / total
+                d_out = d_out / total
                 d_total = -np.einsum("rj,rj->r", d_out, out)  # gradient of the sum of the weights
-                DS, DT = np.zeros_like(rows), np.zeros_like(E)
+                DS, DT = np.zeros_like(X), np.zeros_like(E)
                 kernels.sum_down(*tree, d_out, d_total, DS, DT)
                 if name == "attention":
                     w = score.detach().contiguous().numpy()
-                    kernels.scores_backward(rows, E, w, DS, DT, dw)
+                    kernels.scores_backward(X, E, w, DS, DT, dw)
                 DX += DS
         return None, None, torch.from_numpy(DX), None if dw is None else torch.from_numpy(dw)
-
-
-def _summed(forest: Forest, X: np.ndarray, E: np.ndarray, mean: bool) -> tuple[np.ndarray, ...]:
-    """Sums of the rows of each tree with weights E, or their means; with E and the divisors.
-
-    Where trees are so large that a mean would overflow, all of these are float64.
-
-    Shapes:
-        X ``[nodes, c]``; E ``[nodes]``; output ``[len(forest), c]``, ``[nodes]``,
-        ``[len(forest), 1]``.
-    """
-    rows = np.empty((len(forest), X.shape[1]), X.dtype)
-    total = kernels.sum_up(forest.offsets, forest.children, forest.roots, X, E, rows)[:, None]
-    if not mean:
-        return rows, E, np.ones_like(total)
-    if (total > MANY).any():
-        _check_sizes(forest)
-        if X.dtype != np.float64:
-            return _summed(forest, X.astype(np.float64), E.astype(np.float64), mean)
-    total = np.maximum(total, np.finfo(X.dtype).tiny)
-    rows /= total
-    return rows, E, total

@@ -99,34 +99,12 @@ def test_a_node_counts_as_often_as_it_stands_there():
     assert pooled(forest, torch.ones(41, 1, dtype=torch.float64), "mean").item() == 1
 
 
-@both_backends
-@pytest.mark.parametrize("how", ["mean", "attention"])
-def test_a_mean_of_more_nodes_than_a_float_counts(how: str, backend: str):
+def test_a_mean_of_more_nodes_than_a_float_counts_is_refused():
     tree = doubled(200)  # 2^201 - 1 nodes
     forest = Forest.from_trees([tree], Vocabulary.from_trees([tree]))
-    found = []
-    for dtype in (torch.float32, torch.float64):
-        torch.manual_seed(0)
-        x = torch.randn(201, 3, dtype=torch.float64).to(dtype).requires_grad_()
-        score = SCORE.detach().clone().to(dtype).requires_grad_()
-        y = pooled(forest, x, how, backend, score)
-        assert y.dtype == dtype
-        y.sum().backward()
-        found.append([y, x.grad, *([score.grad] if how == "attention" else [])])
-    for single, double in zip(*found, strict=True):
-        torch.testing.assert_close(single, double.float())
-    shares = 0.5 ** torch.arange(1, 202, dtype=torch.float64)  # of the nodes, from the leaf
-    if how == "mean":
-        torch.testing.assert_close(found[1][0], (shares @ x.detach())[None])
-        torch.testing.assert_close(found[1][1], shares[:, None].expand(-1, 3))
-
-
-@both_backends
-def test_a_mean_of_more_nodes_than_can_be_counted_is_refused(backend: str):
-    tree = doubled(1100)
-    forest = Forest.from_trees([tree], Vocabulary.from_trees([tree]))
-    with pytest.raises(ValueError, match="tree 0 has more than 1e308 nodes"):
-        pooled(forest, torch.ones(1101, 1), "mean", backend)
+    with pytest.raises(ValueError, match="tree 0 has more nodes, .* than float32 holds"):
+        pooled(forest, torch.ones(201, 1), "mean")
+    assert pooled(forest, torch.ones(201, 1).double(), "mean").item() == 1
 
 
 @both_backends
