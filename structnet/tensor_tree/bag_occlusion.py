@@ -1,6 +1,7 @@
 """The output of the linear model on counts for a tree with each of its subtrees hidden in turn.
 
-Counts add up: those of a tree without a subtree are the whole tree's minus the subtree's.
+Counts add up: those of a tree without a subtree are the whole tree's minus the subtree's, and the
+pair of its root and the next sibling.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from structnet.tensor_tree.counted import Counted
+from structnet.tensor_tree.counted import Counted, beside, labels_met
 from structnet.tensor_tree.label_bag import LENGTH_1, LabelBag
 from structnet.trees import _kernels
 from structnet.trees.forest import Forest
@@ -70,14 +71,17 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
     order = forest.preorder()
     places = _Places.of(forest, order.nodes)
     number, met = len(places.ends), bag.counted(forest, order)
-    # A hidden part counts as a leaf, and in the pair with the node above it.
-    leaf = bag.num_types + hidden
+    # A hidden part counts as a leaf, and in the pairs with the node above it and those beside it.
+    leaf, size = bag.num_types + hidden, bag.num_labels
     pairs = bag.pairs_met(forest, order)
-    pairs = pairs._replace(code=pairs.code // bag.num_labels * bag.num_labels + leaf)
-    pairs = pairs.among(bag.pairs)
-    new_at = np.concatenate((np.arange(number), places.at(pairs)))
-    new = np.concatenate((np.full(number, leaf), bag.num_labels + pairs.code))
-    at = places.at(met)
+    pairs = pairs._replace(code=pairs.code // size * size + leaf).among(bag.pairs)
+    labels = labels_met(forest, order, bag.num_types, size)
+    before, _ = beside(labels, forest.parents(order), size)
+    after = before._replace(code=(size + leaf) * size + before.code % size).among(bag.pairs)
+    before = before.among(bag.pairs)
+    new_at = np.concatenate((np.arange(number), places.at(pairs), places.at(after)))
+    new = np.concatenate((np.full(number, leaf), size + pairs.code, size + after.code))
+    at, before_at = places.at(met), places.at(before)
     rows = np.argsort(at, kind="stable")
     column, whole = met.code[rows], np.bincount(met.code, minlength=bag.num_counts).astype(float)
     begin, end = (np.searchsorted(at[rows], each) for each in (np.arange(number), places.ends))
@@ -87,8 +91,12 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
         count = (end - begin)[first:last]
         shift = begin[first:last] - np.cumsum(count) + count
         lost = column[np.arange(count.sum()) + np.repeat(shift, count)]
-        there = (first <= new_at) & (new_at < last)
-        variant = np.concatenate((np.repeat(np.arange(last - first), count), new_at[there] - first))
+        there, gone = ((first <= each) & (each < last) for each in (new_at, before_at))
+        lost = np.concatenate((lost, size + before.code[gone]))
+        variant = np.concatenate(
+            (np.repeat(np.arange(last - first), count), before_at[gone] - first)
+        )
+        variant = np.concatenate((variant, new_at[there] - first))
         change = np.repeat([-1.0, 1.0], [len(lost), int(there.sum())])
         where = variant, np.concatenate((lost, new[there]))
         changes = csr_matrix((change, where), (last - first, bag.num_counts))

@@ -34,13 +34,62 @@ class Counted(NamedTuple):
     word: np.ndarray
     code: np.ndarray
 
+    def take(self, which: np.ndarray) -> Counted:
+        """Some of the occurrences. ``[k]``."""
+        return Counted(*(each[which] for each in self))
+
     def among(self, known: Tensor) -> Counted:
         """The occurrences with a known code, which is replaced by its place among the known."""
         codes = known.cpu().numpy()
         place = np.searchsorted(codes, self.code)
         there = place < len(codes)
         there[there] = codes[place[there]] == self.code[there]
-        return Counted(self.entry[there], self.word[there], place[there])
+        return self._replace(code=place).take(there)
+
+
+def labels_met(forest: Forest, order: Preorder, num_types: int, num_labels: int) -> Counted:
+    """All nodes, and then all words, with the numbers of their labels as codes. ``[m]``."""
+    types, tokens = forest.types[order.nodes], words_of(forest.tokens, num_labels - num_types)
+    entry, words = forest.words_at(order.nodes)
+    number = np.arange(len(types))
+    return Counted(
+        np.concatenate((number, entry)),
+        np.concatenate((np.full(len(number), NONE), np.arange(len(words)))),
+        np.concatenate(
+            (np.where(types >= 0, types, num_types + tokens[order.nodes]), num_types + words)
+        ),
+    )
+
+
+def under(labels: Counted, parents: np.ndarray, num_labels: int) -> Counted:
+    """The pairs of a label and the one above it, at the lower one: ``above * num_labels + below``.
+
+    The words of a text are in pairs with the label of the node above it.
+
+    Args:
+        labels: labels of all nodes and words, from :func:`labels_met`.
+        parents: entry of each node's parent, -1 for roots.
+        num_labels: number of labels.
+    """
+    above = parents[labels.entry]
+    found = labels._replace(code=labels.code[above] * num_labels + labels.code)
+    return found.take(above >= 0)
+
+
+def beside(labels: Counted, parents: np.ndarray, num_labels: int) -> tuple[Counted, Counted]:
+    """The pairs of adjacent siblings, at the left one and, in the same order, at the right one.
+
+    The number of a pair is ``(num_labels + left) * num_labels + right``, above those of
+    :func:`under`, whose arguments these are. Words of a text are siblings of each other.
+    """
+    # Siblings have one parent, and words one text, which is told apart from a parent.
+    family = np.where(labels.word < 0, parents[labels.entry], len(parents) + labels.entry)
+    rows = np.argsort(family, kind="stable")
+    left, right = rows[:-1], rows[1:]
+    siblings = (family[left] == family[right]) & (family[left] >= 0)
+    left, right = left[siblings], right[siblings]
+    code = (num_labels + labels.code[left]) * num_labels + labels.code[right]
+    return labels.take(left)._replace(code=code), labels.take(right)._replace(code=code)
 
 
 def numbers_met(forest: Forest, order: Preorder) -> Counted:

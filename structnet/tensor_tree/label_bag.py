@@ -1,4 +1,7 @@
-"""Counts of labels, and of pairs of parent and child, in a tree; and a linear model on them.
+"""Counts of labels, and of pairs of them, in a tree; and a linear model on these counts.
+
+Pairs are of a parent and its child, and of a child and the next one: a sum over children does not
+tell their order, nor do the counts of their labels.
 
 Much of what is asked about trees depends on what they contain, wherever it is, and a linear model
 learns that best from few examples. It is therefore mixed with the Tree-LSTM, see
@@ -25,7 +28,15 @@ from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from structnet.estimators.held_out import parted
-from structnet.tensor_tree.counted import Counted, numbers_met, of_two_trees, words_of
+from structnet.tensor_tree.counted import (
+    Counted,
+    beside,
+    labels_met,
+    numbers_met,
+    of_two_trees,
+    under,
+    words_of,
+)
 from structnet.tensor_tree.logistic import logistic_regression
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.row_space import space_of
@@ -82,8 +93,8 @@ class LabelBag(nn.Module):
             ``log(1 + count)``; "tf-idf" for that times the rarity of what is counted, in a row
             scaled to length 1, so that a large tree counts no more than a small one; or "share",
             the same without rarity. Fitting chooses one of the first three.
-        num_pairs: number of pairs of labels of parent and child that are counted; :meth:`knowing`
-            finds which.
+        num_pairs: number of pairs of labels, of parent and child or of a child and the next one,
+            that are counted; :meth:`knowing` finds which.
         numbers: True if tokens may be numbers (``vocabulary.numbers``): they are counted as one
             label, and their values are summed over the tree and by the label of the node above.
         num_values: number of values that are also counted separately, as a port or a size may be
@@ -95,7 +106,7 @@ class LabelBag(nn.Module):
         weight: ``[roots * width, num_outputs]``, where the width is ``num_types + num_tokens +
             num_pairs + num_values``, plus 1 and the width of the sums with ``numbers``; 4 rows
             more if ``alike``; bias: ``[num_outputs]``.
-        pairs: ``[num_pairs]``, int64, ascending: parent times the number of labels, plus child.
+        pairs: ``[num_pairs]``, int64, ascending, as :func:`.under` and :func:`.beside` number them.
         values: ``[num_values]``, int64, ascending: tokens.
         rarity: ``[num_counts]``: factor of each count in "tf-idf" and cosines.
         output: ``[len(forest) / roots, num_outputs]``.
@@ -251,20 +262,10 @@ class LabelBag(nn.Module):
         )
 
     def pairs_met(self, forest: Forest, order: Preorder) -> Counted:
-        """The pairs of labels at all edges of all trees, each as one number, by the lower node.
-
-        The words of a text make pairs with the label of the node above it.
-        """
-        label = np.where(
-            forest.types >= 0, forest.types, self.num_types + self._words(forest.tokens)
-        )[order.nodes]
-        of, words = forest.words_at(order.nodes)
-        entry = np.concatenate((np.arange(len(label)), of))
-        word = np.concatenate((np.full(len(label), NONE), np.arange(len(words))))
-        below = np.concatenate((label, self.num_types + words))
-        above = forest.parents(order)[entry]
-        code = label[above] * self.num_labels + below
-        return Counted(*(each[above >= 0] for each in (entry, word, code)))
+        """The pairs of labels in all trees, at the lower or right node; see :func:`.under`."""
+        labels = labels_met(forest, order, self.num_types, self.num_labels)
+        given = labels, forest.parents(order), self.num_labels
+        return Counted(*map(np.concatenate, zip(under(*given), beside(*given)[1], strict=True)))
 
     def forward(self, forest: Forest) -> Tensor:
         found = self.counts(forest) @ self.weight.cpu().double().numpy()

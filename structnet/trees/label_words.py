@@ -36,22 +36,22 @@ class Text(Tree):
 def with_words(tree: Tree) -> Tree:
     """The tree with each leaf whose label is several words replaced by a :class:`Text` over these.
 
-    Words are runs of letters, in lower case, and numbers that no letter touches, written with a #
-    before them and without their sign (a comma separates numbers); at most the first 50. A capital
-    after a small letter begins a word, and so does the last of several capitals before a small
-    letter. Labels that are numbers or single words stay as they are, as do inner nodes, leaves with
-    a token, and texts in scripts without spaces between words. A tree without such leaves is
-    returned itself.
+    Words are runs of letters, in lower case, and numbers, written with a # before them and without
+    their sign (a comma separates numbers); at most the first 50. A capital after a small letter
+    begins a word, and so does the last of several capitals before a small letter. Labels that are
+    numbers or single words stay as they are, also with digits that touch the word, as do inner
+    nodes, leaves with a token, and texts in scripts without spaces between words. A tree without
+    such leaves is returned itself.
 
     Call this after all other changes to a tree: :meth:`.Tree.map` treats words as nodes, but keeps
     texts; networkx, DGL and others that make a new tree turn both into nodes, or drop the words.
 
     Example:
-        >>> tree = Tree("Call", [Tree("getElementById"), Tree("'main page'"), Tree("x1")])
+        >>> tree = Tree("Call", [Tree("getIpv4"), Tree("'main page'"), Tree("x1")])
         >>> with_words(tree)
-        <Tree (Call (getElementById get element by id) ('main page' main page) x1)>
+        <Tree (Call (getIpv4 get ipv #4) ('main page' main page) x1)>
         >>> with_words(Tree("rect", [Tree("0 0 24.5 x2"), Tree("-24.5")]))
-        <Tree (rect (0 0 24.5 x2 #0 #0 #24.5 x) -24.5)>
+        <Tree (rect (0 0 24.5 x2 #0 #0 #24.5 x #2) -24.5)>
     """
     return _with_leaves(tree, _over_own_words)
 
@@ -100,9 +100,9 @@ def own_nodes(tree: Tree) -> list[Tree]:
 
 def _over_words(label: str) -> Text | None:
     """A label with its words below it; None if it has fewer than two."""
-    words = list(islice(_words_and_numbers(label), MOST))
-    if len(words) < 2 or number_of(label) is not None:
+    if number_of(label) is not None or len(list(islice(_words_and_numbers(label), 2))) < 2:
         return None
+    words = islice(_words_and_numbers(label, digits=True), MOST)
     return Text(label, [_word(word.lower()) for word in words])
 
 
@@ -114,19 +114,34 @@ def _word(word: str) -> Tree:
     return Tree(word)
 
 
-def _words_and_numbers(label: str) -> Iterator[str]:
-    """The words of a label and its numbers; the # keeps these from being read by their values."""
+def _words_and_numbers(label: str, digits: bool = False) -> Iterator[str]:
+    """The words of a label and its numbers; the # keeps these from being read by their values.
+
+    Args:
+        label: a text or a name.
+        digits: True to give the digits that letters touch, too.
+    """
     begin = 0
     for number in NUMBER.finditer(label):
-        yield from _words(label[begin : number.start()])
+        yield from _words(label[begin : number.start()], digits)
         yield f"#{number[0]}"
         begin = number.end()
-    yield from _words(label[begin:])
+    yield from _words(label[begin:], digits)
 
 
-def _words(label: str) -> Iterator[str]:
+def _words(label: str, digits: bool) -> Iterator[str]:
     word = ""
     for letter in normalize("NFC", label):
+        if digits and letter.isdecimal():
+            if word[:1] != "#":
+                if word:
+                    yield word
+                word = "#"
+            word += letter
+            continue
+        if word[:1] == "#":
+            yield word
+            word = ""
         if not letter.isalpha():
             if word and category(letter)[0] == "M":  # an accent, or a vowel over its consonant
                 word += letter

@@ -26,6 +26,16 @@ def below(node: Tree) -> list[Tree]:
     return [*node.children, *itertools.chain(*words)]
 
 
+def pairs_of(tree: Tree) -> list[int]:
+    """The pairs of a label and the one above it, and of a label and the next one, as numbers."""
+    found = []
+    for node in tree.preorder():
+        found += [label_of(node) * 5 + label_of(child) for child in below(node)]
+        row = map(label_of, node.children)  # or the words of a text
+        found += [25 + left * 5 + right for left, right in itertools.pairwise(row)]
+    return found
+
+
 def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
     """The counts by the definition, ``[n, labels + pairs]``."""
     rows = np.zeros((len(trees), 5 + len(pairs)))
@@ -35,8 +45,7 @@ def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
                 row[number] += number >= 0
             token = VOCABULARY.encode(node)[1]
             row[2 + token] += token >= 0
-            for child in below(node):
-                code = label_of(node) * 5 + label_of(child)
-                if code in pairs:
-                    row[5 + pairs.index(code)] += 1
+        for code in pairs_of(tree):
+            if code in pairs:
+                row[5 + pairs.index(code)] += 1
     return rows

@@ -32,8 +32,9 @@ def test_how_alike_the_trees_of_a_pair_are_is_counted_too(form: str, numbers: bo
     assert found.shape == (50, len(bag.weight)) and len(bag.weight) == len(alone.weight) + 4
     assert (found[:, :-4] == alone.counts(forest).toarray()).all()
 
-    parents, children = np.divmod(bag.pairs.numpy(), bag.num_labels)
-    rows = np.log1p(counted(trees, (5 * parents + children).tolist()))
+    first, second = np.divmod(bag.pairs.numpy(), bag.num_labels)
+    first[first >= bag.num_labels] += 5 - bag.num_labels  # of siblings
+    rows = np.log1p(counted(trees, (5 * first + second).tolist()))
     met = (rows > 0).sum(0)
     rows *= 1 + np.log((1 + len(trees)) / (1 + met))
     for column, block in enumerate((slice(0, 2), slice(2, 5), slice(5, None), slice(None))):

@@ -171,6 +171,26 @@ def test_the_tree_says_what_counting_leaves_open():
     assert score > 0.9 and model.score(X[200:], y[200:]) < 0.7
 
 
+def test_the_order_of_many_siblings_is_learnt():
+    rng, X = random.Random(0), []
+    for _ in range(700):
+        X.append(Tree("row", [Tree(rng.choice("abcde")) for _ in range(rng.randint(3, 10))]))
+    y = np.array(["a b" in str(tree) for tree in X])
+    model = TreeLSTMClassifier(epochs=5, random_state=0).fit(X[:500], y[:500])
+    assert model.score(X[500:], y[500:]) > 0.97  # the frequent class 0.78
+
+
+def test_a_digit_within_a_name_is_learnt():
+    rng = random.Random(0)
+    names = [(rng.choice(["get", "set", "is"]), rng.choice("46")) for _ in range(300)]
+    X = [
+        Tree("call", [Tree(f"{verb}Ipv{digit}From{rng.randrange(10**6)}")]) for verb, digit in names
+    ]
+    y = [digit for _, digit in names]
+    model = TreeLSTMClassifier(epochs=5, random_state=0).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.95
+
+
 def test_a_class_for_each_node(tmp_path: Path):
     X, _ = data(200)
     y = [[value(node) for node in tree.preorder()] for tree in X]

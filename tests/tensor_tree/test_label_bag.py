@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from label_counts import SIZES, below, counted, label_of
+from label_counts import SIZES, counted, pairs_of
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees, with_texts
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -43,15 +43,7 @@ def test_labels_and_pairs_are_counted(form: str, inner_tokens: bool, texts: bool
         forest = Forest.from_trees(trees, VOCABULARY)
         of = {**SIZES, "num_outputs": 1, "roots": 1, "form": form}
         bag = LabelBag.knowing(forest, **of)
-        met = Counter(
-            code
-            for tree in trees
-            for code in {
-                label_of(node) * 5 + label_of(child)
-                for node in tree.preorder()
-                for child in below(node)
-            }
-        )
+        met = Counter(code for tree in trees for code in set(pairs_of(tree)))
         assert bag.pairs.tolist() == sorted(code for code, count in met.items() if count >= 2)
         expected = np.array(counted(trees, bag.pairs.tolist()))
         if form != "count":
