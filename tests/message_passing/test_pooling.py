@@ -102,7 +102,7 @@ def test_a_node_counts_as_often_as_it_stands_there():
 def test_a_mean_of_more_nodes_than_a_float_counts_is_refused():
     tree = doubled(200)  # 2^201 - 1 nodes
     forest = Forest.from_trees([tree], Vocabulary.from_trees([tree]))
-    with pytest.raises(ValueError, match="tree 0 has more nodes, .* than float32 holds"):
+    with pytest.raises(ValueError, match=r"tree 0 has more nodes, .* than float32 holds"):
         pooled(forest, torch.ones(201, 1), "mean")
     assert pooled(forest, torch.ones(201, 1).double(), "mean").item() == 1
 
