@@ -100,8 +100,8 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             y: one class per sample, text or a number; or one row of 0 and 1 per sample, for
                 several labels.
             sample_weight: weight of each sample.
-            validation: samples ``(X, y)`` to choose the epoch by; by default some of X are held
-                out.
+            validation: samples ``(X, y)`` or ``(X, y, sample_weight)`` to choose the epoch by; by
+                default some of X are held out.
             groups: group of each sample, such as the file it comes from, if new samples will come
                 from other groups; samples are then held out in whole groups.
 
@@ -137,16 +137,13 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             weights = counts if weights is None else weights * counts
         held = None
         if validation is not None:
-            others, answers = self._validation(validation, samples)
+            others, answers, count = self._validation(validation, samples)
+            answers = plain_labels(answers)
             check_lengths(others, answers)
-            count = None
-            if several:
-                of = indicators(answers)
-            else:
-                of = encode_labels(np.ravel(plain_labels(answers)), classes)[1]
-                count = (
-                    None if by_class is None else by_class[of]
-                )  # weighted like the samples to learn from
+            others, answers, count, _ = counting(others, np.asarray(answers), count, least=1)
+            of = indicators(answers) if several else encode_labels(answers.ravel(), classes)[1]
+            if by_class is not None:  # weighted like the samples to learn from
+                count = by_class[of] if count is None else count * by_class[of]
             held = _counting(Targets(others, of, count), 1)
         given = _counting(Targets(samples, codes, weights, of_groups), 2)
         learn, held = self._parted(given, held, None if several else given.answers)

@@ -160,17 +160,28 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
 
     # Fitting
 
-    def _validation(self, given: Any, samples: list) -> tuple[list[tuple[Tree, ...]], Any]:
-        """The user's validation set, ``(X, y)``, checked against the samples to learn from.
+    def _validation(
+        self, given: Any, samples: list, weighted: bool = True
+    ) -> tuple[list[tuple[Tree, ...]], Any, Any]:
+        """The samples, answers and weights of the user's validation set; None for no weights.
+
+        Args:
+            given: ``(X, y)`` or ``(X, y, sample_weight)``.
+            samples: the samples to learn from.
+            weighted: True if samples have weights.
 
         Raises:
             ValueError: it is something else, or its samples have another number of trees.
         """
-        if not isinstance(given, tuple) or len(given) != 2:
+        sizes = (2, 3) if weighted else (2,)
+        if not isinstance(given, tuple) or len(given) not in sizes:
+            size = f" of {len(given)}" if isinstance(given, tuple) else ""
+            expected = "(X, y) or (X, y, sample_weight)" if weighted else "(X, y)"
             raise ValueError(
-                f"the validation set must be a tuple (X, y). Got {type(given).__name__}."
+                f"the validation set must be a tuple {expected}. Got {type(given).__name__}{size}."
             )
-        return self._samples(given[0], roots=len(samples[0])), given[1]
+        X, y, *weights = given
+        return self._samples(X, roots=len(samples[0])), y, weights[0] if weights else None
 
     def _parted(
         self, given: Targets, held: Targets | None, labels: np.ndarray | None = None

@@ -7,8 +7,7 @@ Much of what is asked about trees depends on what they contain, wherever it is, 
 learns that best from few examples. It is therefore mixed with the Tree-LSTM, see
 :class:`structnet.tensor_tree.predictor.BesideBag`. Words and names matter by how rare they are, as
 in tf-idf; for sizes and numbers of labels the counts themselves, or their logarithms, are better:
-held-out examples choose. For two trees the model also reads how alike they are, which no sum over
-the contents of either tells.
+held-out examples choose. Of two trees it also reads how alike they are, which no sum over one tells.
 """
 
 from __future__ import annotations
@@ -47,7 +46,9 @@ from structnet.trees.vocabulary import NONE
 FOLDS = 5
 PENALTIES = np.logspace(4, -2, 7)
 PAST = 2  # penalties in a row worse than an earlier one, after which weaker ones are not tried
-HARDER = 1.2  # factor of the error of logarithms and tf-idf, whose residuals are hard for a tree
+# Factors of the error of logarithms and tf-idf, and of pairs of siblings, whose residuals are hard
+# for a tree: they must be that much better.
+HARDER, SIBLINGS = 1.2, 2.0
 DENSER = 1  # entries of the rows per entry of their Gram matrix, above which ridge uses coordinates
 FORMS = ("count", "logarithm", "tf-idf")
 LENGTH_1 = ("tf-idf", "share")  # the latter only in models saved before the former existed
@@ -342,7 +343,7 @@ class LabelBag(nn.Module):
         forms: Sequence[str] = FORMS,
         groups: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Fits a ridge regression; folds choose penalty and form, and whether pairs are used.
+        """Fits a ridge regression; folds choose penalty and form, and which pairs are used.
 
         Args:
             forest: examples.
@@ -360,7 +361,9 @@ class LabelBag(nn.Module):
         place, shared = np.arange(len(self.weight)) % self.width, self.roots * self.width
         is_label = (place < self.num_labels) | (place >= self.num_counts)
         is_label[shared:] = True  # the cosines
-        labels = np.flatnonzero(is_label)
+        siblings = self.num_labels + int((self.pairs < self.num_labels**2).sum())
+        is_under = is_label | (place < siblings) | (place >= self.num_labels + len(self.pairs))
+        choices = (is_label, 1.0), (is_under, 1.0), (is_under | True, SIBLINGS)
         different = 0 if groups is None else len(np.unique(groups))
         if different > 1:
             kind: Any = GroupKFold(min(FOLDS, different), shuffle=True, random_state=seed)
@@ -374,12 +377,13 @@ class LabelBag(nn.Module):
         for form in forms:
             self.take_form(form, rarity)
             x = self.counts(forest)
-            for columns in (labels, np.arange(len(place))):
+            for which, harder in choices:
+                columns = np.flatnonzero(which)
                 rows = x[:, columns]
                 space = space_of(rows) if len(y) ** 2 < DENSER * rows.nnz else None
                 given = space.coordinates if space else rows
                 error, model, said = _best_ridge(given, y, count, folds)
-                error *= HARDER if form != "count" else 1.0
+                error *= harder * (HARDER if form != "count" else 1.0)
                 if best is None or error < least:
                     least, best, guess = error, (model, given, space, form, columns), said
         assert best is not None

@@ -72,7 +72,7 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         codes = _codes(labels, classes)
         held = None
         if validation is not None:
-            others, answers = self._validation(validation, samples)
+            others, answers, _ = self._validation(validation, samples, weighted=False)
             held = Targets(others, _codes(node_labels(others, answers), classes))
         learn, held = self._parted(
             Targets(samples, codes, groups=numbered(groups, len(samples))), held

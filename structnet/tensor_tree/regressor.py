@@ -59,8 +59,8 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
             X: trees, or tuples of trees.
             y: one number, or one row of numbers, per sample.
             sample_weight: weight of each sample.
-            validation: samples ``(X, y)`` to choose the epoch by; by default some of X are held
-                out.
+            validation: samples ``(X, y)`` or ``(X, y, sample_weight)`` to choose the epoch by; by
+                default some of X are held out.
             groups: group of each sample, such as the file it comes from, if new samples will come
                 from other groups; samples are then held out in whole groups.
 
@@ -80,14 +80,14 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         warn_of_far_targets(numbers, stacklevel=4)  # the caller of fit, which `whole` wraps
         rows, held = numbers.reshape(len(numbers), -1), None
         if validation is not None:
-            others, answers = self._validation(validation, samples)
-            of = numbers_of(others, answers)
+            others, answers, count = self._validation(validation, samples)
+            others, of, count, _ = counting(others, numbers_of(others, answers), count, least=1)
             if of.shape[1:] != numbers.shape[1:]:
                 raise ValueError(
                     f"the validation targets have shape {list(of.shape)}; expected "
                     f"{[len(others), *numbers.shape[1:]]}, as in the y to learn from"
                 )
-            held = Targets(others, of.reshape(len(others), -1))
+            held = Targets(others, of.reshape(len(others), -1), count)
         learn, held = self._parted(Targets(samples, rows, weights, of_groups), held)
         scale = Standardizer.fitted(learn.answers, learn.weights)
         learn = replace(learn, answers=scale(learn.answers))

@@ -77,7 +77,11 @@ def numbers_of(samples: list, y: Any) -> np.ndarray:
 
 
 def counting(
-    samples: list[tuple[Tree, ...]], answers: np.ndarray, sample_weight: Any, groups: Any = None
+    samples: list[tuple[Tree, ...]],
+    answers: np.ndarray,
+    sample_weight: Any,
+    groups: Any = None,
+    least: int = 2,
 ) -> tuple[list[tuple[Tree, ...]], np.ndarray, np.ndarray | None, np.ndarray | None]:
     """The samples whose weight is above 0, with their answers, weights and groups.
 
@@ -86,10 +90,10 @@ def counting(
         each sample is a group by itself.
 
     Raises:
-        ValueError: the weights or groups are invalid, or fewer than two samples count.
+        ValueError: the weights or groups are invalid, or fewer than ``least`` samples count.
     """
     weights = check_weights(off_torch(sample_weight), len(samples))
-    of, kept = numbered(groups, len(samples)), counting_places(weights, least=2)
+    of, kept = numbered(groups, len(samples)), counting_places(weights, least)
     if weights is None or kept is None:
         return samples, answers, weights, of
     of = None if of is None else of[kept]

@@ -213,8 +213,24 @@ def test_a_validation_set_of_ones_own():
     X, y = data()
     model = TreeLSTMClassifier(**QUICK).fit(X, y, validation=data(40, seed=5))
     assert "validation_accuracy" in model.history_[0]
-    with pytest.raises(ValueError, match=r"must be a tuple \(X, y\). Got list"):
+    with pytest.raises(ValueError, match=r"a tuple \(X, y\) or \(X, y, sample_weight\). Got list"):
         TreeLSTMClassifier(**QUICK).fit(X, y, validation=[X, y])
+
+
+@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
+def test_validation_samples_have_weights(kind: type):
+    X, y = data()
+    others, answers = data(40, seed=5)
+    y, answers = (np.array(each) == answers[0] for each in (y, answers))
+    weights = np.repeat([1.0, 0.0], 20)
+    found = [
+        kind(**QUICK).fit(X, y * 1.0, validation=given).history_["validation_loss"]
+        for given in ((others[:20], answers[:20]), (others, answers, weights), (others, answers))
+    ]
+    assert found[0] == found[1] != found[2]
+    with pytest.raises(ValueError, match=r"a tuple \(X, y\). Got tuple of 3"):
+        nodes = [["f", "a"], ["f", "b"]] * 9
+        TreeNodeClassifier(**QUICK).fit(["(f a)", "(f b)"] * 9, nodes, validation=(X, y, weights))
 
 
 def test_two_samples_are_enough():
