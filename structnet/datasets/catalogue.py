@@ -27,5 +27,5 @@ OWN = {
     "FILE.mrg": "your own trees (or .conllu, .nwk, .jsonl, LABEL<TAB>TREE, a folder of folders)",
     "FILE.csv": "your own table (or FILE.tsv): numeric features, and a column to predict",
     "FILE.svm": "your own sparse rows (or FILE.libsvm, FILE.svmlight): a label and COLUMN:VALUE",
-    "FILE.txt": "your own text: one sentence on each line, blanks between words",
+    "FILE.txt": "your own text: one sentence on each line, blanks between words; or labelled text",
 }

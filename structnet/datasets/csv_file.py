@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,10 @@ import numpy as np
 from structnet.checks import wrong
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
+DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally
+GUESSED_FROM = 20  # rows
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
 class TableError(ValueError):
@@ -46,8 +52,12 @@ class Table:
         where = f"{self.path}, line {self.lines[row]}, column {column + 1}{name}"
         return TableError(f"{where}: {message}")
 
-    def numbers(self, columns: Sequence[int]) -> np.ndarray:
+    def numbers(self, columns: Sequence[int], *, remedies: bool = False) -> np.ndarray:
         """The fields of some columns, numbered from 0, as numbers.
+
+        Args:
+            columns: numbers of the columns.
+            remedies: True for errors that say what to do with features that are text or missing.
 
         Shapes:
             ``[rows, columns]``, float64.
@@ -61,8 +71,21 @@ class Table:
                 try:
                     values[i, j] = number(row[column])
                 except ValueError as error:
-                    raise self.error(i, column, str(error)) from None
+                    remedy = self._remedy(i, column) if remedies else ""
+                    raise self.error(i, column, f"{error}{remedy}") from None
         return values
+
+    def _remedy(self, row: int, column: int) -> str:
+        """The words that end the error for a feature that is not a number."""
+        if self.rows[row][column].lower() in MISSING:
+            return "; fill it in, for example with the median of the column, or leave the row out"
+        words = sum(not is_number(each[column]) for each in self.rows)
+        if 2 * words <= len(self.rows):  # a misprint among numbers
+            return ""
+        return (
+            "; replace a column of text by one of 0 and 1 for each of its values, as "
+            "pandas.get_dummies does, or leave it out"
+        )
 
     def texts(self, column: int) -> list[str]:
         """The fields of one column, numbered from 0.
@@ -72,7 +95,8 @@ class Table:
         """
         for i, row in enumerate(self.rows):
             if row[column].lower() in MISSING:
-                raise self.error(i, column, _missing(row[column]))
+                message = f"{_missing(row[column])}; fill it in, or leave the row out"
+                raise self.error(i, column, message)
         return [row[column] for row in self.rows]
 
 
@@ -110,14 +134,17 @@ def is_number(text: str) -> bool:
         return False
 
 
-def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> Table:
+def read(path: str | Path, header: bool | None = None, delimiter: str | None = None) -> Table:
     """Reads a file in UTF-8; fields may be quoted, and blank lines are skipped.
+
+    Between semicolons, numbers may have decimal commas (``12,5``) if none has a decimal point.
 
     Args:
         path: path of the file.
         header: True if the first row names the columns, False if not; None to take it for names if
             none of its fields is a number.
-        delimiter: character between fields.
+        delimiter: character between fields; None to take the comma, the semicolon or the tab,
+            whichever fits the first rows best.
 
     Raises:
         TableError: the file is not UTF-8, it has no rows, its rows have different lengths, or a
@@ -132,10 +159,13 @@ def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> 
         ...     read(path)
         Table(..., names=('height', 'species'), rows=[['3.5', 'oak']], lines=[2])
     """
-    if len(delimiter) != 1 or delimiter in '"\r\n':
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise wrong("delimiter", "one character", delimiter)
     path = Path(path)
+    delimiter = delimiter or _guessed(path)
     rows, lines = _rows(path, delimiter)
+    if delimiter == ";":
+        rows = _with_points(rows)
     if not rows:
         raise TableError(f"{path} is empty; expected rows of fields")
     for row, line in zip(rows, lines, strict=True):
@@ -150,6 +180,34 @@ def read(path: str | Path, header: bool | None = None, delimiter: str = ",") -> 
     if len(rows) == header:
         raise TableError(f"{path} has a header and no rows; expected at least one row")
     return Table(path, names, rows[header:], lines[header:])
+
+
+def _guessed(path: Path) -> str:
+    """The delimiter with which rows have equal lengths and most fields are numbers."""
+    fits = {}
+    for delimiter in DELIMITERS:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True)
+            try:
+                rows = [row for row in islice(reader, GUESSED_FROM) if any(row)]
+            except csv.Error:  # which is reported where all rows are read
+                continue
+        if rows and len(rows[0]) > 1:
+            equal = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+            fields = [field.strip() for row in rows for field in row]
+            fields = [text.replace(",", ".", 1) if delimiter == ";" else text for text in fields]
+            fits[delimiter] = equal, sum(map(is_number, fields)) / len(fields)
+    return max(fits, key=fits.__getitem__, default=DELIMITERS[0])
+
+
+def _with_points(rows: list[list[str]]) -> list[list[str]]:
+    """Rows whose decimal commas are points; unchanged if a number has a point already."""
+    if any(DECIMAL_POINT.fullmatch(field) for row in rows for field in row):
+        return rows
+    return [
+        [text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text for text in row]
+        for row in rows
+    ]
 
 
 def _rows(path: Path, delimiter: str) -> tuple[list[list[str]], list[int]]:

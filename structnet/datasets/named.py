@@ -22,10 +22,10 @@ def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
     """Loads a data set by its name, or a file by its path.
 
     Args:
-        name: ``"digits"``, ``"mnist"``, ``"cifar10"`` or ``"sarcos"``; or the path of a ``.csv`` or
-            ``.tsv`` file, whose fields are separated by commas or tabs; or the path of a ``.svm``,
-            ``.libsvm`` or ``.svmlight`` file of sparse rows, which may be compressed (``.gz``,
-            ``.bz2``).
+        name: ``"digits"``, ``"mnist"``, ``"cifar10"`` or ``"sarcos"``; or the path of a ``.csv``
+            file, whose fields are separated by commas, semicolons or tabs, or of a ``.tsv`` file,
+            with tabs; or the path of a ``.svm``, ``.libsvm`` or ``.svmlight`` file of sparse rows,
+            which may be compressed (``.gz``, ``.bz2``).
         folder: folder to search for the files of a named data set, before the cache; the path of a
             file is relative to it. Digits have no files.
         options: other arguments of that data set's ``load``, such as ``download=True``, or

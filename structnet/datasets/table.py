@@ -21,7 +21,7 @@ def load(
     task: Task | None = None,
     *,
     header: bool | None = None,
-    delimiter: str = ",",
+    delimiter: str | None = None,
     test: str | Path | None = None,
     test_share: float = 0.2,
     seed: int = 0,
@@ -197,10 +197,11 @@ def class_numbers(
 
 
 def _features(table: Table, target: int) -> np.ndarray:
-    return table.numbers([column for column in range(table.num_columns) if column != target])
+    columns = [column for column in range(table.num_columns) if column != target]
+    return table.numbers(columns, remedies=True)
 
 
-def _same_columns(table: Table, path: str | Path, delimiter: str) -> Table:
+def _same_columns(table: Table, path: str | Path, delimiter: str | None) -> Table:
     """The test rows of a file, whose columns and header must be those of the training rows."""
     other = csv_file.read(path, table.names is not None, delimiter)
     if other.num_columns != table.num_columns or other.names != table.names:

@@ -27,6 +27,7 @@ MISSING = ": put SimpleImputer(add_indicator=True) before it in a pipeline"
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
 # Those of pandas, too.
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+SEVERAL = (list, tuple, set, frozenset)
 KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the order counts
 
 
@@ -313,6 +314,35 @@ def plain_labels(y: Any) -> Any:
             f"{' and '.join(found)}."
         )
     return labels if kinds[:1] == [str] else np.array(labels.tolist())
+
+
+def one_label_each(y: Any) -> Any:
+    """The labels of samples that have one each, as :func:`plain_labels` gives them.
+
+    Raises:
+        ValueError: a sample has several labels, or as for :func:`plain_labels`.
+
+    Example:
+        >>> one_label_each([["spam", "work"], ["work"]])
+        Traceback (most recent call last):
+        ValueError: y must have one label for each sample. Got several: repeat the row of a sample
+        once for each of its labels.
+    """
+    y = off_torch(y)
+    try:
+        labels = y if issparse(y) else np.asarray(y)
+    except ValueError:  # lists of different lengths
+        labels = None
+    if (
+        labels is None
+        or (labels.ndim == 2 and labels.shape[1] > 1)
+        or (labels.dtype == object and any(isinstance(each, SEVERAL) for each in labels.flat))
+    ):
+        raise ValueError(
+            "y must have one label for each sample. Got several: repeat the row of a sample once "
+            "for each of its labels."
+        )
+    return plain_labels(y)
 
 
 def _kind(label: Any) -> type | tuple | None:

@@ -28,7 +28,7 @@ from structnet.estimators.inputs import (
     check_inputs,
     check_sample,
     check_training,
-    plain_labels,
+    one_label_each,
     plain_numbers,
 )
 from structnet.estimators.scale import Standardizer
@@ -276,7 +276,7 @@ class TreeClassifierMixin(ClassifierMixin):
         return logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
-        labels = plain_labels(y)
+        labels = one_label_each(y)
         found = check_training(self, X, labels, sample_weight, reset=reset)
         self.classes_, codes = encode_labels(found.y, None if reset else self.classes_)
         return found._replace(y=codes)

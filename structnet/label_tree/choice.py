@@ -213,6 +213,22 @@ def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     return float(1 / max(size, 1e-6)) if size else 1.0  # 1 if only the bias can learn
 
 
+def may_be_direct(told: LabelTreeSettings, num_classes: int, size: int) -> bool:
+    """Whether :func:`choose` may take nodes that classify sparse rows without vectors of features.
+
+    Vectors are learned poorly from few examples of each label.
+
+    Args:
+        told: settings that were given.
+        num_classes: number of labels.
+        size: number of features.
+    """
+    if told.embedding_size is not None:
+        return told.embedding_size == 0
+    free = told.tree is None and told.start is None and not told.of_reassignments
+    return free and num_classes * size <= DIRECT
+
+
 def _families(
     told: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
 ) -> list[list[LabelTreeSettings]]:
@@ -224,10 +240,11 @@ def _families(
     is_node = num_classes <= settings.arity
     node = _one_node(told, num_classes, examples, settings)
     found = [huffman] if is_node else [replace(settings, tree="learned"), node or huffman]
-    # Vectors of features are learned poorly from few examples of each label.
-    few = not features.is_table and num_classes * features.size <= DIRECT
-    untold = told.embedding_size is None and told.start is None
-    if not (few and untold) or settings.of_reassignments:
+    if (
+        told.embedding_size == 0
+        or features.is_table
+        or not may_be_direct(told, num_classes, features.size)
+    ):
         return [found]
     direct = replace(settings, embedding_size=0)
     node = _one_node(told, num_classes, examples, direct)

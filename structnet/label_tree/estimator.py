@@ -22,7 +22,7 @@ from structnet.estimators.inputs import (
     classes_of_stream,
     counting_places,
     in_single,
-    plain_labels,
+    one_label_each,
 )
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
@@ -314,13 +314,13 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         # In a stream the classes are known, so that one sample is enough.
         known, least = (None, 2) if reset and not stream else (self.classes_, 1)
         if not self.tokens:
-            y = plain_labels(y)
+            y = one_label_each(y)
             found = check_training(self, X, y, sample_weight, reset=reset, least=least)
             self.classes_, codes = encode_labels(found.y, known)
             return found._replace(y=codes)
         bags = bags_of(X, None if reset else self.n_features_in_)
         empty = np.diff(bags.offsets) == 0
-        labels = np.asarray(plain_labels(y))
+        labels = np.asarray(one_label_each(y))
         if labels.shape != (len(bags),):
             raise ValueError(
                 f"y must be [{len(bags)}], one class for each sample. Got {list(labels.shape)}."

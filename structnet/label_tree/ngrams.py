@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from structnet.label_tree.features import Features
 
@@ -22,6 +23,10 @@ class TextFeatures:
         words: known words.
         pairs: are pairs of neighbouring words features?
         pieces: number of letters in the pieces of words that are features; None for none.
+        lines: number of lines from which the weights of features come; 0 for equal weights.
+        frequency: number of these lines that have each feature. The weight of a feature in a line
+            is its number of times ``log((1 + lines) / (1 + frequency)) + 1`` (TF-IDF), and the
+            squares of the weights in a line add up to 1.
 
     Example:
         >>> text = TextFeatures(("red", "fox"), pairs=True)
@@ -32,6 +37,22 @@ class TextFeatures:
     words: tuple[str, ...]
     pairs: bool = False
     pieces: int | None = None
+    lines: int = 0
+    frequency: tuple[int, ...] = ()
+
+    def weighted(self, features: Features) -> TextFeatures:
+        """The same features with weights from the frequencies in some lines, given with equal ones.
+
+        Example:
+            >>> text = TextFeatures(("the", "fox"))
+            >>> text = text.weighted(text.of([["the", "fox"], ["the"]]))
+            >>> text.of([["the", "fox"]]).weights.astype(float).round(2).tolist()
+            [0.58, 0.81]
+        """
+        line = np.repeat(np.arange(len(features)), np.diff(features.offsets))
+        once = np.unique(line * self.size + features.ids) % self.size
+        frequency = np.bincount(once, minlength=self.size)
+        return replace(self, lines=len(features), frequency=tuple(frequency.tolist()))
 
     @property
     def size(self) -> int:
@@ -68,7 +89,17 @@ class TextFeatures:
         where = np.concatenate(lines)
         order = np.argsort(where, kind="stable")
         ends = np.append(0, np.cumsum(np.bincount(where, minlength=len(offsets) - 1)))
-        return Features.from_bags(ends, np.concatenate(found)[order], self.size)
+        bags = Features.from_bags(ends, np.concatenate(found)[order], self.size)
+        return self._weighted(bags) if self.lines else bags
+
+    def _weighted(self, bags: Features) -> Features:
+        """Bags whose features have the weights of TF-IDF, each feature once in a bag."""
+        rows = csr_matrix((np.ones(len(bags.ids)), bags.ids, bags.offsets), shape=bags.shape)
+        rows.sum_duplicates()
+        rows.data *= np.log((1 + self.lines) / (1 + np.array(self.frequency)[rows.indices])) + 1
+        length = np.sqrt(rows.multiply(rows).sum(axis=1)).A1
+        rows.data /= np.repeat(length, np.diff(rows.indptr))
+        return Features.from_csr(rows)
 
     def _bucket(self, codes: np.ndarray) -> np.ndarray:
         mixed = (codes * PRIME) >> np.uint64(33)

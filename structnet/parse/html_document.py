@@ -17,7 +17,7 @@ from structnet.parse.elements import Elements
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import document_text, file_name, text_of
 from structnet.parse.reading import collector_paused_for, in_batches
-from structnet.parse.tags import Token, tokens
+from structnet.parse.tags import SOUP, Token, tokens
 from structnet.trees.tree import Tree
 
 FRAGMENT = "#fragment"  # the label of the node over several outermost elements
@@ -145,7 +145,12 @@ def html_many(
 
 
 def _decoded(text: str | bytes, encoding: str | None) -> str:
-    return document_text(text, _declared) if encoding is None else text_of(text, encoding)
+    if encoding is not None:
+        return text_of(text, encoding)
+    try:
+        return document_text(text, _declared)
+    except ParseError as error:
+        raise error.but(message=f"{error.message}; encoding= names another encoding") from None
 
 
 def _declared(document: bytes) -> str | None:
@@ -187,7 +192,7 @@ class _Reader:
             self._close()
         if self.unclosed:
             tag, offset = self.unclosed[-1]
-            raise ParseError.at(f"<{tag}> is not closed", self.document, offset)
+            raise self._problem(f"<{tag}> is not closed", offset)
         yield
 
     def _open(self, token: Token) -> None:
@@ -196,7 +201,7 @@ class _Reader:
             self._close()
         if not self.unclosed:
             if self.seen and not self.lenient:
-                raise self._problem(f"<{tag}> is a second outermost element", token)
+                raise self._problem(f"<{tag}> is a second outermost element", token.offset)
             self.seen += 1
         self.elements.start(tag, token.attributes)
         self.unclosed.append((tag, token.offset))
@@ -212,15 +217,15 @@ class _Reader:
                 pass
             return
         if tag in _VOID:
-            raise self._problem(f"</{tag}>: <{tag}> takes no end tag", token)
+            raise self._problem(f"</{tag}>: <{tag}> takes no end tag", token.offset)
         while self.unclosed and self.unclosed[-1][0] != tag and self.unclosed[-1][0] in _ENDED_BY:
             self._close()
         if not self.unclosed:
-            raise self._problem(f"</{tag}> closes nothing", token)
+            raise self._problem(f"</{tag}> closes nothing", token.offset)
         opened, offset = self.unclosed[-1]
         if opened != tag:
             line = self.document.count("\n", 0, offset) + 1
-            raise self._problem(f"</{tag}> closes <{opened}> of line {line}", token)
+            raise self._problem(f"</{tag}> closes <{opened}> of line {line}", token.offset)
         self._close()
 
     def _read_text(self, token: Token) -> None:
@@ -228,12 +233,11 @@ class _Reader:
         if not self.unclosed and not self.lenient and text.strip():
             start = self.document[token.offset :]
             offset = token.offset + len(start) - len(start.lstrip())
-            message = "text outside of the outermost element"
-            raise ParseError.at(message, self.document, offset)
+            raise self._problem("text outside of the outermost element", offset)
         self.elements.text(text)
 
-    def _problem(self, message: str, token: Token) -> ParseError:
-        return ParseError.at(message, self.document, token.offset)
+    def _problem(self, message: str, offset: int) -> ParseError:
+        return ParseError.at(message + SOUP, self.document, offset)
 
     def _close(self) -> str:
         tag, _ = self.unclosed.pop()

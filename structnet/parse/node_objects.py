@@ -23,8 +23,12 @@ def from_nodes(
     Bio.Phylo, a tree's ``root``          ``children="clades", token="branch_length"``
     D3's JSON, ``{"name": "a",            no arguments, or ``token="value"``
     "children": [..]}``
-    ElementTree, a tree's ``getroot()``   ``label="tag", children=list, token="text"``
+    ElementTree, a tree's ``getroot()``   ``label="tag", children=list, token="text"``, without
+                                          attributes and text between elements
     ====================================  ======================================================
+
+    :func:`xml` keeps an element's attributes and all of its text:
+    ``xml(ElementTree.tostring(element))``.
 
     Args:
         root: the outermost node.
@@ -129,4 +133,15 @@ def _absent(node: Any, name: str) -> bool:
 
 
 def _lacking(node: object, role: str, name: str) -> str:
-    return f"a {type(node).__name__} has no {name!r}; {role} says what gives a node's {role}"
+    kind = type(node).__name__
+    article = "an" if kind[0] in "AEIOUaeiou" else "a"
+    return (
+        f"{article} {kind} has no {name!r}; {role}= takes the name of what gives a node's {role}, "
+        f"or a function of the node{', as list' * _lists_children(node, role)}"
+    )
+
+
+def _lists_children(node: object, role: str) -> bool:
+    """Whether iterating over an object gives its children, as those of ElementTree do."""
+    goes_on = isinstance(node, Iterable) or hasattr(node, "__getitem__")
+    return role == "children" and goes_on and not isinstance(node, Mapping)

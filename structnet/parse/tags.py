@@ -38,6 +38,8 @@ _TEXT_ALONE = {
     **dict.fromkeys(("title", "textarea"), True),
 }
 
+SOUP = "; lenient=True reads tag soup"  # ends the errors that lenient reading does not have
+
 
 class Token(NamedTuple):
     """A tag or a text.
@@ -81,9 +83,9 @@ def tokens(text: str, lenient: bool = False) -> Iterator[Token]:
         else:
             try:
                 at, found = _next(text, at)
-            except ParseError:
+            except ParseError as error:
                 if not lenient:
-                    raise
+                    raise error.but(message=error.message + SOUP) from None
                 return
         if found is None:
             continue

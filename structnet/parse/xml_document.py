@@ -22,6 +22,7 @@ from structnet.trees.tree import Tree
 _TAG = re.compile(rb"""<(?:[^>"']+|"[^"]*"|'[^']*')*>""")
 _ENTITY = re.compile(rb"&(?!#|(?:amp|lt|gt|quot|apos);)([^;]*);")
 _DECLARED = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
+_MOST_DECLARED = 1000  # attributes; expat goes through those of an element wherever it begins
 _CHUNK = 2**16  # characters after which trees that are complete are handed out
 
 
@@ -45,8 +46,9 @@ def xml(
 
     Raises:
         ParseError: the text is not well-formed, or its bytes do not have its encoding; or it
-            declares entities or attributes, which could make a small text expand into a huge one,
-            or uses an entity that is not declared.
+            declares entities, or attributes with a default value, which could make a small text
+            expand into a huge one, or more than 1,000 attributes, or uses an entity that is not
+            declared.
 
     Example:
         >>> xml("<note to='Ada'>Call <b>now</b>!</note>")
@@ -125,6 +127,19 @@ def _parser(text: str, elements: Elements) -> expat.XMLParserType:
         line, offset = parser.CurrentLineNumber, parser.CurrentColumnNumber
         raise ParseError.on_line(message, text, line, offset + 1)
 
+    declared_attributes = 0
+
+    def attribute(tag: str, name: str, _: str, default: str | None, __: int) -> None:
+        nonlocal declared_attributes
+        declared_attributes += 1
+        if default is not None:
+            refuse(
+                f"attribute {name!r} of <{tag}> declared with a value, {default[:20]!r}; expected "
+                "#REQUIRED or #IMPLIED"
+            )
+        if declared_attributes > _MOST_DECLARED:
+            refuse(f"more than {_MOST_DECLARED:,} attributes declared")
+
     document = b""  # the text as expat counts its places, where a declaration may hide entities
 
     def declared(*_: object) -> None:
@@ -142,9 +157,7 @@ def _parser(text: str, elements: Elements) -> expat.XMLParserType:
     parser.EndElementHandler = lambda tag: elements.close()
     parser.CharacterDataHandler = elements.text
     parser.StartDoctypeDeclHandler = declared
-    parser.AttlistDeclHandler = lambda tag, name, *_: refuse(
-        f"attribute {name!r} of <{tag}> declared; none may be"
-    )
+    parser.AttlistDeclHandler = attribute
     parser.EntityDeclHandler = lambda name, *_: refuse(f"entity {name!r} declared; none may be")
     parser.SkippedEntityHandler = lambda name, _: refuse(f"entity {name!r} is not declared")
     return parser

@@ -108,8 +108,8 @@ def drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
 
 
 def read_table(name: str) -> Table:
-    """The table in a file: separated by tabs if its name ends in .tsv, by commas otherwise."""
-    return read(name, None, "\t" if name.lower().endswith(".tsv") else ",")
+    """The table in a file: separated by tabs if its name ends in .tsv, otherwise as it looks."""
+    return read(name, None, "\t" if name.lower().endswith(".tsv") else None)
 
 
 def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> Tensor:
@@ -126,7 +126,8 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
     Raises:
         TableError: a column is missing, or a field is not a number.
     """
-    values = table.numbers(columns(table, data, target)).reshape(-1, *data["shape"])
+    values = table.numbers(columns(table, data, target), remedies=True)
+    values = values.reshape(-1, *data["shape"])
     return torch.from_numpy(scale_of(data["x_scale"])(values).astype(np.float32))
 
 

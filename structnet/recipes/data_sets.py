@@ -16,6 +16,8 @@ import numpy as np
 
 from structnet import datasets
 from structnet.datasets import Arrays, DownloadError, load
+from structnet.datasets.catalogue import TEXTS
+from structnet.datasets.fasttext_file import PREFIX
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
 from structnet.recipes.data_settings import DataSettings
@@ -129,7 +131,9 @@ def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
 
 
 def text(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
-    """Reports the numbers of sentences and words in a text."""
+    """Reports the numbers of sentences and words in a text, or of labels, lines and words."""
+    if name.endswith(TEXTS) and _is_labelled(Path(told.data_dir or "", name)):
+        return _labelled_text(name, Path(told.data_dir or "", name), say)
     found = datasets.load_text(name, told.data_dir)
     parts = {part: getattr(found, part) for part in ("train", "validation", "test")}
     sizes = {part: (len(each), sum(map(len, each))) for part, each in parts.items()}
@@ -143,6 +147,37 @@ def text(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
         "split": found.split,
         "words": len(words),
         **{part: {"sentences": n, "tokens": tokens} for part, (n, tokens) in sizes.items()},
+    }
+
+
+def _is_labelled(path: Path) -> bool:
+    """Whether the first word of a file is a label in fastText's format."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first = next((line for line in file if line.strip()), "")
+    except (OSError, UnicodeError):  # which are reported where the text is read
+        return False
+    return first.lstrip().startswith(PREFIX)
+
+
+def _labelled_text(name: str, path: Path, say: Say) -> dict[str, Any]:
+    """Reports on a file in fastText's format."""
+    found = datasets.read_fasttext(path)
+    counts = Counter(dict(enumerate(np.bincount(found.label_ids).tolist())))
+    most = {found.labels[label]: count for label, count in counts.most_common(SHOWN)}
+    several = f", {found.several:,} of them with several labels" * bool(found.several)
+    say(f"labelled text as for fastText: {counted(len(found), 'line')}{several}")
+    shown = ", ".join(f"{label} {count:,}" for label, count in most.items())
+    say(f"{counted(len(found.labels), 'label')}; the most frequent: {shown}")
+    say(f"{len(found.ids):,} words, {len(found.words):,} different")
+    return {
+        "data": name,
+        "lines": len(found),
+        "lines_with_several_labels": found.several,
+        "labels": len(found.labels),
+        "most_frequent": most,
+        "words": len(found.words),
+        "tokens": len(found.ids),
     }
 
 

@@ -52,7 +52,8 @@ class OfFile:
             few whole numbers); pairs and nodes are for trees
         header: yes if the first row of a table has the column names (default: yes if it contains no
             number)
-        delimiter: character between the fields of a table (default: a comma; a tab for FILE.tsv)
+        delimiter: character between the fields of a table (default: a comma, a semicolon or a tab,
+            as the first rows look; a tab for FILE.tsv)
     """
 
     format: Format | None = None

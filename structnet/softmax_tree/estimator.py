@@ -17,7 +17,7 @@ from structnet.checks import check_bool, check_integer, check_number
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
-from structnet.estimators.inputs import check_inputs, check_training, in_single, plain_labels
+from structnet.estimators.inputs import check_inputs, check_training, in_single, one_label_each
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree.measures import Measures, measured
@@ -168,7 +168,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             ValueError: the data do not fit those of ``fit``, or have none of its classes.
         """
         check_is_fitted(self)
-        found = check_training(self, X, plain_labels(y), sample_weight, reset=False)
+        found = check_training(self, X, one_label_each(y), sample_weight, reset=False)
         known = np.isin(found.y, self.classes_)
         asked = known if known.any() else ~known  # if none is known, encode_labels raises
         codes = np.full(len(known), -1)

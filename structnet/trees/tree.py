@@ -118,7 +118,9 @@ class Tree(_Unsealed):
     def fromstring(cls, text: str, separator: str | None = None) -> Tree:
         """The tree of a text in brackets, ``(label child child ...)``, as ``str(tree)`` writes it.
 
-        Labels are the strings between spaces and brackets; ``(x)`` is a leaf, as ``x`` is.
+        Labels are the strings between spaces and brackets; ``(x)`` is a leaf, as ``x`` is. So a
+        label with a space or a bracket in it, such as ``"hello world (x)"``, does not survive
+        ``str(tree)``, and a label that is a number comes back as text.
         Treebanks are read with :func:`structnet.parse.bracketed`, which understands traces and
         functions, and shows the place of an error.
 
@@ -286,7 +288,10 @@ class Tree(_Unsealed):
         return True
 
     def __str__(self) -> str:
-        """The tree in brackets, ``(label child child)``; a token follows its label after "/"."""
+        """The tree in brackets, ``(label child child)``; a token follows its label after "/".
+
+        :meth:`fromstring` reads back labels that are text, not empty, without blanks and brackets.
+        """
         return written(self)
 
     def __repr__(self) -> str:

@@ -150,3 +150,16 @@ def test_sparse_rows(tmp_path: Path) -> None:
     assert (found["train"], found["inputs"], found["classes"]) == (16, [4], {"5": 10, "7": 10})
     path.write_text("5 1:3.5\n7 2\n")
     assert "trees.svm, line 2: expected COLUMN:VALUE; got '2'" in told(path).err
+
+
+def test_labelled_text(tmp_path: Path) -> None:
+    path = tmp_path / "animals.txt"
+    path.write_text("__label__cat it purrs\n__label__dog __label__pet it barks\n__label__cat mew\n")
+    done = told(path)
+    assert "labelled text as for fastText: 3 lines, 1 of them with several labels\n" in done.out
+    assert "3 labels; the most frequent: cat 2, dog 1, pet 1\n5 words, 4 different\n" in done.out
+    names = "lines", "lines_with_several_labels", "labels", "words", "tokens"
+    assert [done.json[name] for name in names] == [3, 1, 3, 4, 5]
+    assert told(path.name, "--data-dir", tmp_path).json["labels"] == 3
+    path.write_text("__label__cat it purrs\nit barks\n")
+    assert "line 2: no label; expected one that begins with __label__" in told(path).err

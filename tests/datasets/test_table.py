@@ -129,10 +129,29 @@ def test_other_delimiters(write) -> None:
     assert read(write("a;b\n1;2\n"), delimiter=";").rows == [["1", "2"]]
     assert load(str(write(TREES.replace(",", "\t"), "a.tsv"))).classes == ("elm", "oak")
     with pytest.raises(TableError, match=r"has one column; .*is the delimiter right"):
-        table.load(write("a;b\n1;2\n"))
+        table.load(write("a|b\n1|2\n"))
     for delimiter in ("", ";;", "\n", '"'):
         with pytest.raises(ValueError, match="must be one character"):
             read(write(TREES), delimiter=delimiter)
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("a;b\n1;2\n", ["1", "2"]),
+        ("a\tb\n1\t2\n", ["1", "2"]),
+        ("a;b\n1,5;-2,5e3\n", ["1.5", "-2.5e3"]),
+        ("a;b\n1,5;2.5\n", ["1,5", "2.5"]),  # 1,5 may be anything here
+        ("0,5;1,5\n1,5;2,5\n", ["1.5", "2.5"]),  # by commas, rows have equal lengths, too
+        ("0,1,x;y\n1,2,x;y\n", ["1", "2", "x;y"]),
+        ("a,b\n1,x;y;z\n", ["1", "x;y;z"]),
+        ("a,b;c\n1,2\n", ["1", "2"]),
+        ('a;b\n"1;2";x, y\n', ["1;2", "x, y"]),
+        ("a;b;c\n1;;x\n", ["1", "", "x"]),
+    ],
+)
+def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
+    assert read(write(text)).rows[-1] == row
 
 
 @pytest.mark.parametrize(
@@ -147,7 +166,11 @@ def test_other_delimiters(write) -> None:
         ("1,2,x\n1,1_000,y\n", "line 2, column 2: expected a number; got '1_000'"),
         ("a,b\n1,x\n\n\ninf,y\n", r"line 5, column 1 \('a'\): expected a finite number; got 'inf'"),
         ("a,b\n1e999,x\n", "expected a finite number; got '1e999'"),
-        ("a,b\n1,x\n ,y\n", r"line 3, column 1 \('a'\): the value is missing$"),
+        ("a,b\n1,x\n ,y\n", r"column 1 \('a'\): the value is missing; fill it in, .*median"),
+        ("a,b\n1,x\n2,\n", r"\('b'\): the value is missing; fill it in, or leave the row out"),
+        ("a,b\nman,x\nsys,y\n", r"got 'man'; replace a column of text by .*pandas\.get_dummies"),
+        ("a,b\n1,x\n2,y\nthree,y\n", r"expected a number; got 'three'$"),
+        ("a;b\n1;x\n2\n", "line 3, column 2: the row has 1 field; line 1 has 2"),
         ("a,b\nNA,x\n", r"line 2, column 1 \('a'\): the value is missing \('NA'\)"),
         ("a,b\n1,x\n2,?\n", r"line 3, column 2 \('b'\): the value is missing \('\?'\)"),
         ("1,0.5\n2,nan\n", r"line 2, column 2: the value is missing \('nan'\)"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from small_estimators import X4, Y4, classifier, regressor, weights_of
 
 from structnet.estimators.inputs import MISSING, _refuse_channels_last
+from structnet.label_tree import LabelTreeClassifier
 from structnet.neural_tree.estimator import NeuralTreeClassifier
+from structnet.softmax_tree import SoftmaxTreeClassifier
 
 
 @pytest.mark.parametrize(
@@ -136,3 +140,22 @@ def test_a_table_of_nothing_but_dates_is_refused(kind: str, of_objects: bool) ->
         X = np.array([list(row) for row in X], dtype=object)  # of NumPy's own dates
     with pytest.raises(ValueError, match=r"contains dates: .* in column 0 .*; expected numbers"):
         classifier().fit(X, [0, 1] * 10)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [["s3", "limit"], ["ec2"]] * 10,
+        [["s3", "limit"], ["ec2", "vpc"]] * 10,
+        np.array([{"s3", "limit"}, {"ec2"}] * 10),
+        np.eye(2, dtype=int)[[0, 1] * 10],
+        csr_matrix(np.eye(2)[[0, 1] * 10]),
+    ],
+    ids=["lists", "equal lists", "sets", "indicators", "sparse indicators"],
+)
+def test_several_labels_of_a_sample(y: Any) -> None:
+    for kind in (NeuralTreeClassifier, SoftmaxTreeClassifier, LabelTreeClassifier):
+        with pytest.raises(ValueError, match=r"one label for each sample. Got several: repeat the"):
+            kind().fit(np.arange(20.0)[:, None], y)
+    with pytest.raises(ValueError, match=r"one label for each sample. Got several: repeat the"):
+        LabelTreeClassifier(tokens=True).fit([[1]] * 20, y)

@@ -136,6 +136,8 @@ def test_html_bytes_are_of_the_encoding_they_declare(meta, encoding, tmp_path):
 def test_html_bytes_of_the_encoding_that_is_said():
     data = "<p><meta charset=cp1251>é</p>".encode("latin-1")
     assert parse.html(data, encoding="latin-1")[-1].label == "é"
+    with pytest.raises(ParseError, match=r"can't decode byte 0xe9.*; encoding= names another"):
+        parse.html("<p>é</p>".encode("latin-1"))
     with pytest.raises(LookupError, match="unknown encoding: klingon"):
         parse.html(data, encoding="klingon")
     with pytest.raises(ParseError, match="Python knows no encoding 'klingon'"):
@@ -165,7 +167,7 @@ def test_html_bytes_of_the_encoding_that_is_said():
 def test_lenient(text, expected):
     assert str(parse.html(text, lenient=True)) == expected
     if text != "<p>a</p>":
-        with pytest.raises(ParseError):
+        with pytest.raises(ParseError, match="; lenient=True reads tag soup"):
             parse.html(text)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from structnet import parse
 from structnet.parse import ParseError
+from structnet.parse.tags import SOUP
 
 ROW = "{}\t{}\t_\t_\t_\t_\t{}\t{}\t_\t_".format
 CYCLE = "\n".join([ROW(1, "a", 0, "root"), ROW(2, "b", 3, "x"), ROW(3, "c", 2, "x")])
@@ -97,12 +98,12 @@ def message(parser, text):
         ),
         (parse.xml, '<!DOCTYPE a SYSTEM "d"><a>&x;</a>', 1, 27, "entity 'x' is not declared"),
         (parse.xml, "<a/>b", 1, 5, "junk after document element"),
-        (parse.html, "<b><i></b></i>", 1, 7, "</b> closes <i> of line 1"),
-        (parse.html, "<b>\r\n <i>", 2, 2, "<i> is not closed"),
-        (parse.html, "</b>", 1, 1, "</b> closes nothing"),
-        (parse.html, "<b>x</br></b>", 1, 5, "</br>: <br> takes no end tag"),
-        (parse.html, "<p>a</p>\n <p>b</p>", 2, 2, "<p> is a second outermost element"),
-        (parse.html, "<p>a</p>\n  b", 2, 3, "text outside of the outermost element"),
+        (parse.html, "<b><i></b></i>", 1, 7, "</b> closes <i> of line 1" + SOUP),
+        (parse.html, "<b>\r\n <i>", 2, 2, "<i> is not closed" + SOUP),
+        (parse.html, "</b>", 1, 1, "</b> closes nothing" + SOUP),
+        (parse.html, "<b>x</br></b>", 1, 5, "</br>: <br> takes no end tag" + SOUP),
+        (parse.html, "<p>a</p>\n <p>b</p>", 2, 2, "<p> is a second outermost element" + SOUP),
+        (parse.html, "<p>a</p>\n  b", 2, 3, "text outside of the outermost element" + SOUP),
         (parse.html, "<!-- a -->", 1, 11, "no element"),
         (parse.python, "a = 1\nb = (2,\n", 2, 5, "'(' was never closed"),
         (parse.python, "é = 1 +", 1, 8, "invalid syntax"),

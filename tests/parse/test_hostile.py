@@ -16,10 +16,23 @@ from structnet.trees import Tree, from_networkx
 MANY = "9" * 5000
 
 
-def test_xml_declares_no_attributes():
-    text = '<!DOCTYPE a [<!ATTLIST b c CDATA "much">]><a><b/></a>'
-    with pytest.raises(ParseError, match="attribute 'c' of <b> declared; none may be"):
+@pytest.mark.parametrize("value", ['"much"', '#FIXED "much"'])
+def test_xml_declares_no_values_of_attributes(value):
+    text = f"<!DOCTYPE a [<!ATTLIST b c CDATA {value}>]><a><b/></a>"
+    words = "attribute 'c' of <b> declared with a value, 'much'; expected #REQUIRED or #IMPLIED"
+    with pytest.raises(ParseError, match=words):
         parse.xml(text)
+
+
+def test_xml_declares_attributes_without_values():
+    declared = "<!ELEMENT a ANY><!ATTLIST a b CDATA #REQUIRED c (x|y) #IMPLIED>"
+    text = f"<!DOCTYPE a [{declared}]>" + '<a b="1"/>'
+    assert str(parse.xml(text)) == "(a (@b 1))"
+    with pytest.raises(ParseError, match="entity 'who' is not declared"):
+        parse.xml(f"<!DOCTYPE a SYSTEM 'absent.dtd' [{declared}]><a b='&who;'/>")
+    many = "".join(f"b{i} ID #IMPLIED " for i in range(200_000))  # each is compared with all before
+    with pytest.raises(ParseError, match="more than 1,000 attributes declared"):
+        parse.xml(f"<!DOCTYPE a [<!ATTLIST a {many}>]><a/>")
 
 
 def test_xml_entities_that_nobody_declares_are_refused_in_attributes_too():

@@ -65,6 +65,8 @@ def test_methods_keys_and_functions():
     assert str(parse.from_nodes(data, token="value")) == "(a b/7 c)"
     element = ElementTree.fromstring("<a><b>x</b><c/></a>")
     assert str(parse.from_nodes(element, label="tag", children=list, token="text")) == "(a b/x c)"
+    element = ElementTree.fromstring('<a d="1">t<b>x</b>y</a>')
+    assert str(parse.xml(ElementTree.tostring(element))) == "(a (@d 1) t (b x) y)"
 
 
 def test_what_is_no_method_is_not_called():
@@ -81,10 +83,21 @@ def test_depth_is_no_matter():
 @pytest.mark.parametrize(
     "root, how, kind, words",
     [
-        (Node("a"), {"children": "clades"}, ValueError, "a Node has no 'clades'; children says"),
-        ({"id": 1}, {"label": "id"}, ValueError, "a dict has no 'children'; children says what"),
-        ({"children": [{}]}, {}, ValueError, "a dict has no 'name'; label says what gives a"),
-        (Node("a"), {"label": "tag"}, ValueError, "a Node has no 'tag'; label says what gives a"),
+        (
+            Node("a"),
+            {"children": "clades"},
+            ValueError,
+            "a Node has no 'clades'; children= takes the",
+        ),
+        ({"id": 1}, {"label": "id"}, ValueError, "a dict has no 'children'; children= takes"),
+        ({"children": [{}]}, {}, ValueError, "a dict has no 'name'; label= takes the name"),
+        (Node("a"), {"label": "tag"}, ValueError, "a Node has no 'tag'; label= takes the name"),
+        (
+            ElementTree.Element("a"),
+            {},
+            ValueError,
+            "an Element has no 'children'; .* or a function of the node, as list$",
+        ),
         ({"name": 1, "children": "bc"}, {}, TypeError, "must be nodes in a row; got 'bc'"),
         ({"name": 1, "children": {"b": 2}}, {}, TypeError, r"in a row; got \{'b': 2\}"),
         ({"name": 1, "children": 3}, {}, TypeError, "in a row; got 3"),

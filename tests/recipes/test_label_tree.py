@@ -11,14 +11,20 @@ import numpy as np
 import pytest
 from commands import Done, call, ran, refused
 from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import TfidfVectorizer
 
+from structnet.datasets import read_fasttext
 from structnet.label_tree.features import Features
-from structnet.recipes.label_tree.data import LabelledLines, load_data, wanted_labels
+from structnet.label_tree.settings import LabelTreeSettings
+from structnet.recipes.label_tree.data import LabelledLines, _split, load_data, wanted_labels
 from structnet.recipes.label_tree.paper import members
 from structnet.recipes.label_tree.settings import Choice, LabelTreeRunSettings
+from structnet.recipes.label_tree.work import open as open_run
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.language_model.settings import Rows as LanguageRows
 from structnet.recipes.language_model.work import load as load_text
+from structnet.recipes.recipe import Place
+from structnet.recipes.run import Run
 from structnet.training.checkpoint import load_model, save_model
 
 PLANTED = ["--data", "planted", "--train-size", "3000", "--planted-depth", "3", "--epochs", "4"]
@@ -131,6 +137,34 @@ def test_labelled_text(lines: Path, tmp_path: Path) -> None:
     tested = call("evaluate", folder, "--data", other)
     assert "1 label that it does not know" in tested.out
     assert tested.json["test"]["accuracy"] == 0.5
+
+
+def test_words_of_labelled_text_have_the_weights_of_tf_idf(lines: Path, tmp_path: Path) -> None:
+    data = load_data(LabelTreeRunSettings(str(lines)), print)
+    read = read_fasttext(lines)
+    texts = [[read.words[word] for word in each] for each in np.split(read.ids, read.offsets[1:-1])]
+    learn, _, test = _split(np.arange(len(texts)), LabelTreeRunSettings(str(lines)))
+    tf_idf = TfidfVectorizer(analyzer=list, vocabulary=data.text.words)
+    tf_idf.fit([texts[i] for i in learn])
+    expected = tf_idf.transform([texts[i] for i in test]).toarray()
+    np.testing.assert_allclose(data.test.features.to_csr().toarray(), expected, atol=1e-6)
+    folder = tmp_path / "run"
+    done = ran("train", "label-tree", "--data", lines, "--out", folder)
+    assert done.json["details"]["chosen"]["embedding_size"] == 0
+    assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])
+    opened = open_run(Run(folder), Place())
+    np.testing.assert_array_equal(
+        opened.text.of([texts[i] for i in test]).weights, data.test.features.weights
+    )
+    assert call("predict", folder, "unheard words").json["answers"][0]["labels"]
+
+
+@pytest.mark.parametrize(
+    "told", [{"embedding_size": 50}, {"tree": "learned"}, {"start": "huffman"}, {"rebuilds": 7}]
+)
+def test_words_that_get_vectors_have_equal_weights(told: dict[str, Any], lines: Path) -> None:
+    settings = LabelTreeRunSettings(str(lines), training=LabelTreeSettings(**told))
+    assert not len(load_data(settings, print).train.features.weights)
 
 
 def test_all_labels_of_a_line_are_measured(lines: Path, tmp_path: Path) -> None:

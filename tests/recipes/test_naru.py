@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 from commands import Done, call, ran, refused
 
+from structnet.recipes.naru.measures import counts_alone
+from structnet.recipes.naru.work import open as open_run
+from structnet.recipes.recipe import Place
+from structnet.recipes.run import Run
+
 SMALL = ["--sizes", "1,2,2,1", "--dims", "6,6", "--vector-size", "5"]
 TEXT = ["the cat sees the dog .", "a dog hears the cat .", "the owl sees a cat ."] * 20
 
@@ -60,6 +65,16 @@ def test_it_answers(run: tuple[Path, Done], file: Path) -> None:
     drawn = call("plot", folder, "--out", folder / "pictures").json
     assert set(drawn) == {"history", "utilisation", "route_changes", "bias", "network"}
     assert "leave out 'cat'" in call("plot", folder, "cat").err
+
+
+def test_it_says_that_counts_answer_alone(run: tuple[Path, Done]) -> None:
+    folder, done = run
+    for out in done.out, call("evaluate", folder).out:
+        assert out.count("the network adds nothing sure to the counts of following words") == 1
+    model = open_run(Run(folder), Place()).model
+    assert counts_alone(model)
+    model.variance.fill_(1.0)
+    assert not counts_alone(model)
 
 
 def test_the_baseline(file: Path) -> None:

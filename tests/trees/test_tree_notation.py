@@ -35,6 +35,8 @@ def test_labels_are_whole_without_a_separator(tree: Tree):
 def test_fromstring_corners():
     assert Tree.fromstring(" x\n") == Tree("x")
     assert Tree.fromstring("(x)") == Tree("x")
+    odd = Tree("a", [Tree("hello world (x)")])  # as the docstring says, its label does not survive
+    assert Tree.fromstring(str(odd)) == Tree("a", list(map(Tree, ["hello", "world", "x"])))
     assert Tree.fromstring("( (S x))") == Tree("", [Tree("S", [Tree("x")])])
     assert Tree.fromstring("(S x/y/z)", separator="/")[0] == Tree("x", token="y/z")
     assert Tree.fromstring("(S x/)", separator="/")[0] == Tree("x", token="")

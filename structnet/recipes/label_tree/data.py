@@ -18,6 +18,7 @@ from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree import Examples, Features, TextFeatures
+from structnet.label_tree.choice import may_be_direct
 from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
@@ -57,6 +58,7 @@ class LabelData:
             **sizes_of(self),
             "most_frequent": int(counts.max()),
             **({} if self.scale is None else {"scale": self.scale.to_lists()}),
+            **({"weights": "TF-IDF"} if self.text is not None and self.text.lines else {}),
         }
 
     def in_words(self) -> str:
@@ -158,7 +160,10 @@ def _next_words(settings: LabelTreeRunSettings) -> LabelData:
 
 
 def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
-    """The lines of a file, with the words of its training part as features."""
+    """The lines of a file, with the words of its training part as features.
+
+    Rows that may be classified directly, without vectors of words, have the weights of TF-IDF.
+    """
     found = read_fasttext(settings.data)
     if found.several:
         several = counted(found.several, "line")
@@ -173,6 +178,9 @@ def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
     known = number[found.ids] >= 0
     ends = np.append(0, np.cumsum(np.bincount(line[known], minlength=len(found))))
     features = how.from_ids(ends, number[found.ids[known]])
+    if may_be_direct(settings.training, len(found.labels), how.size):
+        how = how.weighted(features[parts[0]])
+        features = how.from_ids(ends, number[found.ids[known]])
     whole = lines_of(found, features, settings.training.seed)
     return LabelData(Path(settings.data).stem, found.labels, how, *(whole[part] for part in parts))
 

@@ -89,7 +89,8 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
 
 def content_of(data: LabelData, training: Training) -> dict[str, Any]:
     """All that is needed to rebuild a tree, except its weights."""
-    text = data.text and {"pairs": data.text.pairs, "pieces": data.text.pieces}
+    names = "pairs", "pieces", "lines", "frequency"
+    text = data.text and {name: getattr(data.text, name) for name in names}
     return {
         "chosen": vars(training.settings),
         "state": training.state(),

@@ -58,7 +58,9 @@ class LabelTreeRunSettings:
 
     A label tree (Jernite et al., ICML 2017) has a label at each leaf and a softmax at each inner
     node; during training, labels move to the children that their examples prefer. Settings that are
-    not given are chosen on examples held out from the training data.
+    not given are chosen on examples held out from the training data. The features of labelled text
+    have the weights of TF-IDF, unless there are too many labels and words, or settings ask for
+    vectors of words (such as --embedding-size 50) or for a tree (--tree, --start).
 
     The run folder also gets tree.txt (the first levels). In "test" of the result, accuracy is
     precision at 1, and nodes_visited is the number of nodes that branch and bound computed for an

@@ -49,6 +49,11 @@ def of_counts(model: NextWord, test: Sentences) -> dict[str, float] | None:
     return {"accuracy": accuracy}
 
 
+def counts_alone(model: NextWord) -> bool:
+    """Whether the counts of following words answer without the network."""
+    return model.head is None and bool(model.variance.isinf())
+
+
 def mean_vector_loss(model: NextWord, train: Sentences, test: Sentences) -> float | None:
     """The test loss of a constant prediction, the mean vector of the training words.
 

@@ -23,6 +23,11 @@ from structnet.training import set_threads
 from structnet.training.processes import own_device
 from structnet.training.threads import threads_are_set
 
+COUNTS_ALONE = (
+    "the network adds nothing sure to the counts of following words, which answer alone: the "
+    "accuracy is theirs"
+)
+
 
 def load(settings: NaruRunSettings, say: Say) -> TextData:
     """The sentences of a run, whose numbers it also reports."""
@@ -98,12 +103,16 @@ def read(run: Run, file: str, place: Place) -> list[list[str]]:
 def measure(model: Opened, examples: Sequence[list[str]], ask: AskOfWords) -> dict[str, float]:
     """The mean loss, and the share of next words that are predicted correctly.
 
+    A line says so if the answers are those of the counts of words, without the network.
+
     Raises:
         ValueError: no sentence has a word to predict.
     """
     sentences = model.sentences(list(examples))
     if not len(sentences):
         raise ValueError("there is nothing to predict: no sentence has two words or more")
+    if measures.counts_alone(model.model):
+        print(COUNTS_ALONE)
     return measured(model.model, sentences.to(model.model.vectors.device))
 
 
