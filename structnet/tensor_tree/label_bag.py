@@ -7,7 +7,7 @@ Much of what is asked about trees depends on what they contain, wherever it is, 
 learns that best from few examples. It is therefore mixed with the Tree-LSTM, see
 :class:`structnet.tensor_tree.predictor.BesideBag`. Words and names matter by how rare they are, as
 in tf-idf; for sizes and numbers of labels the counts themselves, or their logarithms, are better:
-held-out examples choose. Of two trees it also reads how alike they are, which no sum over one tells.
+held-out examples choose. Of two trees it reads how alike they are, which no sum over one tells.
 """
 
 from __future__ import annotations
