@@ -45,6 +45,7 @@ from structnet.plot.model_tree.sheet import (
     place,
     scale_to,
 )
+from structnet.plot.names import short_names
 from structnet.plot.page import INCH, room_of
 from structnet.plot.style import GREY
 from structnet.routing.asking import all_questions
@@ -213,6 +214,8 @@ class _Drawn:
             self.found = reach(told.tree, samples, "greedy" if greedy else "multi")
             note = GREEDY if greedy else SOFT
             said = panels_said(told.tree, self.found, told.target_names)
+            if told.class_names is not None:
+                told = told._replace(class_names=short_names(told.class_names))
             self.key = Key(note, told.class_names, said)
         share = None if self.found is None else self.found.share
         self.fold = partial(folded, topology, share, min_share)
@@ -303,7 +306,7 @@ def _draw(ax: Axes, drawn: _Drawn, sheet: Sheet) -> None:
         else:
             panels.draw_panels(ax, tree, sheet, found)
             said = drawn.answers(sheet) if scale >= MIN_TEXT else {}
-            captions.draw_captions(ax, tree, sheet, found, key and key.names, said, scale)
+            captions.draw_captions(ax, tree, sheet, found, drawn.told.class_names, said, scale)
         captions.draw_questions(ax, sheet, drawn.asked, scale)
     if key is not None:
         draw_key(ax, key, sheet.size[0] / 2, scale, room_of(ax)[0])
