@@ -16,6 +16,7 @@
 ``sentence_layout``     the places of words and arcs
 ``labels``, ``boxes``   the texts of nodes and their colours
 ``fonts``               finds fonts that have the letters of a text
+``names``               shortens the names of classes
 ``style``, ``palette``  lines, letters and colours
 ======================  ==========================================================================
 

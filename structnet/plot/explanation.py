@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Protocol
 
 from structnet.plot.palette import shaded
 from structnet.plot.tree import plot_tree
+from structnet.trees.label_words import Text
 from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FOR, AGAINST = "#FC8C3D", "#6BADD6"  # distinct with any kind of colour vision
+WORD = 0.1  # least effect of a word that is drawn below its text, relative to the largest effect
 
 
 class Explained(Protocol):
@@ -40,7 +43,7 @@ def plot_explanation(
 
     Orange nodes support the answer: without their subtree the score falls. Blue ones oppose it:
     without them it rises. Stronger colours mean larger effects. The root stays white, as hiding it
-    would leave nothing.
+    would leave nothing. Of a text's words, only those with an effect that can be seen are drawn.
 
     Args:
         explained: explanation from an estimator, such as ``TreeLSTMClassifier.explain``; for a
@@ -60,11 +63,13 @@ def plot_explanation(
         without a blue one it rises, by up to 0.1
     """
     each = explained if isinstance(explained, Sequence) else [explained]
-    roots = {id(of.tree) for of in each}
-    values = {key: value for of in each for key, value in of.values().items()}
-    below = [value for key, value in values.items() if key not in roots]
+    told = [(of.tree, of.values()) for of in each]
+    below = [value for tree, of in told for key, value in of.items() if key != id(tree)]
     falls, rises = max(below, default=0.0), -min(below, default=0.0)
     most = max(falls, rises)
+    drawn = [_with_words_that_matter(tree, of, WORD * most) for tree, of in told]
+    roots = {id(tree) for tree, _ in drawn}
+    values = {key: value for _, of in drawn for key, value in of.items()}
 
     def color(node: Tree) -> str | None:
         value = values.get(id(node), 0.0)  # stand-ins for collapsed nodes have none
@@ -72,7 +77,7 @@ def plot_explanation(
             return "#FFFFFF"
         return shaded(FOR if value > 0 else AGAINST, min(abs(value) / most, 1.0))
 
-    trees = [of.tree for of in each]
+    trees = [tree for tree, _ in drawn]
     shown = trees if len(trees) > 1 else trees[0]
     ax = plot_tree(shown, ax, colors=color, **options)  # type: ignore[arg-type]  # as given
     title = each[0].heading
@@ -82,3 +87,20 @@ def plot_explanation(
         title += f"\nwithout a blue one it rises, by up to {rises:.3g}"
     ax.set_title(title, fontsize=11)
     return ax
+
+
+def _with_words_that_matter(
+    tree: Tree, values: dict[int, float], least: float
+) -> tuple[Tree, dict[int, float]]:
+    """The tree without words of small effect below its texts, and the effect of each node left."""
+    kept: dict[int, float] = {}
+
+    def built(node: Tree, below: list[Tree]) -> Tree:
+        if isinstance(node, Text):
+            below = [word for word in below if least and abs(kept[id(word)]) >= least]
+        same = len(below) == len(node.children) and all(map(is_, below, node.children))
+        made = node if same else type(node)(node.label, below, node.token)
+        kept[id(made)] = values.get(id(node), 0.0)
+        return made
+
+    return tree.fold(built), kept

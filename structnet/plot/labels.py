@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from structnet.plot.fonts import Fonts, fonts_for
 from structnet.plot.tree_layout import Collapsed
+from structnet.trees.label_words import Text
 from structnet.trees.tree import Tree
 
 FONT = 10.0  # points
@@ -43,9 +44,12 @@ class Labels:
         # By identity, as equal nodes may have different texts. Each is made once, as a text may be
         # a costly prediction.
         self._full: dict[int, str] = {}
+        texts = (node for node in nodes if isinstance(node, Text))
+        words = {id(word) for text in texts for word in text.children}
         for node in nodes:
             if isinstance(node, Tree) and id(node) not in self._full:
-                self._full[id(node)] = _text(node, text_of)
+                own = _word if text_of is None and id(node) in words else text_of
+                self._full[id(node)] = _text(node, own)
         self.fonts: Fonts = fonts_for([*self._full.values(), "…"])
 
     def full(self, node: Tree | Collapsed) -> str:
@@ -72,6 +76,11 @@ class Labels:
 
     def _cut(self, line: str) -> str:
         return line if len(line) <= self.max_letters else line[: max(self.max_letters - 1, 0)] + "…"
+
+
+def _word(word: Tree) -> str:
+    """A word of a text, and a number among them without the # that marks it as one."""
+    return visible(str(word.label).removeprefix("#"))
 
 
 def _text(node: Tree, text_of: Callable[[Tree], str] | None) -> str:

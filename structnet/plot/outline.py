@@ -19,6 +19,7 @@ ROW, INDENT, GAP, GUTTER, LONGEST = 14.5, 8.0, 6.0, 14.0, 230.0
 DEEPEST = 18  # indentations from which a subtree continues in a part of its own
 SHALLOW = 3  # height of subtrees that are indented further nevertheless
 MAX_COLUMNS = 16
+NUMBERED = 30.0  # points: least width of a column of several trees, for the number of a tree
 
 
 class Row(NamedTuple):
@@ -91,11 +92,12 @@ def rows_of(parent: Sequence[int], width: Sequence[float], mark: float) -> list[
         if parent[v] >= 0:
             height[parent[v]] = max(height[parent[v]], height[v] + 1)
     rows: list[Row] = []
-    parts = deque((v, 0) for v, above in enumerate(parent) if above < 0)
+    roots = deque(v for v, above in enumerate(parent) if above < 0)
+    parts: deque[tuple[int, int]] = deque()
     number = 0
-    while parts:
-        start, begins = parts.popleft()
-        if rows:
+    while parts or roots:
+        start, begins = parts.popleft() if parts else (roots.popleft(), 0)
+        if begins:
             rows.append(Row([], 0, -1, 0, 0, 0.0))  # an empty line between parts
         stack = [(start, -1, 0)]
         while stack:
@@ -119,6 +121,8 @@ def rows_of(parent: Sequence[int], width: Sequence[float], mark: float) -> list[
 def in_columns(rows: list[Row], width: float, height: float) -> tuple[Outline, float]:
     """Arranges rows in the number of columns with which the letters can be largest.
 
+    Each tree begins a column.
+
     Args:
         rows: rows to arrange.
         width, height: size of the page in points.
@@ -129,8 +133,9 @@ def in_columns(rows: list[Row], width: float, height: float) -> tuple[Outline, f
     ends = np.array([INDENT * row.indent + row.width for row in rows])
     indents = np.array([row.indent for row in rows])
     best: tuple[Outline, float] | None = None
-    for number in range(1, min(MAX_COLUMNS, len(rows)) + 1):
-        outline = _columns(rows, ends, indents, number)
+    firsts = first_rows(rows)
+    for number in range(len(firsts), max(min(MAX_COLUMNS, len(rows)), len(firsts)) + 1):
+        outline = _columns(rows, firsts, ends, indents, number)
         scale = min(1.0, width / outline.size[0], height / outline.size[1])
         if best is None or scale > 1.02 * best[1]:  # more columns only if they gain 2 %
             best = outline, scale
@@ -138,15 +143,29 @@ def in_columns(rows: list[Row], width: float, height: float) -> tuple[Outline, f
     return best
 
 
-def _columns(rows: list[Row], ends: np.ndarray, indents: np.ndarray, number: int) -> Outline:
+def first_rows(rows: list[Row]) -> list[int]:
+    """The first row of each tree."""
+    return [i for i, row in enumerate(rows) if row.nodes and row.above < 0 and not row.begins]
+
+
+def _columns(
+    rows: list[Row], firsts: list[int], ends: np.ndarray, indents: np.ndarray, number: int
+) -> Outline:
+    sizes = np.diff([*firsts, len(rows)])
     lines = -(-len(rows) // number)
-    column, line = np.divmod(np.arange(len(rows)), lines)
-    line = line + (number > 1)  # the first line is for the headings of columns
-    starts = np.arange(0, len(rows), lines)
+    while (-(-sizes // lines)).sum() > number:
+        lines += 1
+    pairs = zip(firsts, sizes, strict=True)
+    starts = np.concatenate([np.arange(first, first + size, lines) for first, size in pairs])
+    column = np.searchsorted(starts, np.arange(len(rows)), side="right") - 1
+    # The first line is for the headings of columns.
+    line = np.arange(len(rows)) - starts[column] + (number > 1)
     base = np.minimum.reduceat(indents, starts)
     # One indentation is kept, for the line down from a parent in an earlier column.
     base = np.where(base > 0, base - 1, 0)
     wide = np.maximum.reduceat(ends, starts) - INDENT * base
+    if len(firsts) > 1:
+        wide = np.maximum(wide, NUMBERED)
     left = np.concatenate([[0], np.cumsum(wide + GUTTER)])
     size = float(left[-1] - GUTTER), ROW * float(line.max() + 1)
     return Outline(rows, column, line, left[:-1], base, size)

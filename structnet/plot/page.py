@@ -13,6 +13,7 @@ from structnet.plot.outline import (
     GUTTER,
     ROW,
     Outline,
+    first_rows,
     headings,
     in_columns,
     middle,
@@ -31,6 +32,7 @@ INCH = 72.0  # points
 PADDING = 1.8  # points between a text and the edge of its box
 BASE = 3.5  # points from the middle of a row down to the baseline of its text
 HEADING = 0.8  # size of letters above a column, relative to the normal size
+WIDER = 1.03  # small letters on a screen, as they are moved to whole pixels
 SMALLEST = 0.6  # smallest relative size of letters: 6 points can be read on paper
 A4 = np.array([595.0, 842.0])  # points, portrait
 MARGIN = 14.0  # points around the drawing on a page of its own
@@ -151,20 +153,29 @@ def _write(
 def _draw_headings(
     ax: Axes, outline: Outline, nodes: list[Tree | Collapsed], labels: Labels, scale: float
 ) -> None:
-    """Writes above each later column the path to its first row, shortened from the root's end."""
-    edges = [*outline.left[1:], outline.size[0]]
-    for column, path in enumerate(headings(outline), start=1):
+    """Writes above each column the number of the tree that begins there, or the path to its first
+    row, shortened from the root's end."""
+    edges = [*outline.left[1:], outline.size[0] + GUTTER]
+    firsts = first_rows(outline.rows)
+    begun = {int(outline.column[row]): number for number, row in enumerate(firsts, start=1)}
+    for column, path in enumerate([[], *headings(outline)]):
         names = [labels.on_one_line(nodes[v]) for row in path for v in outline.rows[row].nodes]
-        room = edges[column] - outline.left[column] - GUTTER / 2 * (column + 1 < len(edges))
-        text = " › ".join(names)
-        while names and HEADING * labels.width(text) > room:
-            names = names[1:]
-            text = " › ".join(["…", *names])
-        if names:
-            place = float(outline.left[column]), BASE - ROW
+        text = _fitting(names, edges[column] - outline.left[column] - GUTTER, labels)
+        if column in begun and len(firsts) > 1:
+            text = f"tree {begun[column]}"
+        place = float(outline.left[column]), BASE - ROW
+        if text:
             _write(ax, place, text, labels, HEADING * scale, color=GREY)
 
 
+def _fitting(names: list[str], room: float, labels: Labels) -> str:
+    """A path in the letters of headings, without as many of its first names as have no room."""
+    text = " › ".join(names)
+    while names and HEADING * WIDER * labels.width(text) > room:
+        names = names[1:]
+        text = " › ".join(["…", *names])
+    return text if names else ""
+
+
 def _box_width(labels: Labels, text: str) -> float:
-    # On a screen, small letters are up to 3 % wider, as they are moved to whole pixels.
-    return 1.03 * labels.width(text) + 2 * PADDING
+    return WIDER * labels.width(text) + 2 * PADDING

@@ -9,7 +9,7 @@ import numpy as np
 
 from structnet.plot.fonts import fonts_for
 from structnet.plot.labels import FONT, text_width, visible
-from structnet.plot.style import GREY, LINES, cut
+from structnet.plot.style import GREY, LINES, cut_end
 
 RELATION = LINES[0]  # the colour of relations
 MAX_WORD = 24  # letters
@@ -63,7 +63,7 @@ class Sentence:
         ]
         self.fonts = fonts_for([*(text for column in columns for text in column), "…"])
         self.words, self.relations, self.tags = (
-            [cut(self.fonts.shown(text), MAX_WORD) for text in column] for column in columns
+            [cut_end(self.fonts.shown(text), MAX_WORD) for text in column] for column in columns
         )
         self.heads = list(heads)
         self.arcs = arcs_of(self.heads)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from structnet.plot.names import cut as cut
+
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.artist import Artist
@@ -104,12 +106,12 @@ def write_cells(ax: Axes, shares: np.ndarray, texts: Sequence[Sequence[str]]) ->
                 ax.text(x, y, text, ha="center", va="center", fontsize=8, color=color)
 
 
-def cut(name: str, length: int = 24) -> str:
-    """A name on one line, cut to at most ``length`` characters.
+def cut_end(text: str, length: int) -> str:
+    """A text on one line, cut at its end to at most ``length`` characters.
 
     Example:
-        >>> cut("broken-down lorry", 9)
-        'broken-d…'
+        >>> cut_end("left: low position 5", 9)
+        'left: lo…'
     """
-    name = " ".join(name.split())
-    return name if len(name) <= length else name[: length - 1] + "…"
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -59,7 +59,7 @@ def plot_tree(
     folders in a file browser: a row for each node, indented below its parent, in newspaper columns.
     In an outline, a chain of nodes with one child each shares a row, the path to a column is above
     it, and a subtree that would be indented too far is replaced by the number of the part in which
-    it continues.
+    it continues. Of several trees, each begins a column, with its number above it.
 
     Without axes, the figure can be printed on a page of A4 or letter paper in letters of at least 6
     points, which has room for about 500 nodes; for more, the page is larger. On given axes, letters

@@ -18,7 +18,7 @@ from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.training.metrics import evaluating
 from structnet.trees.forest import Forest
-from structnet.trees.label_words import Text, own_nodes
+from structnet.trees.label_words import Text, own_nodes, without_words
 from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
@@ -83,13 +83,32 @@ class TreeExplanation:
         return {id(node): value for node, value in zip(nodes, self.occlusion.tolist(), strict=True)}
 
     def __str__(self) -> str:
-        lines = [self.heading]
+        lines, words = [self.heading], _words_of(self.tree)
         for node, value in self.top():
-            text = str(node) if node.size <= SHOWN else repr(node)[1:-1]
-            text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
             moves = "rises" if value < 0 else "falls"
+            text = _written(node, id(node) in words)
             lines.append(f"  {moves} by {abs(value):.3f} without {text}")
         return "\n".join(lines)
+
+
+def _words_of(tree: Tree) -> set[int]:
+    """The ``id`` of each word of the tree's texts."""
+    texts = (node for node in tree.preorder() if isinstance(node, Text))
+    return {id(word) for text in texts for word in text.children}
+
+
+def _written(node: Tree, word: bool) -> str:
+    """A subtree on a line, texts without their words, and numbers among words without their #."""
+    if word:
+        return str(node).removeprefix("#")
+    own = without_words(node)
+    if own.size <= SHOWN:
+        return _cut(str(own))
+    return f"{_cut(str(own.label))} with {own.size:,} nodes"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 def explain(

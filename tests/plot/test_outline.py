@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import heapq
 import inspect
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -129,12 +130,41 @@ def test_larger_trees_have_larger_pages() -> None:
     assert (np.sort(ax.figure.get_size_inches() * 72) > A4).any()
 
 
-def test_several_trees_stand_below_one_another() -> None:
+def test_several_trees_stand_side_by_side() -> None:
     ax = plot_tree([Tree("a", [Tree("b")]), Tree("c")], form="outline")
-    assert [text.get_text() for text in ax.texts] == ["a", "b", "c"]
-    a, b, c = (text.get_position() for text in ax.texts)
-    assert a[1] == b[1] and a[0] < b[0]
-    assert a[1] - c[1] == 2 * ROW  # an empty line between them
+    assert [text.get_text() for text in ax.texts] == ["a", "b", "c", "tree 1", "tree 2"]
+    a, b, c, first, second = (text.get_position() for text in ax.texts)
+    assert a[1] == b[1] == c[1] < first[1] and a[0] < b[0] < c[0]
+    assert first[1] == second[1] and first[0] <= a[0] < b[0] < second[0] <= c[0]
+
+
+def test_each_of_several_trees_has_columns_of_its_own() -> None:
+    trees = [right_branching(length) for length in (60, 2, 100)]
+    placed = layout(trees)
+    found = rows_of(placed.parent.tolist(), [20.0] * len(placed.nodes), mark=10.0)
+    firsts = [
+        i for i, row in enumerate(found) if 0 in row.nodes or 1 in row.nodes or 2 in row.nodes
+    ]
+    outline, _ = in_columns(found, width=600.0, height=500.0)
+    assert outline.line.max() * ROW < 2000
+    owner = [-1] * len(placed.nodes)
+    for v, above in enumerate(placed.parent):
+        owner[v] = v if above < 0 else owner[above]
+    for column in range(len(outline.left)):
+        here = [found[row] for row in np.flatnonzero(outline.column == column)]
+        assert len({owner[v] for row in here for v in row.nodes}) == 1
+    assert (outline.line[firsts] == 1).all() and len(firsts) == 3
+
+
+@pytest.mark.parametrize("letters", [17, 22])
+def test_headings_stand_apart(letters: int) -> None:
+    tree = Tree("items", [Tree("x" * letters) for _ in range(300)])
+    for name in ["enum", "properties", "object", "array", "definitions"] * 3:
+        tree = Tree(name, [tree, Tree("type")])
+    ax = plot_tree(tree)
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts if not text.get_gid()]
+    assert all(right.x0 - left.x1 > 15 for left, right in pairwise(boxes))
 
 
 def test_lines_of_a_label_are_joined() -> None:

@@ -10,6 +10,7 @@ from matplotlib.transforms import Bbox
 from pictures import axes, collection, drawn_order, grown, heights, samples, shapes, written
 from toy_tree import TWELVE, toy_tree
 
+from structnet.neural_tree import NeuralTree
 from structnet.plot import plot_neural_tree, plot_refinement
 from structnet.plot.model_tree.key import SOFT
 from structnet.plot.model_tree.panels import PALEST
@@ -53,9 +54,11 @@ def test_a_hundred_classes_have_no_key() -> None:
 
 @pytest.mark.parametrize(("leaves", "chain"), [(300, False), (201, True)])
 @pytest.mark.parametrize("data", [None, samples()])
-def test_large_trees_are_dots(leaves: int, chain: bool, data: Samples | None) -> None:
+def test_large_trees_are_dots_if_all_levels_are_asked_for(
+    leaves: int, chain: bool, data: Samples | None
+) -> None:
     tree = grown(leaves, chain=chain)
-    ax = plot_neural_tree(tree, data)
+    ax = plot_neural_tree(tree, data, max_depth=leaves)
     dots = collection(ax, "_dots")
     assert len(dots.get_offsets()) == len(tree.nodes)
     assert written(ax) == ([] if data is None else [SOFT])
@@ -71,6 +74,29 @@ def test_large_trees_are_dots(leaves: int, chain: bool, data: Samples | None) ->
     ax.figure.canvas.draw()
     x = np.sort(ax.transData.transform(dots.get_offsets())[:, 0])
     assert x[0] >= 0 and x[-1] <= ax.figure.bbox.x1
+
+
+@pytest.mark.parametrize("chain", [False, True])
+@pytest.mark.parametrize("data", [None, samples()])
+def test_large_trees_are_drawn_as_deep_as_can_be_read(data: Samples | None, chain: bool) -> None:
+    tree = grown(200, chain=chain)
+    ax = plot_neural_tree(tree, data)
+    said, whole = written(ax), tree.topology.depth.max()
+    marks = [int(text.split()[1]) for text in said if text.startswith("… ")]
+    depth = max(d for d in range(whole) if _drawn(tree, d, said))
+    assert 2 <= depth < whole
+    leaves = [v for v in tree.topology.leaves if tree.topology.depth[v] <= depth]
+    assert sum(marks) + len(leaves) == 200 and max(marks) > 1
+    sizes = [text.get_fontsize() for text in ax.texts]
+    assert min(sizes) >= 0.65 * 6
+    if data is not None:
+        assert f"{SOFT}; drawn to depth {depth} of {whole}" in said
+
+
+def _drawn(tree: NeuralTree, depth: int, said: list[str]) -> bool:
+    """True if all nodes of a depth are named in a picture."""
+    here = np.flatnonzero(tree.topology.depth == depth)
+    return {str(v) for v in here} <= {text.removeprefix("node ") for text in said}
 
 
 def test_small_axes_have_dots() -> None:

@@ -69,7 +69,8 @@ def test_the_tree_alone_and_as_dots(tree: ToyTree) -> None:
 
 def test_a_long_chain() -> None:
     tree = toy_chain(500)
-    ax = plot_neural_tree(tree, Samples(torch.ones(3, 2), torch.zeros(3, dtype=torch.int64)))
+    data = Samples(torch.ones(3, 2), torch.zeros(3, dtype=torch.int64))
+    ax = plot_neural_tree(tree, data, max_depth=500)
     assert len(collection(ax, "_dots").get_offsets()) == 1001
     deep = plot_neural_tree(toy_chain(50_000), ax=axes(), max_depth=3)
     assert "… 49,998 leaves" in written(deep)

@@ -31,7 +31,7 @@ def test_a_label_tree_in_words(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> Non
     labels = ["$a$", ",", "x" * 40, *(str(i) for i in range(24))]
     plot_label_tree(LabelTree(4, 27, arity=3), labels, ax=ax)
     texts = [text.get_text() for text in ax.texts]
-    assert texts[0] == f"$a$ · , · {'x' * 15}… · 0 · …  (27)"
+    assert texts[0] == f"$a$ · , · {'x' * 8}…{'x' * 7} · 0 · …  (27)"
     assert [text for text in texts if "more node" in text] == ["… 1 more node"] * 3  # of 3 each
     hidden = sum(int(text.split()[1]) for text in texts if text.startswith("… "))
     assert len([text for text in texts if not text.startswith("… ")]) + hidden == 1 + 3 + 9

@@ -16,7 +16,7 @@ from random_trees import random_trees, with_texts
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.plot import plot_explanation
-from structnet.tensor_tree.explanation import hidden_one_by_one
+from structnet.tensor_tree.explanation import TreeExplanation, hidden_one_by_one
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import Text
 from structnet.trees.vocabulary import Vocabulary
@@ -266,3 +266,13 @@ def test_the_text_lists_what_matters(model: TreeLSTMClassifier):
     for (_, fall), line in zip(explained.top(), lines[1:], strict=True):
         word = "falls" if fall >= 0 else "rises"
         assert line.startswith(f"  {word} by {abs(fall):.3f} without ")
+
+
+def test_the_text_shows_trees_as_users_wrote_them():
+    text = Text("error 404", [Tree("error"), Tree("#404")])
+    tree = Tree(
+        "f", [Tree("g", [text, Tree("#7")]), Tree("h", [Tree(str(i)) for i in range(1999)])]
+    )
+    told = TreeExplanation(tree, "spam", 2.0, np.arange(tree.size, 0.0, -1), None)
+    said = [line.partition(" without ")[2] for line in str(told).splitlines()[1:]]
+    assert said[:6] == ["(g error 404 #7)", "error 404", "error", "404", "#7", "h with 2,000 nodes"]

@@ -10,7 +10,8 @@ import numpy as np
 from structnet.plot.fonts import fonts_for
 from structnet.plot.labels import text_width
 from structnet.plot.model_tree.sheet import FONT, LINE, MIN_TEXT, SMALL, WIDTH, Sheet
-from structnet.plot.style import GREY, cut
+from structnet.plot.names import short_names
+from structnet.plot.style import GREY, cut, cut_end
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import Reach
 from structnet.routing.words import percent
@@ -36,6 +37,7 @@ def draw_captions(
     if scale < MIN_TEXT:
         return
     draw_marks(ax, sheet, scale)
+    names = None if names is None else short_names(names, MAX_NAME)
     stems = edge_width(found.share)
     for v, x, top, bottom in zip(sheet.nodes, sheet.x, sheet.top, sheet.bottom, strict=True):
         left, right = x - WIDTH / 2, x + WIDTH / 2
@@ -96,7 +98,7 @@ def _shortened(line: str, room: float) -> str:
     """A line with as many of its entries as fit, or else as many of its letters."""
     entries = line.split(", ")
     fewer = [f"{', '.join(entries[:n])}, …" for n in range(len(entries) - 1, 0, -1)]
-    return _fitting([line, *fewer, *(cut(line, n) for n in range(len(line), 5, -2))], room)
+    return _fitting([line, *fewer, *(cut_end(line, n) for n in range(len(line), 5, -2))], room)
 
 
 def share_text(share: float) -> str:
@@ -109,15 +111,14 @@ def share_text(share: float) -> str:
     return "<1 %" if 0 < share < 0.005 else percent(share)
 
 
-def commonest(names: Sequence[str], counts: np.ndarray, letters: int) -> str:
+def commonest(names: Sequence[str], counts: np.ndarray) -> str:
     """The most frequent class, by counts ``[classes]``, and its share.
 
     Example:
-        >>> commonest(["cat", "dog"], np.array([1, 3]), 12)
+        >>> commonest(["cat", "dog"], np.array([1, 3]))
         'dog: 75 %'
     """
-    name = cut(names[int(counts.argmax())], letters)
-    return f"{name}: {share_text(counts.max() / counts.sum())}"
+    return f"{names[int(counts.argmax())]}: {share_text(counts.max() / counts.sum())}"
 
 
 def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
@@ -125,7 +126,7 @@ def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
     if not found.share[leaf]:
         return "no samples"
     if names is not None and found.classes is not None:
-        return commonest(names, found.classes[leaf], MAX_NAME)
+        return commonest(names, found.classes[leaf])
     if found.mean is None or found.spread is None or found.mean.shape[1] > 1:
         return ""
     return f"{brief(found.mean[leaf, 0], 3)} ± {brief(found.spread[leaf, 0], 2)}"

@@ -10,8 +10,9 @@ import numpy as np
 
 from structnet.plot.model_tree.captions import brief, write
 from structnet.plot.model_tree.sheet import FONT
+from structnet.plot.names import short_names
 from structnet.plot.palette import class_colors
-from structnet.plot.style import GREY, LINES, add_legend, cut
+from structnet.plot.style import GREY, LINES, add_legend
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import Reach
 from structnet.routing.words import decided_words
@@ -42,7 +43,7 @@ class Key(NamedTuple):
 
     Attributes:
         note: meaning of the shares.
-        names: names of the classes; None if targets are numbers.
+        names: short names of the classes; None if targets are numbers.
         said: descriptions of the panels, each with its colour.
     """
 
@@ -94,7 +95,7 @@ def _targets(found: Reach, names: Sequence[str] | None) -> str:
     assert found.mean is not None and found.spread is not None  # as for all numeric targets
     text = "targets that arrive, mean ± deviation"
     if found.mean.shape[1] > 1:
-        bars = ", ".join(map(cut, names or ())) if names and len(names) <= MAX_KEY else ""
+        bars = ", ".join(short_names(names or ())) if names and len(names) <= MAX_KEY else ""
         bars = f"; a bar each, from the left: {bars}" if bars else "; a bar for each column"
         return f"{text}, within 2 deviations of all samples{bars}"
     middle, reach = float(found.mean[0, 0]), 2 * float(found.spread[0, 0])
@@ -116,7 +117,7 @@ def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
     add_legend(
         ax,
         patches,
-        list(map(cut, names)),
+        names,
         loc="upper center",
         bbox_to_anchor=(x, key_height(key, width) / scale),
         bbox_transform=ax.transData,
@@ -143,6 +144,6 @@ def key_height(key: Key | None, width: float) -> float:
 
 
 def _columns(names: Sequence[str], width: float) -> int:
-    entry = ENTRY + LETTER * max(len(cut(name)) for name in names)
+    entry = ENTRY + LETTER * max(map(len, names))
     rows = -(-len(names) // max(1, int(width / entry)))
     return -(-len(names) // rows)  # in rows of equal length

@@ -10,8 +10,9 @@ import torch
 
 from structnet.plot.model_tree.captions import commonest, share_text
 from structnet.plot.model_tree.key import GREEDY, ONE_LEAF
+from structnet.plot.names import short_names
 from structnet.plot.page import INCH, room_of
-from structnet.plot.style import GREY, as_written, cut, one_axes, percent_axis, write_cells
+from structnet.plot.style import GREY, as_written, cut_end, one_axes, percent_axis, write_cells
 from structnet.routing.leaves import leaf_predictions, leaf_words
 from structnet.routing.reading import read
 from structnet.routing.samples import Samples, counted
@@ -76,12 +77,13 @@ def plot_leaf_classes(
     assert counts is not None  # as the tree predicts classes
     with np.errstate(invalid="ignore"):  # 0 / 0 for a class without samples
         shares = counts[leaves] / counts[0]
-    names = tuple(map(cut, names))
+    names = tuple(short_names(names))
     shown = leaves[:: _every(len(leaves))]
     said = leaf_predictions(tree, samples, shown)
-    words, sizes = leaf_words(told, said), counts[leaves].sum(axis=1) / counts[0].sum()
+    words = leaf_words(told._replace(class_names=names), said)
+    sizes = counts[leaves].sum(axis=1) / counts[0].sum()
     labels = [
-        cut(f"leaf {v}, {share_text(s)}: {words.get(v, 'ends no path')}", LONGEST)
+        cut_end(f"leaf {v}, {share_text(s)}: {words.get(v, 'ends no path')}", LONGEST)
         for v, s in zip(leaves, sizes, strict=True)
     ]
     ax = one_axes(ax, *_size_of_heat_map(names, labels))
@@ -147,7 +149,8 @@ def plot_leaf_means(
         ((8, 8), ['leaf 0: 100 %\\n', 'one leaf: this tree asks nothing'])
     """
     told = read(tree, x, y, class_names)
-    tree, x, names = told.tree, told.samples, told.class_names
+    tree, x = told.tree, told.samples
+    names = told.class_names and short_names(told.class_names, MAX_NAME)
     _check_images(tree.shape)
     targets = x.targets.cpu().numpy() if isinstance(x, Samples) else None
     inputs, weights = counted(x)
@@ -167,7 +170,7 @@ def plot_leaf_means(
         here = reached == leaf
         text = f"leaf {leaf}: {share_text(weights[here].sum() / weights.sum())}\n"
         if names is not None and targets is not None and weights[here].any():
-            text += commonest(names, np.bincount(targets[here], weights[here]), MAX_NAME)
+            text += commonest(names, np.bincount(targets[here], weights[here]))
         title = ax.text(left + 0.5, top - 0.03, text, ha="center", va="bottom", fontsize=font)
         as_written(title)
         place = (left, left + 1, top + ratio, top)

@@ -12,8 +12,9 @@ from torch import Tensor
 from structnet.checks import check_integer, check_one_of
 from structnet.plot.model_tree.key import ONE_LEAF
 from structnet.plot.model_tree.region_words import FONT, write_leaves
+from structnet.plot.names import short_names
 from structnet.plot.palette import class_colors, confidence, region_colors
-from structnet.plot.style import MARKERS, add_legend, as_written, cut, one_axes, percent_axis
+from structnet.plot.style import MARKERS, add_legend, as_written, one_axes, percent_axis
 from structnet.routing.batches import answers
 from structnet.routing.on_demand import OnDemand
 from structnet.routing.protocol import RoutedTree
@@ -282,4 +283,4 @@ def _add_legend(ax: Axes, handles: Mapping[str, Any], title: str | None) -> None
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
     style: dict[str, Any] = {"frameon": False, "handletextpad": 0.4, "columnspacing": 1.2}
     style |= {"fontsize": FONT, "title_fontsize": FONT, "title": title}
-    add_legend(ax, list(handles.values()), list(map(cut, handles)), **place, **style)
+    add_legend(ax, list(handles.values()), short_names(handles), **place, **style)

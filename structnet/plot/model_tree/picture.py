@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,16 +32,20 @@ from structnet.plot.model_tree.sheet import (
     FONT,
     HISTOGRAMS,
     LINE,
+    MARKED,
     MAX_DOTS,
     MAX_SIDE,
     MIN_SCALE,
     MIN_SIDE,
     MIN_TEXT,
+    READABLE,
     Sheet,
+    deepest,
     fit_limits,
     place,
     scale_to,
 )
+from structnet.plot.names import short_names
 from structnet.plot.page import INCH, room_of
 from structnet.plot.style import GREY
 from structnet.routing.asking import all_questions
@@ -97,9 +102,12 @@ def plot_neural_tree(
     unknown, in which columns the samples of its branches differ; and, for more than two classes,
     which of them mostly take which branch.
 
-    Without samples, nodes are boxes with their numbers: inner nodes blue, leaves yellow. If there
-    is no room for panels or boxes, nodes are dots, in the colour of the most frequent class, paler
-    if others are frequent too.
+    Without samples, nodes are boxes with their numbers: inner nodes blue, leaves yellow.
+
+    Of a tree that is too large to be read, only the upper levels are drawn, as many as there is
+    room for; marks below them say how many leaves and which share of the samples they stand for. If
+    ``max_depth`` asks for more, or there is no room for two levels, nodes are dots, in the colour
+    of the most frequent class, paler if others are frequent too.
 
     Args:
         tree: any model tree, :class:`structnet.routing.Reading`, or fitted estimator.
@@ -110,7 +118,7 @@ def plot_neural_tree(
         ax: axes to draw on; by default new ones, large enough to read.
         greedy: True to count each sample only at the nodes on its greedy path.
         max_depth: depth of the deepest nodes that are drawn; deeper ones are replaced by marks with
-            their numbers of leaves and shares of the samples.
+            their numbers of leaves and shares of the samples. By default all that can be read.
         min_share: least share of a node that is drawn, with the same effect.
 
     Raises:
@@ -128,9 +136,10 @@ def plot_neural_tree(
         ['0', '1', '2']
     """
     drawn = _Drawn(read(tree, samples, y, class_names, feature_names), greedy, max_depth, min_share)
+    sheet = drawn.sheet(LARGEST if ax is None else room_of(ax))
     if ax is None:
-        ax = _new_axes([drawn.sheet(LARGEST)], drawn.key)[0]
-    _draw(ax, drawn)
+        ax = _new_axes([sheet], drawn.key)[0]
+    _draw(ax, drawn, sheet)
     return ax
 
 
@@ -189,7 +198,7 @@ def plot_refinement(
         said = [] if accuracies is None else [f"accuracy {percent(accuracies[i], 1)}"]
         words = ", ".join(filter(None, [*said, decided_words(drawn.found.all_decided)]))
         each.set_title(": ".join(filter(None, (titles[i], words))))
-        _draw(each, drawn)
+        _draw(each, drawn, drawn.sheet(room_of(each)))
     return list(axes)
 
 
@@ -205,9 +214,13 @@ class _Drawn:
             self.found = reach(told.tree, samples, "greedy" if greedy else "multi")
             note = GREEDY if greedy else SOFT
             said = panels_said(told.tree, self.found, told.target_names)
+            if told.class_names is not None:
+                told = told._replace(class_names=short_names(told.class_names))
             self.key = Key(note, told.class_names, said)
         share = None if self.found is None else self.found.share
-        self.nodes: Tree = folded(topology, share, min_share, max_depth)
+        self.fold = partial(folded, topology, share, min_share)
+        self.nodes: Tree = self.fold(max_depth)
+        self.may_fold = max_depth is None
         self.asked = all_questions(told, self.found)
         if self.key is not None and any(" | " in text for text in self.asked.values()):
             self.key = self.key._replace(said=[*self.key.said, (SIDES, GREY)])
@@ -222,17 +235,37 @@ class _Drawn:
         return {leaf: f"says {word}" for leaf, word in words.items() if ", " not in word}
 
     def sheet(self, points: np.ndarray) -> Sheet:
-        """The nodes in their full form, or as dots if there is no room in a size in points."""
+        """The nodes in their full form, of which all or as many levels as can be read in a size in
+        points, or as dots if there is no room."""
+        full = self._full(self.nodes)
+        scale = scale_to(points, full, 0)
+        if scale < MIN_TEXT and self.may_fold:
+            levels = self._levels(points)
+            if levels is not None:
+                return levels
+        return full if scale >= MIN_SCALE else place(self.nodes, self.tree.topology, DOTS, 0)
+
+    def _levels(self, points: np.ndarray) -> Sheet | None:
+        """The upper levels, as many as can be read; None if it is fewer than two."""
+        best, above = None, key_height(self.key, points[0])
+        for depth in range(2, int(self.tree.topology.depth.max())):
+            sheet = self._full(self.fold(depth))
+            if scale_to(points, sheet, above) < READABLE:
+                break
+            best = sheet
+        return best
+
+    def _full(self, nodes: Tree) -> Sheet:
         form = BOXES if self.found is None else HISTOGRAMS
         form = replace(form, stem=form.stem + LINE * captions.question_lines(self.asked))
         if self.found is None and len(self.tree.topology.leaves) == 1:
             form = replace(form, foot=1.5 * FONT)  # room for the words that say so
-        numbers = [v.label for v in self.nodes.preorder() if isinstance(v.label, int)]
+        labels = [v.label for v in nodes.preorder()]
+        numbers = [label for label in labels if isinstance(label, int)]
+        if len(numbers) < len(labels):
+            form = replace(form, unit=max(form.unit, MARKED))
         dots = max(self.tree.facts(v).transformers for v in numbers)
-        full = place(self.nodes, self.tree.topology, form, dots)
-        if scale_to(points, full, 0) >= MIN_SCALE:
-            return full
-        return place(self.nodes, self.tree.topology, DOTS, 0)
+        return place(nodes, self.tree.topology, form, dots)
 
 
 def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
@@ -253,8 +286,11 @@ def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
     return list(axes)
 
 
-def _draw(ax: Axes, drawn: _Drawn) -> None:
-    tree, found, key, sheet = drawn.tree, drawn.found, drawn.key, drawn.sheet(room_of(ax))
+def _draw(ax: Axes, drawn: _Drawn, sheet: Sheet) -> None:
+    tree, found, key = drawn.tree, drawn.found, drawn.key
+    whole = int(tree.topology.depth.max())
+    if key is not None and drawn.may_fold and deepest(sheet) < whole:
+        key = key._replace(note=f"{key.note}; drawn to depth {deepest(sheet)} of {whole}")
     if key is not None and sheet.form.unit == DOTS.unit:
         key = key._replace(said=())  # dots have no panels to describe
     above = key_height(key, room_of(ax)[0])
@@ -270,7 +306,7 @@ def _draw(ax: Axes, drawn: _Drawn) -> None:
         else:
             panels.draw_panels(ax, tree, sheet, found)
             said = drawn.answers(sheet) if scale >= MIN_TEXT else {}
-            captions.draw_captions(ax, tree, sheet, found, key and key.names, said, scale)
+            captions.draw_captions(ax, tree, sheet, found, drawn.told.class_names, said, scale)
         captions.draw_questions(ax, sheet, drawn.asked, scale)
     if key is not None:
         draw_key(ax, key, sheet.size[0] / 2, scale, room_of(ax)[0])

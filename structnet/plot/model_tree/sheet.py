@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_SIDE = 24 * INCH  # largest side of new axes
 MIN_SIDE = 4 * INCH  # least width of new axes, which the key needs
 MIN_SCALE = 0.35  # scale below which nodes are drawn as dots
+READABLE = 0.7  # scale at which letters can be read; below it, large trees lose their lower levels
 MAX_SCALE = 1.5  # largest scale, for small trees on large axes
 # In points: width of a panel, sizes of letters at nodes; and the scale below which there are none.
 WIDTH, FONT, SMALL, MIN_TEXT = 60.0, 7.0, 6.0, 0.5
@@ -60,6 +61,7 @@ CLASSES, COMING, ROUTER = 34.0, 14.0, 14.0
 # A leaf's height includes a first line of text, so that there is room for two.
 HISTOGRAMS = Form(unit=70, caption=9, body=66, leaf=50 + LINE, foot=13, stem=8, drop=8)
 BOXES = Form(unit=36, caption=0, body=16, leaf=16, foot=0, stem=8, drop=8)
+MARKED = WIDTH + 4  # least width of a leaf beside marks, for their words and for questions above
 DOTS = Form(unit=9, caption=0, body=6, leaf=6, foot=0, stem=4, drop=6)
 FLAT = 4  # largest ratio of width to height of a tree of dots, whose edges are lengthened
 
@@ -116,6 +118,11 @@ def place(drawn: Tree, topology: Topology, form: Form, dots: int) -> Sheet:
     bottom = top - np.where(inner, form.body, form.leaf)
     x = form.unit * (placed.x - placed.x.min() + 0.5)
     return Sheet(form, nodes, marks, placed, x, bar, top, bottom, (width, form.foot - bottom.min()))
+
+
+def deepest(sheet: Sheet) -> int:
+    """The depth of the deepest nodes that are drawn, without marks."""
+    return int(sheet.placed.depth[sheet.nodes >= 0].max())
 
 
 def scale_to(points: np.ndarray, sheet: Sheet, key: float) -> float:
