@@ -76,6 +76,18 @@ def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
     assert "8 classes" in ax.get_title() and "one leaf" not in ax.get_title()
 
 
+def test_of_a_large_softmax_tree_the_upper_levels_are_drawn(ax: Axes) -> None:
+    x = [[float(i)] for i in range(64)] * 2
+    tree = train(x, list(range(64)) * 2, SoftmaxTreeSettings(depth=6, k=1)).tree
+    assert len(tree.topology.leaves) > 40
+    draw_widths(tree, None, ax)
+    marks = [text.get_text() for text in ax.texts if "\nleaves" in text.get_text()]
+    hidden = sum(int(mark.split()[1]) for mark in marks)
+    drawn = sum(text.get_text() == "1" for text in ax.texts)
+    assert any("largest leaf 1" in text.get_text() for text in ax.texts)
+    assert 0 < len(marks) + drawn <= 17 and hidden + drawn == len(tree.topology.leaves)
+
+
 def test_a_softmax_tree_of_one_leaf_says_so(ax: Axes) -> None:
     tree = train([[0.0], [1.0]] * 4, [0, 1] * 4, SoftmaxTreeSettings(depth=0, k=2)).tree
     assert "one leaf: this tree asks nothing" in draw_widths(tree, ax=ax).get_title()

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structnet.plot.model_tree.folding import Mark, folded
 from structnet.plot.model_tree.key import ONE_LEAF
 from structnet.plot.style import GREY, LEAF, LINES, MARKERS, labelled, one_axes
+from structnet.plot.tree_layout import Layout, layout
+from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from structnet.routing.topology import Topology
     from structnet.softmax_tree import GrowthSettings, SoftmaxTree
     from structnet.training.history import History
 
 SIZE = 6.4, 4.8  # of a figure, in inches
+MOST = 16  # leaves side by side, for the numbers in them
 
 
 def draw_widths(
@@ -24,55 +29,73 @@ def draw_widths(
 ) -> Axes:
     """Draws a tree whose leaves have sizes in proportion to their classes (Fig. 1).
 
+    Of a large tree, only the upper levels are drawn; marks count the leaves below.
+
     Args:
         tree: the tree.
         growth: settings of its growth, from which the largest number of classes that a leaf may
             have is shown at each depth; None if the tree did not grow.
         ax: axes to draw on; None for new ones.
     """
-    from structnet.softmax_tree.start import most_classes
-
     ax, topology, sizes = one_axes(ax, *SIZE), tree.topology, tree.arrays.sizes()
-    at = np.zeros(topology.num_nodes)
-    at[topology.from_left()] = np.arange(len(topology.leaves))
-    below = topology.sums_below((~topology.inner).astype(float))
-    at = (
-        topology.sums_below(np.where(topology.inner, 0, at)) / below
-    )  # the middle of the leaves below each node
-    depth = topology.depth
-    parent, child, _ = topology.edges()
-    ax.plot([at[parent], at[child]], [depth[parent], depth[child]], color="0.75", lw=0.8, zorder=1)
-    leaves = topology.leaves
-    inner = np.flatnonzero(topology.inner)
+    placed = _upper_levels(topology)
+    labels = [node.label for node in placed.nodes if isinstance(node, Tree)]
+    at, depth = placed.x, placed.depth
+    nodes = np.array([-1 if isinstance(label, Mark) else label for label in labels])
+    inner, parent = (nodes >= 0) & topology.inner[nodes], placed.parent[1:]
+    leaves = np.flatnonzero((nodes >= 0) & ~inner)
+    for edge in zip(at[parent], at[1:], depth[parent], depth[1:], strict=True):
+        ax.plot(edge[:2], edge[2:], color="0.75", lw=0.8, zorder=1)
     ax.scatter(at[inner], depth[inner], s=12, color=GREY, zorder=2, label="_inner")
-    area = 400 * sizes[leaves] / max(sizes.max(), 1)
+    here = sizes[nodes[leaves]]
     dots: dict[str, Any] = {"color": LEAF, "edgecolor": GREY, "linewidth": 0.6}
-    ax.scatter(at[leaves], depth[leaves], s=np.maximum(area, 4), zorder=2, label="_leaves", **dots)
-    if len(leaves) <= 32:
-        for leaf in leaves:
-            ax.annotate(
-                f"{sizes[leaf]:,}", (at[leaf], depth[leaf]), ha="center", va="center", fontsize=7
-            )
-    for level in range(int(depth.max()) + 1):
-        here = sizes[leaves][depth[leaves] == level]
-        words = f"largest leaf {here.max():,}" if len(here) else ""
-        most = ""
-        if growth and len(here):
-            most = f"at most {most_classes(growth, tree.num_classes, level):,} allowed"
-        ax.annotate(
-            "\n".join(filter(None, (words, most))),
-            (1.01, level),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            fontsize=8,
-        )
+    area = np.maximum(400 * here / max(sizes.max(), 1), 4)
+    ax.scatter(at[leaves], depth[leaves], s=area, zorder=2, label="_leaves", **dots)
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
+    for leaf, size in zip(leaves, here, strict=True):
+        ax.annotate(f"{size:,}", (at[leaf], depth[leaf]), **middle)
+    for i, label in enumerate(labels):
+        if isinstance(label, Mark):
+            ax.annotate(label.words().replace(" leaves", "\nleaves"), (at[i], depth[i]), **middle)
+    said, last = "", int(depth.max())
+    levels = np.minimum(topology.depth[topology.leaves], last)  # the marks stand for all below
+    for level in range(last + 1):
+        these = sizes[topology.leaves][levels == level]
+        words = _level_words(these, growth, tree.num_classes, level)
+        if words != said:
+            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "fontsize": 8}
+            ax.annotate(words, (1.01, level), va="center", **place)
+        said = words or said
+    depth = depth[nodes >= 0]
     ax.set(ylabel="depth: decisions on the way", xticks=[], yticks=range(int(depth.max()) + 1))
     title = f"How many of the {tree.num_classes:,} classes each leaf tells apart"
-    ax.set_title(title + f"\n{ONE_LEAF}" * (len(leaves) == 1), fontsize=11)
+    ax.set_title(title + f"\n{ONE_LEAF}" * (len(topology.leaves) == 1), fontsize=11)
     ax.spines[["top", "right", "bottom"]].set_visible(False)
     ax.margins(0.08, 0.08)
     ax.invert_yaxis()
     return ax
+
+
+def _upper_levels(topology: Topology) -> Layout:
+    """The places of as many levels as have room for the numbers of their leaves."""
+    found = layout(folded(topology, max_depth=1))
+    for depth in range(2, int(topology.depth.max()) + 1):
+        deeper = layout(folded(topology, max_depth=depth))
+        if np.ptp(deeper.x) >= MOST:
+            break
+        found = deeper
+    return found
+
+
+def _level_words(sizes: np.ndarray, growth: GrowthSettings | None, classes: int, level: int) -> str:
+    """The largest leaf of a level, and the largest that it may have."""
+    from structnet.softmax_tree.start import most_classes
+
+    if not len(sizes):
+        return ""
+    words = f"largest leaf {sizes.max():,}"
+    most = growth and most_classes(growth, classes, level)
+    return words if most is None else f"{words}\nat most {most:,} allowed"
 
 
 def draw_errors(history: History, ax: Axes | None = None) -> Axes:
