@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from structnet.checks import wrong
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
 DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally
 GUESSED_FROM = 20  # rows
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")  # or a whole number
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -79,6 +80,8 @@ class Table:
         """The words that end the error for a feature that is not a number."""
         if self.rows[row][column].lower() in MISSING:
             return "; fill it in, for example with the median of the column, or leave the row out"
+        if DECIMAL_COMMA.fullmatch(self.rows[row][column]):
+            return "; write the decimals of the column with points"
         words = sum(not is_number(each[column]) for each in self.rows)
         if 2 * words <= len(self.rows):  # a misprint among numbers
             return ""
@@ -162,10 +165,9 @@ def read(path: str | Path, header: bool | None = None, delimiter: str | None = N
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise wrong("delimiter", "one character", delimiter)
     path = Path(path)
-    delimiter = delimiter or _guessed(path)
-    rows, lines = _rows(path, delimiter)
-    if delimiter == ";":
-        rows = _with_points(rows)
+    text = _text(path)
+    delimiter = delimiter or _guessed(text)
+    rows, lines = _rows(path, text, delimiter)
     if not rows:
         raise TableError(f"{path} is empty; expected rows of fields")
     for row, line in zip(rows, lines, strict=True):
@@ -175,23 +177,29 @@ def read(path: str | Path, header: bool | None = None, delimiter: str | None = N
                 f"{len(row)} field{'s' * (len(row) > 1)}; line {lines[0]} has {len(rows[0])}"
             )
     if header is None:
-        header = not any(map(is_number, rows[0]))
+        header = not any(map(is_number, _with_points(rows[:1], delimiter)[0]))
     names = tuple(rows[0]) if header else None
     if len(rows) == header:
         raise TableError(f"{path} has a header and no rows; expected at least one row")
-    return Table(path, names, rows[header:], lines[header:])
+    return Table(path, names, _with_points(rows[header:], delimiter), lines[header:])
 
 
-def _guessed(path: Path) -> str:
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TableError(f"{path} is not UTF-8 text: {error}") from None
+
+
+def _guessed(text: str) -> str:
     """The delimiter with which rows have equal lengths and most fields are numbers."""
     fits = {}
     for delimiter in DELIMITERS:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True)
-            try:
-                rows = [row for row in islice(reader, GUESSED_FROM) if any(row)]
-            except csv.Error:  # which is reported where all rows are read
-                continue
+        reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+        try:
+            rows = [row for row in islice(reader, GUESSED_FROM) if any(row)]
+        except csv.Error:  # which is reported where all rows are read
+            continue
         if rows and len(rows[0]) > 1:
             equal = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
             fields = [field.strip() for row in rows for field in row]
@@ -200,33 +208,43 @@ def _guessed(path: Path) -> str:
     return max(fits, key=fits.__getitem__, default=DELIMITERS[0])
 
 
-def _with_points(rows: list[list[str]]) -> list[list[str]]:
-    """Rows whose decimal commas are points; unchanged if a number has a point already."""
-    if any(DECIMAL_POINT.fullmatch(field) for row in rows for field in row):
+def _with_points(rows: list[list[str]], delimiter: str) -> list[list[str]]:
+    """Rows between semicolons, with points for the decimal commas of columns of numbers alone.
+
+    Beside a number with a point, a comma may separate thousands, and all rows stay as they are.
+    """
+    commas = {column for row in rows for column, text in enumerate(row) if "," in text}
+    if delimiter != ";" or not commas:
         return rows
+    if any(DECIMAL_POINT.fullmatch(text) for row in rows for text in row):
+        return rows
+    numbers = {
+        column
+        for column in commas
+        if all(
+            DECIMAL_COMMA.fullmatch(row[column]) or row[column].lower() in MISSING for row in rows
+        )
+    }
     return [
-        [text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text for text in row]
+        [text.replace(",", ".") if column in numbers else text for column, text in enumerate(row)]
         for row in rows
     ]
 
 
-def _rows(path: Path, delimiter: str) -> tuple[list[list[str]], list[int]]:
+def _rows(path: Path, text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
     """The rows that are not blank, and the number of the line on which each begins."""
-    rows, lines = [], []
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
-        begin = 1
-        try:
-            for row in reader:
-                fields = [field.strip() for field in row]
-                if len(fields) > 1 or any(fields):
-                    rows.append(fields)
-                    lines.append(begin)
-                begin = reader.line_num + 1  # a quoted field may span several lines
-        except csv.Error as error:
-            raise TableError(f"{path}, line {begin}: {error}") from None
-        except UnicodeDecodeError as error:
-            raise TableError(f"{path} is not UTF-8 text: {error}") from None
+    rows, lines, begin = [], [], 1
+    file = StringIO(text, newline="")
+    reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            fields = [field.strip() for field in row]
+            if len(fields) > 1 or any(fields):
+                rows.append(fields)
+                lines.append(begin)
+            begin = reader.line_num + 1  # a quoted field may span several lines
+    except csv.Error as error:
+        raise TableError(f"{path}, line {begin}: {error}") from None
     return rows, lines
 
 

@@ -326,7 +326,7 @@ def one_label_each(y: Any) -> Any:
         >>> one_label_each([["spam", "work"], ["work"]])
         Traceback (most recent call last):
         ValueError: y must have one label for each sample. Got several: repeat the row of a sample
-        once for each of its labels.
+        once for each of its labels, or give the number of its column if only one is 1.
     """
     y = off_torch(y)
     try:
@@ -340,7 +340,7 @@ def one_label_each(y: Any) -> Any:
     ):
         raise ValueError(
             "y must have one label for each sample. Got several: repeat the row of a sample once "
-            "for each of its labels."
+            "for each of its labels, or give the number of its column if only one is 1."
         )
     return plain_labels(y)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -96,10 +97,14 @@ class TextFeatures:
         """Bags whose features have the weights of TF-IDF, each feature once in a bag."""
         rows = csr_matrix((np.ones(len(bags.ids)), bags.ids, bags.offsets), shape=bags.shape)
         rows.sum_duplicates()
-        rows.data *= np.log((1 + self.lines) / (1 + np.array(self.frequency)[rows.indices])) + 1
+        rows.data *= self._rarity[rows.indices]
         length = np.sqrt(rows.multiply(rows).sum(axis=1)).A1
         rows.data /= np.repeat(length, np.diff(rows.indptr))
         return Features.from_csr(rows)
+
+    @cached_property
+    def _rarity(self) -> np.ndarray:
+        return np.log((1 + self.lines) / (1 + np.array(self.frequency))) + 1
 
     def _bucket(self, codes: np.ndarray) -> np.ndarray:
         mixed = (codes * PRIME) >> np.uint64(33)

@@ -44,6 +44,8 @@ def _lists(X: Any) -> list[list[int]]:
         return X.tolist()
     lists = []
     for place, one in enumerate(X):
+        if not hasattr(one, "__iter__"):
+            raise ValueError(f"{what}{_shown(one)} for sample {place}, which is no list.")
         try:
             if isinstance(one, str | bytes):  # whose characters or bytes would be taken for ids
                 raise TypeError

@@ -205,6 +205,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         }
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
+        self.set_params(sizes=tuple(self.sizes), dims=tuple(self.dims))  # lists in older files
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         vectors = torch.zeros(config["shapes"]["vectors"])
         self.model_ = build(self._settings(), self.words_, vectors)

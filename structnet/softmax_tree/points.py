@@ -20,9 +20,10 @@ def whole_classes(y: Any) -> np.ndarray:
         ValueError: they are not whole numbers.
     """
     y = np.asarray(y)
-    if y.dtype.kind == "f" and np.isfinite(y).all() and not (y % 1).any():
-        return y.astype(np.int64)
-    if y.dtype.kind not in "iub" or y.ndim != 1:
+    is_whole = y.dtype.kind in "iub"
+    if y.dtype.kind == "f":
+        is_whole = bool((np.abs(y) < 2**53).all() and not (y % 1).any())
+    if not is_whole or y.ndim != 1:
         shape = "" if y.ndim == 1 else f" of shape {list(y.shape)}"
         raise ValueError(f"classes must be whole numbers, one per row. Got {y.dtype}{shape}.")
     return y.astype(np.int64)

@@ -70,6 +70,9 @@ def under(labels: Counted, parents: np.ndarray, num_labels: int) -> Counted:
         labels: labels of all nodes and words, from :func:`labels_met`.
         parents: entry of each node's parent, -1 for roots.
         num_labels: number of labels.
+
+    Shapes:
+        parents ``[nodes]``.
     """
     above = parents[labels.entry]
     found = labels._replace(code=labels.code[above] * num_labels + labels.code)
@@ -81,6 +84,9 @@ def beside(labels: Counted, parents: np.ndarray, num_labels: int) -> tuple[Count
 
     The number of a pair is ``(num_labels + left) * num_labels + right``, above those of
     :func:`under`, whose arguments these are. Words of a text are siblings of each other.
+
+    Shapes:
+        parents ``[nodes]``.
     """
     # Siblings have one parent, and words one text, which is told apart from a parent.
     family = np.where(labels.word < 0, parents[labels.entry], len(parents) + labels.entry)

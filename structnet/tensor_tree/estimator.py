@@ -113,7 +113,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             child-sum cell of hidden size 64, 34,498 parameters
             2 labels of inner nodes, 2 of leaves or tokens, beside the unknown
             reads the root, max and attention of the nodes' states
-            a linear model on 10 counts (...) beside it:
+            a linear model on 12 counts (...) beside it:
             weights ... of the tree and ... of the model
             best epoch ... of 5 on the held-out examples
         """
@@ -301,7 +301,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
 
     def _read(self, tree: Tree) -> Tree:
         """A tree as the model reads it."""
-        return with_words(tree) if self.trained_.settings.words else tree
+        trained = self.trained_
+        return with_words(tree, trained.digits) if trained.settings.words else tree
 
     # On disk
 

@@ -363,7 +363,9 @@ class LabelBag(nn.Module):
         is_label[shared:] = True  # the cosines
         siblings = self.num_labels + int((self.pairs < self.num_labels**2).sum())
         is_under = is_label | (place < siblings) | (place >= self.num_labels + len(self.pairs))
-        choices = (is_label, 1.0), (is_under, 1.0), (is_under | True, SIBLINGS)
+        choices = [(is_label, 1.0), (is_under, 1.0)]
+        if not is_under.all():
+            choices.append((np.ones_like(is_under), SIBLINGS))
         different = 0 if groups is None else len(np.unique(groups))
         if different > 1:
             kind: Any = GroupKFold(min(FOLDS, different), shuffle=True, random_state=seed)

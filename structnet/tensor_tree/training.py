@@ -52,6 +52,7 @@ class Trained:
         settings: hyper-parameters that were used; None only stands for no limit, no rank, or a
             dropout of labels by how rare they are.
         history: one record per epoch.
+        digits: False if the words of names are read without their digits, as by older models.
     """
 
     model: TreePredictor | BesideBag | NodePredictor | BesideTable
@@ -59,6 +60,7 @@ class Trained:
     question: Question
     settings: TreeLSTMSettings
     history: History
+    digits: bool = True
 
     def config(self) -> dict[str, Any]:
         """Everything but the weights, for JSON; :meth:`from_config` builds the model from it."""
@@ -72,6 +74,7 @@ class Trained:
             "values": len(bag.values) if bag else 0,
             "form": bag.form if bag else None,
             "alike": bag is not None and bag.alike,
+            "digits": self.digits,
         }
 
     @classmethod
@@ -79,21 +82,22 @@ class Trained:
         """The model that :meth:`config` described, with new weights."""
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
         question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
-        history = History(config["history"])
+        # Of older files, some facts are missing.
+        rest = question, settings, History(config["history"]), config.get("digits", False)
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)
         if settings.bag and isinstance(model, NodePredictor):
             table = LabelTable(**table_sizes(vocabulary, question))
-            return cls(BesideTable(model, table), vocabulary, question, settings, history)
+            return cls(BesideTable(model, table), vocabulary, *rest)
         if settings.bag:
             counted = {"num_pairs": config["pairs"], "num_values": config.get("values", 0)}
             sizes = bag_sizes(vocabulary, question)
             sizes["form"] = config.get("form") or sizes["form"]
-            sizes["alike"] = config.get("alike", False)  # missing in older files
+            sizes["alike"] = config.get("alike", False)
             bag = LabelBag(**sizes, **counted)
             assert isinstance(model, TreePredictor)
-            return cls(BesideBag(model, bag), vocabulary, question, settings, history)
-        return cls(model, vocabulary, question, settings, history)
+            return cls(BesideBag(model, bag), vocabulary, *rest)
+        return cls(model, vocabulary, *rest)
 
 
 def train(

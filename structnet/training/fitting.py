@@ -62,8 +62,8 @@ def fit(
     evaluation mode with the weights (and buffers) of the best epoch so far on the validation data,
     or with the last weights if there are no validation data. The random generators of Python, numpy
     and torch are seeded anew for each epoch, and restored at the end. As all threads of a process
-    share them, trainings in several threads take turns, and a callback must not wait for a training
-    in another thread.
+    share them, trainings in several threads take turns, as do models that are loaded meanwhile; a
+    callback must not wait for another thread that trains or loads one.
 
     Under ``torchrun`` each process takes a share of every batch, and the gradients are those of a
     single process on the whole batch; only the first process writes files and shows the bar.

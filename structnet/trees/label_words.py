@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from unicodedata import category, normalize
 
@@ -33,7 +33,7 @@ class Text(Tree):
     __slots__ = ()
 
 
-def with_words(tree: Tree) -> Tree:
+def with_words(tree: Tree, digits: bool = True) -> Tree:
     """The tree with each leaf whose label is several words replaced by a :class:`Text` over these.
 
     Words are runs of letters, in lower case, and numbers, written with a # before them and without
@@ -42,6 +42,11 @@ def with_words(tree: Tree) -> Tree:
     numbers or single words stay as they are, also with digits that touch the word, as do inner
     nodes, leaves with a token, and texts in scripts without spaces between words. A tree without
     such leaves is returned itself.
+
+    Args:
+        tree: tree to change.
+        digits: False to leave out numbers that letters touch, as models do that were saved before
+            these were read.
 
     Call this after all other changes to a tree: :meth:`.Tree.map` treats words as nodes, but keeps
     texts; networkx, DGL and others that make a new tree turn both into nodes, or drop the words.
@@ -53,7 +58,7 @@ def with_words(tree: Tree) -> Tree:
         >>> with_words(Tree("rect", [Tree("0 0 24.5 x2"), Tree("-24.5")]))
         <Tree (rect (0 0 24.5 x2 #0 #0 #24.5 x #2) -24.5)>
     """
-    return _with_leaves(tree, _over_own_words)
+    return _with_leaves(tree, partial(_over_own_words, digits=digits))
 
 
 def without_words(tree: Tree) -> Tree:
@@ -76,12 +81,12 @@ def _with_leaves(tree: Tree, new: Callable[[Tree], Tree]) -> Tree:
     return done[id(tree)]
 
 
-def _over_own_words(leaf: Tree) -> Tree:
+def _over_own_words(leaf: Tree, digits: bool) -> Tree:
     """A leaf with its words below it, if it is a text without them."""
     if not isinstance(leaf.label, str) or leaf.token is not None or leaf.children:
         return leaf
     read = _kept if len(leaf.label) <= SHORT else _over_words
-    return read(leaf.label) or leaf
+    return read(leaf.label, digits) or leaf
 
 
 def own_children(node: Tree) -> tuple[Tree, ...]:
@@ -98,11 +103,11 @@ def own_nodes(tree: Tree) -> list[Tree]:
     return found
 
 
-def _over_words(label: str) -> Text | None:
+def _over_words(label: str, digits: bool) -> Text | None:
     """A label with its words below it; None if it has fewer than two."""
     if number_of(label) is not None or len(list(islice(_words_and_numbers(label), 2))) < 2:
         return None
-    words = islice(_words_and_numbers(label, digits=True), MOST)
+    words = islice(_words_and_numbers(label, digits), MOST)
     return Text(label, [_word(word.lower()) for word in words])
 
 

@@ -141,6 +141,8 @@ def test_other_delimiters(write) -> None:
         ("a;b\n1;2\n", ["1", "2"]),
         ("a\tb\n1\t2\n", ["1", "2"]),
         ("a;b\n1,5;-2,5e3\n", ["1.5", "-2.5e3"]),
+        ("a;b\n1,5;1,x\n2;\n", ["2", ""]),
+        ("a;b\n2;2,0\n1,5;1,x\n", ["1.5", "1,x"]),  # a text stays as it is
         ("a;b\n1,5;2.5\n", ["1,5", "2.5"]),  # 1,5 may be anything here
         ("0,5;1,5\n1,5;2,5\n", ["1.5", "2.5"]),  # by commas, rows have equal lengths, too
         ("0,1,x;y\n1,2,x;y\n", ["1", "2", "x;y"]),

@@ -58,7 +58,7 @@ class LabelData:
             **sizes_of(self),
             "most_frequent": int(counts.max()),
             **({} if self.scale is None else {"scale": self.scale.to_lists()}),
-            **({"weights": "TF-IDF"} if self.text is not None and self.text.lines else {}),
+            **({"word_weights": "TF-IDF"} if self.text is not None and self.text.lines else {}),
         }
 
     def in_words(self) -> str:
