@@ -34,6 +34,7 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 ``label_bag``           counts of labels and pairs, and a linear model on them
 ``logistic``            fits this linear model for classes, in few steps
 ``bag_occlusion``       outputs of this linear model for a tree with each of its subtrees hidden
+``ridge``               ridge regression whose penalty is chosen by cross-validation
 ``row_space``           wide rows as coordinates, at most as many as there are rows
 ``label_table``         how often nodes with a label have each class, mixed into a node predictor
 ``rare_labels``         which labels of few trees are worth a vector of their own

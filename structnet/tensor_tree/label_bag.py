@@ -21,8 +21,6 @@ import torch
 import torch.nn.functional as F
 from scipy.sparse import csr_matrix, hstack
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.linear_model import Ridge
-from sklearn.model_selection import GroupKFold, KFold
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
@@ -38,14 +36,12 @@ from structnet.tensor_tree.counted import (
 )
 from structnet.tensor_tree.logistic import logistic_regression
 from structnet.tensor_tree.number_sums import NumberSums
+from structnet.tensor_tree.ridge import best_ridge, folds_of
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.vocabulary import NONE
 
-FOLDS = 5
-PENALTIES = np.logspace(4, -2, 7)
-PAST = 2  # penalties in a row worse than an earlier one, after which weaker ones are not tried
 # Factors of the error of logarithms and tf-idf, and of pairs of siblings, whose residuals are hard
 # for a tree: they must be that much better.
 HARDER, SIBLINGS = 1.2, 2.0
@@ -58,27 +54,6 @@ CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
 PAIR_FORMS = (*CLASS_FORMS, ("tf-idf", 1.0))
 ASKED = 1000  # examples from which a form is chosen, so that the choice takes a second
 ABSENT = -30.0  # logit of a class that no training example has
-
-
-def _best_ridge(
-    given: csr_matrix | np.ndarray, y: np.ndarray, count: np.ndarray, folds: Sequence[Any]
-) -> tuple[float, Ridge, np.ndarray]:
-    """The least squared error over folds, the model that has it, and its held-out predictions.
-
-    Shapes:
-        given ``[n, columns]``; y ``[n, outputs]``; count ``[n]``; predictions ``[n, outputs]``.
-    """
-    found: list[tuple[float, Ridge, np.ndarray]] = []
-    for penalty in PENALTIES:
-        model, said = Ridge(penalty, solver="sparse_cg"), np.empty(y.shape)
-        for learn, held in folds:
-            model.fit(given[learn], y[learn], count[learn])
-            said[held] = model.predict(given[held]).reshape(len(held), -1)
-        found.append((float((count[:, None] * (said - y) ** 2).sum()), model, said))
-        errors = [error for error, *_ in found]
-        if min(errors[-PAST:]) > min(errors):
-            break
-    return min(found, key=lambda each: each[0])
 
 
 class LabelBag(nn.Module):
@@ -366,13 +341,7 @@ class LabelBag(nn.Module):
         choices = [(is_label, 1.0), (is_under, 1.0)]
         if not is_under.all():
             choices.append((np.ones_like(is_under), SIBLINGS))
-        different = 0 if groups is None else len(np.unique(groups))
-        if different > 1:
-            kind: Any = GroupKFold(min(FOLDS, different), shuffle=True, random_state=seed)
-            folds = list(kind.split(y, groups=groups))
-        else:
-            kind = KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed)
-            folds = list(kind.split(y))
+        folds = folds_of(y, seed, groups)
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
         rarity = self.rarity_in(forest)
@@ -384,7 +353,7 @@ class LabelBag(nn.Module):
                 rows = x[:, columns]
                 space = space_of(rows) if len(y) ** 2 < DENSER * rows.nnz else None
                 given = space.coordinates if space else rows
-                error, model, said = _best_ridge(given, y, count, folds)
+                error, model, said = best_ridge(given, y, count, folds)
                 error *= harder * (HARDER if form != "count" else 1.0)
                 if best is None or error < least:
                     least, best, guess = error, (model, given, space, form, columns), said

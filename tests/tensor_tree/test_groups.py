@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
 from structnet.tensor_tree import estimator as module
-from structnet.tensor_tree import label_bag
+from structnet.tensor_tree import ridge
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.samples import numbered
 
@@ -70,7 +70,7 @@ def test_folds_of_the_linear_model_part_no_group(monkeypatch: pytest.MonkeyPatch
                 asked.append((set(groups[learn]), set(groups[held])))
                 yield learn, held
 
-    monkeypatch.setattr(label_bag, "GroupKFold", Recorded)
+    monkeypatch.setattr(ridge, "GroupKFold", Recorded)
     X, y = data(TreeLSTMRegressor)
     TreeLSTMRegressor(**TOLD).fit(X, y, groups=NAMES)
     assert len(asked) == 10  # to learn from, and with what was held out

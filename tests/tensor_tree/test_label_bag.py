@@ -22,9 +22,10 @@ from structnet.estimators.held_out import parted
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
 from structnet.tensor_tree.building import Targets
-from structnet.tensor_tree.label_bag import FORMS, PENALTIES, LabelBag
+from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.logistic import SOLVER
 from structnet.tensor_tree.predictor import BesideBag
+from structnet.tensor_tree.ridge import PENALTIES
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
