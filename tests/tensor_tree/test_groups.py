@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
 from structnet.tensor_tree import estimator as module
-from structnet.tensor_tree import ridge
+from structnet.tensor_tree import label_bag, ridge
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.samples import numbered
 
