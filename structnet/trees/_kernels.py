@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,12 +35,24 @@ class CacheFiles(IndexDataCacheFile):
         self._save_index({**self._load_index(), key: name})
 
 
+@cache
+def stamp_of(folder: Path) -> str:
+    """A text that changes with the files of compiled functions at and below a folder."""
+    sha = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        if path.stem.endswith(("kernels", "_vectors", "_llvm")) or path.parent.name == "kernels":
+            found = path.stat()
+            sha.update(f"{path.relative_to(folder)} {found.st_mtime} {found.st_size}\n".encode())
+    return sha.hexdigest()
+
+
 class Cache(FunctionCache):
     """Numba's cache of one function, on :class:`CacheFiles`."""
 
     def __init__(self, function: Callable):
         super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
+        # A function holds copies of those that it calls, which may be in other files.
+        stamp = (*self._impl.locator.get_source_stamp(), stamp_of(Path(__file__).parents[1]))
         self._cache_file = CacheFiles(self._cache_path, self._impl.filename_base, stamp)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from structnet.trees import _kernels
-from structnet.trees._kernels import CacheFiles
+from structnet.trees._kernels import CacheFiles, stamp_of
 
 
 @pytest.mark.parametrize("step", ["_save_data", "_save_index"])
@@ -53,3 +53,22 @@ def test_all_below_some_roots_ascends() -> None:
     offsets, children = np.array([0, 0, 0, 0, 2, 4]), np.array([2, 0, 3, 1])  # 3 over 2, 0; 4
     for root, found in ((3, [0, 2, 3]), (4, [0, 1, 2, 3, 4])):
         assert _kernels.below(np.array([root]), offsets, children).tolist() == found
+
+
+def test_functions_are_compiled_anew_when_those_they_call_change(tmp_path: Path) -> None:
+    for name in ("_kernels.py", "_vectors.py", "other.py", "kernels/gates.py"):
+        path = tmp_path / "package" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("old")
+
+    def stamp() -> str:
+        stamp_of.cache_clear()
+        return stamp_of(tmp_path)
+
+    seen = [stamp()]
+    for name in ("kernels/gates.py", "_vectors.py", "_kernels.py"):
+        (tmp_path / "package" / name).write_text("newer")
+        seen.append(stamp())
+    assert len(set(seen)) == 4
+    (tmp_path / "package" / "other.py").write_text("newer")
+    assert stamp() == seen[-1]
