@@ -84,10 +84,13 @@ def num_threads(n_jobs: int | None) -> int:
         >>> num_threads(None), num_threads(3), num_threads(-1) >= 1
         (1, 3, True)
     """
-    if n_jobs == -1:
-        allowed = getattr(os, "sched_getaffinity", None)  # Linux alone has it
-        return len(allowed(0)) if allowed else os.cpu_count() or 1
-    return n_jobs or 1
+    return len(hardware_threads()) if n_jobs == -1 else n_jobs or 1
+
+
+def hardware_threads() -> frozenset[int]:
+    """The numbers of the hardware threads that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)  # Linux alone has it
+    return frozenset(allowed(0) if allowed else range(os.cpu_count() or 1))
 
 
 def check_number(

@@ -213,10 +213,10 @@ def _with_points(rows: list[list[str]], delimiter: str) -> list[list[str]]:
 
     Beside a number with a point, a comma may separate thousands, and all rows stay as they are.
     """
-    commas = {column for row in rows for column, text in enumerate(row) if "," in text}
-    if delimiter != ";" or not commas:
+    if delimiter != ";":
         return rows
-    if any(DECIMAL_POINT.fullmatch(text) for row in rows for text in row):
+    commas = {column for row in rows for column, text in enumerate(row) if "," in text}
+    if not commas or any(DECIMAL_POINT.fullmatch(text) for row in rows for text in row):
         return rows
     numbers = {
         column

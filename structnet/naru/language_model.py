@@ -28,7 +28,7 @@ from structnet.text import NGrams, Words
 from structnet.text.ngrams import WORDS
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
-from structnet.training.seeding import random_states_kept
+from structnet.training.seeding import seeded
 
 DEFAULT = NaruSettings()
 
@@ -241,8 +241,7 @@ def build(settings: NaruSettings, words: Words, vectors: Tensor) -> NextWord:
             settings.dims,
         )
     wiring = Wiring(settings.sizes, (size, *settings.dims, size), settings.max_cone)
-    with random_states_kept(torch.device("cpu")):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         network = RoutedNetwork(wiring, gate_noise=settings.gate_noise)
         return over_words(network, settings, words, vectors)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from structnet.plot.fonts import Fonts, fonts_for
 from structnet.plot.tree_layout import Collapsed
-from structnet.trees.label_words import Text
+from structnet.trees.label_words import as_read, word_ids
 from structnet.trees.tree import Tree
 
 FONT = 10.0  # points
@@ -44,8 +44,7 @@ class Labels:
         # By identity, as equal nodes may have different texts. Each is made once, as a text may be
         # a costly prediction.
         self._full: dict[int, str] = {}
-        texts = (node for node in nodes if isinstance(node, Text))
-        words = {id(word) for text in texts for word in text.children}
+        words = word_ids(nodes)
         for node in nodes:
             if isinstance(node, Tree) and id(node) not in self._full:
                 own = _word if text_of is None and id(node) in words else text_of
@@ -79,8 +78,7 @@ class Labels:
 
 
 def _word(word: Tree) -> str:
-    """A word of a text, and a number among them without the # that marks it as one."""
-    return visible(str(word.label).removeprefix("#"))
+    return visible(as_read(word))
 
 
 def _text(node: Tree, text_of: Callable[[Tree], str] | None) -> str:

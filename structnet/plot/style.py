@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from structnet.plot.names import cut as cut
-
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.artist import Artist

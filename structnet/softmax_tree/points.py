@@ -49,11 +49,17 @@ class Points:
     num_classes: int
 
     @classmethod
-    def made(cls, x: Any, y: Any, num_classes: int, weights: Any = None) -> Points:
-        """Points from rows ``[n, D]``, classes and weights of any number type."""
+    def made(cls, x: Any, y: Any, num_classes: int | None, weights: Any = None) -> Points:
+        """Points from rows ``[n, D]``, classes and weights of any number type.
+
+        None for the number of classes is the largest class plus one.
+        """
+        y = whole_classes(y)
+        if num_classes is None:
+            num_classes = int(y.max(initial=0)) + 1
         x = x.astype(np.float32) if issparse(x) else np.ascontiguousarray(x, np.float32)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
-        return cls(x, whole_classes(y), weights, num_classes)
+        return cls(x, y, weights, num_classes)
 
     def check(self) -> None:
         """Refuses points from which nothing can be learned.

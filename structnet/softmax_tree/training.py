@@ -16,7 +16,7 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate, updated
-from structnet.softmax_tree.points import Points, whole_classes
+from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import (
     ChosenGrowth,
     ChosenSettings,
@@ -130,9 +130,8 @@ def train(
         (3, True)
     """
     settings = settings or SoftmaxTreeSettings()
-    y = whole_classes(y)
-    number = int(y.max(initial=0)) + 1 if num_classes is None else num_classes
-    points = Points.made(x, y, number, weights)
+    points = Points.made(x, y, num_classes, weights)
+    number = points.num_classes
     points.check()
     if not points.weights.all():  # or all rows of a class in some part might weigh 0
         points = points.take(points.weights > 0)

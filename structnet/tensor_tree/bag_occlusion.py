@@ -93,10 +93,8 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
         lost = column[np.arange(count.sum()) + np.repeat(shift, count)]
         there, gone = ((first <= each) & (each < last) for each in (new_at, before_at))
         lost = np.concatenate((lost, size + before.code[gone]))
-        variant = np.concatenate(
-            (np.repeat(np.arange(last - first), count), before_at[gone] - first)
-        )
-        variant = np.concatenate((variant, new_at[there] - first))
+        own = np.repeat(np.arange(last - first), count)
+        variant = np.concatenate((own, before_at[gone] - first, new_at[there] - first))
         change = np.repeat([-1.0, 1.0], [len(lost), int(there.sum())])
         where = variant, np.concatenate((lost, new[there]))
         changes = csr_matrix((change, where), (last - first, bag.num_counts))

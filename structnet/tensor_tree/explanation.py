@@ -18,7 +18,7 @@ from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.training.metrics import evaluating
 from structnet.trees.forest import Forest
-from structnet.trees.label_words import Text, own_nodes, without_words
+from structnet.trees.label_words import Text, as_read, own_nodes, without_words, word_ids
 from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
@@ -83,7 +83,7 @@ class TreeExplanation:
         return {id(node): value for node, value in zip(nodes, self.occlusion.tolist(), strict=True)}
 
     def __str__(self) -> str:
-        lines, words = [self.heading], _words_of(self.tree)
+        lines, words = [self.heading], word_ids(self.tree.preorder())
         for node, value in self.top():
             moves = "rises" if value < 0 else "falls"
             text = _written(node, id(node) in words)
@@ -91,16 +91,10 @@ class TreeExplanation:
         return "\n".join(lines)
 
 
-def _words_of(tree: Tree) -> set[int]:
-    """The ``id`` of each word of the tree's texts."""
-    texts = (node for node in tree.preorder() if isinstance(node, Text))
-    return {id(word) for text in texts for word in text.children}
-
-
 def _written(node: Tree, word: bool) -> str:
     """A subtree on a line, texts without their words, and numbers among words without their #."""
     if word:
-        return str(node).removeprefix("#")
+        return as_read(node)
     own = without_words(node)
     if own.size <= SHOWN:
         return _cut(str(own))

@@ -19,7 +19,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from structnet.checks import check_integer
+from structnet.checks import check_integer, hardware_threads
 
 # Floating-point operations of a product that keeps one core busy for a few milliseconds.
 LARGE = 2**27
@@ -50,8 +50,7 @@ def threads_are_set() -> bool:
     than the number of cores or of hardware threads, one of which is torch's default.
     """
     named = any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
-    affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
-    own = frozenset(affinity(0) if affinity else range(os.cpu_count() or 1))
+    own = hardware_threads()
     return _set_by_user or named or torch.get_num_threads() not in {len(own), _cores(own)}
 
 

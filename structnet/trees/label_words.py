@@ -8,9 +8,10 @@ name a size or a kind, which a value would not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import islice
+from typing import Any
 from unicodedata import category, normalize
 
 from structnet.trees.number_tokens import number_of
@@ -43,13 +44,13 @@ def with_words(tree: Tree, digits: bool = True) -> Tree:
     nodes, leaves with a token, and texts in scripts without spaces between words. A tree without
     such leaves is returned itself.
 
+    Call this after all other changes to a tree: :meth:`.Tree.map` treats words as nodes, but keeps
+    texts; networkx, DGL and others that make a new tree turn both into nodes, or drop the words.
+
     Args:
         tree: tree to change.
         digits: False to leave out numbers that letters touch, as models do that were saved before
             these were read.
-
-    Call this after all other changes to a tree: :meth:`.Tree.map` treats words as nodes, but keeps
-    texts; networkx, DGL and others that make a new tree turn both into nodes, or drop the words.
 
     Example:
         >>> tree = Tree("Call", [Tree("getIpv4"), Tree("'main page'"), Tree("x1")])
@@ -87,6 +88,16 @@ def _over_own_words(leaf: Tree, digits: bool) -> Tree:
         return leaf
     read = _kept if len(leaf.label) <= SHORT else _over_words
     return read(leaf.label, digits) or leaf
+
+
+def word_ids(nodes: Iterable[Any]) -> set[int]:
+    """The ``id`` of each word of the texts among some nodes."""
+    return {id(word) for node in nodes if isinstance(node, Text) for word in node.children}
+
+
+def as_read(word: Tree) -> str:
+    """A word of a text for people to read: a number among words without its #."""
+    return str(word.label).removeprefix("#")
 
 
 def own_children(node: Tree) -> tuple[Tree, ...]:

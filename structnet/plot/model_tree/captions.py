@@ -10,8 +10,8 @@ import numpy as np
 from structnet.plot.fonts import fonts_for
 from structnet.plot.labels import text_width
 from structnet.plot.model_tree.sheet import FONT, LINE, MIN_TEXT, SMALL, WIDTH, Sheet
-from structnet.plot.names import short_names
-from structnet.plot.style import GREY, cut, cut_end
+from structnet.plot.names import cut, short_names
+from structnet.plot.style import GREY, cut_end
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import Reach
 from structnet.routing.words import percent

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.plot.fonts import fonts_for
-from structnet.plot.style import GREY, LINES, cut, labelled, one_axes
+from structnet.plot.names import cut
+from structnet.plot.style import GREY, LINES, labelled, one_axes
 from structnet.recipes.label_tree.runs import frequent
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import numpy as np
 from structnet.datasets import TreeFile
 from structnet.datasets.tree_file_targets import NODES
 from structnet.plot import plot_explanation, plot_tree
-from structnet.plot.style import WRONG, as_written, cut, one_axes, write_cells
+from structnet.plot.names import cut
+from structnet.plot.style import WRONG, as_written, one_axes, write_cells
 from structnet.recipes.tree_file.answers import Opened, relabelled, said_of
 from structnet.recipes.tree_lstm.trees import nearest_size
 from structnet.routing.words import percent
