@@ -44,6 +44,15 @@ class Checked(NamedTuple):
         weights = None if self.weights is None else self.weights[indices]
         return Checked(self.x[indices], self.y[indices], weights)
 
+    def counting(self, least: int) -> Checked:
+        """The samples whose weight is above 0.
+
+        Raises:
+            ValueError: there are fewer than ``least`` of them.
+        """
+        kept = counting_places(self.weights, least)
+        return self if kept is None else self.take(kept)
+
     def facts(self, name: str = "data") -> dict[str, Any]:
         """Facts that differ if the data differ, one or more for each part of them.
 
@@ -145,19 +154,42 @@ def mean_one(weights: np.ndarray | None) -> np.ndarray | None:
     return weights / weights.mean()
 
 
-def encode_labels(y: np.ndarray, classes: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+def counting_places(weights: np.ndarray | None, least: int) -> np.ndarray | None:
+    """The places of the samples whose weight is above 0; None if all weights are.
+
+    Shapes:
+        weights ``[n]`` -> ``[m]``.
+
+    Raises:
+        ValueError: there are fewer than ``least`` of them.
+    """
+    if weights is None or weights.all():
+        return None
+    kept = np.flatnonzero(weights)
+    if len(kept) < least:
+        raise ValueError(
+            f"all but {len(kept)} of {len(weights)} samples have the weight zero; expected at "
+            f"least {least} above it"
+        )
+    return kept
+
+
+def encode_labels(
+    y: np.ndarray, classes: np.ndarray | None = None, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, ...]:
     """The sorted classes, and each label's place among them.
 
     Args:
         y: labels.
         classes: classes that are already known; by default those that occur in y.
+        weights: weights of the samples; a class of weight 0 stays known.
 
     Shapes:
-        y ``[n]`` -> classes ``[classes]``, places ``[n]``.
+        y, weights ``[n]`` -> classes ``[classes]``, places ``[n]``.
 
     Raises:
-        ValueError: the targets are not labels, all have the same class, or a label is not among
-            the known classes.
+        ValueError: the targets are not labels, all that weigh more than 0 have the same class, or a
+            label is not among the known classes.
 
     Example:
         >>> encode_labels(np.array(["no", "yes", "no"]))
@@ -166,10 +198,11 @@ def encode_labels(y: np.ndarray, classes: np.ndarray | None = None) -> tuple[np.
     check_classification_targets(y)
     found, codes = np.unique(y, return_inverse=True)
     if classes is None:
-        if len(found) < 2:
+        counting = np.unique(codes if weights is None else codes[weights > 0])
+        if len(counting) == 1 or len(found) < 2:
             raise ValueError(
-                f"y has only one class, {found.tolist()[0]!r}, among the samples that count; "
-                "expected at least 2 classes"
+                f"y has only one class, {found[counting].tolist()[0]!r}, among the samples that "
+                "count; expected at least 2 classes"
             )
         return found, codes
     unknown = np.setdiff1d(found, classes)

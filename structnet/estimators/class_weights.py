@@ -11,7 +11,6 @@ import numpy as np
 
 from structnet.checks import wrong
 from structnet.estimators.checked import Checked
-from structnet.estimators.inputs import counting_places
 
 
 def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -> Checked:
@@ -30,8 +29,8 @@ def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -
         classes ``[classes]``.
 
     Raises:
-        ValueError: ``asked`` is something else, or has a class that is unknown; or too few samples
-            have a weight above 0.
+        ValueError: ``asked`` is something else, or lacks a class while it has one that is unknown;
+            or too few samples have a weight above 0.
 
     Example:
         >>> rows = Checked(np.zeros((4, 1)), np.array([0, 1, 1, 1]), None)
@@ -41,8 +40,7 @@ def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -
     each = weights_by_class(asked, given.y, classes, given.weights)
     weights = 1.0 if samples.weights is None else samples.weights
     found = samples._replace(weights=each[samples.y] * weights)
-    kept = counting_places(found.weights, least=2 if samples is given else 1)
-    return found if kept is None else found.take(kept)
+    return found.counting(2 if samples is given else 1)
 
 
 def weights_by_class(
@@ -62,8 +60,8 @@ def weights_by_class(
         codes, weights ``[n]``; classes ``[classes]`` -> ``[classes]``, float64.
 
     Raises:
-        ValueError: ``asked`` is something else, or has a class that is unknown or a weight that is
-            not a finite number of at least 0; or all weights are 0.
+        ValueError: ``asked`` is something else, has a weight that is not a finite number of at
+            least 0, or lacks a class while it has one that is unknown; or all weights are 0.
 
     Example:
         >>> weights_by_class({"yes": 3}, np.array([0, 1, 1]), np.array(["no", "yes"]))
@@ -73,7 +71,8 @@ def weights_by_class(
     if asked is None:
         return np.ones(len(names))
     if isinstance(asked, Mapping):
-        if set(asked) - set(names):
+        # As in scikit-learn: a class more is one that this part of the samples may lack.
+        if set(asked) - set(names) and set(names) - set(asked):
             raise wrong("class_weight", f"of the classes {names}", asked)
         numbers = [asked.get(name, 1) for name in names]
         if not all(isinstance(n, Real) and 0 <= float(n) < math.inf for n in numbers):

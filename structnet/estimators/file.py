@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from structnet.checks import wrong
 from structnet.training.checkpoint import (
     MALFORMED,
     CheckpointError,
@@ -110,6 +111,16 @@ class OneFileMixin:
         """Builds the estimator from what :meth:`_state` gave, and returns the module whose weights
         are loaded next; ``config["shapes"]`` has their shapes by name."""
         raise NotImplementedError
+
+
+def check_seed(folder: Any, random_state: Any) -> None:
+    """Refuses a source of seeds beside a folder: a fit with other seeds could not resume there.
+
+    Raises:
+        ValueError: there is a folder, and ``random_state`` is not an int.
+    """
+    if folder is not None and not isinstance(random_state, Integral):
+        raise wrong("random_state", "an int if there is a 'folder'", random_state)
 
 
 def claim(

@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from structnet.checks import check_number
+
+
+def validation_set(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> tuple | None:
+    """The validation set ``(X, y, sample_weight)`` of a ``fit``; None if the user gave none.
+
+    Args:
+        X_val, y_val, sample_weight_val: samples, targets and weights, or None for each.
+
+    Raises:
+        ValueError: only some of them are given.
+
+    Example:
+        >>> validation_set([[1.0]], None)
+        Traceback (most recent call last):
+        ValueError: validation samples and their targets are given together. Got X_val without
+        y_val.
+    """
+    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    there = [name for name, value in given.items() if value is not None]
+    if not there:
+        return None
+    lacking = next((name for name in ("X_val", "y_val") if name not in there), None)
+    if lacking is not None:
+        raise ValueError(
+            "validation samples and their targets are given together. Got "
+            f"{' and '.join(there)} without {lacking}."
+        )
+    return X_val, y_val, sample_weight_val
 
 
 def hold_out(
@@ -119,8 +149,7 @@ def _whole_groups(
         known = len(np.unique(groups))
         raise ValueError(
             f"no whole group can be held out: of {known}, each has more than half of the samples, "
-            "or all of a class; expected groups that share their classes, or a "
-            "validation set"
+            "or all of a class; expected groups that share their classes, or X_val and y_val"
             if known > 1
             else "no whole group can be held out: all samples are of one group; expected at least 2"
         )
@@ -152,7 +181,7 @@ def _mixed(
         raise ValueError(
             f"{size - count} of {size} samples are left to learn from, for {(sizes > 0).sum()} "
             "classes; expected at least one of each class: give more samples, a smaller "
-            "validation_fraction, or a validation set"
+            "validation_fraction, or X_val and y_val"
         )
     order = order[np.argsort(labels[order], kind="stable")]  # class by class
     last = np.repeat(sizes, sizes) - 1  # [size], of the same class

@@ -60,13 +60,16 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray | csr_matrix:
         ValueError: NaN, infinity, or another shape.
     """
     x, shape = off_torch(x), estimator.sample_shape_
+    if hasattr(x, "index") and hasattr(x, "to_frame"):  # a row of a data frame, with its names
+        x = x.to_frame().T
     found = tuple(x.shape if issparse(x) else np.shape(x))
     if found not in (shape, (1, *shape)):
         raise ValueError(
             f"x must be one sample, {list(shape)} or {[1, *shape]}. Got shape {list(found)}."
         )
-    alone = found == shape and not issparse(x)
-    return check_inputs(estimator, np.asarray(x)[None] if alone else x)
+    if found == shape:
+        x = x.reshape(1, -1).tocsr() if issparse(x) else np.asarray(x)[None]
+    return check_inputs(estimator, x)
 
 
 def check_training(
@@ -79,7 +82,7 @@ def check_training(
     least: int | None = None,
     **of_y: bool,
 ) -> Checked:
-    """Samples to fit on, without those of weight 0, which count as not given.
+    """Samples to fit on, those of weight 0 among them, which count as not given.
 
     Args:
         estimator: estimator that is fitted; sets its ``n_features_in_`` (the number of channels of
@@ -110,9 +113,7 @@ def check_training(
     _check_finite(X, names)
     if reset:
         estimator.sample_shape_ = X.shape[1:]
-    arrays = Checked(_canonical(X), y, check_weights(sample_weight, X.shape[0]))
-    kept = counting_places(arrays.weights, least)
-    return arrays if kept is None else arrays.take(kept)
+    return Checked(_canonical(X), y, check_weights(sample_weight, X.shape[0]))
 
 
 def _refuse_channels_last(shape: tuple[int, ...]) -> None:
@@ -266,26 +267,6 @@ def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
     return weights
 
 
-def counting_places(weights: np.ndarray | None, least: int) -> np.ndarray | None:
-    """The places of the samples whose weight is above 0; None if all weights are.
-
-    Shapes:
-        weights ``[n]`` -> ``[m]``.
-
-    Raises:
-        ValueError: there are fewer than ``least`` of them.
-    """
-    if weights is None or weights.all():
-        return None
-    kept = np.flatnonzero(weights)
-    if len(kept) < least:
-        raise ValueError(
-            f"all but {len(kept)} of {len(weights)} samples have the weight zero; expected at "
-            f"least {least} above it"
-        )
-    return kept
-
-
 def plain_labels(y: Any) -> Any:
     """Labels in an array of objects, converted to numpy's own type; other labels unchanged.
 
@@ -386,10 +367,20 @@ def classes_of_stream(classes: Any, known: np.ndarray | None = None) -> np.ndarr
 def plain_numbers(y: Any) -> Any:
     """Numbers in an array of objects, converted to float64 with None as NaN; others unchanged.
 
+    Raises:
+        ValueError: y is sparse, or not made of numbers.
+
     Example:
         >>> plain_numbers([1, None])
         array([ 1., nan])
     """
     y = off_torch(y)
-    numbers = np.asarray(y)
-    return numbers.astype(np.float64) if numbers.dtype == object and numbers.ndim else y
+    if issparse(y):
+        raise ValueError("y must be numbers in an array. Got a sparse matrix; expected y.toarray()")
+    try:
+        numbers = np.asarray(y)
+        if numbers.dtype.kind not in "OUS" or not numbers.ndim:
+            return y
+        return numbers.astype(np.float64)
+    except (TypeError, ValueError) as error:  # rows of different lengths, or text
+        raise ValueError(f"y must be numbers: {error}") from None

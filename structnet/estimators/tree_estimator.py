@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structnet.estimators.checked import Checked, encode_labels
 from structnet.estimators.file import OneFileMixin
+from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import (
     check_inputs,
     check_sample,
@@ -57,7 +58,7 @@ class TreeEstimatorMixin(OneFileMixin):
             X as for ``predict`` -> ``[n]``, or ``[n, trees]`` if there are several trees.
         """
         check_is_fitted(self)
-        leaves = [leaf_of(tree, x) for tree, x in self._asked(check_inputs(self, X))]
+        leaves = [leaf_of(tree, x) for tree, x in self._asked(self._inputs(X))]
         return leaves[0] if len(leaves) == 1 else np.stack(leaves, axis=1)
 
     def decision_path(self, X: Any) -> csr_matrix:
@@ -109,7 +110,8 @@ class TreeEstimatorMixin(OneFileMixin):
         tree, sample = self._asked(check_sample(self, x))[0]
         _, scale = self._scales()
         units = None if scale is None else scale.inverse
-        return explain(tree, sample[0], getattr(self, "classes_", None), units)
+        alone = sample if issparse(sample) else sample[0]
+        return explain(tree, alone, getattr(self, "classes_", None), units)
 
     def export_text(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> str:
         """The first tree as text, one line per node; see :func:`structnet.routing.export_text`.
@@ -139,7 +141,7 @@ class TreeEstimatorMixin(OneFileMixin):
         check_is_fitted(self)
         (tree, *_), (inputs, targets), samples = self._trees(), self._scales(), None
         if X is not None and y is None:
-            tree, samples = self._asked(check_inputs(self, X))[0]
+            tree, samples = self._asked(self._inputs(X))[0]
         elif X is not None:
             samples = self.samples(X, y, sample_weight)
             if targets is not None:
@@ -186,7 +188,7 @@ class TreeEstimatorMixin(OneFileMixin):
         check_is_fitted(self)
         if X is None:
             return report.summary(self._trees()[0])
-        return report.summary(*self._asked(check_inputs(self, X))[0])
+        return report.summary(*self._asked(self._inputs(X))[0])
 
     def to_networkx(self) -> nx.DiGraph:
         """The first tree as a networkx graph; see :func:`structnet.to_networkx`."""
@@ -219,16 +221,14 @@ class TreeEstimatorMixin(OneFileMixin):
         found = self._checked(X, y, sample_weight, reset=False)
         return found.samples(*self._scales(), dense=self._dense)
 
-    def _checked_validation(self, validation: tuple) -> Checked:
-        """The user's validation set, ``(X, y)`` or ``(X, y, sample_weight)``, checked."""
-        if not isinstance(validation, tuple) or len(validation) not in (2, 3):
-            size = f" of {len(validation)}" if isinstance(validation, tuple) else ""
-            raise ValueError(
-                "the validation set must be (X, y) or (X, y, sample_weight). Got "
-                f"{type(validation).__name__}{size}."
-            )
-        if not (validation[0].shape[0] if issparse(validation[0]) else len(validation[0])):
-            raise ValueError("the validation set has 0 samples; expected at least 1")
+    def _checked_validation(self, *given: Any) -> Checked | None:
+        """The user's validation set, checked: of ``X_val``, ``y_val`` and ``sample_weight_val``."""
+        validation = validation_set(*given)
+        if validation is None:
+            return None
+        X = validation[0]
+        if not (X.shape[0] if issparse(X) else len(X)):
+            raise ValueError("X_val has 0 samples; expected at least 1")
         return self._checked(*validation, reset=False)
 
     # What a family implements
@@ -240,6 +240,10 @@ class TreeEstimatorMixin(OneFileMixin):
     def _asked(self, x: np.ndarray) -> Sequence[tuple[RoutedTree, Any]]:
         """Each tree, ready to predict, and the checked inputs in the form it takes."""
         raise NotImplementedError
+
+    def _inputs(self, X: Any) -> Any:
+        """Checked samples of a fitted estimator."""
+        return check_inputs(self, X)
 
     def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
         """The scalers of the first tree's inputs and targets; None leaves them as they are."""
@@ -278,8 +282,10 @@ class TreeClassifierMixin(ClassifierMixin):
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
         labels = one_label_each(y)
         found = check_training(self, X, labels, sample_weight, reset=reset)
-        self.classes_, codes = encode_labels(found.y, None if reset else self.classes_)
-        return found._replace(y=codes)
+        # Before samples of weight 0 are left out, so that their classes stay known.
+        known = None if reset else self.classes_
+        self.classes_, codes = encode_labels(found.y, known, found.weights)
+        return found._replace(y=codes).counting(1 + reset)
 
 
 class TreeRegressorMixin(RegressorMixin):
@@ -307,7 +313,8 @@ class TreeRegressorMixin(RegressorMixin):
                 f"got targets of shape {list(found.y.shape)}; expected "
                 f"{[len(found.y), *self.target_shape_]}, as in the y to learn from"
             )
-        return found._replace(y=found.y.reshape(len(found.y), -1).astype(np.float64))
+        numbers = found.y.reshape(len(found.y), -1).astype(np.float64)
+        return found._replace(y=numbers).counting(1 + reset)
 
 
 def path_matrix(topology: Topology, nodes: np.ndarray) -> csr_matrix:

@@ -20,7 +20,6 @@ from structnet.estimators.inputs import (
     check_training,
     check_weights,
     classes_of_stream,
-    counting_places,
     in_single,
     one_label_each,
 )
@@ -316,20 +315,18 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         if not self.tokens:
             y = one_label_each(y)
             found = check_training(self, X, y, sample_weight, reset=reset, least=least)
-            self.classes_, codes = encode_labels(found.y, known)
-            return found._replace(y=codes)
+            self.classes_, codes = encode_labels(found.y, known, found.weights)
+            return found._replace(y=codes).counting(least)
         bags = bags_of(X, None if reset else self.n_features_in_)
-        empty = np.diff(bags.offsets) == 0
         labels = np.asarray(one_label_each(y))
         if labels.shape != (len(bags),):
             raise ValueError(
                 f"y must be [{len(bags)}], one class for each sample. Got {list(labels.shape)}."
             )
         weights = check_weights(sample_weight, len(bags))
-        kept = counting_places(weights, least)
-        if weights is not None and kept is not None:
-            bags, labels, empty = bags[kept], labels[kept], empty & (weights > 0)
-            weights = weights[kept]
+        empty = np.diff(bags.offsets) == 0
+        if weights is not None:
+            empty &= weights > 0
         if reset and empty.any():
             raise ValueError(
                 f"sample {empty.argmax()} has no token; expected at least one to learn from"
@@ -337,11 +334,9 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         if reset:
             self.n_features_in_ = bags.size
             self.sample_shape_ = (bags.size,)
-            self.classes_, codes = encode_labels(labels, known)
-        else:
-            _, codes = encode_labels(labels, self.classes_)
+        self.classes_, codes = encode_labels(labels, known, weights)
         x: Any = bags if reset else bags.to_csr()  # a sparse matrix, as other methods get
-        return Checked(x, codes, weights)
+        return Checked(x, codes, weights).counting(least)
 
     def _new_scale(self, found: Checked) -> Standardizer | None:
         one = len(found.y) == 1 and not issparse(found.x)  # whose columns have no deviation

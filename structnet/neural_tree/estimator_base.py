@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +102,14 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     @whole
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, validation: tuple | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
     ) -> NeuralTreeEstimator:
         """Grows the trees, refines and prunes them; with ``warm_start``, refines existing ones.
 
@@ -112,8 +118,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
                 batch; the cache of the samples at a leaf is dense, of at most ``cache_bytes``.
             y: classes or numbers of the samples.
             sample_weight: number of times that each sample counts; 0 leaves it out.
-            validation: ``(X, y)`` or ``(X, y, sample_weight)`` used for validation, instead of a
-                part of the samples.
+            X_val, y_val, sample_weight_val: samples, targets and weights used for validation,
+                instead of a part of the samples.
 
         Shapes:
             X ``[n, features]`` or ``[n, channels, height, width]``; y ``[n]``, or ``[n, columns]``
@@ -135,7 +141,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         if before:
             self._check_going_on()
         given = self._checked(X, y, sample_weight, reset=not before)
-        held_out = None if validation is None else self._checked_validation(validation)
+        held_out = self._checked_validation(X_val, y_val, sample_weight_val)
         given, held_out = self._weighed(given, given), held_out and self._weighed(held_out, given)
         self.seed_ = seed_from(self.random_state)
         if self.folder is not None:
@@ -224,9 +230,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         if self.loss is not None:
             check_one_of("loss", self.loss, self._losses)
         own_device(self.device)
-        if self.folder is not None and not isinstance(self.random_state, Integral):
-            # Without a fixed seed, an interrupted fit could not resume.
-            raise wrong("random_state", "an int if there is a 'folder'", self.random_state)
+        file.check_seed(self.folder, self.random_state)
 
     def _fit_member(
         self, number: int, given: Checked, held_out: Checked | None, before: Member | None

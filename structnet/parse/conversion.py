@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from structnet.parse.brackets import bracketed
@@ -11,6 +12,7 @@ from structnet.parse.node_objects import from_tree_sitter, is_tree_sitter
 from structnet.parse.objects import from_conllu, from_nltk, from_spacy
 from structnet.trees.tree import Tree
 
+ONE_NODE = re.compile(r"\s*\(\s*[^\s()]+\s*\)\s*")  # no treebank has it
 # Named where something is no tree, as it may be one of another format.
 OTHERS = (
     "; structnet.parse has readers for JSON (text or values), XML, HTML, Newick and Python source, "
@@ -53,11 +55,12 @@ def as_tree(tree: Any) -> Tree:
 
 def _of_text(text: str) -> Tree:
     try:
-        return bracketed(text)
+        return Tree.fromstring(text) if ONE_NODE.fullmatch(text) else bracketed(text)
     except ParseError as error:
         if text.rstrip().endswith(");"):
             message = error.message + "; structnet.parse.newick reads Newick"
             raise error.but(message=message) from None
         if text.lstrip().startswith("("):
             raise
-        raise error.but(message=error.message + OTHERS) from None
+        alone = "; a tree of one node is (label)" if len(text.split()) == 1 else ""
+        raise error.but(message=error.message + alone + OTHERS) from None

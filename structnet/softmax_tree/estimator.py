@@ -42,7 +42,14 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     @whole
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
     ) -> SoftmaxTreeEstimator:
         """Trains the tree.
 
@@ -50,9 +57,9 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             X: samples: a table, dense or sparse.
             y: classes of the samples.
             sample_weight: number of times that each sample counts; 0 leaves it out.
-            validation: ``(X, y)`` or ``(X, y, sample_weight)``, by which a tree that grows chooses
-                its round, instead of by a part of the samples; of a fixed tree, ``history_`` tells
-                their error after each iteration.
+            X_val, y_val, sample_weight_val: samples, classes and weights by which a tree that grows
+                chooses its round, instead of by a part of the samples; of a fixed tree,
+                ``history_`` tells their error after each iteration.
 
         Shapes:
             X ``[n, D]``; y, sample_weight ``[n]``.
@@ -63,7 +70,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         settings, growth = self._settings(), self._growth()
         given = self._checked(X, y, sample_weight, reset=True)
         settings.check_classes(len(self.classes_))
-        held_out = None if validation is None else self._checked_validation(validation)
+        held_out = self._checked_validation(X_val, y_val, sample_weight_val)
         self.seed_ = seed_from(self.random_state)
         settings, learn = replace(settings, seed=self.seed_), given
         aside = growth is not None and held_out is None

@@ -11,14 +11,15 @@ from sklearn.base import ClassifierMixin
 from torch import Tensor, nn
 
 from structnet.checks import wrong
-from structnet.estimators.checked import encode_labels
+from structnet.estimators.checked import counting_places, encode_labels
 from structnet.estimators.class_weights import weights_by_class
 from structnet.estimators.failed_fit import whole
-from structnet.estimators.inputs import counting_places, plain_labels
+from structnet.estimators.held_out import validation_set
+from structnet.estimators.inputs import check_weights
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
-from structnet.tensor_tree.samples import check_lengths, counting, indicators
+from structnet.tensor_tree.samples import counting, indicators, labels_of
 from structnet.tensor_tree.settings import TreeLSTMSettings
 
 
@@ -90,8 +91,11 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         X: Any,
         y: Any,
         sample_weight: Any = None,
-        validation: tuple | None = None,
+        *,
         groups: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
     ) -> TreeLSTMClassifier:
         """Learns from trees and their classes.
 
@@ -100,10 +104,10 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             y: one class per sample, text or a number; or one row of 0 and 1 per sample, for
                 several labels.
             sample_weight: weight of each sample.
-            validation: samples ``(X, y)`` or ``(X, y, sample_weight)`` to choose the epoch by; by
-                default some of X are held out.
             groups: group of each sample, such as the file it comes from, if new samples will come
                 from other groups; samples are then held out in whole groups.
+            X_val, y_val, sample_weight_val: samples, classes and weights to choose the epoch by; by
+                default some of X are held out.
 
         Raises:
             TypeError: a sample is not a tree.
@@ -111,18 +115,15 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         """
         self._begin()
         samples = self._samples(X, least=2)
-        labels = plain_labels(y)
-        check_lengths(samples, labels)
-        samples, labels, weights, of_groups = counting(
-            samples, np.asarray(labels), sample_weight, groups
-        )
+        labels = labels_of(samples, y)
         several = labels.ndim == 2 and labels.shape[1] > 1
         if several:
             codes = indicators(labels)
             classes = np.arange(codes.shape[1])
         else:
-            labels = labels.ravel()
-            classes, codes = encode_labels(labels)
+            weights = check_weights(sample_weight, len(samples))
+            classes, codes = encode_labels(labels.ravel(), weights=weights)
+        samples, codes, weights, of_groups = counting(samples, codes, sample_weight, groups)
         asked, by_class = self.class_weight, None
         if asked is not None:
             if several and isinstance(asked, dict):
@@ -136,12 +137,13 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
                 counts = by_class[codes]
             weights = counts if weights is None else weights * counts
         held = None
+        validation = validation_set(X_val, y_val, sample_weight_val)
         if validation is not None:
-            others, answers, count = self._validation(validation, samples)
-            answers = plain_labels(answers)
-            check_lengths(others, answers)
-            others, answers, count, _ = counting(others, np.asarray(answers), count, least=1)
+            others, answers, count = validation
+            others = self._samples(others, roots=len(samples[0]))
+            answers = labels_of(others, answers)
             of = indicators(answers) if several else encode_labels(answers.ravel(), classes)[1]
+            others, of, count, _ = counting(others, of, count, least=1)
             if by_class is not None:  # weighted like the samples to learn from
                 count = by_class[of] if count is None else count * by_class[of]
             held = _counting(Targets(others, of, count), 1)

@@ -160,29 +160,6 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
 
     # Fitting
 
-    def _validation(
-        self, given: Any, samples: list, weighted: bool = True
-    ) -> tuple[list[tuple[Tree, ...]], Any, Any]:
-        """The samples, answers and weights of the user's validation set; None for no weights.
-
-        Args:
-            given: ``(X, y)`` or ``(X, y, sample_weight)``.
-            samples: the samples to learn from.
-            weighted: True if samples have weights.
-
-        Raises:
-            ValueError: it is something else, or its samples have another number of trees.
-        """
-        sizes = (2, 3) if weighted else (2,)
-        if not isinstance(given, tuple) or len(given) not in sizes:
-            size = f" of {len(given)}" if isinstance(given, tuple) else ""
-            expected = "(X, y) or (X, y, sample_weight)" if weighted else "(X, y)"
-            raise ValueError(
-                f"the validation set must be a tuple {expected}. Got {type(given).__name__}{size}."
-            )
-        X, y, *weights = given
-        return self._samples(X, roots=len(samples[0])), y, weights[0] if weights else None
-
     def _parted(
         self, given: Targets, held: Targets | None, labels: np.ndarray | None = None
     ) -> tuple[Targets, Targets | None]:
@@ -257,6 +234,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def _begin(self) -> None:
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
         check_bool("train_vectors", self.train_vectors)
+        own_device(self.device)
+        file.check_seed(self.folder, self.random_state)
         self.seed_ = seed_from(self.random_state)
 
     # Answers

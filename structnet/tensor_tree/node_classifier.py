@@ -11,6 +11,7 @@ from torch import Tensor
 
 from structnet.estimators.checked import encode_labels
 from structnet.estimators.failed_fit import whole
+from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
@@ -45,17 +46,17 @@ class TreeNodeClassifier(TreeLSTMEstimator):
 
     @whole
     def fit(
-        self, X: Any, y: Any, validation: tuple | None = None, groups: Any = None
+        self, X: Any, y: Any, *, groups: Any = None, X_val: Any = None, y_val: Any = None
     ) -> TreeNodeClassifier:
         """Learns from trees and the classes of their nodes.
 
         Args:
             X: trees.
             y: for each tree the classes of its nodes in preorder, None for a node without one.
-            validation: samples ``(X, y)`` to choose the epoch by; by default some of X are held
-                out.
             groups: group of each sample, such as the file it comes from, if new samples will come
                 from other groups; samples are then held out in whole groups.
+            X_val, y_val: trees and classes of their nodes to choose the epoch by; by default some
+                of X are held out.
 
         Raises:
             TypeError: a sample is not a tree.
@@ -70,9 +71,10 @@ class TreeNodeClassifier(TreeLSTMEstimator):
             raise ValueError("no node has a class in y; expected at least 2 classes")
         classes, _ = encode_labels(np.asarray(plain_labels(known)))
         codes = _codes(labels, classes)
-        held = None
+        held, validation = None, validation_set(X_val, y_val)
         if validation is not None:
-            others, answers, _ = self._validation(validation, samples, weighted=False)
+            others, answers, _ = validation
+            others = self._samples(others, roots=1)
             held = Targets(others, _codes(node_labels(others, answers), classes))
         learn, held = self._parted(
             Targets(samples, codes, groups=numbered(groups, len(samples))), held

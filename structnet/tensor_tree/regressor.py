@@ -11,6 +11,7 @@ from torch import nn
 
 from structnet.checks import wrong
 from structnet.estimators.failed_fit import whole
+from structnet.estimators.held_out import validation_set
 from structnet.estimators.outliers import warn_of_far_targets
 from structnet.estimators.scale import Standardizer
 from structnet.tensor_tree.building import Targets
@@ -50,8 +51,11 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         X: Any,
         y: Any,
         sample_weight: Any = None,
-        validation: tuple | None = None,
+        *,
         groups: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
     ) -> TreeLSTMRegressor:
         """Learns from trees and numbers.
 
@@ -59,10 +63,10 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
             X: trees, or tuples of trees.
             y: one number, or one row of numbers, per sample.
             sample_weight: weight of each sample.
-            validation: samples ``(X, y)`` or ``(X, y, sample_weight)`` to choose the epoch by; by
-                default some of X are held out.
             groups: group of each sample, such as the file it comes from, if new samples will come
                 from other groups; samples are then held out in whole groups.
+            X_val, y_val, sample_weight_val: samples, numbers and weights to choose the epoch by; by
+                default some of X are held out.
 
         Raises:
             TypeError: a sample is not a tree.
@@ -79,8 +83,10 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         )
         warn_of_far_targets(numbers, stacklevel=4)  # the caller of fit, which `whole` wraps
         rows, held = numbers.reshape(len(numbers), -1), None
+        validation = validation_set(X_val, y_val, sample_weight_val)
         if validation is not None:
-            others, answers, count = self._validation(validation, samples)
+            others, answers, count = validation
+            others = self._samples(others, roots=len(samples[0]))
             others, of, count, _ = counting(others, numbers_of(others, answers), count, least=1)
             if of.shape[1:] != numbers.shape[1:]:
                 raise ValueError(

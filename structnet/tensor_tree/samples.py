@@ -6,8 +6,10 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from structnet.estimators.inputs import check_weights, counting_places, off_torch, plain_numbers
+from structnet.estimators.checked import counting_places
+from structnet.estimators.inputs import check_weights, off_torch, plain_labels, plain_numbers
 from structnet.parse.conversion import as_tree
 from structnet.trees.label_words import without_words
 from structnet.trees.tree import Tree
@@ -21,9 +23,13 @@ def check_lengths(samples: Any, y: Any) -> None:
     Raises:
         ValueError: the numbers differ.
     """
-    if len(samples) != len(y):
+    shape = getattr(y, "shape", None)  # sparse rows have no length
+    if shape == () or not (shape or hasattr(y, "__len__")):
+        raise ValueError(f"y must be one answer for each sample. Got {type(y).__name__}.")
+    number = shape[0] if shape else len(y)
+    if len(samples) != number:
         raise ValueError(
-            f"got {len(samples)} samples and {len(y)} answers in y; expected one answer per sample"
+            f"got {len(samples)} samples and {number} answers in y; expected one answer per sample"
         )
 
 
@@ -47,6 +53,16 @@ def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
         raise kind(f"sample {place}, {shown}: {error}") from None
 
 
+def labels_of(samples: list, y: Any) -> np.ndarray:
+    """Classes, or several labels as rows, ``[n]`` or ``[n, labels]``.
+
+    Raises:
+        ValueError: they are of different kinds, or there is not one answer per sample.
+    """
+    check_lengths(samples, y)
+    return np.asarray(plain_labels(y.toarray() if issparse(y) else y))
+
+
 def indicators(y: Any) -> np.ndarray:
     """Several labels per sample as rows of 0 and 1, ``[n, labels]``.
 
@@ -65,11 +81,11 @@ def numbers_of(samples: list, y: Any) -> np.ndarray:
     Raises:
         ValueError: a target is not a finite number, or there is not one target per sample.
     """
+    check_lengths(samples, y)
     try:
         found = np.asarray(plain_numbers(y), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("y must be numbers; for classes there is TreeLSTMClassifier") from None
-    check_lengths(samples, found)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{error}; for classes there is TreeLSTMClassifier") from None
     if not np.isfinite(found).all():
         first = np.argwhere(~np.isfinite(found))[0][0]
         raise ValueError(f"y must be finite numbers. Got {found[first]} for sample {first}.")

@@ -40,7 +40,7 @@ def own_device(device: str | torch.device) -> torch.device:
         if chosen.type == "cuda" and chosen.index is None and "LOCAL_RANK" in os.environ:
             chosen = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(
             f"The 'device' parameter must name a device of this machine, such as 'cpu'. "

@@ -39,8 +39,8 @@ def test_class_weights_are_sample_weights(blobs: tuple) -> None:
     counts = {name: (y == name).sum() for name in set(y)}
     balanced = np.array([len(y) / (3 * counts[name]) for name in y])
     same(classifier(class_weight="balanced").fit(X, y), classifier().fit(X, y, balanced), X)
-    held = classifier(class_weight=each).fit(X, y, validation=(X, y))
-    same(held, classifier().fit(X, y, weights, validation=(X, y, weights)), X)
+    held = classifier(class_weight=each).fit(X, y, X_val=X, y_val=y)
+    same(held, classifier().fit(X, y, weights, X_val=X, y_val=y, sample_weight_val=weights), X)
 
 
 @pytest.mark.parametrize(
@@ -60,19 +60,19 @@ def test_other_class_weights_are_refused(given: object, expected: str, blobs: tu
 def test_samples_of_a_class_that_weighs_nothing_are_left_out(blobs: tuple) -> None:
     X, y = blobs
     weights = {"a": 0, "c": 2}
-    ours = classifier(class_weight=weights).fit(X, y, validation=(X, y))
+    ours = classifier(class_weight=weights).fit(X, y, X_val=X, y_val=y)
     assert ours.classes_.tolist() == ["a", "b", "c"]
     for counted in (X[y == "a"], X):  # whatever its samples are
         moved = np.where((y == "a")[:, None], counted.mean(0) + 9, X)
-        same(classifier(class_weight=weights).fit(moved, y, validation=(X, y)), ours, X)
+        same(classifier(class_weight=weights).fit(moved, y, X_val=X, y_val=y), ours, X)
     assert set(ours.predict(X[y != "a"])) == {"b", "c"}
     trees = ["(f a)", "(f b)", "(f c)"] * 10
     model = TreeLSTMClassifier(class_weight={"x": 0}, epochs=5, random_state=0)
-    model.fit(trees, [*"xyz"] * 10, validation=(trees, [*"xyz"] * 10))
+    model.fit(trees, [*"xyz"] * 10, X_val=trees, y_val=[*"xyz"] * 10)
     assert model.classes_.tolist() == [*"xyz"] and model.predict(trees[1:3]).tolist() == [*"yz"]
     assert model.fit(trees, [*"xyz"] * 10).predict_proba(trees)[:, 0].max() < 0.3
     with pytest.raises(ValueError, match=r"all but 0 of 10 samples have the weight zero"):
-        model.fit(trees, [*"xyz"] * 10, validation=(trees[::3], ["x"] * 10))
+        model.fit(trees, [*"xyz"] * 10, X_val=trees[::3], y_val=["x"] * 10)
 
 
 def test_numbers_have_no_classes(lines: tuple) -> None:

@@ -205,10 +205,10 @@ def test_a_folder_belongs_to_one_training(blobs: tuple, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="wrote: inputs of the data differ"):
         model.fit(X + 1, y)
     with pytest.raises(CheckpointError, match="validation data is None there and told here"):
-        model.fit(X, y, validation=(X[::2], y[::2]))
-    other = classifier(max_depth=0, folder=tmp_path / "told").fit(X, y, validation=(X, y))
+        model.fit(X, y, X_val=X[::2], y_val=y[::2])
+    other = classifier(max_depth=0, folder=tmp_path / "told").fit(X, y, X_val=X, y_val=y)
     with pytest.raises(CheckpointError, match="wrote: targets of the validation data differ"):
-        other.fit(X, y, validation=(X, np.roll(y, 1)))
+        other.fit(X, y, X_val=X, y_val=np.roll(y, 1))
     with pytest.raises(CheckpointError, match=r"learning_rate is 0.05 there and 0.1 here"):
         model.set_params(learning_rate=0.1).fit(X, y)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from small_estimators import X4, Y4, classifier, regressor, weights_of
+from small_estimators import X4, Y4, classifier, held_out, regressor, weights_of
 
 from structnet.estimators.inputs import MISSING, _refuse_channels_last
 from structnet.label_tree import LabelTreeClassifier
@@ -32,16 +32,17 @@ from structnet.softmax_tree import SoftmaxTreeClassifier
         ((X4, Y4, -Y4), "sample_weight must be at least 0. Got -1 for sample 1"),
         ((X4, Y4, [1, 2]), r"sample_weight .* \[6\]\. Got shape \[2\]"),
         ((X4, [0, 1, 2, 3, 4, 5]), "5 of 6 samples are left to learn from, for 6 classes"),
-        ((X4, Y4, None, (X4[:0], Y4[:0])), "the validation set has 0 samples"),
+        ((X4, Y4, None, (X4[:0], Y4[:0])), "X_val has 0 samples"),
         ((X4, Y4, None, (X4, Y4 + 1)), "got the class 2, which is not in the y to learn from"),
         ((X4, Y4, None, (X4[:, :1], Y4)), "X has 1 features"),
-        ((X4, Y4, None, [X4, Y4]), r"must be \(X, y\) or .* Got list"),
-        ((X4, Y4, None, (X4,)), r"must be \(X, y\) or .* Got tuple of 1"),
+        ((X4, Y4, None, (X4,)), "given together. Got X_val without y_val"),
+        ((X4, Y4, None, (None, Y4)), "given together. Got y_val without X_val"),
+        ((X4, Y4, None, (None, None, Y4)), "given together. Got sample_weight_val without X_val"),
     ],
 )
 def test_bad_data(arguments: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        classifier().fit(*arguments)
+        classifier().fit(*arguments[:3], **held_out(next(iter(arguments[3:]), None)))
 
 
 def test_images_whose_channels_stand_last() -> None:
@@ -129,7 +130,7 @@ def test_tensors_that_require_gradients(fitted: NeuralTreeClassifier, blobs: tup
 def test_validation_targets_of_another_width(lines: tuple) -> None:
     X, y = lines
     with pytest.raises(ValueError, match=r"targets of shape \[150, 1\]; expected \[150, 2\]"):
-        regressor().fit(X, y, validation=(X, y[:, :1]))
+        regressor().fit(X, y, X_val=X, y_val=y[:, :1])
 
 
 @pytest.mark.parametrize("kind", ["datetime64[D]", "timedelta64[D]"])

@@ -39,7 +39,7 @@ Y = np.array([0, 1, 0])
 @pytest.mark.parametrize("kind", [csr_matrix, csc_matrix, coo_matrix, csr_array])
 def test_any_format_becomes_rows(kind: type) -> None:
     taker, given = Taker(), kind(DENSE)
-    found = check_training(taker, given, Y, [1, 0, 2], reset=True)
+    found = check_training(taker, given, Y, [1, 0, 2], reset=True).counting(2)
     assert found.x.format == "csr" and found.x.toarray().tolist() == DENSE[[0, 2]].tolist()
     assert (taker.n_features_in_, taker.sample_shape_) == (3, (3,))
     assert check_inputs(taker, given).toarray().tolist() == DENSE.tolist()
@@ -112,9 +112,9 @@ def test_a_neural_tree_takes_sparse_rows_as_it_takes_full_ones(
         rows.extend(map(len, batches))
         return made(self, batches)
 
-    full = classifier(**ANY, **how).fit(X.toarray(), y, validation=(X.toarray()[:50], y[:50]))
+    full = classifier(**ANY, **how).fit(X.toarray(), y, X_val=X.toarray()[:50], y_val=y[:50])
     monkeypatch.setattr(DenseRows, "_made", watched)
-    model = classifier(**ANY, **how).fit(csc_matrix(X), y, validation=(X[:50], y[:50]))
+    model = classifier(**ANY, **how).fit(csc_matrix(X), y, X_val=X[:50], y_val=y[:50])
     assert model.get_n_leaves() > 1
     assert max(rows) == (32 if how is BY_BATCH else len(y))
     np.testing.assert_allclose(model.predict_proba(X), full.predict_proba(X.toarray()), atol=1e-6)

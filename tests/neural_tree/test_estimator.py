@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from small_estimators import NARROW, SMALL, classifier, regressor, weights_of
+from small_estimators import NARROW, SMALL, classifier, held_out, regressor, weights_of
 from torch import nn
 
 from structnet.neural_tree import Growth, NeuralTreeSettings, Primitives, presets, refine
@@ -141,7 +141,7 @@ def test_weights_say_who_is_right(model: partial) -> None:
 
 def test_standardization_sees_the_samples_to_learn_from_alone(lines: tuple) -> None:
     X, y = lines
-    model = regressor(max_depth=0).fit(X, y, validation=(X[:9] + 1e3, y[:9] - 1e3))
+    model = regressor(max_depth=0).fit(X, y, X_val=X[:9] + 1e3, y_val=y[:9] - 1e3)
     np.testing.assert_allclose(model.members_[0].inputs.mean, X.mean(0))
     np.testing.assert_allclose(model.members_[0].targets.sd, y.std(0))
     own = regressor(max_depth=0, validation_fraction=0.5).fit(X, y)
@@ -152,7 +152,7 @@ def test_the_users_validation_set_decides(blobs: tuple) -> None:
     X, y = blobs
     swapped = np.array(["b", "c", "a"])[np.searchsorted(["a", "b", "c"], y)]
     honest, misled = (
-        classifier(max_depth=0).fit(X, y, validation=(X, labels, np.ones(120)))
+        classifier(max_depth=0).fit(X, y, X_val=X, y_val=labels, sample_weight_val=np.ones(120))
         for labels in (y, swapped)
     )
     losses = [model.growth_.decisions[0].loss for model in (honest, misled)]
@@ -273,7 +273,7 @@ def test_a_classifier_keeps_its_most_accurate_epoch(
     X, y = blobs
     y = np.where(np.arange(120) % 4, y, "a")  # not to be learnt by heart
     model = classifier(max_depth=0, transformers=False).set_params(epochs=1, learning_rate=0.5)
-    model.set_params(refine_epochs=9).fit(X, y, weights, validation=(X, y, weights))
+    model.set_params(refine_epochs=9).fit(X, y, weights, **held_out((X, y, weights)))
     records = [record for record in model.history_ if record["phase"] == "refine"]
     scores = [record["validation_accuracy"] for record in records]
     losses = [record["validation_loss"] for record in records]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from growths import assert_same_weights, make_samples, make_tree, same_weights, untimed
-from small_estimators import NARROW, SMALL, classifier, regressor
+from small_estimators import NARROW, SMALL, classifier, held_out, regressor
 from torch import nn
 
 from structnet.estimators.checked import seed_from
@@ -168,7 +168,7 @@ def test_an_estimator_and_the_training_give_the_same_tree(
     X, y = blobs if task == "classes" else lines
     held = (X[::4], y[::4])
     model = (classifier if task == "classes" else regressor)(prune=0.05)
-    model.fit(X, y, validation=held)
+    model.fit(X, y, **held_out(held))
     likelihood = Categorical() if task == "classes" else SquaredError()
     seed = int(np.random.SeedSequence([seed_from(0), 0]).generate_state(2)[1])
     torch.manual_seed(seed)

@@ -60,6 +60,11 @@ def pair(blobs: tuple) -> NeuralTreeClassifier:
     return classifier(n_members=2).fit(*blobs)
 
 
+def held_out(given: tuple | None) -> dict[str, Any]:
+    """A validation set as ``fit`` takes it: samples, targets and, if there are any, weights."""
+    return dict(zip(("X_val", "y_val", "sample_weight_val"), given or (), strict=False))
+
+
 def weights_of(estimator: Any) -> torch.Tensor:
     trees = [member.tree for member in estimator.members_]
     return torch.cat([p.detach().flatten() for tree in trees for p in tree.parameters()])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_estimators import held_out
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
 from structnet.tensor_tree import training
@@ -68,7 +69,7 @@ def test_products_choose_tucker_and_the_state_of_both_is_kept(tmp_path: Path) ->
     with pytest.raises(VocabularyError, match=r"'\*' has 3 children; .*arity is 2, the most that "):
         model.predict(["(* 1 2 3)"])
     wider = (["(+ 1 2 3)"] * 20, [True, False] * 10)
-    assert TreeLSTMClassifier(epochs=1).fit(X, y, validation=wider).trained_.settings.cell == (
+    assert TreeLSTMClassifier(epochs=1).fit(X, y, **held_out(wider)).trained_.settings.cell == (
         "child-sum"
     )
     alone = TreeLSTMClassifier(**{**told, "cell": "tucker", "folder": None}).fit(X[:300], y[:300])
@@ -83,7 +84,7 @@ def test_the_best_is_taken_before_it_learns_from_what_is_held_out(
     monkeypatch.setattr(training, "best_of", lambda losses: found.append(losses) or "tucker")
     X, y = products(100)
     model = kind(hidden_size=4, epochs=2, random_state=0)
-    model.fit(X[:60], y[:60].astype(float), validation=(X[60:], y[60:].astype(float)))
+    model.fit(X[:60], y[:60].astype(float), X_val=X[60:], y_val=y[60:].astype(float))
     (losses,) = found
     assert losses.keys() == set(BOTH) and model.trained_.settings.cell == "tucker"
     assert {each.shape for each in losses.values()} == {(40,)}
@@ -108,7 +109,7 @@ def test_nodes_with_a_class_choose_a_cell(table: bool, monkeypatch: pytest.Monke
     X, signs = products(100)
     y = [[bool(sign), None, child] for sign, child in zip(signs, signs[::-1], strict=True)]
     model = TreeNodeClassifier(hidden_size=4, epochs=2, bag=table, random_state=0)
-    model.fit(X[:60], y[:60], validation=(X[60:], y[60:]))
+    model.fit(X[:60], y[:60], X_val=X[60:], y_val=y[60:])
     (losses,) = found
     assert model.trained_.settings.cell == "tucker"
     said = np.stack(model.predict_log_proba(X[60:]))[:, ::2]  # of nodes that have a class

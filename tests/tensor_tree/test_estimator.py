@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from small_estimators import held_out
 from threadpoolctl import ThreadpoolController
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
@@ -226,10 +227,10 @@ def test_a_class_for_each_node(tmp_path: Path):
 
 def test_a_validation_set_of_ones_own():
     X, y = data()
-    model = TreeLSTMClassifier(**QUICK).fit(X, y, validation=data(40, seed=5))
+    model = TreeLSTMClassifier(**QUICK).fit(X, y, **held_out(data(40, seed=5)))
     assert "validation_accuracy" in model.history_[0]
-    with pytest.raises(ValueError, match=r"a tuple \(X, y\) or \(X, y, sample_weight\). Got list"):
-        TreeLSTMClassifier(**QUICK).fit(X, y, validation=[X, y])
+    with pytest.raises(ValueError, match=r"given together\. Got X_val without y_val"):
+        TreeLSTMClassifier(**QUICK).fit(X, y, X_val=X)
 
 
 @pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
@@ -239,13 +240,10 @@ def test_validation_samples_have_weights(kind: type):
     y, answers = (np.array(each) == answers[0] for each in (y, answers))
     weights = np.repeat([1.0, 0.0], 20)
     found = [
-        kind(**QUICK).fit(X, y * 1.0, validation=given).history_["validation_loss"]
+        kind(**QUICK).fit(X, y * 1.0, **held_out(given)).history_["validation_loss"]
         for given in ((others[:20], answers[:20]), (others, answers, weights), (others, answers))
     ]
     assert found[0] == found[1] != found[2]
-    with pytest.raises(ValueError, match=r"a tuple \(X, y\). Got tuple of 3"):
-        nodes = [["f", "a"], ["f", "b"]] * 9
-        TreeNodeClassifier(**QUICK).fit(["(f a)", "(f b)"] * 9, nodes, validation=(X, y, weights))
 
 
 def test_two_samples_are_enough():
@@ -310,21 +308,24 @@ def test_known_vectors_of_words(tmp_path: Path):
 def test_a_training_of_ten_steps():
     X, y = data(160)
     model = TreeLSTMClassifier(epochs=1, batch_size=16, random_state=0)
-    assert len(model.fit(X, y, validation=data(20, seed=1)).history_) == 1
+    assert len(model.fit(X, y, **held_out(data(20, seed=1))).history_) == 1
 
 
 def test_samples_of_weight_zero_are_as_if_not_given():
     X, y = data(60)
     strange = [*X, *["(nand 7 8)", "(nor 9 9)"] * 5]
     weights = [1] * 60 + [0] * 10
-    found = TreeLSTMClassifier(**QUICK).fit(strange, [*y, *["odd"] * 10], sample_weight=weights)
+    found = TreeLSTMClassifier(**QUICK).fit(strange, [*y, *["yes"] * 10], sample_weight=weights)
     plain = TreeLSTMClassifier(**QUICK).fit(X, y, sample_weight=[1] * 60)
-    assert found.classes_.tolist() == ["no", "yes"]
     assert (found.predict_proba(X) == plain.predict_proba(X)).all()
+    model = TreeLSTMClassifier(**{**QUICK, "epochs": 15})
+    model.fit(strange, [*y, *["odd"] * 10], sample_weight=weights)
+    assert model.classes_.tolist() == ["no", "odd", "yes"]  # as if its weight were small
+    assert "odd" not in model.predict(X)
     numbers = TreeLSTMRegressor(**QUICK).fit(X, range(60), sample_weight=[1] * 8 + [0] * 52)
     assert np.isfinite(numbers.history_["validation_loss"]).all()
     for weights in ([0] * 60, [1] + [0] * 59):
-        with pytest.raises(ValueError, match="of 60 samples have the weight zero; expected"):
+        with pytest.raises(ValueError, match=r"have the weight zero; expected|has only one class"):
             TreeLSTMClassifier(**QUICK).fit(X, y, sample_weight=weights)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from expressions import QUICK, data
+from small_estimators import held_out
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
 from structnet.tensor_tree.building import Targets
@@ -83,7 +84,7 @@ def test_a_folder_belongs_to_one_training(tmp_path: Path):
     with pytest.raises(CheckpointError, match="dropout"):
         TreeLSTMClassifier(folder=tmp_path, dropout=0.3, **QUICK).fit(X, y)
     with pytest.raises(CheckpointError, match="data"):
-        TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y, validation=data(20, seed=9))
+        TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y, **held_out(data(20, seed=9)))
 
 
 def test_a_digest_tells_samples_apart_that_are_written_alike():
@@ -114,22 +115,22 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
     model = TreeLSTMClassifier(**QUICK).fit(X, y)
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match="not in the y to learn from"):
-        model.fit(X, [0, 1] * 30, validation=(X[:2], [7, 8]))
+        model.fit(X, [0, 1] * 30, X_val=X[:2], y_val=[7, 8])
     assert (model.predict_proba(X) == before).all()
     assert model.predict(X[:1])[0] in ("no", "yes")
     pairs = [(tree, tree) for tree in X]
-    assert model.fit(pairs, y, validation=(pairs[:4], y[:4])).predict(pairs).shape == (60,)
+    assert model.fit(pairs, y, X_val=pairs[:4], y_val=y[:4]).predict(pairs).shape == (60,)
 
 
 def test_validation_samples_are_like_the_others():
     X, y = data(60)
     with pytest.raises(ValueError, match="sample 0 has 2 trees; expected 1, as in the"):
-        TreeLSTMClassifier(**QUICK).fit(X, y, validation=([(X[0], X[1])] * 4, y[:4]))
+        TreeLSTMClassifier(**QUICK).fit(X, y, X_val=[(X[0], X[1])] * 4, y_val=y[:4])
     with pytest.raises(ValueError, match=r"validation targets have shape \[4, 2\]; expected \[4\]"):
-        TreeLSTMRegressor(**QUICK).fit(X, range(60), validation=(X[:4], np.ones((4, 2))))
+        TreeLSTMRegressor(**QUICK).fit(X, range(60), X_val=X[:4], y_val=np.ones((4, 2)))
     for validation in (None, data(30, seed=4)):
         model = TreeLSTMClassifier(class_weight={"no": 1, "yes": 50}, **QUICK)
-        model.fit(X, y, validation=validation)
+        model.fit(X, y, **held_out(validation))
         assert model.predict_proba(X)[:, 1].mean() > 0.5
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.model_selection import GroupKFold
+from small_estimators import held_out
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
 from structnet.tensor_tree import estimator as module
@@ -76,7 +77,7 @@ def test_folds_of_the_linear_model_part_no_group(monkeypatch: pytest.MonkeyPatch
     assert len(asked) == 10  # to learn from, and with what was held out
     assert not any(learn & held for learn, held in asked)
     assert len(set.union(*(held for _, held in asked[5:]))) == 10
-    TreeLSTMRegressor(**TOLD).fit(X, y, validation=(X, y), groups=["one"] * 60)
+    TreeLSTMRegressor(**TOLD).fit(X, y, X_val=X, y_val=y, groups=["one"] * 60)
     assert len(asked) == 10
 
 
@@ -128,6 +129,6 @@ def test_a_training_with_other_groups_is_another(tmp_path: Path) -> None:
     X, y = data(TreeLSTMRegressor)
     model = TreeLSTMRegressor(**TOLD, folder=tmp_path)
     held = (X[:6], y[:6])
-    model.fit(X, y, groups=NAMES, validation=held).fit(X, y, groups=NAMES, validation=held)
+    model.fit(X, y, groups=NAMES, **held_out(held)).fit(X, y, groups=NAMES, **held_out(held))
     with pytest.raises(Exception, match=r"data"):
-        model.fit(X, y, groups=np.arange(60) % 10, validation=held)
+        model.fit(X, y, groups=np.arange(60) % 10, **held_out(held))

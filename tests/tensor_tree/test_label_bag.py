@@ -150,7 +150,7 @@ def test_a_classifier_takes_the_form_that_says_held_out_trees_best() -> None:
     learn, held = spelled(200, "rare", seed=0)
     X, others = ([each.forest.tree(i) for i in range(200)] for each in (learn, held))
     model = TreeLSTMClassifier(hidden_size=4, epochs=1, numbers=False, random_state=0)
-    model.fit(X, learn.targets.numpy(), validation=(others, held.targets.numpy()))
+    model.fit(X, learn.targets.numpy(), X_val=others, y_val=held.targets.numpy())
     assert model.model_.bag.form == "tf-idf"
 
 
@@ -334,6 +334,6 @@ def test_held_out_samples_teach_the_linear_model_in_the_end(
     whole = again(model, [X[i] for i in order], y[order], count[order].astype(float))
     torch.testing.assert_close(model.model_.bag.weight, whole.weight, rtol=1e-4, atol=1e-5)
 
-    model = kind(**told).fit(X[:50], y[:50], validation=(X[50:], y[50:]))
+    model = kind(**told).fit(X[:50], y[:50], X_val=X[50:], y_val=y[50:])
     theirs = again(model, X[:50], y[:50], None)
     torch.testing.assert_close(model.model_.bag.weight, theirs.weight, rtol=1e-4, atol=1e-5)

@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from small_estimators import held_out
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.parse import bracketed
@@ -153,7 +154,7 @@ def test_labels_are_known_by_the_definition(several: bool, texts: bool) -> None:
 def test_rare_labels_are_known_where_they_say_something() -> None:
     X, y = records(400, 0)
     model = TreeLSTMClassifier(hidden_size=4, epochs=1, random_state=0)
-    fitted = model.fit(X, y, validation=records(50, 1))
+    fitted = model.fit(X, y, **held_out(records(50, 1)))
     count = Counter(label for tree in X for label in {str(leaf.label) for leaf in tree.preorder()})
     tokens = set(fitted.trained_.vocabulary.tokens)
     once = {label for label, n in count.items() if n == 1}

@@ -42,9 +42,9 @@ def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) ->
     chosen |= {"random_state": chosen.pop("seed"), "device": settings.place.device}
     model = estimator(data.train.task)(**chosen, folder=run.folder, verbose=True)
     held_out = known_part(data.validation, data.classes)
-    validation = (held_out.trees, held_out.targets)
     groups = data.train.groups if data.group else None
-    model.fit(data.train.trees, data.train.targets, validation=validation, groups=groups)
+    told = {"X_val": held_out.trees, "y_val": held_out.targets, "groups": groups}
+    model.fit(data.train.trees, data.train.targets, **told)
     model.save(run.model_file)
     parameters = sum(weights.numel() for weights in model.model_.parameters())
     details = {

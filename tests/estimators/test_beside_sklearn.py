@@ -1,0 +1,137 @@
+"""Estimators inside scikit-learn's own: pipelines, ensembles, folds, sparse arrays, data frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, csr_matrix
+from sklearn import config_context
+from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from small_estimators import classifier, held_out, regressor
+
+from structnet import (
+    LabelTreeClassifier,
+    SoftmaxTreeClassifier,
+    TreeLSTMClassifier,
+    TreeLSTMRegressor,
+    TreeNodeClassifier,
+)
+
+TREES = ["(f a)", "(f b)", "(g a)", "(g b)"] * 10
+TABLE_KINDS = [
+    classifier,
+    SoftmaxTreeClassifier,
+    lambda: LabelTreeClassifier(arity=2, epochs=2, random_state=0),
+]
+
+
+def test_a_pipeline_scales_the_validation_samples_too(blobs: tuple) -> None:
+    X, y = blobs
+    far = X * 50 + 1000
+    with config_context(enable_metadata_routing=True):
+        tree = classifier(standardize=False).set_fit_request(X_val=True, y_val=True)
+        steps = [("scale", StandardScaler()), ("tree", tree)]
+        pipe = Pipeline(steps, transform_input=["X_val"])
+        pipe.fit(far[::2], y[::2], X_val=far[1::2], y_val=y[1::2])
+    scale = StandardScaler().fit(far[::2])
+    given = scale.transform(far[::2]), y[::2]
+    alone = classifier(standardize=False).fit(
+        *given, **held_out((scale.transform(far[1::2]), y[1::2]))
+    )
+    same = alone.predict_proba(scale.transform(far)), pipe.predict_proba(far)
+    np.testing.assert_array_equal(*same)
+
+
+@pytest.mark.parametrize("kind", TABLE_KINDS)
+def test_a_class_that_weighs_nothing_stays_known(kind: object, blobs: tuple) -> None:
+    X, y = blobs
+    voters = [("ours", kind()), ("theirs", LogisticRegression())]
+    vote = VotingClassifier(voters, voting="soft").fit(X, y, sample_weight=(y != "a") * 1.0)
+    assert vote.predict_proba(X).shape == (120, 3)
+    assert vote.estimators_[0].classes_.tolist() == [0, 1, 2]
+    assert (vote.estimators_[0].predict(X) != 0).mean() > 0.9
+
+
+def test_a_fold_may_lack_a_class_that_has_a_weight(blobs: tuple) -> None:
+    X, y = (each[np.r_[40:75, 80:115, 0:3]] for each in blobs)
+    folds = KFold(4)
+    weights = {"a": 1, "b": 2, "c": 10}
+    scores = cross_val_score(classifier(class_weight=weights), X, y, cv=folds)
+    assert np.isfinite(scores).all()
+    with pytest.raises(ValueError, match="'class_weight' parameter must be of the classes"):
+        classifier(class_weight={"a": 1, "d": 2}).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", TABLE_KINDS)
+def test_one_row_of_any_sparse_kind_is_explained(kind: object, blobs: tuple) -> None:
+    X, y = blobs
+    model = kind().fit(csr_array(X), y)
+    said = {str(model.explain(row)) for row in (csr_array(X)[[0]], csr_matrix(X)[0], X[0])}
+    one_dimensional = csr_array(X)[0]
+    if one_dimensional.ndim == 1:
+        said.add(str(model.explain(one_dimensional)))
+    assert len(said) == 1
+
+
+def test_a_row_of_a_data_frame_has_names(blobs: tuple) -> None:
+    pandas = pytest.importorskip("pandas")
+    X, y = pandas.DataFrame(blobs[0], columns=["p", "q", "r"]), blobs[1]
+    model = classifier().fit(X, y)
+    assert str(model.explain(X.iloc[0])) == str(model.explain(X.iloc[[0]]))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.explain(X[["q", "p", "r"]].iloc[0])
+
+
+def test_targets_that_are_no_numbers_are_named(lines: tuple) -> None:
+    X, _ = lines
+    with pytest.raises(ValueError, match=r"y must be numbers: .*'1a'"):
+        regressor().fit(X, ["1a"] * len(X))
+    with pytest.raises(ValueError, match=r"a sparse matrix; expected y.toarray\(\)"):
+        regressor().fit(X, csr_matrix(np.ones((len(X), 1))))
+    with pytest.raises(ValueError, match=r"y must be numbers: .*; for classes there is"):
+        TreeLSTMRegressor().fit(TREES, [[1], [1, 2]] * 20)
+    for kind in (TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier):
+        with pytest.raises(
+            ValueError, match=r"y must be one answer for each sample\. Got NoneType"
+        ):
+            kind().fit(TREES, None)
+
+
+def test_several_labels_may_be_sparse() -> None:
+    y = np.tile(np.eye(4, dtype=int)[:, :3], (10, 1))
+    dense, sparse = (
+        TreeLSTMClassifier(epochs=1, random_state=0).fit(TREES, each) for each in (y, csr_matrix(y))
+    )
+    assert (dense.predict_proba(TREES) == sparse.predict_proba(TREES)).all()
+
+
+def test_a_folder_needs_a_seed(tmp_path: Path, blobs: tuple) -> None:
+    for model, data in (
+        (classifier(folder=tmp_path, random_state=None), blobs),
+        (TreeLSTMClassifier(folder=tmp_path), (TREES, [0, 1] * 20)),
+    ):
+        with pytest.raises(ValueError, match="'random_state' parameter must be an int if there is"):
+            model.fit(*data)
+
+
+@pytest.mark.parametrize("device", ["gpu", None])
+def test_a_device_that_is_none_is_refused_at_once(device: object, blobs: tuple) -> None:
+    for model, data in (
+        (classifier(device=device), blobs),
+        (TreeLSTMClassifier(device=device), (TREES, [0, 1] * 20)),
+    ):
+        with pytest.raises(ValueError, match="'device' parameter must name a device of this"):
+            model.fit(*data)
+
+
+def test_a_tree_of_one_node_in_text() -> None:
+    model = TreeLSTMClassifier(epochs=1, random_state=0).fit(["(a)", " ( b ) "] * 10, [0, 1] * 10)
+    assert model.predict(["(a)"]).shape == (1,)
+    with pytest.raises(ValueError, match=r"'a' stands outside of brackets; a tree of one node is"):
+        model.predict(["a"])
