@@ -99,33 +99,33 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         learn = replace(learn, answers=scale(learn.answers))
         held = held and replace(held, answers=scale(held.answers))
         self._fitted("numbers", rows.shape[1], learn, held, validation is not None)
-        self.scale_, self.target_shape_ = scale, numbers.shape[1:]
+        self.target_scale_, self.target_shape_ = scale, numbers.shape[1:]
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """The predicted numbers, in the shape of the targets: ``[n]`` or ``[n, columns]``."""
         found = self._outputs(X).double().numpy()
-        return self.scale_.inverse(found).reshape(len(found), *self.target_shape_)
+        return self.target_scale_.inverse(found).reshape(len(found), *self.target_shape_)
 
-    def explain(self, x: Any, column: int = 0) -> TreeExplanation | tuple[TreeExplanation, ...]:
+    def explain(self, x: Any, target: int = 0) -> TreeExplanation | tuple[TreeExplanation, ...]:
         """How much each part of a tree matters to a number.
 
         Args:
             x: a tree, or a tuple of trees, each of which is explained while the others stay whole.
-            column: place of the number, if there are several.
+            target: place of the number, if there are several.
 
         Raises:
-            ValueError: there is no such column, or ``fit`` had another number of trees per sample.
+            ValueError: there is no such number, or ``fit`` had another number of trees per sample.
         """
-        sample, columns = self._sample(x), len(self.scale_.mean)
-        if column not in range(columns):
-            raise wrong("column", f"an int from 0 to {columns - 1}", column, "explain")
-        mean, sd = float(self.scale_.mean[column]), float(self.scale_.sd[column])
+        sample, columns = self._sample(x), len(self.target_scale_.mean)
+        if target not in range(columns):
+            raise wrong("target", f"an int from 0 to {columns - 1}", target, "explain")
+        mean, sd = float(self.target_scale_.mean[target]), float(self.target_scale_.sd[target])
         return explain(
             self.model_,
             self.trained_.vocabulary,
             sample,
-            lambda outputs: outputs[:, column].double() * sd + mean,
+            lambda outputs: outputs[:, target].double() * sd + mean,
             None,
         )
 
@@ -136,10 +136,10 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         module, state = super()._state()
-        return module, {**state, "scale": self.scale_.to_lists()}
+        return module, {**state, "scale": self.target_scale_.to_lists()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         scale = Standardizer.from_lists(config["scale"])
         assert scale is not None  # as it was saved
-        self.scale_ = scale
+        self.target_scale_ = scale
         return super()._restore(config)

@@ -86,6 +86,6 @@ def test_a_mixed_model_is_explained_as_its_parts_are_predicted(estimator: type) 
     if estimator is TreeLSTMClassifier:
         scores = (outputs[:, 1] - outputs[:, 0]) * (1 if explained.answer else -1)
     else:
-        scores = outputs[:, 0] * model.scale_.sd[0]
+        scores = outputs[:, 0] * model.target_scale_.sd[0]
     np.testing.assert_allclose(explained.occlusion, scores[0] - scores[1:], atol=1e-5)
     assert np.abs(explained.occlusion).max() > 0.1

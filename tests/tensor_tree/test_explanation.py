@@ -164,9 +164,9 @@ def test_numbers_are_explained_in_their_own_units():
     best = next(node for node, _ in explained.top() if not node.children)
     assert best.label == words[0] and np.abs(explained.occlusion).max() > 2000
     with pytest.raises(
-        ValueError, match="'column' parameter of explain must be an int from 0 to 0"
+        ValueError, match="'target' parameter of explain must be an int from 0 to 0"
     ):
-        model.explain(X[0], column=1)
+        model.explain(X[0], target=1)
 
 
 def test_models_without_label_vectors_are_explained_too():

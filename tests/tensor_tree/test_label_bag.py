@@ -316,7 +316,7 @@ def test_held_out_samples_teach_the_linear_model_in_the_end(
     def again(model: Any, X: list, y: np.ndarray, weight: np.ndarray | None) -> LabelBag:
         """The linear model of these samples alone."""
         trained = model.trained_
-        scaled = y if kind is TreeLSTMClassifier else model.scale_(y[:, None])
+        scaled = y if kind is TreeLSTMClassifier else model.target_scale_(y[:, None])
         samples = [(bracketed(text),) for text in X]
         examples = Targets(samples, scaled, weight).examples(trained.question, trained.vocabulary)
         bag = copy.deepcopy(model.model_.bag)
