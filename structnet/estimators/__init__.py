@@ -4,6 +4,7 @@
 ``inputs``              the checks of samples, targets and weights
 ``checked``             :class:`Checked`, what has been checked; classes, weights, seeds
 ``scale``               :class:`Standardizer`, the one scaler; means and deviations of any size
+``tails``               :class:`BentStandardizer`, which bends columns with heavy tails
 ``class_weights``       :func:`weighed`: classes that count more or less than their samples
 ``held_out``            :func:`hold_out`, the one way to set samples aside
 ``outliers``            :func:`warn_of_far_targets`: numbers that outweigh all others

@@ -40,7 +40,9 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         validation_fraction: share of the samples that is held out for validation; it has the same
             class proportions.
         standardize: scaling of each column of a table, or channel of an image, to mean 0 and
-            standard deviation 1 over the training samples.
+            standard deviation 1 over the training samples. Columns of a table with heavy tails are
+            bent first, so that their numbers are spread like those of a normal distribution, see
+            :class:`.BentStandardizer`; what is told of a tree is in your units.
         path: way to predict, as in :meth:`NeuralTree.output`, with ``batch_size`` samples at a
             time.
         n_members: number of trees, each with its own seed and validation samples; their

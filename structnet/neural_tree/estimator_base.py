@@ -26,6 +26,7 @@ from structnet.estimators.held_out import hold_out
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.scale import Standardizer
+from structnet.estimators.tails import BentStandardizer
 from structnet.estimators.tree_estimator import TreeEstimatorMixin
 from structnet.neural_tree import presets
 from structnet.neural_tree.likelihood import Likelihood
@@ -246,8 +247,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         if before is not None:  # its tree was trained on these scales
             inputs, targets = before.inputs, before.targets
         elif self.standardize:
-            inputs = Standardizer.fitted(learn.x, learn.weights)
             targets = None if is_classifier(self) else Standardizer.fitted(learn.y, learn.weights)
+            y = learn.y if targets is None else targets(learn.y)
+            inputs = BentStandardizer.learned(learn.x, y, learn.weights)
         # Validation samples from the user are not learned from, nor those that a later warm start
         # may hold out again.
         own = held_out is None and not self.warm_start
@@ -356,12 +358,16 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return nn.ModuleList(self._trees()), {"members": members, "primitives": chosen}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.primitives = presets.restored(config["primitives"])
+        chosen = presets.restored(config["primitives"])
+        if len(self.sample_shape_) == 1:
+            chosen = presets.of_file(chosen, config["shapes"])
+        self.primitives = chosen
         self._grown_with = {name: getattr(self, name) for name in GROWN_WITH}
         likelihood, outputs = self._task()
         primitives, self.members_ = self._primitives(outputs), []
         for told in config["members"]:
             trained = Trained.from_config(told, primitives, likelihood)
-            inputs, targets = map(Standardizer.from_lists, (told["inputs"], told["targets"]))
+            inputs = BentStandardizer.from_lists(told["inputs"])
+            targets = Standardizer.from_lists(told["targets"])
             self.members_.append(Member(**vars(trained), inputs=inputs, targets=targets))
         return nn.ModuleList(self._trees())

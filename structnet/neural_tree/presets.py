@@ -24,7 +24,9 @@ Reference:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -62,13 +64,20 @@ def mlp(num_outputs: int, width: int = 128, router_width: int | None = None) -> 
     return Primitives(router, partial(_dense, width=width), solver)
 
 
-def table(num_outputs: int, width: int = 128, router_width: int | None = None) -> Primitives:
-    """The modules of :func:`mlp` for a tree that starts as a linear model.
+def table(
+    num_outputs: int, width: int = 128, router_width: int | None = None, tanh: bool = False
+) -> Primitives:
+    """The modules of :func:`mlp` for a tree that starts as a linear model, with ReLU for tanh.
+
+    A sum of units that are odd functions, as tanh is, hardly learns what is alike on both sides of
+    a center, such as a sum of squares.
 
     Args:
         num_outputs, width, router_width: see :func:`mlp`.
+        tanh: transformers with tanh, as in :func:`mlp` and in older files.
     """
-    return replace(mlp(num_outputs, width, router_width), plain_root=True)
+    found = replace(mlp(num_outputs, width, router_width), plain_root=True)
+    return found if tanh else replace(found, transformer=partial(_rectified, width=width))
 
 
 def conv(
@@ -233,8 +242,33 @@ def restored(told: Any) -> Any:
     return partial(FUNCTIONS[name], **given)
 
 
+def of_file(chosen: Any, names: Iterable[str]) -> Any:
+    """The choice that made the weights of a file: "table" was made with tanh once.
+
+    Args:
+        chosen: choice for a table, from :func:`restored`.
+        names: names of the weights.
+
+    Example:
+        >>> of_file(None, ["0.nodes.0.transformers.0.0.weight"]).keywords
+        {'tanh': True}
+    """
+    function, given = chosen, {}
+    if isinstance(chosen, partial):
+        function, given = chosen.func, chosen.keywords
+    old = any(re.search(r"transformers\.\d+\.0\.", name) for name in names)
+    if not old or function not in (None, "table", table):
+        return chosen
+    return partial(table, **given | {"tanh": True})
+
+
 def _dense(shape: Shape, width: int) -> nn.Module:
     return nn.Sequential(linear(shape, width), nn.Tanh())
+
+
+def _rectified(shape: Shape, width: int) -> nn.Module:
+    # With names of its own, so that the weights of tanh layers are not taken for its own.
+    return nn.Sequential(OrderedDict(linear=linear(shape, width), relu=nn.ReLU()))
 
 
 LAST: dict[str, Any] = {"memory_format": torch.channels_last}  # not in torch's type hints
@@ -277,5 +311,5 @@ def _pooled_linear(shape: Shape, num_outputs: int) -> nn.Module:
 
 MOST_LAYERS = 1000  # largest number that a file may ask for
 PARTS = ("router", "transformer", "solver")
-MODULES = (linear, perceptron, _dense, _conv_transformer, _conv_router, _pooled_linear)
+MODULES = (linear, perceptron, _dense, _rectified, _conv_transformer, _conv_router, _pooled_linear)
 FUNCTIONS = {each.__name__: each for each in (table, mlp, conv, *TABLE_2, *MODULES)}
