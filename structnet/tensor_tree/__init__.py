@@ -32,6 +32,7 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 ``predictor``           classes, labels or numbers of trees, classes of nodes
 ``counted``             the counts of things that occur in trees
 ``label_bag``           counts of labels and pairs, and a linear model on them
+``piece_counts``        counts of pieces of words, for words that no training tree has
 ``logistic``            fits this linear model for classes, in few steps
 ``bag_occlusion``       outputs of this linear model for a tree with each of its subtrees hidden
 ``ridge``               ridge regression whose penalty is chosen by cross-validation
@@ -39,7 +40,7 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 ``label_table``         how often nodes with a label have each class, mixed into a node predictor
 ``rare_labels``         which labels of few trees are worth a vector of their own
 ``cell_choice``         which cells are worth training, and which of them is best
-``word_choice``         whether the words of texts at leaves help to predict the answers
+``word_choice``         whether the words of texts at leaves, and their letters, help to predict
 ``settings``            the hyper-parameters of a model for users' trees
 ``building``            builds a model for given labels and a given question
 ``training``            from trees to a trained model

@@ -1,7 +1,7 @@
 """The output of the linear model on counts for a tree with each of its subtrees hidden in turn.
 
 Counts add up: those of a tree without a subtree are the whole tree's minus the subtree's, and the
-pair of its root and the next sibling.
+pair of its root and the next sibling. The pieces of words are counted by the words that have them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from structnet.tensor_tree.counted import Counted, beside, labels_met
 from structnet.tensor_tree.label_bag import LENGTH_1, LabelBag
 from structnet.trees import _kernels
 from structnet.trees.forest import Forest
+from structnet.trees.texts import Texts
 
 MOST = 2**20  # counts of subtrees that are held at once
+PIECES = 16  # counts of pieces that a word is expected to have
 
 
 class _Places(NamedTuple):
@@ -107,7 +109,57 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
         np.add.at(sums, places.nodes[entry] + 1, share[:, None] * weight[bag.num_counts :][which])
         sums = np.cumsum(sums, axis=0)
         found += sums[-1] - (sums[places.ends] - sums[:-1])
+    if bag.pieces is not None and forest.texts is not None:
+        found += _of_pieces(bag, forest, forest.texts, places)
     return torch.from_numpy(found)
+
+
+def _of_pieces(bag: LabelBag, forest: Forest, texts: Texts, places: _Places) -> np.ndarray:
+    """What the pieces of words add to each of the outputs, ``[nodes and words, num_outputs]``."""
+    assert bag.pieces is not None
+    nodes, pieces = forest.preorder().nodes, bag.pieces.pieces_of_words(texts)
+    entry, word = texts.spelled_at(nodes)
+    at, of_texts = places.nodes[entry], np.isin(entry, texts.words_at(nodes)[0])
+    at[of_texts] = places.words  # of a text, words are spelled one by one
+    rows = np.argsort(at, kind="stable")
+    word = word[rows]
+    begin, end = (np.searchsorted(at[rows], x) for x in (np.arange(len(places.ends)), places.ends))
+    whole = np.bincount(word, minlength=pieces.shape[0]) @ pieces
+    weight = bag.weight[bag.width - pieces.shape[1] : bag.width].cpu().double().numpy()
+    said = []
+    for first, last in _parts(PIECES * (end - begin)):
+        count = (end - begin)[first:last]
+        shift = begin[first:last] - np.cumsum(count) + count
+        lost = word[np.arange(count.sum()) + np.repeat(shift, count)]
+        where = np.repeat(np.arange(last - first), count), lost
+        shape = (last - first, pieces.shape[0])
+        without = csr_matrix((np.ones(len(lost)), where), shape) @ pieces
+        said.append(_said_by_pieces(bag, weight, whole, without))
+    return np.concatenate(said)
+
+
+def _said_by_pieces(
+    bag: LabelBag, weight: np.ndarray, whole: np.ndarray, without: csr_matrix
+) -> np.ndarray:
+    """What rows of pieces say, from a whole tree's counts and those that are lost.
+
+    Shapes:
+        weight ``[pieces, outputs]``; whole ``[pieces]``; without ``[variants, pieces]`` ->
+        ``[variants, outputs]``.
+    """
+    assert bag.pieces is not None
+    at, rarity = without.indices, bag.pieces.rarity.cpu().double().numpy()
+    before, after = (np.log1p(x) * rarity[at] for x in (whole[at], whole[at] - without.data))
+    tree = np.log1p(whole) * rarity
+
+    def changed(by: np.ndarray) -> csr_matrix:
+        return csr_matrix((by, at, without.indptr), without.shape)
+
+    square = tree @ tree + np.asarray(changed(after**2 - before**2).sum(axis=1))
+    none = np.asarray(changed(after == 0).sum(axis=1)) == np.count_nonzero(whole)
+    found = tree @ weight + changed(after - before) @ weight
+    length = np.sqrt(np.where(none, 1.0, square.clip(0)))
+    return np.where(none, 0.0, found / length) * bag.of_pieces
 
 
 def _parts(counts: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -36,6 +36,7 @@ from structnet.tensor_tree.counted import (
 )
 from structnet.tensor_tree.logistic import logistic_regression
 from structnet.tensor_tree.number_sums import NumberSums
+from structnet.tensor_tree.piece_counts import PieceCounts
 from structnet.tensor_tree.ridge import best_ridge, folds_of
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples
@@ -53,6 +54,8 @@ LENGTH_1 = ("tf-idf", "share")  # the latter only in models saved before the for
 CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
 PAIR_FORMS = (*CLASS_FORMS, ("tf-idf", 1.0))
 ASKED = 1000  # examples from which a form is chosen, so that the choice takes a second
+# Length of a row of pieces beside counts that are not scaled: as if with the penalty of tf-idf.
+PIECES = 30**0.5
 ABSENT = -30.0  # logit of a class that no training example has
 
 
@@ -76,12 +79,14 @@ class LabelBag(nn.Module):
         num_values: number of values that are also counted separately, as a port or a size may be
             more of a name than a number; :meth:`knowing` finds which.
         alike: True to add how alike the two trees of an example are: the cosines between their
-            "tf-idf" counts of inner labels, of tokens, of pairs, and of all.
+            "tf-idf" counts of inner labels, of tokens, of pairs, and of all, and of pieces.
+        num_pieces: number of pieces of words that are counted, which :meth:`knowing` finds; their
+            rows have length 1, or in the forms that are not scaled ``PIECES``.
 
     Shapes:
         weight: ``[roots * width, num_outputs]``, where the width is ``num_types + num_tokens +
-            num_pairs + num_values``, plus 1 and the width of the sums with ``numbers``; 4 rows
-            more if ``alike``; bias: ``[num_outputs]``.
+            num_pairs + num_values``, plus 1 and the width of the sums with ``numbers``, plus
+            ``num_pieces``; a row more for each cosine if ``alike``; bias: ``[num_outputs]``.
         pairs: ``[num_pairs]``, int64, ascending, as :func:`.under` and :func:`.beside` number them.
         values: ``[num_values]``, int64, ascending: tokens.
         rarity: ``[num_counts]``: factor of each count in "tf-idf" and cosines.
@@ -105,6 +110,7 @@ class LabelBag(nn.Module):
         numbers: bool = False,
         num_values: int = 0,
         alike: bool = False,
+        num_pieces: int = 0,
     ):
         super().__init__()
         self.num_types, self.num_labels = num_types, num_types + num_tokens + numbers
@@ -117,23 +123,29 @@ class LabelBag(nn.Module):
         nothing = torch.zeros(num_values, dtype=torch.int64)
         self.register_buffer("values", nothing, persistent=num_values > 0)
         self.sums = NumberSums(num_types) if numbers else None
-        self.width = self.num_counts + (self.sums.width if self.sums else 0)
-        rows = roots * self.width + (len(self.blocks) if alike else 0)
+        self.pieces = PieceCounts(num_pieces) if num_pieces else None
+        self.width = self.num_counts + (self.sums.width if self.sums else 0) + num_pieces
+        rows = roots * self.width + (len(self.blocks) + (num_pieces > 0) if alike else 0)
         self.register_buffer("weight", torch.zeros(rows, num_outputs))
         self.register_buffer("bias", torch.zeros(num_outputs))
 
     @classmethod
-    def knowing(cls, forest: Forest, **sizes: Any) -> LabelBag:
+    def knowing(cls, forest: Forest, letters: bool = False, **sizes: Any) -> LabelBag:
         """A model that counts the pairs and numbers that at least two trees of a forest have.
 
         Args:
             forest: examples to learn from.
-            sizes: the constructor's arguments by name, except ``num_pairs`` and ``num_values``.
+            letters: True to count pieces of words too, if the forest has the letters.
+            sizes: the constructor's arguments by name, except the numbers of what is counted.
         """
         bag, order = cls(**sizes), forest.preorder()
         pairs = of_two_trees(order, bag.pairs_met(forest, order))
         values = of_two_trees(order, numbers_met(forest, order))
-        bag = cls(**sizes, num_pairs=len(pairs), num_values=len(values))
+        pieces = PieceCounts.knowing(forest) if letters else PieceCounts(0)
+        sizes |= {"num_values": len(values), "num_pieces": len(pieces.codes)}
+        bag = cls(**sizes, num_pairs=len(pairs))
+        if bag.pieces is not None:
+            bag.pieces = pieces
         bag.pairs.copy_(pairs)
         bag.values.copy_(values)
         if bag.sums is not None:
@@ -173,16 +185,27 @@ class LabelBag(nn.Module):
         shape = (len(forest) // self.roots, self.roots * self.width)
         found = csr_matrix((np.ones(len(column)), (example, column)), shape)
         found.sum_duplicates()
+        pieces = self.pieces(forest) if self.pieces is not None else None
         cosines = [self._cosines(found)] if self.alike else []
+        if self.alike and pieces is not None:
+            cosines.append(pieces[::2].multiply(pieces[1::2]).sum(axis=1))
         found.data = self.in_form(found.data, found.indices % self.width)
         if self.form in LENGTH_1:
             found = normalize(found, copy=False)
-        if self.sums is None:
+        others = [self.sums(forest)] if self.sums is not None else []
+        others += [pieces * self.of_pieces] if pieces is not None else []
+        if not others:
             return hstack((found, *cosines), format="csr")
-        parts, sums = [], self.sums(forest)
+        parts = []
         for i in range(self.roots):
-            parts += [found[:, i * self.width :][:, : self.num_counts], sums[i :: self.roots]]
+            parts.append(found[:, i * self.width :][:, : self.num_counts])
+            parts += [each[i :: self.roots] for each in others]
         return hstack((*parts, *cosines), format="csr")
+
+    @property
+    def of_pieces(self) -> float:
+        """The length of a row of pieces."""
+        return 1.0 if self.form in LENGTH_1 else PIECES
 
     def in_form(
         self, counts: np.ndarray, columns: np.ndarray, form: str | None = None
@@ -279,9 +302,14 @@ class LabelBag(nn.Module):
 
     def loss(self, examples: TreeExamples) -> float:
         """The mean cross-entropy of examples with classes."""
-        losses = F.cross_entropy(self(examples.forest), examples.targets, reduction="none")
         weights = examples.weights
-        return float(np.average(losses.cpu(), weights=None if weights is None else weights.cpu()))
+        told = None if weights is None else weights.cpu()
+        return float(np.average(self.losses(examples), weights=told))
+
+    def losses(self, examples: TreeExamples) -> np.ndarray:
+        """The cross-entropy of each example, ``[n]``."""
+        said = self(examples.forest)
+        return F.cross_entropy(said, examples.targets, reduction="none").cpu().numpy()
 
     def _fit_logistic(self, examples: TreeExamples, goes_on: bool = False) -> None:
         """Fits the weights, starting from the present ones if it continues an earlier fit."""

@@ -72,7 +72,9 @@ class TreeLSTMSettings:
         words: read texts and compound names at leaves word by word, as structnet.trees.with_words
             splits them; only the cell "child-sum" can. By default True for whole trees, if no
             vectors are given, unless a linear model predicts held-out trees better without; False
-            for nodes, where names mostly tell less than what is around them.
+            for nodes, where names mostly tell less than what is around them. Where words of whole
+            trees are read, the linear model also counts pieces of words, if that predicts held-out
+            trees better.
         numbers: represent leaves and tokens that are numbers by their values, through features that
             unseen numbers have as well; by default if the training trees have many different
             numbers (a perplexity above 20), while few, such as digits, are treated as words.

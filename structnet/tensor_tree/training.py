@@ -27,7 +27,7 @@ from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor, losses_of
 from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, RARE, Cell, TreeLSTMSettings
-from structnet.tensor_tree.word_choice import words_tell
+from structnet.tensor_tree.word_choice import letters_tell, words_tell
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -72,6 +72,7 @@ class Trained:
             "history": list(self.history),
             "pairs": len(bag.pairs) if bag else 0,
             "values": len(bag.values) if bag else 0,
+            "pieces": len(bag.pieces.codes) if bag and bag.pieces is not None else 0,
             "form": bag.form if bag else None,
             "alike": bag is not None and bag.alike,
             "digits": self.digits,
@@ -90,7 +91,8 @@ class Trained:
             table = LabelTable(**table_sizes(vocabulary, question))
             return cls(BesideTable(model, table), vocabulary, *rest)
         if settings.bag:
-            counted = {"num_pairs": config["pairs"], "num_values": config.get("values", 0)}
+            counted = {"num_pairs": config["pairs"]}
+            counted |= {f"num_{each}": config.get(each, 0) for each in ("values", "pieces")}
             sizes = bag_sizes(vocabulary, question)
             sizes["form"] = config.get("form") or sizes["form"]
             sizes["alike"] = config.get("alike", False)
@@ -211,11 +213,19 @@ def _candidate(
             settings = replace(settings, words=False)
         else:
             learn, validation = read, held
+    letters = (
+        settings.bag
+        and question.kind != "nodes"
+        and settings.reads_words(question.kind)
+        and letters_tell(learn, validation, question, settings.seed)
+    )
     carried = any(
         node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
     )
     question = replace(question, carried=carried)
     vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
+    if letters:
+        vocabulary = vocabulary.with_letters()
     known = None if vectors is None else known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])
@@ -241,7 +251,7 @@ def _candidate(
             mixed = BesideTable(model, LabelTable(**table_sizes(vocabulary, question)))
             mixed.table.fit(examples)
     elif given.bag:
-        bag = LabelBag.knowing(examples.forest, **bag_sizes(vocabulary, question))
+        bag = LabelBag.knowing(examples.forest, letters, **bag_sizes(vocabulary, question))
         mixed = BesideBag(model, bag)
         to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed, learn.groups)
     assert given.epochs and given.batch_size and given.weight_decay is not None  # as resolved

@@ -1,7 +1,8 @@
-"""Whether the words of texts and names at leaves help to predict held-out examples.
+"""Whether the words of texts and names at leaves, and their letters, help with held-out examples.
 
 Names tell what a function is for, but not how long it is or whether it has a loop in a condition;
-for such questions their words are only more to memorise.
+for such questions their words are only more to memorise. Pieces of words help where new trees have
+new words, as names of packages or short texts in many languages do.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import numpy as np
 
 from structnet.estimators.held_out import hold_out
 from structnet.tensor_tree.building import Question, Targets, bag_sizes
-from structnet.tensor_tree.label_bag import FORMS, LabelBag
+from structnet.tensor_tree.label_bag import FORMS, HARDER, LabelBag
+from structnet.tensor_tree.settings import MANY
+from structnet.training.gains import gained
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
 MOST = 2000  # examples that are used, so that it takes some seconds
 ENOUGH = 250  # held-out examples with classes, below which parts of the others are held out, too
 SHARE, PARTS = 0.2, 4  # of the others for each of these parts, and the most parts
+BETTER = 1.0  # standard errors by which letters must make the loss lower
 MOST_LABELS = 5  # of several labels, those nearest to half of the examples are used
 
 
@@ -38,9 +42,7 @@ def words_tell(learn: Targets, validation: Targets | None, question: Question, s
         seed: seed of the folds, and of the random choice of examples if there are very many.
     """
     learn = _some(learn, seed)
-    vocabulary = Vocabulary.from_trees(
-        learn.trees, unknown=True, min_count=2, any_arity=True, numbers=None
-    )
+    vocabulary = _vocabulary(learn)
     given = learn.examples(question, vocabulary)
     held = validation and _some(validation, seed).examples(question, vocabulary)
     assert isinstance(given, TreeExamples) and isinstance(held, TreeExamples | None)
@@ -53,6 +55,87 @@ def words_tell(learn: Targets, validation: Targets | None, question: Question, s
         if examples is not None:
             examples.forest.texts = None
     return with_words <= _loss(given, held, *told)
+
+
+def letters_tell(learn: Targets, validation: Targets | None, question: Question, seed: int) -> bool:
+    """Whether a linear model predicts held-out examples better with pieces of words.
+
+    The losses are those of :func:`words_tell`. With letters they must be lower by a standard error
+    and, for numbers, by as much as other forms of the counts must be better. The answer is False if
+    there are few labels, or no way to tell.
+
+    Args:
+        learn, validation, question, seed: arguments of :func:`words_tell`.
+    """
+    learn = _some(learn, seed)
+    vocabulary = _vocabulary(learn).with_letters()
+    given = learn.examples(question, vocabulary)
+    held = validation and _some(validation, seed).examples(question, vocabulary)
+    assert isinstance(given, TreeExamples) and isinstance(held, TreeExamples | None)
+    texts = given.forest.texts
+    few = texts is None or texts.spelling is None or len(texts.spelling.listed) <= MANY
+    if few or (held is None and question.kind == "classes") or question.kind == "labels":
+        return False
+    if len(given.targets.unique(dim=0)) < 2:
+        return False
+    losses = _losses_of_numbers if question.kind == "numbers" else _losses_of_classes
+    before, after, counts = losses(given, held, vocabulary, question, seed, learn.groups)
+    gain, error = gained(before, after, counts)
+    return gain > BETTER * error
+
+
+def _losses_of_classes(
+    given: TreeExamples,
+    held: TreeExamples | None,
+    vocabulary: Vocabulary,
+    question: Question,
+    seed: int,
+    groups: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The losses of held-out examples without and with letters, and the examples' weights.
+
+    Shapes:
+        ``[n]`` each.
+    """
+    assert held is not None
+    found, sizes = [], bag_sizes(vocabulary, question)
+    for learn, judge in _parts(given, held, seed, groups):
+        plain = LabelBag.knowing(learn.forest, **sizes)
+        plain.fit_classes(learn, judge)
+        lettered = LabelBag.knowing(learn.forest, True, **(sizes | {"form": plain.form}))
+        lettered.penalty = plain.penalty
+        lettered.fit_classes(learn)
+        count = np.ones(len(judge)) if judge.weights is None else judge.weights.double().numpy()
+        found.append((plain.losses(judge), lettered.losses(judge), count))
+        if count @ (found[-1][0] - found[-1][1]) <= 0:
+            break  # a large gain is seen in each part
+    before, after, counts = (np.concatenate(each) for each in zip(*found, strict=True))
+    return before, after, counts
+
+
+def _losses_of_numbers(
+    given: TreeExamples,
+    held: TreeExamples | None,
+    vocabulary: Vocabulary,
+    question: Question,
+    seed: int,
+    groups: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The same over folds, where letters must be as much better as other forms of the counts."""
+    y, sizes = given.targets.numpy().astype(np.float64), bag_sizes(vocabulary, question)
+    weights = None if given.weights is None else given.weights.double().numpy()
+    plain = LabelBag.knowing(given.forest, **sizes)
+    before = plain.fit_numbers(given.forest, y, weights, seed, groups=groups)
+    lettered = LabelBag.knowing(given.forest, True, **sizes)
+    after = lettered.fit_numbers(given.forest, y, weights, seed, [plain.form], groups)
+    losses = (((said - y) ** 2).mean(axis=1) for said in (before, after))
+    return next(losses), HARDER * next(losses), weights
+
+
+def _vocabulary(learn: Targets) -> Vocabulary:
+    return Vocabulary.from_trees(
+        learn.trees, unknown=True, min_count=2, any_arity=True, numbers=None
+    )
 
 
 def _some(targets: Targets, seed: int) -> Targets:

@@ -7,6 +7,7 @@
 ``binarization``        :func:`binarize` and :func:`unbinarize`: at most two children per node
 ``label_words``         :func:`with_words`: texts and names at leaves with their words below them
 ``texts``               the same in a forest, where a text is one node
+``spelling``            the letters of labels in a forest, as pieces of words
 ``vocabulary``          :class:`Vocabulary`: the labels of inner nodes as types, of leaves as tokens
 ``number_tokens``       numbers at leaves, whose tokens encode their values
 ``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once

@@ -18,6 +18,7 @@ from structnet.trees.number_tokens import number_of
 from structnet.trees.tree import Tree
 
 MOST = 50  # words below a leaf
+LONG = 200  # letters of a word that are read; scripts without spaces have long words
 SHORT = 100  # characters of a label that is cached with its words, as it may occur again
 CACHED = 2**16  # labels that are cached, each as one object
 # Such as 404, 24.5, .5, 1e-5, 192.168.1.1; x1, 4px, 1.x and v1.2 are not cut apart.
@@ -98,6 +99,55 @@ def word_ids(nodes: Iterable[Any]) -> set[int]:
 def as_read(word: Tree) -> str:
     """A word of a text for people to read: a number among words without its #."""
     return str(word.label).removeprefix("#")
+
+
+def spelled(node: Tree, numbers: bool = False) -> tuple[str, ...]:
+    """The words of a text, or the label and token of another node, with their letters as written.
+
+    Before and behind a word stands what is there in the text, or a space at its ends: a capital, or
+    a hyphen, tells how words are put together. What is not text is left out; of the words of a text
+    it becomes an empty one.
+
+    Args:
+        node: node whose own label is spelled.
+        numbers: True to leave out what spells a number, whose value is read.
+
+    Example:
+        >>> spelled(with_words(Tree("getElement-by 12")))
+        (' getE', 'tElement-', '-by ', ' 12 ')
+        >>> spelled(Tree("item", [Tree("x")], token=3)), spelled(Tree("2.5"), numbers=True)
+        ((' item ',), ())
+    """
+    if not isinstance(node, Text):
+        read = [each for each in (node.label, node.token) if isinstance(each, str)]
+        read = [each for each in read if not numbers or number_of(each) is None]
+        return tuple(f" {normalize('NFC', each)[:LONG]} " for each in read)
+    label = node.label if isinstance(node.label, str) else ""
+    found = (_kept_places if len(label) <= SHORT else _in_places)(label)
+    known: list[str] = []
+    for i, word in enumerate(node.children):
+        if i < len(found) and found[i][0] == word.label:
+            known.append(found[i][1])
+        else:  # it was changed since
+            known.append(f" {word.label} " if isinstance(word.label, str) else "")
+    return tuple(known)
+
+
+def _in_places(label: str) -> tuple[tuple[str, str], ...]:
+    """The words of a text, as they are read, and as they are written with what is beside them."""
+    text, end, found = f" {normalize('NFC', label)} ", 0, []
+    for word in islice(_words_and_numbers(label, True), MOST):
+        written = word.removeprefix("#")
+        begin = text.find(written, max(end, 1))
+        if begin < 0:  # an accent over a digit before it
+            found.append((word.lower(), f" {written} "))
+            continue
+        end = begin + len(written)
+        found.append((word.lower(), text[begin - 1 : end + 1][:LONG]))
+    return tuple(found)
+
+
+_kept_places = lru_cache(CACHED)(_in_places)
 
 
 def own_children(node: Tree) -> tuple[Tree, ...]:

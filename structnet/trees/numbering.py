@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from structnet.trees.label_words import Text, own_children
+from structnet.trees.label_words import Text, own_children, spelled
+from structnet.trees.spelling import Spelling
 from structnet.trees.texts import Texts
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import NONE, Vocabulary
@@ -35,18 +36,30 @@ def renumbered(
     return types[order], tokens[order], offsets, rank[children[edges]], pos[edges], rank[roots]
 
 
-class _Texts(dict[tuple[int, ...], int]):
-    """The numbers of texts, by the tokens of their words."""
+class _Texts(dict[tuple, int]):
+    """The numbers of texts, by the tokens of their words and, if these are read, their letters."""
 
     def __init__(self, vocabulary: Vocabulary):
         self.vocabulary = vocabulary
 
     def number(self, node: Tree) -> int:
-        """The number of a node's text, -1 if it is not a text."""
-        if not isinstance(node, Text):
+        """The number of a node's text, -1 if it has neither words nor letters that are read."""
+        words = tuple(self.vocabulary.token_of(word.label) for word in _words(node))
+        letters = spelled(node, self.vocabulary.numbers) if self.vocabulary.letters else ()
+        if not words and not letters:
             return NONE
-        words = tuple(self.vocabulary.token_of(word.label) for word in node.children)
-        return self.setdefault(words, len(self))
+        return self.setdefault((words, letters), len(self))
+
+    def listed(self, of: np.ndarray) -> Texts | None:
+        """The texts, from the number of each node's; None if there are none."""
+        if not self:
+            return None
+        words, letters = zip(*self, strict=True)
+        return Texts.listed(of, words, Spelling.of(letters) if self.vocabulary.letters else None)
+
+
+def _words(node: Tree) -> tuple[Tree, ...]:
+    return node.children if isinstance(node, Text) else ()
 
 
 def add_shared(
@@ -113,7 +126,7 @@ def _to_arrays(
     starts = offsets[:-1] + 3 * np.arange(len(nodes))  # where each node's type stands
     children = np.delete(flat, np.concatenate((starts, starts + 1, starts + 2)))
     arrays = flat[starts], flat[starts + 1], offsets, children, np.asarray(roots, np.int64)
-    return arrays, Texts.listed(flat[starts + 2], list(texts)) if texts else None
+    return arrays, texts.listed(flat[starts + 2])
 
 
 def positions(indices: object, length: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The words of leaves in a forest, as arrays: a leaf that is a text stays one node."""
+"""The words of labels in a forest, as arrays: a leaf that is a text stays one node."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structnet.trees.spelling import Spelling
+
 
 class Texts(NamedTuple):
     """Which nodes are texts, and their words.
@@ -14,6 +16,8 @@ class Texts(NamedTuple):
     Attributes:
         of: the text of each node, -1 for none.
         offsets, words: CSR lists of the words of each text, as tokens.
+        spelling: words of each text by their letters, if the vocabulary reads these; each label of
+            a node is then a text, which has no tokens unless it consists of several words.
 
     Shapes:
         of ``[num_nodes]``; offsets ``[texts + 1]``; words ``[words of all texts]``.
@@ -22,13 +26,16 @@ class Texts(NamedTuple):
     of: np.ndarray
     offsets: np.ndarray
     words: np.ndarray
+    spelling: Spelling | None = None
 
     @classmethod
-    def listed(cls, of: np.ndarray, words: Sequence[Sequence[int]]) -> Texts:
+    def listed(
+        cls, of: np.ndarray, words: Sequence[Sequence[int]], spelling: Spelling | None = None
+    ) -> Texts:
         """The texts whose words are given as lists."""
         offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
         flat = (word for each in words for word in each)
-        return cls(of, offsets, np.fromiter(flat, np.int64, int(offsets[-1])))
+        return cls(of, offsets, np.fromiter(flat, np.int64, int(offsets[-1])), spelling)
 
     def take(self, nodes: np.ndarray) -> Texts:
         """The texts of some nodes, in their order."""
@@ -50,10 +57,25 @@ class Texts(NamedTuple):
         Shapes:
             ``[n]`` -> ``[words of these nodes]`` each.
         """
-        text = self.of[nodes]
-        place = np.flatnonzero(text >= 0)
-        begin, end = self.offsets[text[place]], self.offsets[text[place] + 1]
-        count = end - begin
-        shift = begin - np.cumsum(count) + count
-        entry = np.arange(count.sum()) + np.repeat(shift, count)
-        return np.repeat(place, count), self.words[entry]
+        return _entries(self.of[nodes], self.offsets, self.words)
+
+    def spelled_at(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All words of some nodes, as :meth:`words_at`, by their places in the spelling's list.
+
+        Of a text these are the words that it is read as, of another node its label and token.
+        """
+        if self.spelling is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        return _entries(self.of[nodes], self.spelling.offsets, self.spelling.words)
+
+
+def _entries(
+    text: np.ndarray, offsets: np.ndarray, words: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The place in ``text`` and the word, for all words of some texts, where -1 is none."""
+    place = np.flatnonzero(text >= 0)
+    begin, end = offsets[text[place]], offsets[text[place] + 1]
+    count = end - begin
+    shift = begin - np.cumsum(count) + count
+    entry = np.arange(count.sum()) + np.repeat(shift, count)
+    return np.repeat(place, count), words[entry]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Hashable, Iterable, Sequence
 from numbers import Integral
@@ -29,6 +30,8 @@ class Vocabulary:
             last of each, instead of raising an error.
         numbers: True to read a token that is not listed by its value, if it is a number or spells
             one; see :mod:`structnet.trees.number_tokens`.
+        letters: True to read the letters of all labels as well; see
+            :mod:`structnet.trees.spelling`.
 
     Raises:
         VocabularyError: a label is listed twice, or the arity is not an int >= 0 or None.
@@ -48,6 +51,7 @@ class Vocabulary:
     arity: int | None
     unknown: bool
     numbers: bool
+    letters: bool
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Vocabulary:
         arity: int | None,
         unknown: bool = False,
         numbers: bool = False,
+        letters: bool = False,
     ):
         if arity is not None:
             if isinstance(arity, bool) or not isinstance(arity, Integral) or arity < 0:
@@ -64,7 +69,7 @@ class Vocabulary:
         self.types = None if types is None else _numbered(types, "inner label")
         self.tokens = _numbered(tokens, "token")
         self.arity = arity
-        self.unknown, self.numbers = unknown, numbers
+        self.unknown, self.numbers, self.letters = unknown, numbers, letters
 
     @classmethod
     def from_trees(
@@ -182,6 +187,12 @@ class Vocabulary:
             return self.type_of(node.label), NONE
         return NONE, self.token_of(node.label)
 
+    def with_letters(self) -> Vocabulary:
+        """The same vocabulary, with ``letters=True``."""
+        found = copy.copy(self)
+        found.letters = True
+        return found
+
     def to_dict(self) -> dict:
         """Plain lists and numbers, ready for JSON; :meth:`from_dict` is the inverse."""
         return {
@@ -189,7 +200,9 @@ class Vocabulary:
             "tokens": list(self.tokens),
             "arity": self.arity,
             "unknown": self.unknown,
-        } | ({"numbers": True} if self.numbers else {})  # folders are compared by what is said
+        } | {  # folders are compared by what is said
+            name: True for name in ("numbers", "letters") if getattr(self, name)
+        }
 
     @classmethod
     def from_dict(cls, values: dict) -> Vocabulary:
@@ -204,7 +217,8 @@ class Vocabulary:
             f"Vocabulary({self.num_types} types, {self.num_tokens} tokens, "
             f"{'any arity' if self.arity is None else f'arity {self.arity}'}"
             f"{', unknown allowed' if self.unknown else ''}"
-            f"{', numbers by value' if self.numbers else ''})"
+            f"{', numbers by value' if self.numbers else ''}"
+            f"{', letters' if self.letters else ''})"
         )
 
     def _look_up(self, label: Hashable, numbers: dict[Hashable, int], kind: str) -> int:

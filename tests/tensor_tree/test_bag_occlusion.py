@@ -32,7 +32,7 @@ def with_numbers(tree: Tree, rng: random.Random) -> Tree:
 
 
 @pytest.mark.parametrize("most", [1, 10**6])
-@pytest.mark.parametrize("kind", ["plain", "texts", "numbers"])
+@pytest.mark.parametrize("kind", ["plain", "texts", "numbers", "letters"])
 @pytest.mark.parametrize("inner_tokens", [False, True])
 @pytest.mark.parametrize("form", [*FORMS, "share"])
 def test_counts_without_a_subtree(
@@ -42,7 +42,7 @@ def test_counts_without_a_subtree(
     for seed in range(3):
         rng, trees = random.Random(seed), random_trees(random.Random(seed), inner_tokens)
         if kind != "plain":
-            change = with_texts if kind == "texts" else with_numbers
+            change = with_numbers if kind == "numbers" else with_texts
             trees = [change(tree, rng) for tree in trees]
         numbers = kind == "numbers"
         vocabulary = Vocabulary.from_trees(trees, unknown=True, any_arity=True, numbers=numbers)
@@ -52,7 +52,9 @@ def test_counts_without_a_subtree(
             *trees,
             *(without(tree, tree.size - 1) for tree in trees),
         ]  # pairs with what is hidden
-        bag = LabelBag.knowing(Forest.from_trees(learnt, vocabulary), **of).double()
+        vocabulary = vocabulary.with_letters() if kind == "letters" else vocabulary
+        bag = LabelBag.knowing(Forest.from_trees(learnt, vocabulary), letters=True, **of).double()
+        assert (bag.pieces is not None) == (kind == "letters")
         generator = torch.Generator().manual_seed(seed)
         bag.weight.normal_(generator=generator)
         bag.bias.normal_(generator=generator)
