@@ -20,7 +20,8 @@ from structnet.label_tree.reassignment import (
     node_report,
     reassign,
 )
-from structnet.label_tree.rows import add_rows, path_log_prob
+from structnet.label_tree.recorded import Recorded
+from structnet.label_tree.rows import path_log_prob
 from structnet.label_tree.settings import GAINS, METHODS, PRIORS
 from structnet.label_tree.shapes import beginning, check_depth, complete
 from structnet.routing.path_log_prob import leaf_log_prob
@@ -38,7 +39,7 @@ class TreeSoftmaxOutput(NamedTuple):
     loss: Tensor
 
 
-class TreeSoftmaxLoss(nn.Module):
+class TreeSoftmaxLoss(Recorded):
     """A replacement for :class:`torch.nn.AdaptiveLogSoftmaxWithLoss` that can learn its tree.
 
     ``log p(label | r) = sum over (n, j) of its code of log softmax(W_n r + b_n)_j``
@@ -78,10 +79,7 @@ class TreeSoftmaxLoss(nn.Module):
     """
 
     layout: Tensor  # the children of each node, as in LabelCodes
-    sums: Tensor
-    seen: Tensor
-    counts: Tensor
-    mask: Tensor  # -inf where a slot is empty, else 0
+    mask: Tensor  # whether a slot is empty; not a part of the state
 
     def __init__(
         self,
@@ -139,7 +137,7 @@ class TreeSoftmaxLoss(nn.Module):
         rows = Statistics.of(codes)
         self.register_buffer("sums", torch.from_numpy(rows.sums))
         self.register_buffer("seen", torch.from_numpy(rows.seen))
-        self.register_buffer("mask", torch.zeros(shape), persistent=False)
+        self.register_buffer("mask", torch.zeros(shape, dtype=torch.bool), persistent=False)
         self._take(codes)
 
     # The tree
@@ -154,11 +152,6 @@ class TreeSoftmaxLoss(nn.Module):
         """The number of children of a node."""
         return self._codes.arity
 
-    @property
-    def statistics(self) -> Statistics:
-        """The statistics since labels came to their nodes; on a CPU, the arrays are shared."""
-        return Statistics(self.sums.cpu().numpy(), self.seen.cpu().numpy())
-
     def node_report(self) -> NodeReport:
         """The quality of the decision at each inner node; see :class:`.NodeReport`."""
         return node_report(self._codes, self.statistics, self.counts.cpu().numpy())
@@ -166,13 +159,20 @@ class TreeSoftmaxLoss(nn.Module):
     def reassign(self, optimizer: torch.optim.Optimizer | None = None) -> Reassigned:
         """Moves labels to the children that their examples prefer; see :func:`.reassign`.
 
+        Of several processes that train it together, by ``DistributedDataParallel`` or :func:`.fit`,
+        all must call it after the same step: they decide by the sum of what they have recorded, and
+        keep the same tree. The state of one process has what that process has recorded.
+
         Args:
             optimizer: optimizer of this module's parameters, whose state for nodes that start anew
                 is set to 0.
 
         Raises:
             ValueError: the tree has more nodes than necessary, as a user's own tree may have.
+            RuntimeError: the processes have different trees.
         """
+        if self._own is not None:
+            self.sum_statistics()
         least = least_nodes(self._codes.num_labels, self._codes.arity)
         if self._codes.num_nodes != least:
             raise ValueError(
@@ -194,10 +194,8 @@ class TreeSoftmaxLoss(nn.Module):
             for value in (optimizer.state.get(parameter, {}) if optimizer else {}).values():
                 if isinstance(value, Tensor) and value.shape == parameter.shape:
                     value[is_new] = 0
-        rows = found.statistics
         self.layout = torch.from_numpy(found.codes.children).to(self.weight.device)
-        self.sums = torch.from_numpy(rows.sums * np.float32(self.memory)).to(self.sums.device)
-        self.seen = torch.from_numpy(rows.seen * self.memory).to(self.seen.device)
+        self._keep(found.statistics, self.memory)
         self._take(found.codes)
         return found
 
@@ -211,26 +209,28 @@ class TreeSoftmaxLoss(nn.Module):
         sizes = [(each.num_labels, each.num_nodes, each.arity) for each in (codes, self._codes)]
         if sizes[0] != sizes[1]:
             raise ValueError(f"labels, nodes and arity must be {sizes[1]}. Got {sizes[0]}.")
-        rows, device = Statistics.of(codes), self.weight.device
         self.weight.zero_()
         self.bias.zero_()
-        self.layout = torch.from_numpy(codes.children.copy()).to(device)
-        self.sums, self.seen = (torch.from_numpy(a).to(device) for a in (rows.sums, rows.seen))
+        self.layout = torch.from_numpy(codes.children.copy()).to(self.weight.device)
+        self._keep(Statistics.of(codes))
         self._take(codes)
-
-    def forget(self) -> None:
-        """Sets the statistics to 0."""
-        self.sums.zero_()
-        self.seen.zero_()
 
     @torch.no_grad()
     def _take(self, codes: LabelCodes) -> None:
         """Sets the tree of this module."""
         self._codes = codes
         # Not in the bias, as weight decay would turn -inf into NaN.
-        self.mask = torch.where(self.layout == EMPTY, -torch.inf, 0.0).to(self.weight)
-        self.bias[self.layout == EMPTY] = 0
+        self.mask = self.layout == EMPTY
+        self.bias[self.mask] = 0
         self._rows: dict[str, Tensor] = {}
+
+    def _masked_bias(self) -> Tensor:
+        """The biases; -inf in empty slots. ``[nodes, arity]``"""
+        return self.bias.masked_fill(self.mask, -torch.inf)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.mask = self.layout == EMPTY  # once -inf and 0, in modules pickled long ago
 
     def _row(self, name: str) -> Tensor:
         """Part of the codes on the module's device; made when it is first needed."""
@@ -238,13 +238,6 @@ class TreeSoftmaxLoss(nn.Module):
             plain = torch.from_numpy(getattr(self._codes, name))
             self._rows[name] = plain.to(self.weight.device, torch.int64)
         return self._rows[name]
-
-    def _apply(self, fn: Any, recurse: bool = True) -> TreeSoftmaxLoss:
-        counts, seen = self.counts, self.seen
-        super()._apply(fn, recurse)
-        if self.seen.dtype != seen.dtype:  # as by .float(), in which counts stop at 2**24
-            self.counts, self.seen = counts.to(self.counts.device), seen.to(self.seen.device)
-        return self
 
     def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
         for name in ("weight", "bias", "layout", "sums", "seen"):  # another tree has other sizes
@@ -255,6 +248,7 @@ class TreeSoftmaxLoss(nn.Module):
                     other = nn.Parameter(other, own.requires_grad)
                 setattr(self, name, other)
         super()._load_from_state_dict(state_dict, prefix, *args)
+        self._begin_anew()
         self._take(LabelCodes(self.layout.cpu().numpy(), self.n_classes))
 
     # Training
@@ -302,11 +296,10 @@ class TreeSoftmaxLoss(nn.Module):
         row = first[example] + torch.arange(len(example), device=labels.device) - starts[example]
         node, slot = self._row("nodes")[row], self._row("slots")[row]
         log_p, p = path_log_prob(
-            batch, self.weight, self.bias + self.mask, example, node, slot, self.sparse
+            batch, self.weight, self._masked_bias(), example, node, slot, self.sparse
         )
         if self.training and len(self.seen):
-            add_rows(self.sums, row, p.to(self.sums.dtype))
-            add_rows(self.seen, row, torch.ones_like(row, dtype=self.seen.dtype))
+            self._record(row, p)
         return batch.new_zeros(len(labels)).index_add(0, example, log_p)
 
     # Answers
@@ -319,7 +312,7 @@ class TreeSoftmaxLoss(nn.Module):
         """
         with torch.autocast(input.device.type, enabled=False):
             products = torch.einsum("nd,vjd->nvj", input.to(self.weight.dtype), self.weight)
-        return (products + self.bias + self.mask).log_softmax(-1)
+        return (products + self._masked_bias()).log_softmax(-1)
 
     def log_prob(self, input: Tensor, backend: str = "arrays") -> Tensor:
         """The log-probabilities of all labels; they sum to 1.
@@ -384,13 +377,13 @@ class TreeSoftmaxLoss(nn.Module):
         weight = self.weight.detach().permute(axes).contiguous()
         if lay:
             self.weight.data = weight.permute(axes)
-        own = [each.float().cpu().numpy() for each in (weight, self.bias.detach() + self.mask)]
+        own = [each.float().cpu().numpy() for each in (weight, self._masked_bias().detach())]
         return TreeArrays(embedding, own[0], own[1], self._codes)
 
     def take_bias(self, bias: np.ndarray) -> None:
         """Stores biases from the arrays of :meth:`arrays`, ``[nodes, arity]``."""
         with torch.no_grad():
-            self.bias.copy_(torch.from_numpy(bias).masked_fill(self.mask != 0, 0))
+            self.bias.copy_(torch.from_numpy(bias).masked_fill(self.mask.cpu(), 0))
 
     def extra_repr(self) -> str:
         """The sizes."""

@@ -268,12 +268,11 @@ class Loop:
 
     def _validate(self) -> dict[str, Any]:
         """The validation part of an epoch's record; keeps the model if it is the best so far."""
-        # Each process keeps its own running statistics; those of the first one count.
-        self.processes.broadcast(buffers := list(self.model.buffers()))
+        self.processes.share_buffers(self.model)
         if self.validation is None:
             return {}
         with self.average.in_place():
-            self.processes.broadcast(buffers)
+            self.processes.broadcast(list(self.model.buffers()))  # the means of their own
             scores = self._scores()
             improved = self.monitor.improves(scores, self.best_scores)
             if improved:

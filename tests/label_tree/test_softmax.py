@@ -15,6 +15,7 @@ from structnet.label_tree import rows as rows_module
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 from structnet.routing import Samples, export_text, reach, summary
+from structnet.training.averaging import Average
 
 
 def made(labels: int = 23, size: int = 6, arity: int = 4, seed: int = 0, **more) -> TreeSoftmaxLoss:
@@ -36,11 +37,9 @@ def padded_log_prob(loss: TreeSoftmaxLoss, x: Tensor, target: Tensor) -> Tensor:
     """Codes padded to one length with steps that cost nothing, by plain autograd."""
     codes = [loss.codes.code(int(label)) for label in target]
     longest = max(map(len, codes))
-    found = []
+    bias, found = loss.bias.masked_fill(loss.mask, -torch.inf), []
     for r, code in zip(x, codes, strict=True):
-        steps = [
-            (loss.weight[n] @ r + loss.bias[n] + loss.mask[n]).log_softmax(0)[j] for n, j in code
-        ]
+        steps = [(loss.weight[n] @ r + bias[n]).log_softmax(0)[j] for n, j in code]
         found.append(torch.stack(steps + [r.new_zeros(())] * (longest - len(code))).sum())
     return torch.stack(found)
 
@@ -79,7 +78,7 @@ def test_gradcheck() -> None:
     x, target = batch(labels=7, size=3, number=5)
     assert torch.autograd.gradcheck(
         lambda x, w, b: rows_module.path_log_prob(x, w, b, *steps(loss, target))[0],
-        (x.double().requires_grad_(), loss.weight, loss.bias.detach() + 0 * loss.mask.nan_to_num()),
+        (x.double().requires_grad_(), loss.weight, loss.bias.detach()),
     )
 
 
@@ -248,6 +247,26 @@ def test_a_decay_of_the_weights_leaves_empty_slots_alone() -> None:
     optimizer.step()
     assert loss.bias.isfinite().all()
     torch.testing.assert_close(loss.log_prob(x).exp().sum(1), torch.ones(40))
+
+
+def test_an_average_of_its_weights_is_a_distribution() -> None:
+    loss = made()
+    average = Average(loss, steps=3)
+    for _ in range(3):
+        average.update()
+    with average.in_place():
+        torch.testing.assert_close(loss.log_prob(batch()[0]).exp().sum(1), torch.ones(40))
+        assert loss(*batch()).loss.isfinite()
+
+
+def test_a_module_pickled_with_a_mask_of_numbers() -> None:
+    loss = made()
+    state = loss.__getstate__()
+    old = torch.where(loss.mask, -torch.inf, 0.0)
+    state = {**state, "_buffers": {**state["_buffers"], "mask": old}}
+    again = TreeSoftmaxLoss.__new__(TreeSoftmaxLoss)
+    again.__setstate__(state)
+    assert torch.equal(again(*batch()).output, loss(*batch()).output)
 
 
 # ---- as any model tree
