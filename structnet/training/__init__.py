@@ -4,6 +4,7 @@
 ``fitting``             :func:`fit`: its arguments, and their checks
 ``loop``                the loop itself: epochs, batches, early stopping, exact resuming
 ``averaging``           a running mean of the weights
+``backward``            what every hand-written backward pass needs: its precision, and a refusal
 ``history``             :class:`History`: one record per epoch, and which epoch was the best
 ``schedules``           arguments of :func:`fit` for AdamW with a rate that rises and falls
 ``metrics``             :func:`accuracy`, :func:`evaluate`, :func:`predict_all`

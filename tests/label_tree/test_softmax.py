@@ -82,6 +82,30 @@ def test_gradcheck() -> None:
     )
 
 
+def test_second_derivatives_are_refused() -> None:
+    loss, (x, target) = made(), batch()
+    found = loss(x.requires_grad_(), target).loss
+    said = "TreeSoftmaxLoss has no second derivatives; the loss of its log_prob has"
+    with pytest.raises(RuntimeError, match=said):
+        torch.autograd.grad(found, x, create_graph=True)
+    plain = -loss.log_prob(x).gather(1, target[:, None]).mean()
+    (slope,) = torch.autograd.grad(plain, x, create_graph=True)
+    slope.square().sum().backward()
+    assert loss.weight.grad.any()
+
+
+@pytest.mark.parametrize("few", [0, 10**9], ids=["node by node", "row by row"])
+def test_a_backward_pass_inside_autocast(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "FEW", few)
+    found = []
+    for enabled in (False, True):
+        loss, (x, target) = made(), batch()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            loss(x.requires_grad_(), target).loss.backward()
+        found.append((x.grad, loss.weight.grad, loss.bias.grad))
+    assert all(map(torch.equal, *found))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 4), (0,)])
 def test_rows_are_added_as_torch_adds_them(shape: tuple[int, ...], dtype: torch.dtype) -> None:
