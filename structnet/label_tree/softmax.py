@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree._kernels import EMPTY
@@ -22,8 +23,9 @@ from structnet.label_tree.reassignment import (
 )
 from structnet.label_tree.recorded import Recorded
 from structnet.label_tree.rows import path_log_prob
+from structnet.label_tree.saved import check_parameters, codes_in, take_sizes
 from structnet.label_tree.settings import GAINS, METHODS, PRIORS
-from structnet.label_tree.shapes import beginning, check_depth, complete
+from structnet.label_tree.shapes import beginning
 from structnet.routing.path_log_prob import leaf_log_prob
 
 
@@ -62,11 +64,12 @@ class TreeSoftmaxLoss(Recorded):
         sparse: sparse gradients, only for nodes that occur in a batch, as with
             ``nn.Embedding(sparse=True)``; for SGD and Adagrad, of which :class:`.SparseAdagrad` is
             the faster form.
-        ignore_index: target that does not count; its output is 0.
+        ignore_index: target that does not count; its output is 0, and so is the loss of a batch in
+            which nothing counts.
         seed: seed of a random tree.
 
     Shapes:
-        input ``[n, in_features]`` or ``[in_features]``; target ``[n]`` or ``[]``, int64.
+        input ``[..., in_features]``; target ``[...]``, int64, with the same leading axes.
 
     Raises:
         ValueError: an argument is out of its range, or the labels do not fit.
@@ -118,13 +121,7 @@ class TreeSoftmaxLoss(Recorded):
             raise ValueError(
                 f"counts must be [{n_classes}], one for each class. Got {list(counts.shape)}."
             )
-        codes = beginning(tree, counts, arity, seed)
-        if codes.num_labels != n_classes:
-            raise ValueError(f"the tree has {codes.num_labels} labels; expected {n_classes}")
-        if max_depth is not None:
-            check_depth(n_classes, codes.arity, max_depth)
-            if codes.depth.max(initial=0) > max_depth:
-                codes = complete(counts, codes.arity)
+        codes = beginning(tree, counts, arity, seed, max_depth)
         self.in_features, self.n_classes, self.max_depth = in_features, n_classes, max_depth
         check_number("prior_weight", prior_weight, 0, open=True, owner="TreeSoftmaxLoss")
         self.rules = {"gain": gain, "prior": prior, "prior_weight": prior_weight, "method": method}
@@ -169,10 +166,11 @@ class TreeSoftmaxLoss(Recorded):
 
         Raises:
             ValueError: the tree has more nodes than necessary, as a user's own tree may have.
-            RuntimeError: the processes have different trees.
+            RuntimeError: the processes have different trees, or the weights are parametrized.
         """
         if self._own is not None:
             self.sum_statistics()
+        check_parameters(self)
         least = least_nodes(self._codes.num_labels, self._codes.arity)
         if self._codes.num_nodes != least:
             raise ValueError(
@@ -205,7 +203,9 @@ class TreeSoftmaxLoss(Recorded):
 
         Raises:
             ValueError: it has other numbers of labels or nodes, or another arity.
+            RuntimeError: the weights are parametrized.
         """
+        check_parameters(self)
         sizes = [(each.num_labels, each.num_nodes, each.arity) for each in (codes, self._codes)]
         if sizes[0] != sizes[1]:
             raise ValueError(f"labels, nodes and arity must be {sizes[1]}. Got {sizes[0]}.")
@@ -240,16 +240,14 @@ class TreeSoftmaxLoss(Recorded):
         return self._rows[name]
 
     def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
-        for name in ("weight", "bias", "layout", "sums", "seen"):  # another tree has other sizes
-            own, given = getattr(self, name), state_dict.get(prefix + name)
-            if given is not None and given.shape != own.shape:
-                other = own.detach().new_zeros(given.shape)
-                if isinstance(own, nn.Parameter):
-                    other = nn.Parameter(other, own.requires_grad)
-                setattr(self, name, other)
+        codes, faults = codes_in(self, state_dict, prefix, self.in_features, self.n_classes)
+        if codes is None:
+            args[-1].extend(faults)  # of which torch makes one error, at the end
+            return
+        take_sizes(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args)
         self._begin_anew()
-        self._take(LabelCodes(self.layout.cpu().numpy(), self.n_classes))
+        self._take(codes)
 
     # Training
 
@@ -261,12 +259,12 @@ class TreeSoftmaxLoss(Recorded):
         """
         if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
             raise ValueError(f"target must be whole numbers, as int64. Got {target.dtype}.")
-        batch = input.reshape(-1, input.shape[-1]).to(self.weight.dtype)  # also under autocast
+        batch = self._batch(input).to(self.weight.dtype)  # also under autocast
         labels = target.reshape(-1).long()  # bytes would be taken for a mask
-        if len(batch) != len(labels) or batch.shape[1] != self.in_features:
+        if input.shape[:-1] != target.shape:
             raise ValueError(
-                f"input must be [n, {self.in_features}] and target [n]. Got {list(input.shape)} "
-                f"and {list(target.shape)}."
+                f"input must be [..., {self.in_features}] and target [...], with the same leading "
+                f"axes. Got {list(input.shape)} and {list(target.shape)}."
             )
         counts = labels != self.ignore_index
         outside = counts & ((labels < 0) | (labels >= self.n_classes))
@@ -276,11 +274,17 @@ class TreeSoftmaxLoss(Recorded):
             )
         kept = counts.nonzero().squeeze(1)
         output = batch.new_zeros(len(batch))
-        if len(kept):
+        if len(kept) or torch.is_grad_enabled():  # a loss of 0 can be differentiated, too
             with torch.autocast(batch.device.type, enabled=False):
                 output = output.index_put((kept,), self._log_prob_of(batch[kept], labels[kept]))
-        loss = -output.sum() / len(kept) if len(kept) else output.sum() * torch.nan
+        loss = -output.sum() / len(kept) if len(kept) else output.sum()
         return TreeSoftmaxOutput(output.reshape(target.shape), loss)
+
+    def _batch(self, input: Tensor) -> Tensor:
+        """``[..., in_features] -> [n, in_features]``"""
+        if not input.dim() or input.shape[-1] != self.in_features:
+            raise ValueError(f"input must be [..., {self.in_features}]. Got {list(input.shape)}.")
+        return input.reshape(-1, self.in_features)
 
     def _log_prob_of(self, batch: Tensor, labels: Tensor) -> Tensor:
         """``[n, in_features], [n] -> [n]``."""
@@ -321,26 +325,26 @@ class TreeSoftmaxLoss(Recorded):
             backend: "arrays", or "dgl" for the reference, with messages from parent to child.
 
         Shapes:
-            input ``[n, in_features]`` -> ``[n, n_classes]``.
+            input ``[..., in_features]`` -> ``[..., n_classes]``.
+
+        Raises:
+            ValueError: the last axis of the input has another length.
         """
-        numbering, codes = self._codes.numbering, self._codes
-        if not codes.num_nodes:
-            return input.new_zeros(len(input), 1)
-        branch = self.branch_log_prob(input).flatten(1)  # [n, slots of all nodes]
-        value = np.where(numbering.inner < 0, codes.num_nodes + numbering.label, numbering.inner)
-        place = np.zeros(codes.num_nodes + codes.num_labels, np.int64)
-        slots = np.flatnonzero(codes.children.ravel() != EMPTY)
-        place[codes.children.ravel()[slots]] = slots
-        chosen = torch.from_numpy(place[value[1:]]).to(input.device)
-        at_nodes = torch.cat([branch.new_zeros(len(input), 1), branch[:, chosen]], 1)
+        numbering, batch = self._codes.numbering, self._batch(input)
+        if not self._codes.num_nodes:
+            return batch.new_zeros(*input.shape[:-1], 1)
+        branch = self.branch_log_prob(batch).flatten(1)  # [n, slots of all nodes]
+        chosen = torch.from_numpy(self._codes.ways).to(input.device)
+        at_nodes = torch.cat([branch.new_zeros(len(batch), 1), branch[:, chosen]], 1)
         found = leaf_log_prob(numbering.topology, at_nodes, backend)
         labels = numbering.label[numbering.topology.leaves]
-        return found[:, torch.from_numpy(np.argsort(labels)).to(input.device)]
+        found = found[:, torch.from_numpy(np.argsort(labels)).to(input.device)]
+        return found.reshape(*input.shape[:-1], self.n_classes)
 
     @torch.no_grad()
     def predict(self, input: Tensor) -> Tensor:
-        """The likeliest label of each input, by branch and bound. ``[n, in_features] -> [n]``."""
-        return self.top_k(input, 1)[1].squeeze(1)
+        """The likeliest label of each input, by search. ``[..., in_features] -> [...]``"""
+        return self.top_k(input, 1)[1].squeeze(-1)
 
     @torch.no_grad()
     def top_k(
@@ -354,13 +358,19 @@ class TreeSoftmaxLoss(Recorded):
             threshold: smallest probability; less likely labels are left out.
 
         Shapes:
-            input ``[n, in_features]`` -> log-probabilities and labels, both ``[n, k]``; -inf and -1
-            where there are fewer.
+            input ``[..., in_features]`` -> log-probabilities, of the input's type, and labels, both
+            ``[..., k]``; -inf and -1 where there are fewer.
+
+        Raises:
+            ValueError: an argument is out of its range, or the last axis of the input has another
+                length.
         """
-        features = Features.from_table(input.detach().float().cpu().numpy())
+        features = Features.from_table(self._batch(input).detach().float().cpu().numpy())
         values, labels, _ = self.arrays().searched(features, k, beam, threshold)
-        found = torch.from_numpy(values), torch.from_numpy(labels)
-        return found[0].to(input.device), found[1].to(input.device)
+        of_input, absent = (*input.shape[:-1], k), (0, k - values.shape[1])
+        found = F.pad(torch.from_numpy(values).to(input), absent, value=-torch.inf)
+        numbers = F.pad(torch.from_numpy(labels).to(input.device), absent, value=-1)
+        return found.reshape(of_input), numbers.reshape(of_input)
 
     def arrays(
         self, embedding: np.ndarray | None = None, by_feature: bool = False, lay: bool = False

@@ -9,28 +9,13 @@ import pytest
 import torch
 from label_trees import planted
 from torch import Tensor
+from tree_softmax import batch, made
 
 from structnet.label_tree import LabelTree, TreeSoftmaxLoss, random_tree
 from structnet.label_tree import rows as rows_module
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 from structnet.routing import Samples, export_text, reach, summary
-from structnet.training.averaging import Average
-
-
-def made(labels: int = 23, size: int = 6, arity: int = 4, seed: int = 0, **more) -> TreeSoftmaxLoss:
-    generator = torch.Generator().manual_seed(seed)
-    loss = TreeSoftmaxLoss(size, labels, arity, **more)
-    with torch.no_grad():
-        loss.weight.normal_(generator=generator)
-        loss.bias += torch.randn(loss.bias.shape, generator=generator)
-    return loss
-
-
-def batch(labels: int = 23, size: int = 6, number: int = 40) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(1)
-    x = torch.randn(number, size, generator=generator)
-    return x, torch.randint(labels, (number,), generator=generator)
 
 
 def padded_log_prob(loss: TreeSoftmaxLoss, x: Tensor, target: Tensor) -> Tensor:
@@ -216,6 +201,53 @@ def test_what_is_ignored() -> None:
     torch.testing.assert_close(found.loss, -found.output[1::2].mean())
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_batch_in_which_nothing_counts(sparse: bool) -> None:
+    loss, (x, _) = made(sparse=sparse), batch()
+    for number in (3, 0):
+        loss.zero_grad()
+        rows = x[:number].clone().requires_grad_()
+        found = loss(rows, torch.full((number,), -100))
+        assert found.output.tolist() == [0] * number and found.loss == 0
+        found.loss.backward()
+        for part in (rows, loss.weight, loss.bias):
+            assert not part.grad.to_dense().any()
+        with torch.no_grad():
+            assert loss.eval()(rows, torch.full((number,), -100)).loss == 0
+
+
+def test_leading_axes() -> None:
+    loss, (x, target) = made(), batch()
+    flat = loss(x, target)
+    cube, square = x.reshape(5, 8, 6), target.reshape(5, 8)
+    found = loss(cube, square)
+    torch.testing.assert_close(found.loss, flat.loss)
+    assert torch.equal(found.output.flatten(), flat.output)
+    assert torch.equal(loss.log_prob(cube), loss.log_prob(x).reshape(5, 8, 23))
+    assert torch.equal(loss.predict(cube), loss.predict(x).reshape(5, 8))
+    for many, each in zip(loss.top_k(x, 3), loss.top_k(cube, 3), strict=True):
+        assert torch.equal(each, many.reshape(5, 8, 3))
+    assert loss.predict(x[0]).shape == () and loss.log_prob(x[0]).shape == (23,)
+    assert loss.top_k(x[0], 2)[0].shape == (2,)
+
+
+def test_axes_in_another_order_are_refused() -> None:
+    loss, (x, target) = made(), batch()
+    with pytest.raises(ValueError, match=r"same leading axes. Got \[5, 8, 6\] and \[8, 5\]"):
+        loss(x.reshape(5, 8, 6), target.reshape(8, 5))
+    for function in (loss.log_prob, loss.predict, lambda x: loss.top_k(x, 2)):
+        with pytest.raises(ValueError, match=r"input must be \[\.\.\., 6\]. Got \[6, 40\]"):
+            function(x.T)
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+def test_more_answers_than_labels(labels: int) -> None:
+    values, numbers = made(labels).double().top_k(torch.zeros(2, 6).double(), 5)
+    assert values.dtype == torch.float64 and values.shape == numbers.shape == (2, 5)
+    assert (numbers[:, :labels] >= 0).all() and values[:, :labels].isfinite().all()
+    assert (numbers[:, labels:] == -1).all() and (values[:, labels:] == -torch.inf).all()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -271,26 +303,6 @@ def test_a_decay_of_the_weights_leaves_empty_slots_alone() -> None:
     optimizer.step()
     assert loss.bias.isfinite().all()
     torch.testing.assert_close(loss.log_prob(x).exp().sum(1), torch.ones(40))
-
-
-def test_an_average_of_its_weights_is_a_distribution() -> None:
-    loss = made()
-    average = Average(loss, steps=3)
-    for _ in range(3):
-        average.update()
-    with average.in_place():
-        torch.testing.assert_close(loss.log_prob(batch()[0]).exp().sum(1), torch.ones(40))
-        assert loss(*batch()).loss.isfinite()
-
-
-def test_a_module_pickled_with_a_mask_of_numbers() -> None:
-    loss = made()
-    state = loss.__getstate__()
-    old = torch.where(loss.mask, -torch.inf, 0.0)
-    state = {**state, "_buffers": {**state["_buffers"], "mask": old}}
-    again = TreeSoftmaxLoss.__new__(TreeSoftmaxLoss)
-    again.__setstate__(state)
-    assert torch.equal(again(*batch()).output, loss(*batch()).output)
 
 
 # ---- as any model tree
