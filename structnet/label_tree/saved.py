@@ -7,6 +7,7 @@ size of the representation and the number of labels, must be the same, as in any
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,9 +30,10 @@ def codes_in(
     Shapes:
         layout ``[nodes, arity]``, weight ``[nodes, arity, in_features]``, counts ``[n_classes]``.
     """
-    own = {name: getattr(module, name, None) for name in ("layout", "weight", "bias", "counts")}
+    names = ("layout", "weight", "bias", "counts")
+    own: dict[str, Any] = {name: getattr(module, name, None) for name in names}
     given = {name: state[prefix + name] for name in own if prefix + name in state}
-    layout = given.get("layout", own["layout"])
+    layout: Tensor = given.get("layout", own["layout"])
     nodes = tuple(layout.shape)
     wanted = {
         "layout": nodes,

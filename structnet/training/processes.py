@@ -115,8 +115,8 @@ class Processes:
         """
         if self.world > 1:
             for module in model.modules():
-                if hasattr(module, "sum_statistics"):
-                    module.sum_statistics()
+                if callable(add_up := getattr(module, "sum_statistics", None)):
+                    add_up()
             self.broadcast(list(model.buffers()))
 
     def add_gradients(self, parameters: Sequence[nn.Parameter], loss: Tensor | None) -> Tensor:
