@@ -23,6 +23,8 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``decision_quality``                  how balanced and pure the decision of a node is
 ``reassignment``                      moves labels; measures the decision of each node
 ``softmax``, ``rows``                 :class:`TreeSoftmaxLoss`, for any torch model; its gradients
+``recorded``, ``saved``               its statistics, alike in all processes that train it; a state
+                                      of it, whose tree may have other sizes
 ``sparse_adagrad``                    Adagrad that only changes the rows of a batch
 ``arrays``                            a tree for the compiled loops: search, and scores of labels
 ``features``, ``tokens``, ``ngrams``  examples as rows or bags; lists of ids; pairs, pieces of words

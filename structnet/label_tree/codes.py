@@ -250,6 +250,20 @@ class LabelCodes:
             np.where(is_leaf, value - self.num_nodes, -1),
         )
 
+    @cached_property
+    def ways(self) -> np.ndarray:
+        """The slot that leads to each node of the numbering but the root, node by node counted.
+
+        Shapes:
+            ``[num_nodes of the topology - 1]``, of numbers ``node * arity + slot``.
+        """
+        inner, label = self.numbering.inner[1:], self.numbering.label[1:]
+        content = self.children.ravel()
+        slots = np.flatnonzero(content != EMPTY)
+        way = np.zeros(self.num_nodes + self.num_labels, np.int64)
+        way[content[slots]] = slots
+        return way[np.where(inner < 0, self.num_nodes + label, inner)]
+
 
 def _slot(step: Any) -> int:
     """The slot of a step on the way to a label: itself, or the second of a pair."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from structnet.training.backward import by_hand
 from structnet.trees import _kernels
 
 FEW = 8_000  # multiplications for the rows of a node that cost less than a call for them
@@ -69,7 +69,7 @@ class _PathLogProb(torch.autograd.Function):
         return log_p.gather(1, chosen).squeeze(1)[place], p
 
     @staticmethod
-    @once_differentiable
+    @by_hand("TreeSoftmaxLoss", "the loss of its log_prob")
     def backward(ctx: Any, given: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, example, node, order, r, chosen, log_p, met, sizes = ctx.saved_tensors
         given = given[order, None]

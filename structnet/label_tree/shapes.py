@@ -162,27 +162,40 @@ def random_tree(num_labels: int, arity: int = 2, seed: int = 0) -> LabelCodes:
     return in_order(np.random.default_rng(seed).permutation(num_labels), arity)
 
 
-def beginning(tree: str | LabelCodes, counts: np.ndarray, arity: int, seed: int) -> LabelCodes:
-    """The tree with a name; a user's own tree is returned as it is.
+def beginning(
+    tree: str | LabelCodes, counts: np.ndarray, arity: int, seed: int, max_depth: int | None = None
+) -> LabelCodes:
+    """The tree with a name, or a user's own tree; the complete one if it is too deep.
 
     Args:
         tree: "huffman", "complete", "random", or a tree.
         counts: frequency of each label.
         arity: number of slots of a node.
         seed: seed of a random tree.
+        max_depth: largest number of decisions on a path.
 
     Shapes:
         counts ``[labels]``.
 
     Raises:
-        ValueError: there is no tree with that name.
+        ValueError: there is no tree with that name, it has other labels, or they do not fit into
+            the depth.
     """
     if isinstance(tree, LabelCodes):
-        return tree
-    check_one_of("tree", tree, ("huffman", "complete", "random"), "TreeSoftmaxLoss")
-    if tree == "random":
-        return random_tree(len(counts), arity, seed)
-    return (huffman if tree == "huffman" else complete)(counts, arity)
+        codes = tree
+    else:
+        check_one_of("tree", tree, ("huffman", "complete", "random"), "TreeSoftmaxLoss")
+        if tree == "random":
+            codes = random_tree(len(counts), arity, seed)
+        else:
+            codes = (huffman if tree == "huffman" else complete)(counts, arity)
+    if codes.num_labels != len(counts):
+        raise ValueError(f"the tree has {codes.num_labels} labels; expected {len(counts)}")
+    if max_depth is not None:
+        check_depth(len(counts), codes.arity, max_depth)
+        if codes.depth.max(initial=0) > max_depth:
+            return complete(counts, codes.arity)
+    return codes
 
 
 def in_order(labels: np.ndarray, arity: int) -> LabelCodes:

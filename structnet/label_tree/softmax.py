@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree._kernels import EMPTY
@@ -20,9 +21,11 @@ from structnet.label_tree.reassignment import (
     node_report,
     reassign,
 )
-from structnet.label_tree.rows import add_rows, path_log_prob
+from structnet.label_tree.recorded import Recorded
+from structnet.label_tree.rows import path_log_prob
+from structnet.label_tree.saved import check_parameters, codes_in, take_sizes
 from structnet.label_tree.settings import GAINS, METHODS, PRIORS
-from structnet.label_tree.shapes import beginning, check_depth, complete
+from structnet.label_tree.shapes import beginning
 from structnet.routing.path_log_prob import leaf_log_prob
 
 
@@ -38,7 +41,7 @@ class TreeSoftmaxOutput(NamedTuple):
     loss: Tensor
 
 
-class TreeSoftmaxLoss(nn.Module):
+class TreeSoftmaxLoss(Recorded):
     """A replacement for :class:`torch.nn.AdaptiveLogSoftmaxWithLoss` that can learn its tree.
 
     ``log p(label | r) = sum over (n, j) of its code of log softmax(W_n r + b_n)_j``
@@ -61,11 +64,12 @@ class TreeSoftmaxLoss(nn.Module):
         sparse: sparse gradients, only for nodes that occur in a batch, as with
             ``nn.Embedding(sparse=True)``; for SGD and Adagrad, of which :class:`.SparseAdagrad` is
             the faster form.
-        ignore_index: target that does not count; its output is 0.
+        ignore_index: target that does not count; its output is 0, and so is the loss of a batch in
+            which nothing counts.
         seed: seed of a random tree.
 
     Shapes:
-        input ``[n, in_features]`` or ``[in_features]``; target ``[n]`` or ``[]``, int64.
+        input ``[..., in_features]``; target ``[...]``, int64, with the same leading axes.
 
     Raises:
         ValueError: an argument is out of its range, or the labels do not fit.
@@ -78,10 +82,7 @@ class TreeSoftmaxLoss(nn.Module):
     """
 
     layout: Tensor  # the children of each node, as in LabelCodes
-    sums: Tensor
-    seen: Tensor
-    counts: Tensor
-    mask: Tensor  # -inf where a slot is empty, else 0
+    mask: Tensor  # whether a slot is empty; not a part of the state
 
     def __init__(
         self,
@@ -120,13 +121,7 @@ class TreeSoftmaxLoss(nn.Module):
             raise ValueError(
                 f"counts must be [{n_classes}], one for each class. Got {list(counts.shape)}."
             )
-        codes = beginning(tree, counts, arity, seed)
-        if codes.num_labels != n_classes:
-            raise ValueError(f"the tree has {codes.num_labels} labels; expected {n_classes}")
-        if max_depth is not None:
-            check_depth(n_classes, codes.arity, max_depth)
-            if codes.depth.max(initial=0) > max_depth:
-                codes = complete(counts, codes.arity)
+        codes = beginning(tree, counts, arity, seed, max_depth)
         self.in_features, self.n_classes, self.max_depth = in_features, n_classes, max_depth
         check_number("prior_weight", prior_weight, 0, open=True, owner="TreeSoftmaxLoss")
         self.rules = {"gain": gain, "prior": prior, "prior_weight": prior_weight, "method": method}
@@ -139,7 +134,7 @@ class TreeSoftmaxLoss(nn.Module):
         rows = Statistics.of(codes)
         self.register_buffer("sums", torch.from_numpy(rows.sums))
         self.register_buffer("seen", torch.from_numpy(rows.seen))
-        self.register_buffer("mask", torch.zeros(shape), persistent=False)
+        self.register_buffer("mask", torch.zeros(shape, dtype=torch.bool), persistent=False)
         self._take(codes)
 
     # The tree
@@ -154,11 +149,6 @@ class TreeSoftmaxLoss(nn.Module):
         """The number of children of a node."""
         return self._codes.arity
 
-    @property
-    def statistics(self) -> Statistics:
-        """The statistics since labels came to their nodes; on a CPU, the arrays are shared."""
-        return Statistics(self.sums.cpu().numpy(), self.seen.cpu().numpy())
-
     def node_report(self) -> NodeReport:
         """The quality of the decision at each inner node; see :class:`.NodeReport`."""
         return node_report(self._codes, self.statistics, self.counts.cpu().numpy())
@@ -166,13 +156,21 @@ class TreeSoftmaxLoss(nn.Module):
     def reassign(self, optimizer: torch.optim.Optimizer | None = None) -> Reassigned:
         """Moves labels to the children that their examples prefer; see :func:`.reassign`.
 
+        Of several processes that train it together, by ``DistributedDataParallel`` or :func:`.fit`,
+        all must call it after the same step: they decide by the sum of what they have recorded, and
+        keep the same tree. The state of one process has what that process has recorded.
+
         Args:
             optimizer: optimizer of this module's parameters, whose state for nodes that start anew
                 is set to 0.
 
         Raises:
             ValueError: the tree has more nodes than necessary, as a user's own tree may have.
+            RuntimeError: the processes have different trees, or the weights are parametrized.
         """
+        if self._own is not None:
+            self.sum_statistics()
+        check_parameters(self)
         least = least_nodes(self._codes.num_labels, self._codes.arity)
         if self._codes.num_nodes != least:
             raise ValueError(
@@ -194,10 +192,8 @@ class TreeSoftmaxLoss(nn.Module):
             for value in (optimizer.state.get(parameter, {}) if optimizer else {}).values():
                 if isinstance(value, Tensor) and value.shape == parameter.shape:
                     value[is_new] = 0
-        rows = found.statistics
         self.layout = torch.from_numpy(found.codes.children).to(self.weight.device)
-        self.sums = torch.from_numpy(rows.sums * np.float32(self.memory)).to(self.sums.device)
-        self.seen = torch.from_numpy(rows.seen * self.memory).to(self.seen.device)
+        self._keep(found.statistics, self.memory)
         self._take(found.codes)
         return found
 
@@ -207,30 +203,34 @@ class TreeSoftmaxLoss(nn.Module):
 
         Raises:
             ValueError: it has other numbers of labels or nodes, or another arity.
+            RuntimeError: the weights are parametrized.
         """
+        check_parameters(self)
         sizes = [(each.num_labels, each.num_nodes, each.arity) for each in (codes, self._codes)]
         if sizes[0] != sizes[1]:
             raise ValueError(f"labels, nodes and arity must be {sizes[1]}. Got {sizes[0]}.")
-        rows, device = Statistics.of(codes), self.weight.device
         self.weight.zero_()
         self.bias.zero_()
-        self.layout = torch.from_numpy(codes.children.copy()).to(device)
-        self.sums, self.seen = (torch.from_numpy(a).to(device) for a in (rows.sums, rows.seen))
+        self.layout = torch.from_numpy(codes.children.copy()).to(self.weight.device)
+        self._keep(Statistics.of(codes))
         self._take(codes)
-
-    def forget(self) -> None:
-        """Sets the statistics to 0."""
-        self.sums.zero_()
-        self.seen.zero_()
 
     @torch.no_grad()
     def _take(self, codes: LabelCodes) -> None:
         """Sets the tree of this module."""
         self._codes = codes
         # Not in the bias, as weight decay would turn -inf into NaN.
-        self.mask = torch.where(self.layout == EMPTY, -torch.inf, 0.0).to(self.weight)
-        self.bias[self.layout == EMPTY] = 0
+        self.mask = self.layout == EMPTY
+        self.bias[self.mask] = 0
         self._rows: dict[str, Tensor] = {}
+
+    def _masked_bias(self) -> Tensor:
+        """The biases; -inf in empty slots. ``[nodes, arity]``"""
+        return self.bias.masked_fill(self.mask, -torch.inf)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.mask = self.layout == EMPTY  # once -inf and 0, in modules pickled long ago
 
     def _row(self, name: str) -> Tensor:
         """Part of the codes on the module's device; made when it is first needed."""
@@ -239,23 +239,15 @@ class TreeSoftmaxLoss(nn.Module):
             self._rows[name] = plain.to(self.weight.device, torch.int64)
         return self._rows[name]
 
-    def _apply(self, fn: Any, recurse: bool = True) -> TreeSoftmaxLoss:
-        counts, seen = self.counts, self.seen
-        super()._apply(fn, recurse)
-        if self.seen.dtype != seen.dtype:  # as by .float(), in which counts stop at 2**24
-            self.counts, self.seen = counts.to(self.counts.device), seen.to(self.seen.device)
-        return self
-
     def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
-        for name in ("weight", "bias", "layout", "sums", "seen"):  # another tree has other sizes
-            own, given = getattr(self, name), state_dict.get(prefix + name)
-            if given is not None and given.shape != own.shape:
-                other = own.detach().new_zeros(given.shape)
-                if isinstance(own, nn.Parameter):
-                    other = nn.Parameter(other, own.requires_grad)
-                setattr(self, name, other)
+        codes, faults = codes_in(self, state_dict, prefix, self.in_features, self.n_classes)
+        if codes is None:
+            args[-1].extend(faults)  # of which torch makes one error, at the end
+            return
+        take_sizes(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args)
-        self._take(LabelCodes(self.layout.cpu().numpy(), self.n_classes))
+        self._begin_anew()
+        self._take(codes)
 
     # Training
 
@@ -267,12 +259,12 @@ class TreeSoftmaxLoss(nn.Module):
         """
         if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
             raise ValueError(f"target must be whole numbers, as int64. Got {target.dtype}.")
-        batch = input.reshape(-1, input.shape[-1]).to(self.weight.dtype)  # also under autocast
+        batch = self._batch(input).to(self.weight.dtype)  # also under autocast
         labels = target.reshape(-1).long()  # bytes would be taken for a mask
-        if len(batch) != len(labels) or batch.shape[1] != self.in_features:
+        if input.shape[:-1] != target.shape:
             raise ValueError(
-                f"input must be [n, {self.in_features}] and target [n]. Got {list(input.shape)} "
-                f"and {list(target.shape)}."
+                f"input must be [..., {self.in_features}] and target [...], with the same leading "
+                f"axes. Got {list(input.shape)} and {list(target.shape)}."
             )
         counts = labels != self.ignore_index
         outside = counts & ((labels < 0) | (labels >= self.n_classes))
@@ -282,11 +274,17 @@ class TreeSoftmaxLoss(nn.Module):
             )
         kept = counts.nonzero().squeeze(1)
         output = batch.new_zeros(len(batch))
-        if len(kept):
+        if len(kept) or torch.is_grad_enabled():  # a loss of 0 can be differentiated, too
             with torch.autocast(batch.device.type, enabled=False):
                 output = output.index_put((kept,), self._log_prob_of(batch[kept], labels[kept]))
-        loss = -output.sum() / len(kept) if len(kept) else output.sum() * torch.nan
+        loss = -output.sum() / len(kept) if len(kept) else output.sum()
         return TreeSoftmaxOutput(output.reshape(target.shape), loss)
+
+    def _batch(self, input: Tensor) -> Tensor:
+        """``[..., in_features] -> [n, in_features]``"""
+        if not input.dim() or input.shape[-1] != self.in_features:
+            raise ValueError(f"input must be [..., {self.in_features}]. Got {list(input.shape)}.")
+        return input.reshape(-1, self.in_features)
 
     def _log_prob_of(self, batch: Tensor, labels: Tensor) -> Tensor:
         """``[n, in_features], [n] -> [n]``."""
@@ -302,11 +300,10 @@ class TreeSoftmaxLoss(nn.Module):
         row = first[example] + torch.arange(len(example), device=labels.device) - starts[example]
         node, slot = self._row("nodes")[row], self._row("slots")[row]
         log_p, p = path_log_prob(
-            batch, self.weight, self.bias + self.mask, example, node, slot, self.sparse
+            batch, self.weight, self._masked_bias(), example, node, slot, self.sparse
         )
         if self.training and len(self.seen):
-            add_rows(self.sums, row, p.to(self.sums.dtype))
-            add_rows(self.seen, row, torch.ones_like(row, dtype=self.seen.dtype))
+            self._record(row, p)
         return batch.new_zeros(len(labels)).index_add(0, example, log_p)
 
     # Answers
@@ -319,7 +316,7 @@ class TreeSoftmaxLoss(nn.Module):
         """
         with torch.autocast(input.device.type, enabled=False):
             products = torch.einsum("nd,vjd->nvj", input.to(self.weight.dtype), self.weight)
-        return (products + self.bias + self.mask).log_softmax(-1)
+        return (products + self._masked_bias()).log_softmax(-1)
 
     def log_prob(self, input: Tensor, backend: str = "arrays") -> Tensor:
         """The log-probabilities of all labels; they sum to 1.
@@ -328,26 +325,26 @@ class TreeSoftmaxLoss(nn.Module):
             backend: "arrays", or "dgl" for the reference, with messages from parent to child.
 
         Shapes:
-            input ``[n, in_features]`` -> ``[n, n_classes]``.
+            input ``[..., in_features]`` -> ``[..., n_classes]``.
+
+        Raises:
+            ValueError: the last axis of the input has another length.
         """
-        numbering, codes = self._codes.numbering, self._codes
-        if not codes.num_nodes:
-            return input.new_zeros(len(input), 1)
-        branch = self.branch_log_prob(input).flatten(1)  # [n, slots of all nodes]
-        value = np.where(numbering.inner < 0, codes.num_nodes + numbering.label, numbering.inner)
-        place = np.zeros(codes.num_nodes + codes.num_labels, np.int64)
-        slots = np.flatnonzero(codes.children.ravel() != EMPTY)
-        place[codes.children.ravel()[slots]] = slots
-        chosen = torch.from_numpy(place[value[1:]]).to(input.device)
-        at_nodes = torch.cat([branch.new_zeros(len(input), 1), branch[:, chosen]], 1)
+        numbering, batch = self._codes.numbering, self._batch(input)
+        if not self._codes.num_nodes:
+            return batch.new_zeros(*input.shape[:-1], 1)
+        branch = self.branch_log_prob(batch).flatten(1)  # [n, slots of all nodes]
+        chosen = torch.from_numpy(self._codes.ways).to(input.device)
+        at_nodes = torch.cat([branch.new_zeros(len(batch), 1), branch[:, chosen]], 1)
         found = leaf_log_prob(numbering.topology, at_nodes, backend)
         labels = numbering.label[numbering.topology.leaves]
-        return found[:, torch.from_numpy(np.argsort(labels)).to(input.device)]
+        found = found[:, torch.from_numpy(np.argsort(labels)).to(input.device)]
+        return found.reshape(*input.shape[:-1], self.n_classes)
 
     @torch.no_grad()
     def predict(self, input: Tensor) -> Tensor:
-        """The likeliest label of each input, by branch and bound. ``[n, in_features] -> [n]``."""
-        return self.top_k(input, 1)[1].squeeze(1)
+        """The likeliest label of each input, by search. ``[..., in_features] -> [...]``"""
+        return self.top_k(input, 1)[1].squeeze(-1)
 
     @torch.no_grad()
     def top_k(
@@ -361,13 +358,19 @@ class TreeSoftmaxLoss(nn.Module):
             threshold: smallest probability; less likely labels are left out.
 
         Shapes:
-            input ``[n, in_features]`` -> log-probabilities and labels, both ``[n, k]``; -inf and -1
-            where there are fewer.
+            input ``[..., in_features]`` -> log-probabilities, of the input's type, and labels, both
+            ``[..., k]``; -inf and -1 where there are fewer.
+
+        Raises:
+            ValueError: an argument is out of its range, or the last axis of the input has another
+                length.
         """
-        features = Features.from_table(input.detach().float().cpu().numpy())
+        features = Features.from_table(self._batch(input).detach().float().cpu().numpy())
         values, labels, _ = self.arrays().searched(features, k, beam, threshold)
-        found = torch.from_numpy(values), torch.from_numpy(labels)
-        return found[0].to(input.device), found[1].to(input.device)
+        of_input, absent = (*input.shape[:-1], k), (0, k - values.shape[1])
+        found = F.pad(torch.from_numpy(values).to(input), absent, value=-torch.inf)
+        numbers = F.pad(torch.from_numpy(labels).to(input.device), absent, value=-1)
+        return found.reshape(of_input), numbers.reshape(of_input)
 
     def arrays(
         self, embedding: np.ndarray | None = None, by_feature: bool = False, lay: bool = False
@@ -384,13 +387,13 @@ class TreeSoftmaxLoss(nn.Module):
         weight = self.weight.detach().permute(axes).contiguous()
         if lay:
             self.weight.data = weight.permute(axes)
-        own = [each.float().cpu().numpy() for each in (weight, self.bias.detach() + self.mask)]
+        own = [each.float().cpu().numpy() for each in (weight, self._masked_bias().detach())]
         return TreeArrays(embedding, own[0], own[1], self._codes)
 
     def take_bias(self, bias: np.ndarray) -> None:
         """Stores biases from the arrays of :meth:`arrays`, ``[nodes, arity]``."""
         with torch.no_grad():
-            self.bias.copy_(torch.from_numpy(bias).masked_fill(self.mask != 0, 0))
+            self.bias.copy_(torch.from_numpy(bias).masked_fill(self.mask.cpu(), 0))
 
     def extra_repr(self) -> str:
         """The sizes."""

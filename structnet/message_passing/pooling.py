@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from structnet.checks import check_one_of
 from structnet.message_passing import _pooling_kernels as kernels
@@ -21,6 +20,7 @@ from structnet.message_passing.gpu.triton import runs_triton
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
+from structnet.training.backward import by_hand
 from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
@@ -171,7 +171,7 @@ class _Pools(torch.autograd.Function):
         return torch.from_numpy(np.concatenate(out, 1))
 
     @staticmethod
-    @once_differentiable
+    @by_hand("the levels backend", "backend='dgl'")
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         forest, (x, score) = ctx.forest, ctx.saved_tensors
         X, tree = x.detach().contiguous().numpy(), (forest.offsets, forest.children, forest.roots)

@@ -24,6 +24,7 @@ from torch.autograd.function import once_differentiable
 
 from structnet.message_passing.cell import State, matrices
 from structnet.message_passing.scheduling import Inbox, Outbox, Schedule, Stack
+from structnet.training.backward import refuse_second_derivatives
 
 
 class Tape:
@@ -157,8 +158,7 @@ class Finish(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple:
-        if torch.is_grad_enabled():  # only with create_graph=True
-            raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
+        refuse_second_derivatives("the levels backend", "backend='dgl'")
         ctx.tape.left.clear()
         ctx.tape.factors.clear()
         return None, *gradients

@@ -110,7 +110,7 @@ class RoutedNetwork(Capsules):
             x: sentences; tokens after the end of a sentence are not read.
             lengths: number of tokens in each sentence; None if all are as long as x.
             backend: "sweep", or "autograd" for the reference in plain PyTorch, which always runs if
-                the tokens are not on a CPU.
+                the tokens are not on a CPU, or of half precision.
 
         Shapes:
             x ``[sentences, tokens, dims[0]]``, lengths ``[sentences]`` ->
@@ -143,7 +143,8 @@ class RoutedNetwork(Capsules):
         of_waves = x[sentence, token]
         if self.input_layer is not None:
             of_waves = mish(self.input_layer(of_waves))
-        run = BACKENDS[backend if x.device.type == "cpu" else "autograd"]
+        compiled = x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+        run = BACKENDS[backend if compiled else "autograd"]
         passed = run(self, of_waves, waves, self._noise(of_waves))
         tokens, depth = x.shape[1], self.wiring.depth
         steps = max(int(found.max(initial=0)) + depth - 2, 0) if len(token) else 0

@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from structnet.naru import _kernels as kernels
 from structnet.naru.autograd_backend import Passed
 from structnet.naru.capsules import Capsules
 from structnet.naru.waves import Waves
+from structnet.training.backward import by_hand
 from structnet.trees._kernels import grouped
 
 
@@ -249,7 +249,7 @@ class Swept(Function):
         return predictions.clone(), *(torch.from_numpy(c.gates.copy()) for c in sweep.capsules)
 
     @staticmethod
-    @once_differentiable
+    @by_hand("the sweep backend", "backend='autograd'")
     def backward(ctx: Any, grad: Tensor | None, *grad_gates: Tensor | None) -> tuple[Any, ...]:
         """See :meth:`Sweep.backward`; grad ``[places, dims[-1]]``."""
         sweep: Sweep = ctx.sweep

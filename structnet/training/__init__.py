@@ -3,7 +3,9 @@
 ======================  ==========================================================================
 ``fitting``             :func:`fit`: its arguments, and their checks
 ``loop``                the loop itself: epochs, batches, early stopping, exact resuming
+``gradients``           the size of a gradient, and the bound on it
 ``averaging``           a running mean of the weights
+``backward``            what every hand-written backward pass needs: its precision, and a refusal
 ``history``             :class:`History`: one record per epoch, and which epoch was the best
 ``schedules``           arguments of :func:`fit` for AdamW with a rate that rises and falls
 ``metrics``             :func:`accuracy`, :func:`evaluate`, :func:`predict_all`

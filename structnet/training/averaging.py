@@ -14,6 +14,7 @@ class Average:
     """The running mean of a model's weights, and of its floating-point buffers.
 
     Until there have been ``steps`` steps it is their plain mean, from then on an exponential mean.
+    Entries of buffers that are not finite, such as the -inf of a mask, are copied instead.
 
     Args:
         model: model whose weights change from step to step, in place.
@@ -38,8 +39,11 @@ class Average:
 
     def __init__(self, model: nn.Module, steps: int | None):
         parts = [] if steps is None else [*model.parameters(), *model.buffers()]
-        self._weights = [part.detach() for part in parts if part.is_floating_point()]
+        parts = [part for part in parts if part.is_floating_point()]
+        self._weights = [part.detach() for part in parts]
         self._mean = [part.clone() for part in self._weights]
+        both = zip(parts, self._mean, self._weights, strict=True)
+        self._fixed = [(mean, weight) for part, mean, weight in both if not part.requires_grad]
         self._most, self._taken = steps or 1, 0
 
     def update(self) -> None:
@@ -47,6 +51,8 @@ class Average:
         self._taken += 1
         if self._mean:
             torch._foreach_lerp_(self._mean, self._weights, 1 / min(self._taken, self._most))
+        for mean, weight in self._fixed:  # there -inf - -inf has made a NaN
+            torch.where(mean.isfinite(), mean, weight, out=mean)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:

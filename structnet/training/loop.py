@@ -27,6 +27,7 @@ from structnet.training.checkpoint import (
     save_state,
 )
 from structnet.training.files import locked
+from structnet.training.gradients import gradient_size
 from structnet.training.history import History, Monitor
 from structnet.training.metrics import (
     Metric,
@@ -209,7 +210,9 @@ class Loop:
         total = self.processes.add_gradients(self.parameters, own)
         # Here an accelerator is waited for, once a step: the price of never taking one that cannot
         # be taken back.
-        size = self._gradient_size().to(total.device)  # a loss may be elsewhere
+        size = gradient_size(self.parameters, self.clip_norm).to(
+            total.device
+        )  # a loss may be elsewhere
         loss, size = torch.stack([total, size]).tolist()
         if not math.isfinite(loss):
             self._stop("loss", epoch, batch, indices)
@@ -236,17 +239,6 @@ class Loop:
         loss.backward()
         return loss.detach().reshape(())
 
-    def _gradient_size(self) -> Tensor:
-        given = [p.grad for p in self.parameters if p.grad is not None]
-        if not given:
-            raise TypeError(
-                "the model's loss depends on none of its parameters; expected a gradient"
-            )
-        if self.clip_norm is not None:
-            return nn.utils.clip_grad_norm_(self.parameters, self.clip_norm)
-        gradients = [grad.coalesce().values() if grad.is_sparse else grad for grad in given]
-        return torch.stack(torch._foreach_norm(gradients)).max()
-
     def _stop(self, what: str, epoch: int, batch: int, indices: np.ndarray) -> NoReturn:
         self.optimizer.zero_grad(set_to_none=True)
         raise NonFiniteLossError(what, epoch, batch, indices, self._culprits(indices))
@@ -268,12 +260,11 @@ class Loop:
 
     def _validate(self) -> dict[str, Any]:
         """The validation part of an epoch's record; keeps the model if it is the best so far."""
-        # Each process keeps its own running statistics; those of the first one count.
-        self.processes.broadcast(buffers := list(self.model.buffers()))
+        self.processes.share_buffers(self.model)
         if self.validation is None:
             return {}
         with self.average.in_place():
-            self.processes.broadcast(buffers)
+            self.processes.broadcast(list(self.model.buffers()))  # the means of their own
             scores = self._scores()
             improved = self.monitor.improves(scores, self.best_scores)
             if improved:

@@ -24,6 +24,11 @@ def process_rank() -> tuple[int, int]:
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
+def are_connected() -> bool:
+    """Whether there are several processes, in a process group, so that they can add up numbers."""
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
 def is_first_process() -> bool:
     """Whether this process is the one that writes files and shows progress."""
     return process_rank()[0] == 0
@@ -101,6 +106,18 @@ class Processes:
             values = tensor.detach().contiguous()
             dist.broadcast(values, 0)
             tensor.detach().copy_(values)
+
+    def share_buffers(self, model: nn.Module) -> None:
+        """Gives every process the buffers of process 0, after all of them are added up that can be.
+
+        Each process keeps its own running statistics. Those of a module with ``sum_statistics()``,
+        as of a tree that is learned, are added up; of the others, those of process 0 count.
+        """
+        if self.world > 1:
+            for module in model.modules():
+                if callable(add_up := getattr(module, "sum_statistics", None)):
+                    add_up()
+            self.broadcast(list(model.buffers()))
 
     def add_gradients(self, parameters: Sequence[nn.Parameter], loss: Tensor | None) -> Tensor:
         """Sums the gradients, and the loss, over all processes; returns the loss.

@@ -9,6 +9,7 @@ import pytest
 import torch
 from label_trees import planted
 from torch import Tensor
+from tree_softmax import batch, made
 
 from structnet.label_tree import LabelTree, TreeSoftmaxLoss, random_tree
 from structnet.label_tree import rows as rows_module
@@ -17,30 +18,13 @@ from structnet.label_tree.features import Features
 from structnet.routing import Samples, export_text, reach, summary
 
 
-def made(labels: int = 23, size: int = 6, arity: int = 4, seed: int = 0, **more) -> TreeSoftmaxLoss:
-    generator = torch.Generator().manual_seed(seed)
-    loss = TreeSoftmaxLoss(size, labels, arity, **more)
-    with torch.no_grad():
-        loss.weight.normal_(generator=generator)
-        loss.bias += torch.randn(loss.bias.shape, generator=generator)
-    return loss
-
-
-def batch(labels: int = 23, size: int = 6, number: int = 40) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(1)
-    x = torch.randn(number, size, generator=generator)
-    return x, torch.randint(labels, (number,), generator=generator)
-
-
 def padded_log_prob(loss: TreeSoftmaxLoss, x: Tensor, target: Tensor) -> Tensor:
     """Codes padded to one length with steps that cost nothing, by plain autograd."""
     codes = [loss.codes.code(int(label)) for label in target]
     longest = max(map(len, codes))
-    found = []
+    bias, found = loss.bias.masked_fill(loss.mask, -torch.inf), []
     for r, code in zip(x, codes, strict=True):
-        steps = [
-            (loss.weight[n] @ r + loss.bias[n] + loss.mask[n]).log_softmax(0)[j] for n, j in code
-        ]
+        steps = [(loss.weight[n] @ r + bias[n]).log_softmax(0)[j] for n, j in code]
         found.append(torch.stack(steps + [r.new_zeros(())] * (longest - len(code))).sum())
     return torch.stack(found)
 
@@ -79,8 +63,32 @@ def test_gradcheck() -> None:
     x, target = batch(labels=7, size=3, number=5)
     assert torch.autograd.gradcheck(
         lambda x, w, b: rows_module.path_log_prob(x, w, b, *steps(loss, target))[0],
-        (x.double().requires_grad_(), loss.weight, loss.bias.detach() + 0 * loss.mask.nan_to_num()),
+        (x.double().requires_grad_(), loss.weight, loss.bias.detach()),
     )
+
+
+def test_second_derivatives_are_refused() -> None:
+    loss, (x, target) = made(), batch()
+    found = loss(x.requires_grad_(), target).loss
+    said = "TreeSoftmaxLoss has no second derivatives; the loss of its log_prob has"
+    with pytest.raises(RuntimeError, match=said):
+        torch.autograd.grad(found, x, create_graph=True)
+    plain = -loss.log_prob(x).gather(1, target[:, None]).mean()
+    (slope,) = torch.autograd.grad(plain, x, create_graph=True)
+    slope.square().sum().backward()
+    assert loss.weight.grad.any()
+
+
+@pytest.mark.parametrize("few", [0, 10**9], ids=["node by node", "row by row"])
+def test_a_backward_pass_inside_autocast(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "FEW", few)
+    found = []
+    for enabled in (False, True):
+        loss, (x, target) = made(), batch()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            loss(x.requires_grad_(), target).loss.backward()
+        found.append((x.grad, loss.weight.grad, loss.bias.grad))
+    assert all(map(torch.equal, *found))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -191,6 +199,53 @@ def test_what_is_ignored() -> None:
     found = loss(x, target)
     assert (found.output[::2] == 0).all()
     torch.testing.assert_close(found.loss, -found.output[1::2].mean())
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_batch_in_which_nothing_counts(sparse: bool) -> None:
+    loss, (x, _) = made(sparse=sparse), batch()
+    for number in (3, 0):
+        loss.zero_grad()
+        rows = x[:number].clone().requires_grad_()
+        found = loss(rows, torch.full((number,), -100))
+        assert found.output.tolist() == [0] * number and found.loss == 0
+        found.loss.backward()
+        for part in (rows, loss.weight, loss.bias):
+            assert not part.grad.to_dense().any()
+        with torch.no_grad():
+            assert loss.eval()(rows, torch.full((number,), -100)).loss == 0
+
+
+def test_leading_axes() -> None:
+    loss, (x, target) = made(), batch()
+    flat = loss(x, target)
+    cube, square = x.reshape(5, 8, 6), target.reshape(5, 8)
+    found = loss(cube, square)
+    torch.testing.assert_close(found.loss, flat.loss)
+    assert torch.equal(found.output.flatten(), flat.output)
+    assert torch.equal(loss.log_prob(cube), loss.log_prob(x).reshape(5, 8, 23))
+    assert torch.equal(loss.predict(cube), loss.predict(x).reshape(5, 8))
+    for many, each in zip(loss.top_k(x, 3), loss.top_k(cube, 3), strict=True):
+        assert torch.equal(each, many.reshape(5, 8, 3))
+    assert loss.predict(x[0]).shape == () and loss.log_prob(x[0]).shape == (23,)
+    assert loss.top_k(x[0], 2)[0].shape == (2,)
+
+
+def test_axes_in_another_order_are_refused() -> None:
+    loss, (x, target) = made(), batch()
+    with pytest.raises(ValueError, match=r"same leading axes. Got \[5, 8, 6\] and \[8, 5\]"):
+        loss(x.reshape(5, 8, 6), target.reshape(8, 5))
+    for function in (loss.log_prob, loss.predict, lambda x: loss.top_k(x, 2)):
+        with pytest.raises(ValueError, match=r"input must be \[\.\.\., 6\]. Got \[6, 40\]"):
+            function(x.T)
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+def test_more_answers_than_labels(labels: int) -> None:
+    values, numbers = made(labels).double().top_k(torch.zeros(2, 6).double(), 5)
+    assert values.dtype == torch.float64 and values.shape == numbers.shape == (2, 5)
+    assert (numbers[:, :labels] >= 0).all() and values[:, :labels].isfinite().all()
+    assert (numbers[:, labels:] == -1).all() and (values[:, labels:] == -torch.inf).all()
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ class Model(nn.Module):
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.normal_(generator=generator)
-            self.head.bias.masked_fill_(self.head.mask != 0, 0)
+            self.head.bias.masked_fill_(self.head.mask, 0)
 
     def loss(self, words: Tensor, target: Tensor) -> Tensor:
         return self.head(self.mix(self.vectors(words)), target).loss

@@ -116,6 +116,16 @@ def test_what_is_not_a_number_is_not_lost(how: str, node: int, backend: str):
     assert pooled(THREE, x, how, backend).isnan().tolist() == [[False, True]]
 
 
+def test_second_derivatives_are_refused():
+    x = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="has no second derivatives; backend='dgl' has"):
+        torch.autograd.grad(
+            pooled(THREE, x, "attention", "levels", SCORE).sum(), x, create_graph=True
+        )
+    total = pooled(THREE, x, "attention", "dgl", SCORE).sum()
+    assert torch.autograd.grad(total, x, create_graph=True)[0].requires_grad
+
+
 def test_of_equal_numbers_one_gets_the_gradient():
     x = torch.zeros(3, 1, requires_grad=True)
     pooled(THREE, x, "max").sum().backward()

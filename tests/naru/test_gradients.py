@@ -106,3 +106,23 @@ def test_routes_of_bundles_with_fewer_of_them() -> None:
         found, numbers = network.routes(p)
         for row, number, a in zip(found.tolist(), numbers.tolist(), range(99), strict=False):
             assert row == [*wiring.routes_of(p, a)] + [-1] * (len(row) - number)
+
+
+def test_second_derivatives_are_refused() -> None:
+    network, x = small(), sentences().requires_grad_()
+    said = "the sweep backend has no second derivatives; backend='autograd' has"
+    with pytest.raises(RuntimeError, match=said):
+        torch.autograd.grad(network(x).sum(), x, create_graph=True)
+    total = network(x, backend="autograd").sum()
+    (slope,) = torch.autograd.grad(total, x, create_graph=True)
+    assert slope.requires_grad
+
+
+def test_a_backward_pass_inside_autocast() -> None:
+    found = []
+    for enabled in (False, True):
+        network, x = small(input_layer=False).float(), sentences().float().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            network(x).square().sum().backward()
+        found.append([x.grad, *(p.grad for p in network.parameters() if p.grad is not None)])
+    assert all(map(torch.equal, *found))

@@ -255,3 +255,12 @@ def test_autocast_changes_nothing(backend: str) -> None:
     assert torch.equal(plain.predictions, cast.predictions)
     assert torch.equal(plain.record, cast.record)
     assert half.predictions.dtype == plain.predictions.dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_takes_the_way_of_accelerators(dtype: torch.dtype) -> None:
+    network, x = small().to(dtype), sentences().to(dtype)
+    found = network(x, LENGTHS)
+    assert found.dtype == dtype and torch.equal(found, network(x, LENGTHS, backend="autograd"))
+    found.float().sum().backward()
+    assert network.bundles[0][0].weight.grad.isfinite().all()

@@ -75,6 +75,29 @@ def test_running_statistics_are_averaged_and_counts_are_not() -> None:
     assert model.running_mean.item() == 4
 
 
+class Masked(nn.Module):
+    """A buffer and a frozen parameter that are not finite everywhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.tensor([0.0, -torch.inf, torch.inf]))
+        self.frozen = nn.Parameter(torch.tensor([1.0, -torch.inf]), requires_grad=False)
+
+
+def test_what_is_not_finite_in_a_mask_is_copied() -> None:
+    model = Masked()
+    average = Average(model, steps=9)
+    for value in (0.0, 4.0):
+        model.mask[0] = value
+        average.update()
+    model.mask[1], model.mask[2] = 6.0, -torch.inf  # entries that change their kind
+    average.update()
+    with average.in_place():
+        assert model.mask.tolist() == pytest.approx([8 / 3, 6, -torch.inf])
+        assert model.frozen.tolist() == [1, -torch.inf]
+    assert model.mask.tolist() == [4, 6, -torch.inf]
+
+
 def test_shared_weights_are_averaged_once() -> None:
     first = nn.Linear(1, 1, bias=False)
     model = nn.Sequential(first, first)

@@ -122,6 +122,21 @@ def test_clip_norm_bounds_the_gradient() -> None:
     assert torch.cat([m.flatten() for m in moved]).norm().item() == pytest.approx(0.01, rel=1e-3)
 
 
+def test_clip_norm_bounds_sparse_gradients() -> None:
+    class Lookup(nn.Embedding):
+        def loss(self, batch: torch.Tensor) -> torch.Tensor:
+            return (self(batch) - 1).square().sum()
+
+    tables = []
+    for sparse in (False, True):
+        torch.manual_seed(0)
+        tables.append(Lookup(5, 2, sparse=sparse, dtype=torch.float64))
+        sgd = partial(torch.optim.SGD, lr=1.0)
+        data = torch.tensor([0, 3, 3, 1, 3, 0])  # rows that come several times
+        fit(tables[-1], data, epochs=2, batch_size=6, clip_norm=0.5, optimizer=sgd)
+    torch.testing.assert_close(tables[0].weight, tables[1].weight)
+
+
 def test_mixed_precision_trains() -> None:
     model = Classifier().float()
     data = Rows(rows(64).inputs.float(), rows(64).targets)
