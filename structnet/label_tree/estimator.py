@@ -13,24 +13,25 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from structnet.checks import check_bool, check_integer, check_jobs, num_threads
-from structnet.estimators.checked import Checked, encode_labels, mean_one, seed_from
+from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import (
     check_inputs,
     check_training,
     check_weights,
-    classes_of_stream,
     counting_places,
     in_single,
     one_label_each,
 )
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
-from structnet.label_tree.choice import base_rate, choose, filled_in
+from structnet.label_tree.choice import choose
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.stream import Stream
+from structnet.label_tree.streaming import StreamMixin
 from structnet.label_tree.tokens import bags_of
 from structnet.label_tree.training import Training, begin
 from structnet.label_tree.tree import LabelTree
@@ -44,7 +45,7 @@ OWN: dict[str, Any] = {
 }
 
 
-class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
+class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
     """A classifier for very many classes: a tree of softmaxes whose leaves are the classes.
 
     Args:
@@ -104,25 +105,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         random_state: Any = None,
         verbose: bool = False,
     ):
-        self.tree = tree
-        self.arity = arity
-        self.embedding_size = embedding_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.start = start
-        self.rebuilds = rebuilds
-        self.gain = gain
-        self.prior = prior
-        self.prior_weight = prior_weight
-        self.method = method
-        self.max_depth = max_depth
-        self.memory = memory
-        self.bias = bias
-        self.tokens = tokens
-        self.standardize = standardize
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        # scikit-learn requires that every parameter is stored as it was given.
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelTreeClassifier:
@@ -143,6 +127,7 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         settings = self._settings()
         found = self._checked(X, y, sample_weight, reset=True)
         self.scale_ = self._new_scale(found)
+        self._stream = Stream.after(found.weights)
         examples, number = self._examples(found), len(self.classes_)
         codes = self._own_tree()
         if codes is not None:
@@ -155,55 +140,6 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
             examples, after_epoch=lambda training: training.tell(progress)
         )
         return self
-
-    @whole
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> LabelTreeClassifier:
-        """Trains on some samples once, at a constant rate, and reassigns the labels.
-
-        The samples of the first call, of which one is enough, also give the learning rate, the
-        scale of the columns (a single row stays unscaled) or the highest token that is known.
-        If ``start`` is "groups", which :meth:`fit` may choose, a learned tree starts as Huffman's
-        here. After :meth:`fit`, the rate is a tenth of that of ``fit``, and labels stay where they
-        are.
-
-        Args:
-            X, y, sample_weight: samples, as for :meth:`fit`.
-            classes: all classes that will occur, in any order; needed in the first call.
-
-        Shapes:
-            X ``[n, features]``; y, sample_weight ``[n]``; classes ``[classes]``.
-
-        Raises:
-            ValueError: the first call has no classes, a later one has others, or a sample has a
-                class that is not among them.
-            CollapseError: the learning rate is too high; the tree stays as it was.
-        """
-        settings, first = self._settings(), not self.__sklearn_is_fitted__()
-        if first and classes is None:
-            raise ValueError("the first call of partial_fit needs classes, a list of all classes")
-        if classes is not None:
-            self.classes_ = classes_of_stream(classes, None if first else self.classes_)
-        found = self._checked(X, y, sample_weight, reset=first, stream=True)
-        if first:
-            self.scale_ = self._new_scale(found)
-        examples = self._examples(found)
-        if first:
-            self._begin_stream(examples, settings)
-        self.training_.stream(examples)
-        return self
-
-    def _begin_stream(self, examples: Examples, settings: LabelTreeSettings) -> None:
-        codes, number = self._own_tree(), len(self.classes_)
-        chosen = filled_in(examples, number, replace(settings, epochs=1))
-        if chosen.start == "groups":  # which takes a whole training run
-            chosen = replace(chosen, start="huffman")
-        kind = "huffman" if codes is not None else chosen.tree or "learned"
-        rate = chosen.learning_rate or base_rate(examples, chosen)
-        self.settings_ = replace(chosen, tree=kind, learning_rate=rate)
-        tree = begin(examples, number, self.settings_, codes)
-        self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 
     @property
     def tree_(self) -> LabelTree:
@@ -361,9 +297,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return in_single(x if self.scale_ is None else self.scale_(x))
 
     def _examples(self, found: Checked) -> Examples:
-        weights = mean_one(found.weights)
-        shares = np.zeros(0) if weights is None else weights
-        return Examples(self._features(found.x), found.y, shares.astype(np.float32))
+        shares = self._stream.shares(found.weights, len(found.y))
+        return Examples(self._features(found.x), found.y, shares)
 
     # Methods that TreeEstimatorMixin needs
 
@@ -380,11 +315,12 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         scale = self.scale_ and self.scale_.to_lists()
         told = {"training": self.training_.state(), "settings": asdict(self.settings_)}
-        return self.tree_, {**told, "scale": scale}
+        return self.tree_, {**told, "scale": scale, "stream": self._stream.state()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.scale_ = Standardizer.from_lists(config["scale"])
         self.settings_ = LabelTreeSettings(**config["settings"])
+        self._stream = Stream.of(config.get("stream"))
         size = self.settings_.embedding_size or None
         how = {"arity": self.settings_.arity, **self.settings_.rules}
         # The tree's arrays are no larger than the file's weights: `bounded` refuses larger ones.
