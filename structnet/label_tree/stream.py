@@ -17,6 +17,7 @@ from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.tree import LabelTree
 
 SETTLED = 1_000  # samples after which the scale of the columns stays as it is
+FARTHER = 2.0  # largest factor of a weight where the scale of its column grows
 GROWN = 1.1  # factor of the number of samples by which it is found anew
 
 
@@ -205,7 +206,8 @@ def rescale(tree: LabelTree, before: Standardizer, after: Standardizer) -> Calla
     """Changes a tree of rows on one scale so that it says the same of rows on another.
 
     With ``x = m + s z = m' + s' z'``, ``w . z + b = w' . z' + b'`` for ``w' = w s' / s`` and
-    ``b' = b + w . (m' - m) / s``.
+    ``b' = b + w' . (m' - m) / s'``. Where the first rows were close by chance, so that s' is far
+    larger than s, w' is at most ``2 w``: such rows say nothing of others that are far away.
 
     Args:
         tree: tree without vectors of features, changed in place.
@@ -217,9 +219,9 @@ def rescale(tree: LabelTree, before: Standardizer, after: Standardizer) -> Calla
     softmax = tree.softmax
     kept = softmax.weight.clone(), softmax.bias.clone()
     (m, s), (m_new, s_new) = (each.of(softmax.in_features) for each in (before, after))
-    weight = softmax.weight.double()
-    moved = weight @ torch.from_numpy((m_new - m) / s)  # [nodes, arity]
-    softmax.weight.copy_(weight * torch.from_numpy(s_new / s))
+    weight = softmax.weight.double() * torch.from_numpy(np.minimum(s_new / s, FARTHER))
+    moved = weight @ torch.from_numpy((m_new - m) / s_new)  # [nodes, arity]
+    softmax.weight.copy_(weight)
     if softmax.bias.requires_grad:
         softmax.bias.add_(moved.masked_fill(softmax.mask != 0, 0))
 

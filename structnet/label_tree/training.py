@@ -31,6 +31,7 @@ from structnet.training.seeding import epoch_order
 
 PART = 200_000  # largest number of examples that are copied at once, in the order of training
 LEARNT = 5  # labels are grouped after a fifth of training
+FEW = 100  # largest portion of a stream that may consist of outliers
 AFTER = 0.1  # factor of the rate when a stream continues after a whole training run
 PRIOR = 5.0  # examples at the mean of all that are added to a label's own to group it
 Callback = Callable[["Training"], object]
@@ -255,6 +256,8 @@ class Training:
         assert rate is not None
         rate *= AFTER if self.whole else 1
         order = epoch_order(len(examples), self.settings.seed, self.done)
+        # The loss of a pass is that of probabilities of at least 1e-30.
+        first = self._loss(examples) if len(examples) <= FEW else 0.0
         loss = self._pass(examples[order], rate, rate, streams=True)
         loss /= max(examples.weight, np.finfo(float).tiny)
         record = {"epoch": len(self.epochs) + 1, "loss": loss, "learning_rate": rate}
@@ -263,7 +266,7 @@ class Training:
             counts
         )  # of all examples so far: a portion may have a single label
         # New examples, above all a single one, may have a high loss; it falls if steps suit.
-        if not (_most(guessing) < loss < np.inf and self._loss(examples) < loss):
+        if not (_most(guessing) < loss < np.inf and self._loss(examples) < max(loss, first)):
             self._check(loss, guessing)
 
     def _taken(self, examples: Examples) -> Examples:

@@ -262,9 +262,21 @@ def test_another_scale_changes_no_answer() -> None:
     x, y = 3 * rng.normal(size=(200, 4)) + 5, np.arange(200) % 9
     model = LabelTreeClassifier(arity=3, random_state=0).partial_fit(x, y, classes=np.arange(9))
     before, answers = model.scale_, model.predict_proba(x)
-    model.scale_ = Standardizer(before.mean + 2, before.sd * [0.5, 1, 4, 100])
+    model.scale_ = Standardizer(before.mean + 2, before.sd * [0.5, 1, 2, 0.01])
     undo = rescale(model.tree_, before, model.scale_)
     np.testing.assert_allclose(model.predict_proba(x), answers, atol=1e-5)
     undo()
-    model.scale_ = before
-    np.testing.assert_array_equal(model.predict_proba(x), answers)
+    np.testing.assert_allclose(model.tree_.score_all(before(x)), np.log(answers), atol=1e-9)
+    weight = model.tree_.softmax.weight.detach().clone()
+    rescale(model.tree_, before, Standardizer(before.mean, 1000 * before.sd))
+    assert torch.equal(model.tree_.softmax.weight, 2 * weight)  # those rows were close by chance
+
+
+def test_a_row_far_from_all_others_is_no_collapse() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    y = (x[:, 0] > 0).astype(int)
+    model = LabelTreeClassifier(random_state=0).partial_fit(x, y, classes=[0, 1])
+    for place in (1e3, -1e3):
+        model.partial_fit([[place, 0.0]], [int(place < 0)])
+    assert np.isfinite(model.partial_fit(x, y).predict_log_proba(x)).all()
