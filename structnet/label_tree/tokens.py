@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from operator import index
 from typing import Any
 
@@ -10,6 +11,8 @@ from scipy.sparse import issparse
 
 from structnet.estimators.inputs import off_torch
 from structnet.label_tree.features import Features
+
+MOST = 2**31  # ids are stored in 32 bits
 
 
 def bags_of(X: Any, size: int | None = None) -> Features:
@@ -23,16 +26,28 @@ def bags_of(X: Any, size: int | None = None) -> Features:
         X ``[n]`` lists, or ``[n, tokens]``.
 
     Raises:
-        ValueError: a sample is something else, as text or a row of fractions, or an id is negative.
+        ValueError: a sample is something else, as text or a row of fractions, or an id is negative
+            or, if all are to be known, 2**31 or more.
 
     Example:
         >>> bags_of([[3, 1], [0]]).ids.tolist(), bags_of(np.array([[3, 1]]), size=2).ids.tolist()
         ([3, 1, 0], [1])
     """
     lists = _lists(X)
+    for place, one in enumerate(lists):
+        _check_range(one, place, math.inf if size is not None else MOST)
     if size is not None:
         lists = [[token for token in one if token < size] for one in lists]
     return Features.from_lists(lists, size)
+
+
+def _check_range(ids: list[int], place: int, most: float) -> None:
+    found = next((each for each in ids if not 0 <= each < most), None)
+    if found is not None:
+        raise ValueError(
+            "token ids must be at least 0 and below 2**31, and should have no gaps, as every number "
+            f"up to the highest has its own weights. Got {found} for sample {place}."
+        )
 
 
 def _lists(X: Any) -> list[list[int]]:

@@ -152,6 +152,10 @@ def test_lists_of_tokens(tmp_path: Path) -> None:
     assert model.score(lists, y) > 0.9
     assert (model.predict([[3, 999], [7]]) == [3, 7]).all()  # a token that is not known
     assert len(model.predict([[]])) == 1
+    assert (model.predict_proba([[3, 2**31, 2**80]]) == model.predict_proba([[3]])).all()
+    for ask in (model.predict, model.predict_proba, model.apply):
+        with pytest.raises(ValueError, match="token ids must be .* Got -4294967293 for sample 1"):
+            ask([[3], [3 - 2**32]])
     model.save(tmp_path / "model")
     again = LabelTreeClassifier.load(tmp_path / "model")
     assert (again.predict_proba(lists) == model.predict_proba(lists)).all()
@@ -262,7 +266,10 @@ def test_rows_of_integers_are_lists_of_tokens() -> None:
     [
         ([[1], []], [0, 1], "sample 1 has no token"),
         ([[1], [2]], [0, 0], "y has only one class"),
-        ([[1], [-2]], [0, 1], "example 1 has the feature -2"),
+        ([[1], [-2]], [0, 1], "at least 0 and below .* Got -2 for sample 1"),
+        ([[1], [3, 3 - 2**32]], [0, 1], "Got -4294967293 for sample 1"),
+        ([[1], [2**31]], [0, 1], "Got 2147483648 for sample 1"),
+        ([[1], [2**80]], [0, 1], "Got 1208925819614629174706176 for sample 1"),
         ([["a"], [2]], [0, 1], "must be lists of token ids"),
         (np.ones((2, 2)), [0, 1], r"lists of token ids, .* Got array\(\[1., 1.\]\) for sample 0"),
         ([[1], [1.7, 2.9]], [0, 1], r"Got \[1.7, 2.9\] for sample 1"),
