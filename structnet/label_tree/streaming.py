@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from structnet.checks import num_threads
+from structnet.checks import num_threads, wrong
 from structnet.estimators.checked import Checked
+from structnet.estimators.class_weights import weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import classes_of_stream
 from structnet.estimators.scale import Standardizer
@@ -29,12 +30,13 @@ class StreamMixin:
     """The part of :class:`.LabelTreeClassifier` that learns from a stream."""
 
     classes_: np.ndarray
-    scale_: Standardizer | None
+    input_scale_: Standardizer | None
     settings_: LabelTreeSettings
     training_: Training
     tokens: bool
     standardize: bool
     learning_rate: float | None
+    class_weight: str | Mapping[Any, float] | None
     n_jobs: int | None
     _stream: Stream
     _settings: Callable[[], LabelTreeSettings]
@@ -73,6 +75,10 @@ class StreamMixin:
         if classes is not None:
             self.classes_ = classes_of_stream(classes, None if first else self.classes_)
         found = self._checked(X, y, sample_weight, reset=first, stream=True)
+        if self.class_weight is not None:
+            if isinstance(self.class_weight, str):  # the samples to come cannot be counted
+                raise wrong("class_weight", "a dict or None in partial_fit", self.class_weight)
+            found = weighed(found._replace(), found, self.classes_, self.class_weight)
         if first:
             self._begin_stream(found, settings)
         undo = self._follow(found)
@@ -89,11 +95,11 @@ class StreamMixin:
 
     def _begin_stream(self, found: Checked, settings: LabelTreeSettings) -> None:
         """Makes a tree for a stream from the samples of its first call."""
-        self.scale_, self._stream = self._new_scale(found), Stream()
+        self.input_scale_, self._stream = self._new_scale(found), Stream()
         table = not (self.tokens or issparse(found.x))
         if table and self.standardize and not settings.embedding_size:
             columns = Columns.of(found.x, found.weights)
-            self.scale_ = columns.scale(found.x)
+            self.input_scale_ = columns.scale(found.x)
             self._stream = Stream(columns=columns, scaled=len(found.y))
         examples, codes, number = self._examples(found), self._own_tree(), len(self.classes_)
         chosen = filled_in(examples, number, replace(settings, epochs=1))
@@ -112,10 +118,10 @@ class StreamMixin:
         self._stream = stream = stream.with_columns(found.x, found.weights)
         if not stream.is_due(number):
             return lambda: None
-        assert self.scale_ is not None and stream.columns is not None
-        before, self.scale_ = self.scale_, stream.columns.scale(found.x)
+        assert self.input_scale_ is not None and stream.columns is not None
+        before, self.input_scale_ = self.input_scale_, stream.columns.scale(found.x)
         self._stream = stream.rescaled(number)
-        return rescale(self.training_.tree, before, self.scale_)
+        return rescale(self.training_.tree, before, self.input_scale_)
 
     def _rate(self, examples: Examples) -> float | None:
         """The rate for some samples of a stream; None if it is that of the settings."""

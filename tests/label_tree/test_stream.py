@@ -240,16 +240,18 @@ def test_a_stream_goes_on_from_a_file_and_is_undone_with_its_scale(tmp_path: Pat
         whole.partial_fit(x[i : i + 1], y[i : i + 1], classes=[0, 1, 2])
     whole.save(tmp_path / "model")
     again = LabelTreeClassifier.load(tmp_path / "model")
-    before, answers = whole.scale_.to_lists(), whole.predict_proba(x)
+    before, answers = whole.input_scale_.to_lists(), whole.predict_proba(x)
     weight = whole.tree_.softmax.weight.detach().clone()
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(whole.training_, "_stream", interrupted)
         whole.partial_fit(x[100:200], y[100:200])
-    assert whole.scale_.to_lists() == before and torch.equal(whole.tree_.softmax.weight, weight)
+    assert whole.input_scale_.to_lists() == before and torch.equal(
+        whole.tree_.softmax.weight, weight
+    )
     np.testing.assert_array_equal(whole.predict_proba(x), answers)
     for model in (whole, again):
         model.partial_fit(x[100:200], y[100:200])
-        assert model.scale_.to_lists() != before
+        assert model.input_scale_.to_lists() != before
     np.testing.assert_array_equal(whole.predict_proba(x), again.predict_proba(x))
 
 
@@ -261,9 +263,9 @@ def test_another_scale_changes_no_answer() -> None:
     rng = np.random.default_rng(0)
     x, y = 3 * rng.normal(size=(200, 4)) + 5, np.arange(200) % 9
     model = LabelTreeClassifier(arity=3, random_state=0).partial_fit(x, y, classes=np.arange(9))
-    before, answers = model.scale_, model.predict_proba(x)
-    model.scale_ = Standardizer(before.mean + 2, before.sd * [0.5, 1, 2, 0.01])
-    undo = rescale(model.tree_, before, model.scale_)
+    before, answers = model.input_scale_, model.predict_proba(x)
+    model.input_scale_ = Standardizer(before.mean + 2, before.sd * [0.5, 1, 2, 0.01])
+    undo = rescale(model.tree_, before, model.input_scale_)
     np.testing.assert_allclose(model.predict_proba(x), answers, atol=1e-5)
     undo()
     np.testing.assert_allclose(model.tree_.score_all(before(x)), np.log(answers), atol=1e-9)
