@@ -245,9 +245,7 @@ class Training:
     def _stream(self, examples: Examples, counts: np.ndarray) -> None:
         """Trains once on examples, and checks that the steps suit.
 
-        Args:
-            examples: examples of this portion.
-            counts: number of times that each label has occurred so far, ``[labels]``.
+        ``counts``, of the labels so far, are ``[labels]``.
 
         Raises:
             CollapseError: they are too long.
@@ -260,8 +258,8 @@ class Training:
         first = self._loss(examples) if len(examples) <= FEW else 0.0
         loss = self._pass(examples[order], rate, rate, streams=True)
         loss /= max(examples.weight, np.finfo(float).tiny)
-        record = {"epoch": len(self.epochs) + 1, "loss": loss, "learning_rate": rate}
-        self.epochs.append(record)
+        told = {"loss": loss, "learning_rate": rate}
+        self.epochs.append({"epoch": len(self.epochs) + 1, **told})
         guessing = guessing_loss(
             counts
         )  # of all examples so far: a portion may have a single label
