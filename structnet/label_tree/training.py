@@ -31,6 +31,7 @@ from structnet.training.seeding import epoch_order
 
 PART = 200_000  # largest number of examples that are copied at once, in the order of training
 LEARNT = 5  # labels are grouped after a fifth of training
+ROUNDING = 1e-5  # share by which a loss may rise after a step that is almost 0
 FEW = 100  # largest portion of a stream that may consist of outliers
 AFTER = 0.1  # factor of the rate when a stream continues after a whole training run
 PRIOR = 5.0  # examples at the mean of all that are added to a label's own to group it
@@ -202,8 +203,8 @@ class Training:
     def stream(self, examples: Examples, rate: float | None = None) -> Training:
         """Trains once on examples, at a constant rate; for data that arrive in portions.
 
-        The labels of a learned tree are reassigned. The weights of examples are taken as they are,
-        also if their mean is not 1: one that counts half takes half a step, in any portion.
+        The labels of a learned tree are reassigned. Weights are taken as they are, also if their
+        mean is not 1: an example that counts half takes half a step, in any portion.
 
         After a whole training run, at the end of which the rate was 0, the rate is a tenth of the
         initial one, and labels stay in place: with longer steps, or labels that move, the tree
@@ -211,7 +212,7 @@ class Training:
 
         Args:
             examples: examples of this portion.
-            rate: learning rate from now on; by default that of the settings.
+            rate: learning rate from now on; None for that of the settings.
 
         Raises:
             CollapseError: the steps are too long: the loss is not finite or, after the first
@@ -219,8 +220,7 @@ class Training:
                 the steps. They are then undone.
         """
         softmax, examples = self.tree.softmax, self._taken(examples)
-        # A new tree counts the examples that it was made for: those of the first portion or, if it
-        # was fitted without epochs, other ones.
+        # A new tree has counted the first portion, unless it was fitted without epochs.
         if self.done > 0 or self.settings.epochs == 0:
             counts = torch.from_numpy(examples.counts(self.tree.num_outputs))
         else:
@@ -254,17 +254,17 @@ class Training:
         assert rate is not None
         rate *= AFTER if self.whole else 1
         order = epoch_order(len(examples), self.settings.seed, self.done)
-        # The loss of a pass is that of probabilities of at least 1e-30.
-        first = self._loss(examples) if len(examples) <= FEW else 0.0
+        first = self._loss(examples) if len(examples) <= FEW else 0.0  # that of a pass is cut off
         loss = self._pass(examples[order], rate, rate, streams=True)
         loss /= max(examples.weight, np.finfo(float).tiny)
-        told = {"loss": loss, "learning_rate": rate}
-        self.epochs.append({"epoch": len(self.epochs) + 1, **told})
+        self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss, "learning_rate": rate})
         guessing = guessing_loss(
             counts
         )  # of all examples so far: a portion may have a single label
         # New examples, above all a single one, may have a high loss; it falls if steps suit.
-        if not (_most(guessing) < loss < np.inf and self._loss(examples) < max(loss, first)):
+        before = max(loss, first)
+        before *= 1 + ROUNDING * (before < 60)  # steps of light samples change no digit of it
+        if not (_most(guessing) < loss < np.inf and self._loss(examples) < before):
             self._check(loss, guessing)
 
     def _taken(self, examples: Examples) -> Examples:
