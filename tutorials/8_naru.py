@@ -71,11 +71,13 @@ figure.savefig(PICTURES / "naru_history.png", dpi=120)
 plt.close(figure)
 
 # %% [markdown]
-# The likeliest next word after some beginnings:
+# The likeliest next words after some beginnings:
 
 # %%
-for beginning in ("the", "it is", "in the"):
-    print(f"{beginning} -> {model.predict([beginning])[0]}")
+beginnings = ("the", "it is", "in the")
+words, probabilities = model.predict_top(beginnings, k=3)
+for beginning, found, prob in zip(beginnings, words, probabilities, strict=True):
+    print(f"{beginning} -> {', '.join(f'{w} {p:.0%}' for w, p in zip(found, prob, strict=True))}")
 
 # %% [markdown]
 # ## How the network is used

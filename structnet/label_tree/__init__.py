@@ -34,7 +34,8 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``examples``,                         training data;
 ``discriminant_analysis``             the initial weights of a single node of all labels
 ``choice``, ``trials``                choose settings that are not given, on held-out examples
-``estimator``                         the scikit-learn class
+``estimator``, ``streaming``,         the scikit-learn class; its ``partial_fit``; the rate and the
+``stream``                            scale that follow from the samples so far
 ``_kernels``, ``_sgd_kernels``,       the compiled loops, and the vector instructions of training
 ``_node_kernels``,
 ``_assignment_kernels``,

@@ -205,11 +205,26 @@ def filled_in(
 
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The learning rate at which a step corrects a decision by about its error."""
-    features = examples.features
     size = examples.sum_of_squares / max(len(examples), 1)  # mean square of a row
+    return rate_for(size, settings, examples.features.is_table)
+
+
+def rate_for(
+    size: float, settings: LabelTreeSettings, is_table: bool, streams: bool = False
+) -> float:
+    """The same for rows of some mean square.
+
+    Args:
+        size: mean square of a row.
+        settings: settings, which say what learns.
+        is_table: True for dense rows.
+        streams: True if little may be known of the rows, which may be almost 0 so far: the rate is
+            then at most 1, so that the biases, too, make steps of the size of their error.
+    """
     if settings.embedding_size:  # the weights of a bag's words have at most length 1
         return float(VECTORS / max(size, 1.0))
-    size += settings.bias and not features.is_table  # with short rows, the bias learns most
+    # With short rows, the bias learns most.
+    size += 1 if streams else settings.bias and not is_table
     return float(1 / max(size, 1e-6)) if size else 1.0  # 1 if only the bias can learn
 
 

@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any, cast
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from structnet.checks import check_bool, check_integer, check_jobs, num_threads
-from structnet.estimators.checked import Checked, encode_labels, mean_one, seed_from
+from structnet.estimators.checked import Checked, encode_labels, seed_from
+from structnet.estimators.class_weights import weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import (
     check_inputs,
     check_training,
     check_weights,
-    classes_of_stream,
     in_single,
+    off_torch,
     one_label_each,
 )
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
-from structnet.label_tree.choice import base_rate, choose, filled_in
+from structnet.label_tree.choice import choose
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.label_tree.tokens import bags_of
+from structnet.label_tree.stream import Stream
+from structnet.label_tree.streaming import StreamMixin
+from structnet.label_tree.tokens import bags_of, check_learnable, checked_bags
 from structnet.label_tree.training import Training, begin
 from structnet.label_tree.tree import LabelTree
 from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import leaf_of
+from structnet.training.history import History
 from structnet.training.progress import Progress
 
 OWN: dict[str, Any] = {
@@ -43,7 +48,7 @@ OWN: dict[str, Any] = {
 }
 
 
-class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
+class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
     """A classifier for very many classes: a tree of softmaxes whose leaves are the classes.
 
     Args:
@@ -52,6 +57,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
             prior_weight, method, max_depth, memory, bias: hyper-parameters, see
             :class:`.LabelTreeSettings`. Those that are None are chosen from the data.
+        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
+            the sample; "balanced" gives all classes the same total weight, in ``fit`` alone.
         tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
         standardize: scale the columns of a dense table to mean 0 and standard deviation 1, sparse
             rows as a whole to mean square 1, a column of far larger numbers separately.
@@ -65,7 +72,9 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         n_features_in_: number of columns, or the highest token plus one.
         tree_: tree, a :class:`.LabelTree`, which takes standardized inputs.
         settings_: settings, including those that were chosen.
-        training_: training, with the records of its epochs and reassignments.
+        history_: records of the epochs.
+        input_scale_: scaler of the inputs; None if they stay as they are.
+        training_: training, with the records of its reassignments, ``rebuilds``.
 
     Reference:
         Jernite et al., ICML 2017.
@@ -97,31 +106,15 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         max_depth: int | None = OWN["max_depth"],
         memory: float = OWN["memory"],
         bias: bool = OWN["bias"],
+        class_weight: str | Mapping[Any, float] | None = None,
         tokens: bool = False,
         standardize: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
     ):
-        self.tree = tree
-        self.arity = arity
-        self.embedding_size = embedding_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.start = start
-        self.rebuilds = rebuilds
-        self.gain = gain
-        self.prior = prior
-        self.prior_weight = prior_weight
-        self.method = method
-        self.max_depth = max_depth
-        self.memory = memory
-        self.bias = bias
-        self.tokens = tokens
-        self.standardize = standardize
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        # scikit-learn requires that every parameter is stored as it was given.
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelTreeClassifier:
@@ -130,7 +123,8 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         Args:
             X: samples: a table, a sparse matrix, or lists of token ids.
             y: classes of the samples.
-            sample_weight: number of times that each sample counts.
+            sample_weight: number of times that each sample counts; 0 leaves it out, but not its
+                class.
 
         Shapes:
             X ``[n, features]``; y, sample_weight ``[n]``.
@@ -141,7 +135,10 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         """
         settings = self._settings()
         found = self._checked(X, y, sample_weight, reset=True)
-        self.scale_ = self._new_scale(found)
+        if self.class_weight is not None:
+            found = weighed(found, found, self.classes_, self.class_weight)
+        self.input_scale_ = self._new_scale(found)
+        self._stream = Stream.after(found.weights)
         examples, number = self._examples(found), len(self.classes_)
         codes = self._own_tree()
         if codes is not None:
@@ -155,60 +152,17 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         )
         return self
 
-    @whole
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> LabelTreeClassifier:
-        """Trains on some samples once, at a constant rate, and reassigns the labels.
-
-        The samples of the first call, of which one is enough, also give the learning rate, the
-        scale of the columns (a single row stays unscaled) or the highest token that is known.
-        If ``start`` is "groups", which :meth:`fit` may choose, a learned tree starts as Huffman's
-        here. After :meth:`fit`, the rate is a tenth of that of ``fit``, and labels stay where they
-        are.
-
-        Args:
-            X, y, sample_weight: samples, as for :meth:`fit`.
-            classes: all classes that will occur, in any order; needed in the first call.
-
-        Shapes:
-            X ``[n, features]``; y, sample_weight ``[n]``; classes ``[classes]``.
-
-        Raises:
-            ValueError: the first call has no classes, a later one has others, or a sample has a
-                class that is not among them.
-            CollapseError: the learning rate is too high; the tree stays as it was.
-        """
-        settings, first = self._settings(), not self.__sklearn_is_fitted__()
-        if first and classes is None:
-            raise ValueError("the first call of partial_fit needs classes, a list of all classes")
-        if classes is not None:
-            self.classes_ = classes_of_stream(classes, None if first else self.classes_)
-        found = self._checked(X, y, sample_weight, reset=first, stream=True)
-        if first:
-            self.scale_ = self._new_scale(found)
-        examples = self._examples(found)
-        if first:
-            self._begin_stream(examples, settings)
-        self.training_.stream(examples)
-        return self
-
-    def _begin_stream(self, examples: Examples, settings: LabelTreeSettings) -> None:
-        codes, number = self._own_tree(), len(self.classes_)
-        chosen = filled_in(examples, number, replace(settings, epochs=1))
-        if chosen.start == "groups":  # which takes a whole training run
-            chosen = replace(chosen, start="huffman")
-        kind = "huffman" if codes is not None else chosen.tree or "learned"
-        rate = chosen.learning_rate or base_rate(examples, chosen)
-        self.settings_ = replace(chosen, tree=kind, learning_rate=rate)
-        tree = begin(examples, number, self.settings_, codes)
-        self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
-
     @property
     def tree_(self) -> LabelTree:
         """The tree."""
         check_is_fitted(self)
         return self.training_.tree
+
+    @property
+    def history_(self) -> History:
+        """A record for each epoch, or for each call of ``partial_fit``: its loss and rate."""
+        check_is_fitted(self)
+        return History(self.training_.epochs)
 
     @property
     def seed_(self) -> int:
@@ -224,23 +178,30 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         check_is_fitted(self)
         return self.classes_[self.tree_.top_k(self._features(self._inputs(X)))[1][:, 0]]
 
-    def predict_proba(self, X: Any, top_k: int | None = None) -> np.ndarray | csr_matrix:
-        """The probability of each class, in the order of ``classes_``.
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class, ``[n, classes]``, in the order of ``classes_``."""
+        found = self.predict_log_proba(X)
+        return np.exp(found, out=found)  # which may take most of the memory
+
+    def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """The k likeliest classes of each sample and their probabilities, likeliest first.
+
+        They are found by branch and bound, without the probabilities of all other classes.
 
         Args:
-            top_k: number of likeliest classes to return; the others count as 0.
+            X: samples.
+            k: number of classes, all if there are fewer.
 
         Shapes:
-            ``[n, classes]``, with ``top_k`` a sparse matrix.
+            both ``[n, k]``.
+
+        Raises:
+            ValueError: k is below 1, or the samples do not fit those of ``fit``.
         """
-        if top_k is None:
-            return np.exp(self.predict_log_proba(X))
         check_is_fitted(self)
-        check_integer("top_k", top_k, 1, owner="predict_proba")
-        values, labels, _ = self.tree_.top_k(self._features(self._inputs(X)), top_k)
-        starts = np.arange(len(labels) + 1) * labels.shape[1]
-        shape = len(labels), len(self.classes_)
-        return csr_matrix((np.exp(values).ravel(), labels.ravel(), starts), shape=shape)
+        check_integer("k", k, 1, owner="predict_top")
+        log_prob, places, _ = self.tree_.top_k(self._features(self._inputs(X)), k)
+        return self.classes_[places], np.exp(log_prob)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
@@ -269,7 +230,9 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.two_d_array = not self.tokens
+        tags.no_validation = self.tokens
+        tags.non_deterministic = self.n_jobs not in (None, 1)  # threads share weights without locks
         return tags
 
     def _settings(self) -> LabelTreeSettings:
@@ -312,31 +275,24 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
     ) -> Checked:
         # In a stream the classes are known, so that one sample is enough.
         known, least = (None, 2) if reset and not stream else (self.classes_, 1)
-        if not self.tokens:
+        found: Any
+        if self.tokens:
+            found = checked_bags(X, y, None if reset else self.n_features_in_)
+            weights = check_weights(off_torch(sample_weight), len(found.y))
+            found = found._replace(weights=weights)
+        else:
             y = one_label_each(y)
             found = check_training(self, X, y, sample_weight, reset=reset, least=least)
-            self.classes_, codes = encode_labels(found.y, known, found.weights)
-            return found._replace(y=codes).counting(least)
-        bags = bags_of(X, None if reset else self.n_features_in_)
-        labels = np.asarray(one_label_each(y))
-        if labels.shape != (len(bags),):
-            raise ValueError(
-                f"y must be [{len(bags)}], one class for each sample. Got {list(labels.shape)}."
-            )
-        weights = check_weights(sample_weight, len(bags))
-        empty = np.diff(bags.offsets) == 0
-        if weights is not None:
-            empty &= weights > 0
-        if reset and empty.any():
-            raise ValueError(
-                f"sample {empty.argmax()} has no token; expected at least one to learn from"
-            )
+        classes, codes = encode_labels(found.y, known, found.weights)
         if reset:
-            self.n_features_in_ = bags.size
-            self.sample_shape_ = (bags.size,)
-        self.classes_, codes = encode_labels(labels, known, weights)
-        x: Any = bags if reset else bags.to_csr()  # a sparse matrix, as other methods get
-        return Checked(x, codes, weights).counting(least)
+            self.classes_ = classes
+        if reset and self.tokens:
+            check_learnable(found.x, found.weights)
+            self.n_features_in_ = found.x.size
+            self.sample_shape_ = (found.x.size,)
+        found = found._replace(y=codes).counting(least)
+        # Of later tokens a sparse matrix, as other methods get.
+        return found._replace(x=found.x.to_csr()) if self.tokens and not reset else found
 
     def _new_scale(self, found: Checked) -> Standardizer | None:
         one = len(found.y) == 1 and not issparse(found.x)  # whose columns have no deviation
@@ -353,12 +309,11 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
 
     def _scaled(self, x: Any) -> Any:
         """A checked table or sparse matrix, standardized like the training data."""
-        return in_single(x if self.scale_ is None else self.scale_(x))
+        return in_single(x if self.input_scale_ is None else self.input_scale_(x))
 
     def _examples(self, found: Checked) -> Examples:
-        weights = mean_one(found.weights)
-        shares = np.zeros(0) if weights is None else weights
-        return Examples(self._features(found.x), found.y, shares.astype(np.float32))
+        shares = self._stream.shares(found.weights, len(found.y))
+        return Examples(self._features(found.x), found.y, shares)
 
     # Methods that TreeEstimatorMixin needs
 
@@ -370,23 +325,25 @@ class LabelTreeClassifier(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
         return [(self._trees()[0], x)]
 
     def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
-        return self.scale_, None
+        return self.input_scale_, None
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        scale = self.scale_ and self.scale_.to_lists()
+        scale = self.input_scale_ and self.input_scale_.to_lists()
         told = {"training": self.training_.state(), "settings": asdict(self.settings_)}
-        return self.tree_, {**told, "scale": scale}
+        return self.tree_, {**told, "input_scale": scale, "stream": self._stream.state()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.scale_ = Standardizer.from_lists(config["scale"])
+        given = config["input_scale" if "input_scale" in config else "scale"]  # of older files
+        self.input_scale_ = scale = Standardizer.from_lists(given)
         self.settings_ = LabelTreeSettings(**config["settings"])
+        self._stream = Stream.of(config.get("stream"))
         size = self.settings_.embedding_size or None
         how = {"arity": self.settings_.arity, **self.settings_.rules}
         # The tree's arrays are no larger than the file's weights: `bounded` refuses larger ones.
         torch.empty(self.settings_.arity or 0, size or self.n_features_in_)
         torch.empty(self.n_features_in_, size or 1)
         tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how).float()
-        if size is None and (self.scale_ is None or self.scale_.keeps_zeros):  # sparse rows
+        if size is None and (scale is None or scale.keeps_zeros):  # sparse rows
             tree.softmax.arrays(by_feature=True, lay=True)
         self.training_ = Training.of(tree, self.settings_, config["training"])
         return tree

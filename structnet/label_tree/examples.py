@@ -40,6 +40,11 @@ class Examples:
         return np.bincount(self.labels, self.shares if len(self.shares) else None, num_classes)
 
     @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.shares.sum(dtype=np.float64)) if len(self.shares) else float(len(self))
+
+    @property
     def effective(self) -> float:
         """The number of examples of equal weight whose mean would be as certain."""
         if not len(self.shares):
@@ -58,6 +63,17 @@ class Examples:
             return float(rows @ shares)
         counts = np.repeat(shares, np.diff(features.offsets))
         return float(np.square(features.values, dtype=np.float64) @ counts)
+
+
+def guessing_loss(counts: np.ndarray) -> float:
+    """The loss of guessing by the frequencies of the labels, ``[labels]``.
+
+    Example:
+        >>> round(guessing_loss(np.array([2, 2, 0])), 3)
+        0.693
+    """
+    share = counts[counts > 0] / counts.sum()
+    return float(-(share * np.log(share)).sum())
 
 
 def label_means(

@@ -71,16 +71,21 @@ class Features:
             offsets ``[n + 1]``; ids ``[entries]``.
 
         Raises:
-            ValueError: a feature is negative, or not below the size.
+            ValueError: a feature is negative, or not below the size; or the size is above 2**31.
         """
-        offsets, ids = np.asarray(offsets, np.int64), np.asarray(ids, np.int32)
-        outside = (ids < 0) | (ids >= size)
+        if size > 2**31:
+            raise ValueError(
+                f"features must be numbers below 2**31, which is 2,147,483,648. Got {size - 1}."
+            )
+        offsets, ids = np.asarray(offsets, np.int64), np.asarray(ids)
+        outside = (ids < 0) | (ids >= size)  # before they are stored in 32 bits
         if outside.any():
             example = int(np.searchsorted(offsets, outside.argmax(), side="right")) - 1
             raise ValueError(
                 f"example {example} has the feature {ids[outside.argmax()]}; expected one from 0 "
                 f"to {size - 1}"
             )
+        ids = ids.astype(np.int32, copy=False)
         return cls(np.zeros((0, 0), np.float32), offsets, ids, np.zeros(0, np.float32), size)
 
     @classmethod

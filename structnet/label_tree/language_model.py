@@ -116,7 +116,8 @@ class LogBilinearLM(nn.Module):
 
     Example:
         >>> words = Words.from_sentences([["a", "b", "a", "c"]] * 9)
-        >>> model = LogBilinearLM(words, LanguageModelSettings(size=4, arity=2, max_depth=None))
+        >>> settings = LanguageModelSettings(vector_size=4, arity=2, max_depth=None)
+        >>> model = LogBilinearLM(words, settings)
         >>> model.next_words(["a"], k=2)  # not trained
         [('a', 0.5), ('c', 0.25)]
     """
@@ -129,7 +130,7 @@ class LogBilinearLM(nn.Module):
     ):
         super().__init__()
         self.words, self.settings = words, settings
-        number, size = len(words), settings.size
+        number, size = len(words), settings.vector_size
         generator = torch.Generator().manual_seed(settings.seed)
         self.vectors = nn.Embedding(number + 1, size, sparse=True)  # the last one: boundary
         self.mix = nn.Linear(settings.context * size, size, bias=False)  # all R_k side by side
@@ -227,7 +228,7 @@ class LogBilinearLM(nn.Module):
 
 
 def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None) -> nn.Module:
-    number, size = len(words), settings.size
+    number, size = len(words), settings.vector_size
     check_one_of("head", settings.head, HEADS, "LogBilinearLM")
     if settings.head == "flat":
         return FlatSoftmaxLoss(size, number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree.settings import GAINS, Gain
@@ -25,7 +25,7 @@ class LanguageModelSettings:
             Huffman, one of clusters of words, or a random one; or a softmax over all words, "flat"
             or "adaptive".
         context: number of previous words that are used.
-        size: length of the words' vectors.
+        vector_size: length of the words' vectors.
         arity: number of children of a node.
         max_depth: largest number of decisions on a path; None for no limit.
         start: tree from which a learned tree starts: "huffman", or "clusters" of the words'
@@ -54,9 +54,11 @@ class LanguageModelSettings:
         reassignments an epoch.
     """
 
+    FORMER: ClassVar[dict[str, str]] = {"vector_size": "size"}  # names in older files
+
     head: Head = "learned"
     context: int = 4
-    size: int = 200
+    vector_size: int = 200
     arity: int = 65
     max_depth: int | None = 3
     start: Literal["clusters", "huffman"] = "huffman"
@@ -77,7 +79,7 @@ class LanguageModelSettings:
         check_one_of("start", self.start, ("clusters", "huffman"))
         for name, least in (
             ("context", 1),
-            ("size", 1),
+            ("vector_size", 1),
             ("arity", 2),
             ("epochs", 1),
             ("batch_size", 1),
@@ -95,4 +97,4 @@ class LanguageModelSettings:
     @property
     def dropped(self) -> float:
         """The share of entries that is dropped, whether it was given or not."""
-        return DROPOUT * min(1, self.size / LARGE) if self.dropout is None else self.dropout
+        return DROPOUT * min(1, self.vector_size / LARGE) if self.dropout is None else self.dropout

@@ -19,7 +19,7 @@ from structnet.label_tree._node_kernels import WIDE, train_node
 from structnet.label_tree._sgd_kernels import train_dense, train_sparse
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.discriminant_analysis import discriminant
-from structnet.label_tree.examples import Examples, label_means, random_axes
+from structnet.label_tree.examples import Examples, guessing_loss, label_means, random_axes
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import clustered, grouped, usual_arity
@@ -31,6 +31,8 @@ from structnet.training.seeding import epoch_order
 
 PART = 200_000  # largest number of examples that are copied at once, in the order of training
 LEARNT = 5  # labels are grouped after a fifth of training
+ROUNDING = 1e-5  # share by which a loss may rise after a step that is almost 0
+FEW = 100  # largest portion of a stream that may consist of outliers
 AFTER = 0.1  # factor of the rate when a stream continues after a whole training run
 PRIOR = 5.0  # examples at the mean of all that are added to a label's own to group it
 Callback = Callable[["Training"], object]
@@ -169,7 +171,7 @@ class Training:
         assert settings.epochs is not None and settings.learning_rate is not None
         total = size * settings.epochs
         marks, order = self._marks(size, total), None
-        guessing = self._guessing(examples)
+        guessing = guessing_loss(examples.counts(self.tree.num_outputs))
         self.tree.train()
         for stop in marks[marks > self.done]:
             if until is not None and self.done >= until:
@@ -198,33 +200,40 @@ class Training:
         self.whole = True
         return self
 
-    def stream(self, examples: Examples) -> Training:
+    def stream(self, examples: Examples, rate: float | None = None) -> Training:
         """Trains once on examples, at a constant rate; for data that arrive in portions.
 
-        The labels of a learned tree are reassigned.
+        The labels of a learned tree are reassigned. Weights are taken as they are, also if their
+        mean is not 1: an example that counts half takes half a step, in any portion.
 
         After a whole training run, at the end of which the rate was 0, the rate is a tenth of the
         initial one, and labels stay in place: with longer steps, or labels that move, the tree
         would forget more than it learns in one pass.
 
+        Args:
+            examples: examples of this portion.
+            rate: learning rate from now on; None for that of the settings.
+
         Raises:
             CollapseError: the steps are too long: the loss is not finite or, after the first
-                portion, above the limit of :meth:`run` and no lower after the steps. They are then
-                undone.
+                portion, above the limit of :meth:`run` for the labels so far, and no lower after
+                the steps. They are then undone.
         """
         softmax, examples = self.tree.softmax, self._taken(examples)
-        # A new tree counts the examples that it was made for: those of the first portion or, if it
-        # was fitted without epochs, other ones.
+        # A new tree has counted the first portion, unless it was fitted without epochs.
         if self.done > 0 or self.settings.epochs == 0:
             counts = torch.from_numpy(examples.counts(self.tree.num_outputs))
         else:
             counts = torch.zeros_like(softmax.counts)
-        before, records = Touched.of(self.tree, examples), len(self.epochs)
+        before, records, told = Touched.of(self.tree, examples), len(self.epochs), self.settings
+        if rate is not None:
+            self.settings = replace(told, learning_rate=rate)
         try:
-            self._stream(examples)
+            self._stream(examples, (softmax.counts + counts).numpy())
         except BaseException:  # also KeyboardInterrupt: half a pass is no state to go on from
             before.put_back(self.tree)
             del self.epochs[records:]
+            self.settings = told
             raise
         softmax.counts += counts
         self.done += len(examples)
@@ -233,8 +242,10 @@ class Training:
         self.tree.eval()
         return self
 
-    def _stream(self, examples: Examples) -> None:
+    def _stream(self, examples: Examples, counts: np.ndarray) -> None:
         """Trains once on examples, and checks that the steps suit.
+
+        ``counts``, of the labels so far, are ``[labels]``.
 
         Raises:
             CollapseError: they are too long.
@@ -243,11 +254,17 @@ class Training:
         assert rate is not None
         rate *= AFTER if self.whole else 1
         order = epoch_order(len(examples), self.settings.seed, self.done)
-        loss = self._pass(examples[order], rate, rate, streams=True) / len(examples)
-        self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss})
-        guessing = self._guessing(examples)
+        first = self._loss(examples) if len(examples) <= FEW else 0.0  # that of a pass is cut off
+        loss = self._pass(examples[order], rate, rate, streams=True)
+        loss /= max(examples.weight, np.finfo(float).tiny)
+        self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss, "learning_rate": rate})
+        guessing = guessing_loss(
+            counts
+        )  # of all examples so far: a portion may have a single label
         # New examples, above all a single one, may have a high loss; it falls if steps suit.
-        if not (_most(guessing) < loss < np.inf and self._loss(examples) < loss):
+        before = max(loss, first)
+        before *= 1 + ROUNDING * (before < 60)  # steps of light samples change no digit of it
+        if not (_most(guessing) < loss < np.inf and self._loss(examples) < before):
             self._check(loss, guessing)
 
     def _taken(self, examples: Examples) -> Examples:
@@ -348,12 +365,6 @@ class Training:
         if limit is not None and codes.depth.max(initial=0) > limit:
             codes = clustered(means, softmax.arity, limit, self.settings.seed)
         softmax.replant(codes)
-
-    def _guessing(self, examples: Examples) -> float:
-        """The loss of guessing by the frequencies of the labels."""
-        share = examples.counts(self.tree.num_outputs)
-        share = share[share > 0] / share.sum()
-        return float(-(share * np.log(share)).sum())
 
     def _loss(self, examples: Examples) -> float:
         """The mean loss of the present tree."""

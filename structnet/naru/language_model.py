@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from structnet.checks import check_number, wrong
+from structnet.checks import check_integer, check_number, wrong
+from structnet.estimators.checked import seed_from
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.file import OneFileMixin
 from structnet.estimators.hyper_parameters import settings_of
@@ -51,13 +53,16 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: settings
             of the training, see there.
         validation_fraction: share of the sentences that is held out to choose the best epoch.
-        random_state: seed of everything random.
+        random_state: seed; an int makes results repeatable.
         verbose: True to show a progress bar.
+        folder: folder for the state of the training; calling ``fit`` again with the same text
+            resumes from it; ``random_state`` must be an int.
 
     Attributes:
         words_: the vocabulary.
         model_: the trained :class:`.NextWord`.
         history_: one record per epoch.
+        seed_: seed that was drawn from ``random_state``.
 
     Reference:
         D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
@@ -96,27 +101,31 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         balance: float = DEFAULT.balance,
         gate_noise: float = DEFAULT.gate_noise,
         validation_fraction: float = 0.1,
-        random_state: int = DEFAULT.seed,
+        random_state: Any = None,
         verbose: bool = False,
+        folder: str | Path | None = None,
     ):
         # scikit-learn requires that every parameter is stored as it was given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     @whole
-    def fit(
-        self, X: Text, y: None = None, *, folder: str | Path | None = None
-    ) -> RoutedLanguageModel:
+    def fit(self, X: Text, y: None = None) -> RoutedLanguageModel:
         """Learns from a text.
 
         Args:
             X: path of a file with one sentence per line; or sentences, each a list of words or a
                 text with spaces between words.
             y: ignored; it is there for scikit-learn.
-            folder: folder for the state of the training, from which another call resumes.
 
         Raises:
             ValueError: a parameter is out of its range, or the text is too short.
+            CheckpointError: the state in ``folder`` belongs to another training.
         """
+        folder = self.folder
+        if folder is not None and not isinstance(self.random_state, Integral):
+            # Without a fixed seed, an interrupted fit could not resume.
+            raise wrong("random_state", "an int if there is a 'folder'", self.random_state)
+        self.seed_ = seed_from(self.random_state)
         settings, sentences = self._settings(), sentences_of(X)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
         held_out, kept = held_out_of(sentences, self.validation_fraction, settings.seed)
@@ -157,6 +166,39 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         check_is_fitted(self)
         return self.model_.predict_log_proba(self._encoded(X)).numpy()
 
+    def predict_top(self, X: Text, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """The k likeliest next words of each sentence and their probabilities, likeliest first.
+
+        Args:
+            X: see :meth:`fit`.
+            k: number of words, all known ones if these are fewer.
+
+        Shapes:
+            both ``[sentences, k]``.
+
+        Raises:
+            ValueError: k is below 1.
+
+        Example:
+            >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
+            >>> small = {"sizes": (1, 2, 1), "dims": (8,), "vector_size": 4, "epochs": 1}
+            >>> model = RoutedLanguageModel(**small, random_state=0).fit(text)
+            >>> words, probabilities = model.predict_top(["the cat", "the"], k=3)
+            >>> words.shape, bool(words[0, 0] == model.predict(["the cat"])[0])
+            ((2, 3), True)
+        """
+        check_is_fitted(self)
+        check_integer("k", k, 1, owner="predict_top")
+        k = min(k, len(self.words_) - (self.words_.unknown is not None))  # it is never predicted
+        batch, values, places = self._encoded(X), [], []
+        for start in range(0, len(batch), BATCH):
+            found = self.model_.predict_log_proba(batch[start : start + BATCH])
+            top = found.sort(dim=1, descending=True, stable=True)  # of equals the first, as predict
+            values.append(top.values[:, :k])
+            places.append(top.indices[:, :k])
+        names = np.array(self.words_.words)
+        return names[torch.cat(places).numpy()], torch.cat(values).exp().numpy()
+
     def score(self, X: Text, y: None = None) -> float:
         """The share of the next words of a text that are predicted correctly."""
         return self.measure(X)["accuracy"]
@@ -194,6 +236,12 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             found.append(padded[step, np.arange(depth)])
         return found
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.string = False, True
+        tags.no_validation = True
+        return tags
+
     # On disk
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
@@ -206,6 +254,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.set_params(sizes=tuple(self.sizes), dims=tuple(self.dims))  # lists in older files
+        self.seed_ = getattr(self, "seed_", 0)  # which older files lack
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         vectors = torch.zeros(config["shapes"]["vectors"])
         self.model_ = build(self._settings(), self.words_, vectors)
@@ -218,7 +267,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
 
     def _settings(self) -> NaruSettings:
         sizes: dict[str, Any] = {"sizes": tuple(self.sizes), "dims": tuple(self.dims)}
-        return settings_of(self, NaruSettings, **sizes, seed=self.random_state)
+        return settings_of(self, NaruSettings, **sizes, seed=self.seed_)
 
     def _encoded(self, X: Text) -> Sentences:
         return Sentences(self.words_.encode(sentences_of(X)))

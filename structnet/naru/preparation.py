@@ -24,7 +24,8 @@ def sentences_of(text: Text) -> list[list[str]]:
     """The sentences of a file or of an iterable, as lists of words.
 
     Raises:
-        ValueError: the file does not exist, there are no sentences, or a sentence has no words.
+        ValueError: the file does not exist, there are no sentences, or a sentence has no words, as
+            a missing one (None or NaN in a column of texts).
 
     Example:
         >>> sentences_of(["a b", ["c", "d"]])
@@ -36,7 +37,18 @@ def sentences_of(text: Text) -> list[list[str]]:
                 f"{str(text)[:60]!r} is not a file; expected a path, or a list of sentences"
             )
         return read_sentences(text)
-    found = [each.split() if isinstance(each, str) else list(each) for each in text]
+    if not isinstance(text, Iterable):
+        raise ValueError(
+            f"the text must be a path, or a list of sentences. Got {type(text).__name__}."
+        )
+    found = []
+    for number, each in enumerate(text):
+        if not isinstance(each, Iterable):
+            raise ValueError(
+                f"sentence {number} must be one or more words, each a str. Got {each!r}, which may "
+                "be a missing text: leave it out."
+            )
+        found.append(each.split() if isinstance(each, str) else list(each))
     if not found:
         raise ValueError("there are no sentences; expected a path, or lists of words")
     for number, words in enumerate(found):

@@ -164,18 +164,23 @@ def _written(value: Any) -> Any:
 def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
     """The settings that :func:`values_of` wrote; missing fields have their defaults.
 
+    A class whose fields had other names in older files has a dict of these, ``FORMER``.
+
     Example:
         >>> settings_from(Ask, {"batch_size": 7, "device": "cuda"})
         Ask(batch_size=7, place=Place(data_dir=None, device='cuda', threads=None))
     """
     given: Values = {}
     hints: dict[str, Any] = get_type_hints(cls)
+    former: Mapping[str, str] = getattr(cls, "FORMER", {})
     for each in fields(cls):
-        hint = hints[each.name]
+        hint, before = hints[each.name], former.get(each.name, each.name)
         if is_dataclass(hint):
             given[each.name] = settings_from(hint, values)  # type: ignore[arg-type]  # a class
         elif each.name in values:
             given[each.name] = _read(values[each.name], hint)
+        elif before in values:
+            given[each.name] = _read(values[before], hint)
     return cls(**given)
 
 

@@ -312,8 +312,8 @@ def test_a_weight_is_a_number_of_rows() -> None:
     places = np.repeat(np.arange(100), np.arange(100) % 3)
     many = LabelTreeClassifier(**how).fit(x[places], y[places])
     few = LabelTreeClassifier(**how).fit(x, y, np.arange(100) % 3)
-    np.testing.assert_allclose(few.scale_.mean, many.scale_.mean)
-    np.testing.assert_allclose(few.scale_.sd, many.scale_.sd)
+    np.testing.assert_allclose(few.input_scale_.mean, many.input_scale_.mean)
+    np.testing.assert_allclose(few.input_scale_.sd, many.input_scale_.sd)
 
 
 def test_of_one_row_a_label_nothing_is_tried(scores: Scores) -> None:

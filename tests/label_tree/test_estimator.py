@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from label_trees import tokens
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
+from sklearn.utils import get_tags
 
 from structnet.checks import num_threads
 from structnet.label_tree import (
@@ -37,9 +39,15 @@ def test_answers_agree(fitted: LabelTreeClassifier, points: tuple) -> None:
     np.testing.assert_allclose(dense.sum(1), 1)
     assert (fitted.classes_[dense.argmax(1)] == fitted.predict(x)).all()
     assert fitted.score(x, y) == (fitted.predict(x) == y).mean() > 0.7
-    top = fitted.predict_proba(x, top_k=2)
-    assert top.shape == dense.shape and top.nnz == 2 * len(x)
-    np.testing.assert_allclose(top.toarray(), np.where(dense >= np.sort(dense)[:, [-2]], dense, 0))
+    names, top = fitted.predict_top(x, k=2)
+    np.testing.assert_allclose(top, -np.sort(-dense)[:, :2])
+    assert (names[:, 0] == fitted.predict(x)).all()
+    assert [each.shape for each in fitted.predict_top(x)] == [(len(x), 5)] * 2
+    every, sums = fitted.predict_top(x, k=99)  # as many as there are
+    assert (np.sort(every) == fitted.classes_).all() and np.allclose(sums.sum(1), 1)
+    with pytest.raises(ValueError, match="'k' parameter of predict_top must be an int in the ran"):
+        fitted.predict_top(x, k=0)
+    assert fitted.history_["loss"][-1] == fitted.training_.epochs[-1]["loss"]
     assert fitted.apply(x).shape == (len(x),)
     assert "class group" in str(fitted.explain(x[0]))
 
@@ -146,18 +154,6 @@ def test_a_tree_refuses_rows_of_other_sizes() -> None:
             tree.top_k(torch.zeros(2, 3), 1)
 
 
-def test_lists_of_tokens(tmp_path: Path) -> None:
-    lists, y = tokens()
-    model = LabelTreeClassifier(tokens=True, arity=4, epochs=20, random_state=0).fit(lists, y)
-    assert model.score(lists, y) > 0.9
-    assert (model.predict([[3, 999], [7]]) == [3, 7]).all()  # a token that is not known
-    assert len(model.predict([[]])) == 1
-    model.save(tmp_path / "model")
-    again = LabelTreeClassifier.load(tmp_path / "model")
-    assert (again.predict_proba(lists) == model.predict_proba(lists)).all()
-    assert "class" in str(model.explain(lists[0]))
-
-
 def test_all_cores_may_train(
     points: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,69 +211,78 @@ def test_a_tree_of_the_user(points: tuple) -> None:
         LabelTreeClassifier(**QUICK | {"tree": deep, "max_depth": 2}).fit(*points)
 
 
-def test_a_sample_without_tokens_is_told_by_its_own_place_and_may_weigh_nothing() -> None:
-    lists, model = [[1], [2], [], [1], []], LabelTreeClassifier(tokens=True, random_state=0)
-    model.fit(lists, [0, 1, 0, 0, 1], [1, 1, 0, 1, 0])
-    with pytest.raises(ValueError, match="sample 4 has no token"):
-        model.fit(lists, [0, 1, 0, 0, 1], [0, 1, 0, 1, 1])
-
-
 def test_weights_count(points: tuple) -> None:
     x, y = points
     weights = np.where(np.isin(y, ["group 0", "group 1"]), 1.0, 0.0)
     model = LabelTreeClassifier(**QUICK).fit(x, y, sample_weight=weights)
-    assert model.classes_.tolist() == ["group 0", "group 1"]
+    assert model.classes_.tolist() == np.unique(y).tolist()  # so that models can vote together
+    assert set(model.predict(x)) == {"group 0", "group 1"}
+    assert model.predict_proba(x)[:, 2:].sum(1).mean() < 0.05
+    with pytest.raises(ValueError, match="only one class, 'group 3', among the samples that count"):
+        LabelTreeClassifier().fit(x, y, sample_weight=y == "group 3")
 
 
-def test_samples_of_tokens_that_weigh_nothing_are_absent() -> None:
-    lists, y = tokens()
-    weights = np.where(y == y[0], 0.0, 2.0)
-    there = np.flatnonzero(weights)
-    found = LabelTreeClassifier(**QUICK, tokens=True, start="huffman").fit(
-        [*lists, []], [*y, y[0]], [*weights, 0]
-    )
-    alone = LabelTreeClassifier(**QUICK, tokens=True, start="huffman").fit(
-        [lists[i] for i in there], y[there]
-    )
-    assert y[0] not in found.classes_ and found.n_features_in_ == alone.n_features_in_
-    np.testing.assert_array_equal(found.predict_proba(lists), alone.predict_proba(lists))
-    with pytest.raises(ValueError, match="all but 1 of 9 samples have the weight zero"):
-        LabelTreeClassifier(tokens=True).fit(lists[:9], y[:9], np.arange(9) == 3)
-
-
-def test_rows_of_integers_are_lists_of_tokens() -> None:
-    rows, y = np.arange(80).reshape(40, 2) % 12, np.arange(40) % 6
-    found = [
-        LabelTreeClassifier(**QUICK, tokens=True, start="huffman")
-        .fit(kind(rows), y)
-        .predict_proba(kind(rows))
-        for kind in (np.ndarray.tolist, np.uint16, np.asarray, torch.from_numpy, list)
+def test_classes_have_weights(points: tuple) -> None:
+    x, y = points
+    told = {"group 0": 3, "group 4": 0.5, "group 7": 0}
+    weights = np.array([told.get(each, 1) for each in y])
+    found = LabelTreeClassifier(**QUICK, class_weight=told).fit(x, y)
+    given = LabelTreeClassifier(**QUICK).fit(x, y, weights)
+    np.testing.assert_array_equal(found.predict_proba(x), given.predict_proba(x))
+    streams = (LabelTreeClassifier(class_weight=told, random_state=0),)
+    streams += (LabelTreeClassifier(random_state=0),)
+    for part in (slice(0, 50), slice(50, 1000)):
+        streams[0].partial_fit(x[part], y[part], np.unique(y))
+        streams[1].partial_fit(x[part], y[part], np.unique(y), weights[part])
+    np.testing.assert_array_equal(*(each.predict_proba(x) for each in streams))
+    rare = np.flatnonzero((y != "group 0") | (np.arange(len(y)) % 10 == 0))
+    x, y = x[rare], y[rare]
+    shares = [
+        (LabelTreeClassifier(**QUICK, class_weight=each).fit(x, y).predict(x) == "group 0").mean()
+        for each in (None, "balanced")
     ]
-    for each in found[1:]:
-        np.testing.assert_array_equal(each, found[0])
+    assert shares[1] > shares[0]
+    with pytest.raises(ValueError, match="'class_weight' parameter must be of the classes"):
+        LabelTreeClassifier(class_weight={"other": 1}).fit(x, y)
+    with pytest.raises(ValueError, match=r"a dict or None in partial_fit. Got 'balanced'"):
+        LabelTreeClassifier(class_weight="balanced").partial_fit(x, y, np.unique(y))
 
 
-@pytest.mark.parametrize(
-    ("lists", "y", "said"),
-    [
-        ([[1], []], [0, 1], "sample 1 has no token"),
-        ([[1], [2]], [0, 0], "y has only one class"),
-        ([[1], [-2]], [0, 1], "example 1 has the feature -2"),
-        ([["a"], [2]], [0, 1], "must be lists of token ids"),
-        (np.ones((2, 2)), [0, 1], r"lists of token ids, .* Got array\(\[1., 1.\]\) for sample 0"),
-        ([[1], [1.7, 2.9]], [0, 1], r"Got \[1.7, 2.9\] for sample 1"),
-        (["12", "13"], [0, 1], "Got '12' for sample 0"),
-        ([["1"], [2]], [0, 1], r"Got \['1'\] for sample 0"),
-        ([b"12", b"13"], [0, 1], "Got b'12' for sample 0"),
-        ([1, 2], [0, 1], "Got 1 for sample 0"),
-        ("12", [0, 1], "must be lists of token ids, which are whole numbers. Got str"),
-        (csr_matrix(np.eye(2)), [0, 1], "Got csr_matrix"),
-        ([[1], [2]], [0], r"y must be \[2\]"),
-    ],
-)
-def test_bad_tokens(lists: Any, y: list, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        LabelTreeClassifier(tokens=True).fit(lists, y)
+def test_probabilities_are_made_in_place() -> None:
+    y = np.arange(6000) % 3000
+    model = LabelTreeClassifier(tree="huffman", epochs=1, learning_rate=0.1, arity=9)
+    model.fit(np.random.default_rng(0).normal(size=(6000, 2)), y)
+    rows = np.zeros((500, 2))
+    model.predict_proba(rows)
+    tracemalloc.start()
+    size = model.predict_proba(rows).nbytes
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * size
+
+
+def test_tags_are_of_the_parameters() -> None:
+    rows, lists, threads = (
+        get_tags(LabelTreeClassifier(**told)) for told in ({}, {"tokens": True}, {"n_jobs": 2})
+    )
+    assert rows.input_tags.two_d_array and rows.input_tags.sparse and not rows.no_validation
+    assert not (lists.input_tags.two_d_array or lists.input_tags.sparse) and lists.no_validation
+    assert threads.non_deterministic and not rows.non_deterministic
+
+
+def test_a_file_of_before_scales_of_inputs_had_their_name(
+    fitted: LabelTreeClassifier, points: tuple, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    config["scale"] = config.pop("input_scale")
+    del config["stream"], config["parameters"]["class_weight"]
+    save_model(tmp_path / "model", fitted.tree_, config)
+    again = LabelTreeClassifier.load(tmp_path / "model")
+    assert (again.predict_proba(points[0]) == fitted.predict_proba(points[0])).all()
+    again.partial_fit(*points)
+    again.save(tmp_path / "model")
+    assert LabelTreeClassifier.load(tmp_path / "model").input_scale_ is not None
 
 
 @pytest.mark.parametrize(
@@ -333,8 +338,10 @@ def test_sparse_rows_of_any_size_are_learnt_untouched() -> None:
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
 def test_a_weight_counts_in_the_scale_as_often_as_rows_do(kind: Any) -> None:
     x, y, count = np.arange(1.0, 13)[:, None] ** [1, 2], np.arange(12) % 3, np.arange(12) % 5 + 1
-    weighed = LabelTreeClassifier(epochs=1).fit(kind(x), y, sample_weight=count).scale_
-    repeated = LabelTreeClassifier(epochs=1).fit(kind(x.repeat(count, 0)), y.repeat(count)).scale_
+    weighed = LabelTreeClassifier(epochs=1).fit(kind(x), y, sample_weight=count).input_scale_
+    repeated = (
+        LabelTreeClassifier(epochs=1).fit(kind(x.repeat(count, 0)), y.repeat(count)).input_scale_
+    )
     np.testing.assert_allclose(weighed.of(2), repeated.of(2))
 
 

@@ -14,7 +14,7 @@ from structnet.label_tree.language_model import NextWords
 from structnet.label_tree.ngram_mixture import DOUBT, NGramMixture
 from structnet.text import NGrams, Words
 
-SETTINGS = LanguageModelSettings(size=6, arity=3, max_depth=None, epochs=2)
+SETTINGS = LanguageModelSettings(vector_size=6, arity=3, max_depth=None, epochs=2)
 
 
 def phrases(number: int, seed: int) -> list[list[str]]:
@@ -96,7 +96,7 @@ def test_dropout_keeps_a_short_text_from_being_learned_by_heart() -> None:
     found = {}
     for dropout in (0.0, 0.4):
         settings = LanguageModelSettings(
-            size=100, max_depth=None, epochs=4, ngrams=False, dropout=dropout
+            vector_size=100, max_depth=None, epochs=4, ngrams=False, dropout=dropout
         )
         model = LogBilinearLM(words, settings)
         train_language_model(model, learnt, progress=False)
@@ -105,7 +105,8 @@ def test_dropout_keeps_a_short_text_from_being_learned_by_heart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "dropped"), [({}, 0.4), ({"size": 50}, 0.2), ({"size": 50, "dropout": 0.3}, 0.3)]
+    ("told", "dropped"),
+    [({}, 0.4), ({"vector_size": 50}, 0.2), ({"vector_size": 50, "dropout": 0.3}, 0.3)],
 )
 def test_small_vectors_are_dropped_less_of(told: dict, dropped: float) -> None:
     assert LanguageModelSettings(**told).dropped == pytest.approx(dropped)

@@ -14,7 +14,9 @@ from label_trees import planted, tokens
 from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
+from structnet.estimators.scale import Standardizer
 from structnet.label_tree import CollapseError, LabelTreeClassifier
+from structnet.label_tree.stream import rescale
 
 
 def test_a_stream(points: tuple) -> None:
@@ -60,6 +62,7 @@ def test_a_portion_at_which_a_stream_collapses_is_undone(how: dict, tmp_path: Pa
     for part in (slice(0, 200), slice(200, 400)):
         model.partial_fit(given[part], y[part], classes=np.arange(labels))
     if "tokens" in how:
+        model.set_params(learning_rate=1e30)
         model.training_.settings = replace(model.settings_, learning_rate=1e30)
     before, records = copy.deepcopy(model.tree_.state_dict()), len(model.training_.epochs)
     for codes in (y[:9], np.arange(9) % 2):
@@ -108,11 +111,6 @@ def test_a_stream_may_begin_with_one_sample(points: tuple, kind: Any) -> None:
     for part in (slice(0, 1), slice(1, 2), slice(2, 300)):
         model.partial_fit(x[part], y[part], [*np.unique(y)], np.ones(300)[part])
     assert np.isfinite(model.predict_proba(x)).all()
-    if kind is np.asarray:  # one row says nothing of the columns' scale, however large they are
-        large = LabelTreeClassifier(arity=3, random_state=0)
-        for part in (slice(0, 1), slice(1, 1000), slice(1000, 2000)):
-            large.partial_fit(1000 * x[part] + 5000, y[part], classes=np.unique(y))
-        assert large.scale_ is None and np.isfinite(large.predict_proba(x)).all()
     with pytest.raises(ValueError, match=r"minimum of 2 is required|y has only one class"):
         model.fit(x[:1], y[:1])
 
@@ -168,3 +166,119 @@ def test_a_stream_of_tokens_is_reassigned(start: str | None) -> None:
     model = LabelTreeClassifier(tokens=True, arity=4, start=start, memory=0.6, random_state=0)
     model.partial_fit(lists, y, classes=np.unique(y))
     assert model.settings_.start == "huffman" and len(model.training_.rebuilds) == 1
+
+
+@pytest.mark.parametrize("columns", [1, 2, 10])
+def test_a_stream_of_single_rows_learns_whatever_their_scale(columns: int) -> None:
+    scores, answers = [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(700, columns))
+        y = (x[:, 0] + 0.3 * rng.normal(size=700) > 0).astype(int)
+        for size, place in ((1.0, 0.0), (1e-3, 0.0), (1e3, 5e3))[: 3 if seed == 0 else 1]:
+            rows, model = size * x + place, LabelTreeClassifier(random_state=0)
+            for i in range(300):
+                model.partial_fit(rows[i : i + 1], y[i : i + 1], classes=[0, 1])
+            scores.append(model.score(rows[300:], y[300:]))
+            answers += [model.predict_proba(rows)] if seed == 0 else []
+    assert min(scores) > 0.83 and np.mean(scores) > 0.86  # SGDClassifier: 0.86 after 1,000 rows
+    for each in answers[1:]:
+        np.testing.assert_allclose(each, answers[0], atol=1e-4)
+
+
+def test_a_first_row_near_0_does_not_set_the_rate() -> None:
+    rng = np.random.default_rng(0)
+    x = np.vstack([[[1e-3, 0.0]], rng.normal(size=(200, 2))])
+    y = (x[:, 0] > 0).astype(int)
+    for told in ({}, {"standardize": False}, {"standardize": False, "bias": False}):
+        model = LabelTreeClassifier(random_state=0, **told)
+        model.partial_fit(x[:1], y[:1], classes=[0, 1])
+        assert model.settings_.learning_rate <= 1
+        for i in range(1, 201):
+            model.partial_fit(x[i : i + 1], y[i : i + 1])
+        assert 0.2 < model.settings_.learning_rate < 0.5 and model.score(x, y) > 0.9
+
+
+@pytest.mark.parametrize("rate", [None, 0.1])
+def test_a_weight_counts_the_same_in_any_portion(rate: float | None) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(400, 2)), rng.integers(2, size=400)
+    for weight in (1e-6, 1e-3, 0.1, 5.0, 50.0):
+        weights = np.where(y == 1, weight, 1.0)
+        expected, found = weights[y == 1].sum() / weights.sum(), []
+        for size in (1, 10, 400):
+            model = LabelTreeClassifier(learning_rate=rate, random_state=0)
+            for i in range(0, 400, size):
+                part = slice(i, i + size)
+                model.partial_fit(x[part], y[part], [0, 1], sample_weight=weights[part])
+            found.append(float(model.predict_proba(x)[:, 1].mean()))
+        assert all(abs(each - expected) < 0.05 for each in found), (weight, found)
+
+
+def test_a_weight_after_a_fit_is_relative_to_the_mean_of_the_fit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    y, weights = (x[:, 0] > 0).astype(int), rng.random(300) + 0.5
+    answers = []
+    for unit in (1.0, 2.0**20):
+        model = LabelTreeClassifier(random_state=0).fit(x[:200], y[:200], unit * weights[:200])
+        model.save(tmp_path / "model")
+        model = LabelTreeClassifier.load(tmp_path / "model")
+        model.partial_fit(x[200:], y[200:], sample_weight=unit * weights[200:])
+        answers.append(model.predict_proba(x))
+    np.testing.assert_array_equal(*answers)
+    with pytest.raises(ValueError, match=r"sample_weight has the number 1e\+39; expected at most"):
+        LabelTreeClassifier().partial_fit(x, y, [0, 1], np.full(300, 1e39))
+
+
+def test_a_stream_goes_on_from_a_file_and_is_undone_with_its_scale(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3)) * [1.0, 100.0, 1e-4] + 7
+    y = (x[:, 0] > 7).astype(int) + (x[:, 1] > 0)
+    whole = LabelTreeClassifier(arity=2, random_state=0)
+    for i in range(100):
+        whole.partial_fit(x[i : i + 1], y[i : i + 1], classes=[0, 1, 2])
+    whole.save(tmp_path / "model")
+    again = LabelTreeClassifier.load(tmp_path / "model")
+    before, answers = whole.input_scale_.to_lists(), whole.predict_proba(x)
+    weight = whole.tree_.softmax.weight.detach().clone()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(whole.training_, "_stream", interrupted)
+        whole.partial_fit(x[100:200], y[100:200])
+    assert whole.input_scale_.to_lists() == before and torch.equal(
+        whole.tree_.softmax.weight, weight
+    )
+    np.testing.assert_array_equal(whole.predict_proba(x), answers)
+    for model in (whole, again):
+        model.partial_fit(x[100:200], y[100:200])
+        assert model.input_scale_.to_lists() != before
+    np.testing.assert_array_equal(whole.predict_proba(x), again.predict_proba(x))
+
+
+def interrupted(*args: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_another_scale_changes_no_answer() -> None:
+    rng = np.random.default_rng(0)
+    x, y = 3 * rng.normal(size=(200, 4)) + 5, np.arange(200) % 9
+    model = LabelTreeClassifier(arity=3, random_state=0).partial_fit(x, y, classes=np.arange(9))
+    before, answers = model.input_scale_, model.predict_proba(x)
+    model.input_scale_ = Standardizer(before.mean + 2, before.sd * [0.5, 1, 2, 0.01])
+    undo = rescale(model.tree_, before, model.input_scale_)
+    np.testing.assert_allclose(model.predict_proba(x), answers, atol=1e-5)
+    undo()
+    np.testing.assert_allclose(model.tree_.score_all(before(x)), np.log(answers), atol=1e-9)
+    weight = model.tree_.softmax.weight.detach().clone()
+    rescale(model.tree_, before, Standardizer(before.mean, 1000 * before.sd))
+    assert torch.equal(model.tree_.softmax.weight, 2 * weight)  # those rows were close by chance
+
+
+def test_a_row_far_from_all_others_is_no_collapse() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    y = (x[:, 0] > 0).astype(int)
+    model = LabelTreeClassifier(random_state=0).partial_fit(x, y, classes=[0, 1])
+    for place in (1e3, -1e3):
+        model.partial_fit([[place, 0.0]], [int(place < 0)])
+    assert np.isfinite(model.partial_fit(x, y).predict_log_proba(x)).all()

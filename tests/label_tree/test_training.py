@@ -329,5 +329,9 @@ def test_features() -> None:
     assert features[[2, 0]].ids.tolist() == [2, 2, 2, 3, 1]
     with pytest.raises(ValueError, match="example 1 has the feature 9; expected one from 0 to 4"):
         Features.from_lists([[1], [9]], size=5)
+    with pytest.raises(ValueError, match="example 0 has the feature -4294967293; expected"):
+        Features.from_lists([[3 - 2**32]], size=5)
+    with pytest.raises(ValueError, match=r"below 2\*\*31, which is .* Got 1099511627776"):
+        Features.from_lists([[2**40]])
     with pytest.raises(ValueError, match="must be whole numbers"):
         Features.from_lists([[0.5]])

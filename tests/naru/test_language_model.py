@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from structnet import CheckpointError
 from structnet.naru import (
@@ -114,22 +116,68 @@ def test_a_file_is_a_text(tmp_path: Path) -> None:
 
 
 def test_a_training_goes_on(tmp_path: Path) -> None:
-    short = RoutedLanguageModel(**SMALL, epochs=2).fit(TEXT, folder=tmp_path / "run")
-    longer = clone(short).set_params(epochs=4).fit(TEXT, folder=tmp_path / "run")
-    whole = clone(short).set_params(epochs=4).fit(TEXT)
+    short = RoutedLanguageModel(**SMALL, epochs=2, folder=tmp_path / "run").fit(TEXT)
+    longer = clone(short).set_params(epochs=4).fit(TEXT)
+    whole = clone(short).set_params(epochs=4, folder=None).fit(TEXT)
     for ours, theirs in zip(
         longer.model_.state_dict().values(), whole.model_.state_dict().values(), strict=True
     ):
         assert torch.equal(ours, theirs)
     assert longer.history_["route_changes"] == whole.history_["route_changes"]
     assert (tmp_path / "run" / "vectors.safetensors").exists()
+    with pytest.raises(ValueError, match="'random_state' parameter must be an int if there is a"):
+        clone(short).set_params(random_state=None).fit(TEXT)
+
+
+@pytest.mark.parametrize("random", [None, np.random.RandomState(0), 3], ids=str)
+def test_a_seed_is_drawn(random: Any, tmp_path: Path) -> None:
+    small = {**SMALL, "epochs": 1, "random_state": random}
+    model = RoutedLanguageModel(**small).fit(TEXT)
+    again = RoutedLanguageModel(**small | {"random_state": 3}).fit(TEXT)
+    assert (model.seed_ == again.seed_) == (random == 3)
+    model.save(tmp_path / "model")
+    kept = RoutedLanguageModel.load(tmp_path / "model")
+    assert kept.seed_ == model.seed_
+    assert np.array_equal(kept.predict_proba(TEXT[:2]), model.predict_proba(TEXT[:2]))
+
+
+def test_a_file_without_a_seed_is_read(fitted: RoutedLanguageModel, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    del config["fitted"]["seed_"], config["parameters"]["folder"]
+    save_model(tmp_path / "model", fitted.model_, config)
+    again = RoutedLanguageModel.load(tmp_path / "model")
+    assert np.array_equal(again.predict_proba(TEXT[:2]), fitted.predict_proba(TEXT[:2]))
+
+
+def test_its_samples_are_texts() -> None:
+    tags = get_tags(RoutedLanguageModel())
+    assert tags.no_validation and tags.input_tags.string and not tags.input_tags.two_d_array
+
+
+def test_the_likeliest_words(fitted: RoutedLanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    prob = fitted.predict_proba(TEXT[:5])
+    words, top = fitted.predict_top(TEXT[:5], k=3)
+    np.testing.assert_allclose(top, -np.sort(-prob)[:, :3], rtol=1e-5)
+    assert words[:, 0].tolist() == fitted.predict(TEXT[:5])
+    assert [each.shape for each in fitted.predict_top(["the"])] == [(1, 5)] * 2
+    monkeypatch.setattr(language_model, "BATCH", 2)
+    assert (fitted.predict_top(TEXT[:5], k=3)[0] == words).all()
+    every, shares = fitted.predict_top(["the"], k=999)
+    known = [
+        word for word in fitted.words_.words if word != fitted.words_.words[fitted.words_.unknown]
+    ]
+    assert sorted(every[0]) == sorted(known) and shares.sum() == pytest.approx(1, abs=1e-5)
+    with pytest.raises(ValueError, match="'k' parameter of predict_top must be an int in the ran"):
+        fitted.predict_top(["the"], k=0)
 
 
 def test_parameters_are_those_of_the_settings() -> None:
     settings, model = NaruSettings(), RoutedLanguageModel()
     told = model.get_params()
+    assert told["random_state"] is told["folder"] is None
     for name, value in vars(settings).items():
-        assert told["random_state" if name == "seed" else name] == value
+        assert name == "seed" or told[name] == value
 
 
 def test_cross_entropy_and_balance() -> None:
@@ -238,6 +286,9 @@ def test_long_sentences_are_cut_and_every_word_is_predicted_once() -> None:
         ([], "there are no sentences"),
         (["a b", ""], "sentence 1 must be one or more words, each a str"),
         ([["a", 3]], "sentence 0 must be one or more words"),
+        (["a b", None], r"sentence 1 must be .* each a str. Got None, which may be a missing text"),
+        (["a b", float("nan")], "sentence 1 must be .* Got nan, which may be a missing text"),
+        (None, "the text must be a path, or a list of sentences. Got NoneType"),
         (["a", "b"], "got 0 sentences of two words or more; expected at least 2"),
     ],
 )

@@ -278,7 +278,7 @@ def test_a_language_model(tmp_path: Path) -> None:
         "".join(f"the {a} sees {b} .\n" for a, b in rng.choice(WORDS, (600, 2)).tolist())
     )
     folder = tmp_path / "run"
-    small = ["--size", "8", "--arity", "3", "--max-depth", "4", "--epochs", "3"]
+    small = ["--vector-size", "8", "--arity", "3", "--max-depth", "4", "--epochs", "3"]
     done = ran("train", "language-model", "--data", text, *small, "--out", folder)
     # Two of five words are one of six, the others are certain.
     assert 6**0.4 * 0.95 < done.json["test"]["perplexity"] < 6**0.4 * 1.3
@@ -296,6 +296,8 @@ def test_a_language_model(tmp_path: Path) -> None:
     assert again.json["test"]["perplexity"] < 6**0.4 * 1.3
     asked = call("predict", folder, "the cat", "--top", "1")
     assert list(asked.json["answers"][0]["words"]) == ["sees"]
+    _as_of_before(folder)
+    assert call("predict", folder, "the cat", "--top", "1").json["answers"] == asked.json["answers"]
     table = ["reproduce", "language-model", "--table", "2", "--data", "pydoc", "--train-size", "60"]
     table += ["--epochs", "1", "--only", "random,flat,adaptive,clusters,huffman"]
     made = ran(*table, "--out", tmp_path / "table")
@@ -316,3 +318,14 @@ def test_each_unknown_label_of_a_line_counts() -> None:
     lines = LabelledLines(features, np.array([0, 1]), wanted=wanted)
     found = zip(*map(np.ndarray.tolist, wanted_labels(lines)), strict=True)
     assert sorted(found) == [(0, -1), (0, -1), (0, 0), (1, 1)]
+
+
+def _as_of_before(folder: Path) -> None:
+    """Gives the settings of a language model's run their names of older versions."""
+    told = json.loads((folder / "config.json").read_text())
+    weights, content = load_model(folder / "model.safetensors")
+    for config in (told, content):
+        config["settings"]["size"] = config["settings"].pop("vector_size")
+    (folder / "config.json").write_text(json.dumps(told))
+    stored: Any = SimpleNamespace(state_dict=lambda: weights)
+    save_model(folder / "model.safetensors", stored, content)

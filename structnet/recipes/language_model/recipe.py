@@ -17,7 +17,7 @@ class LanguageModelRecipe(Recipe):
     name = "language-model"
     examples: ClassVar = {
         "train": """\
-  structnet train language-model --data pydoc --size 50 --arity 10 --max-depth 5 --out runs/words
+  structnet train language-model --data pydoc --vector-size 50 --out runs/words
   structnet train language-model --data mine.txt --epochs 10
   structnet train language-model --data brown --data-dir data --head huffman
   structnet train language-model --resume runs/words""",

@@ -1,0 +1,233 @@
+"""What a stream has shown so far, which gives the rate and the scale of the samples to come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import issparse
+
+from structnet.estimators.scale import Standardizer, fractions, moments
+from structnet.label_tree.choice import rate_for
+from structnet.label_tree.examples import Examples
+from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.tree import LabelTree
+
+SETTLED = 1_000  # samples after which the scale of the columns stays as it is
+FARTHER = 2.0  # largest factor of a weight where the scale of its column grows
+GROWN = 1.1  # factor of the number of samples by which it is found anew
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The moments of the columns of a table so far.
+
+    Args:
+        weight: sum of the rows' weights.
+        mean, deviation: mean and standard deviation of each column.
+
+    Shapes:
+        mean, deviation ``[columns]``, float64.
+
+    Example:
+        >>> one, other = (Columns.of(np.array([[x], [x + 2]])) for x in (0.0, 6.0))
+        >>> both = one.joined(other)
+        >>> both.mean.tolist(), (both.deviation**2).round(6).tolist()
+        ([4.0], [10.0])
+    """
+
+    weight: float
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Any, weights: np.ndarray | None = None) -> Columns:
+        """The moments of rows, dense or sparse, ``[n, columns]``; weights ``[n]``."""
+        rows = rows.toarray() if issparse(rows) else rows
+        total = float(len(rows) if weights is None else weights.sum())
+        return cls(total, *moments(rows, weights))
+
+    def joined(self, other: Columns) -> Columns:
+        """The moments of the rows of both; no square leaves the range of float64."""
+        total = self.weight + other.weight
+        ours, theirs = self.weight / total, other.weight / total
+        apart = other.mean - self.mean
+        within = np.hypot(np.sqrt(ours) * self.deviation, np.sqrt(theirs) * other.deviation)
+        between = np.sqrt(ours) * np.sqrt(theirs) * np.abs(apart)
+        return Columns(total, self.mean + theirs * apart, np.hypot(within, between))
+
+    def scale(self, like: np.ndarray) -> Standardizer:
+        """The scaler to mean 0 and deviation 1; a constant column is moved to 0 but not divided.
+
+        Args:
+            like: rows, whose precision tells which deviation is only rounding.
+
+        Shapes:
+            like ``[n, columns]``.
+        """
+        constant = self.deviation <= 10 * np.finfo(like.dtype).eps * np.abs(self.mean)
+        return Standardizer(self.mean, np.where(constant, 1.0, self.deviation))
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What a stream has shown so far. After a whole training run it has shown nothing.
+
+    Args:
+        unit: weight that counts as one: the mean weight in that run, if there was one.
+        rows: number of samples.
+        weight, heaviness: sums of their weights and of the squares of these.
+        squares: sum of the squares of their numbers, by weight, in the form that the tree takes.
+        columns: moments of the columns, if their scale is found as samples arrive.
+        scaled: number of samples from which the present scale was found.
+
+    Example:
+        >>> from structnet.label_tree import Features
+        >>> rows = Features.from_table(np.array([[3.0, 1.0], [1.0, 1.0]], np.float32))
+        >>> stream = Stream().met(Examples(rows, np.array([0, 1])))
+        >>> round(1 / stream.rate(LabelTreeSettings(embedding_size=0), True, 0.0), 6)  # 1 for bias
+        7.0
+    """
+
+    unit: float = 1.0
+    rows: int = 0
+    weight: float = 0.0
+    heaviness: float = 0.0
+    squares: float = 0.0
+    columns: Columns | None = None
+    scaled: int = 0
+
+    @classmethod
+    def after(cls, weights: np.ndarray | None) -> Stream:
+        """A stream after a training run on samples of these weights, ``[n]``, divided by the mean.
+
+        Example:
+            >>> Stream.after(np.array([2.0, 6.0])).shares(np.array([2.0]), 1)
+            array([0.5], dtype=float32)
+        """
+        if weights is None:
+            return cls()
+        parts, exponent = fractions(weights)
+        return cls(unit=float(np.ldexp(parts.mean(), exponent)))
+
+    def shares(self, weights: np.ndarray | None, number: int) -> np.ndarray:
+        """The weights in single precision, where the mean of an earlier run is 1; empty if all are.
+
+        Args:
+            weights: weights of samples, above 0; None for 1 each.
+            number: number of samples.
+
+        Shapes:
+            weights ``[n]``.
+
+        Raises:
+            ValueError: a weight is too large for single precision.
+        """
+        if weights is None and self.unit == 1:
+            return np.zeros(0, np.float32)
+        shares = (np.ones(number) if weights is None else weights) / self.unit
+        most = np.finfo(np.float32).max
+        if shares.max() > most:
+            raise ValueError(
+                f"sample_weight has the number {shares.max():.3g}; expected at most {most:.3g}, "
+                "as partial_fit does not divide weights by their mean"
+            )
+        return shares.astype(np.float32)
+
+    def met(self, examples: Examples) -> Stream:
+        """The same after more examples."""
+        shares = examples.shares.astype(np.float64) if len(examples.shares) else np.ones(1)
+        times = 1 if len(examples.shares) else len(examples)
+        return replace(
+            self,
+            rows=self.rows + len(examples),
+            weight=self.weight + times * float(shares.sum()),
+            heaviness=self.heaviness + times * float(np.square(shares).sum()),
+            squares=self.squares + examples.sum_of_squares,
+        )
+
+    def with_columns(self, rows: Any, weights: np.ndarray | None) -> Stream:
+        """The same with the columns of more rows, ``[n, columns]``, if their scale is followed."""
+        if self.columns is None or self.scaled >= SETTLED:
+            return self
+        return replace(self, columns=self.columns.joined(Columns.of(rows, weights)))
+
+    def rescaled(self, number: int) -> Stream:
+        """The same after ``number`` more samples changed the scale, to which sums are converted."""
+        assert self.columns is not None
+        varying = float(np.count_nonzero(self.columns.deviation))
+        return replace(self, squares=self.weight * varying, scaled=self.rows + number)
+
+    def is_due(self, number: int) -> bool:
+        """Is the scale to be found anew with ``number`` more samples?"""
+        due = self.rows + number >= GROWN * self.scaled
+        return self.columns is not None and self.scaled < SETTLED and due
+
+    def rate(self, settings: LabelTreeSettings, is_table: bool, size: float) -> float:
+        """The rate at which a step corrects a decision by about its error.
+
+        The weights of samples are in the rate as their mean, in which each counts by itself: so
+        only ratios of weights matter, and a few heavy samples make no steps that are too long.
+
+        Args:
+            settings: settings, which say what learns.
+            is_table: True for dense rows.
+            size: mean square of the samples to come, which may be larger than those before.
+        """
+        mean = self.squares / max(self.weight, np.finfo(float).tiny)
+        heavy = self.heaviness / max(self.weight, np.finfo(float).tiny)
+        found = rate_for(max(mean, size), settings, is_table, streams=True)
+        return found / max(heavy, np.finfo(float).tiny)
+
+    def state(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        told = asdict(self)
+        if self.columns is not None:
+            for name in ("mean", "deviation"):
+                told["columns"][name] = getattr(self.columns, name).tolist()
+        return told
+
+    @classmethod
+    def of(cls, state: dict[str, Any] | None) -> Stream:
+        """What :meth:`state` described; for None, as of older files, nothing has been shown."""
+        told = dict(state or {})
+        if told.get("columns"):
+            columns = told["columns"]
+            arrays = (np.array(columns[name]) for name in ("mean", "deviation"))
+            told["columns"] = Columns(columns["weight"], *arrays)
+        return cls(**told)
+
+
+@torch.no_grad()
+def rescale(tree: LabelTree, before: Standardizer, after: Standardizer) -> Callable[[], None]:
+    """Changes a tree of rows on one scale so that it says the same of rows on another.
+
+    With ``x = m + s z = m' + s' z'``, ``w . z + b = w' . z' + b'`` for ``w' = w s' / s`` and
+    ``b' = b + w' . (m' - m) / s'``. Where the first rows were close by chance, so that s' is far
+    larger than s, w' is at most ``2 w``: such rows say nothing of others that are far away.
+
+    Args:
+        tree: tree without vectors of features, changed in place.
+        before, after: scalers to the one and to the other.
+
+    Returns:
+        A function that undoes the change.
+    """
+    softmax = tree.softmax
+    kept = softmax.weight.clone(), softmax.bias.clone()
+    (m, s), (m_new, s_new) = (each.of(softmax.in_features) for each in (before, after))
+    weight = softmax.weight.double() * torch.from_numpy(np.minimum(s_new / s, FARTHER))
+    moved = weight @ torch.from_numpy((m_new - m) / s_new)  # [nodes, arity]
+    softmax.weight.copy_(weight)
+    if softmax.bias.requires_grad:
+        softmax.bias.add_(moved.masked_fill(softmax.mask != 0, 0))
+
+    @torch.no_grad()
+    def undo() -> None:
+        softmax.weight.copy_(kept[0])
+        softmax.bias.copy_(kept[1])
+
+    return undo

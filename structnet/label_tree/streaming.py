@@ -1,0 +1,131 @@
+"""``partial_fit``: samples that arrive in portions, of which the first may be a single one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from structnet.checks import num_threads, wrong
+from structnet.estimators.checked import Checked
+from structnet.estimators.class_weights import weighed
+from structnet.estimators.failed_fit import whole
+from structnet.estimators.inputs import classes_of_stream
+from structnet.estimators.scale import Standardizer
+from structnet.label_tree.choice import filled_in
+from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.examples import Examples
+from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.stream import Columns, Stream, rescale
+from structnet.label_tree.training import Training, begin
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class StreamMixin:
+    """The part of :class:`.LabelTreeClassifier` that learns from a stream."""
+
+    classes_: np.ndarray
+    input_scale_: Standardizer | None
+    settings_: LabelTreeSettings
+    training_: Training
+    tokens: bool
+    standardize: bool
+    learning_rate: float | None
+    class_weight: str | Mapping[Any, float] | None
+    n_jobs: int | None
+    _stream: Stream
+    _settings: Callable[[], LabelTreeSettings]
+    _own_tree: Callable[[], LabelCodes | None]
+    _checked: Callable[..., Checked]
+    _new_scale: Callable[[Checked], Standardizer | None]
+    _examples: Callable[[Checked], Examples]
+    __sklearn_is_fitted__: Callable[[], bool]
+
+    @whole
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Trains on some samples once, and reassigns the labels.
+
+        The rate follows from all samples so far, of which there may be one at first, and so does
+        the scale of the columns of a table until there are 1,000; that of sparse rows, and the
+        highest token that is known, are those of the first call. If ``start`` is "groups", which
+        :meth:`fit` may choose, a learned tree starts as Huffman's here. After :meth:`fit`, the rate
+        is a tenth of that of ``fit``, and scales and labels stay as they are.
+
+        Args:
+            X, y: samples, as for :meth:`fit`.
+            sample_weight: number of times that each sample counts, in this call as in others.
+            classes: all classes that will occur, in any order; needed in the first call.
+
+        Shapes:
+            X ``[n, features]``; y, sample_weight ``[n]``; classes ``[classes]``.
+
+        Raises:
+            ValueError: the first call has no classes, a later one has others, or a sample has a
+                class that is not among them.
+            CollapseError: the learning rate is too high; the tree stays as it was.
+        """
+        settings, first = self._settings(), not self.__sklearn_is_fitted__()
+        if first and classes is None:
+            raise ValueError("the first call of partial_fit needs classes, a list of all classes")
+        if classes is not None:
+            self.classes_ = classes_of_stream(classes, None if first else self.classes_)
+        found = self._checked(X, y, sample_weight, reset=first, stream=True)
+        if self.class_weight is not None:
+            if isinstance(self.class_weight, str):  # the samples to come cannot be counted
+                raise wrong("class_weight", "a dict or None in partial_fit", self.class_weight)
+            found = weighed(found._replace(), found, self.classes_, self.class_weight)
+        if first:
+            self._begin_stream(found, settings)
+        undo = self._follow(found)
+        examples, stream = self._examples(found), self._stream
+        try:
+            if stream.rows or first:
+                self._stream = stream.met(examples)
+            self.training_.stream(examples, self._rate(examples))
+        except BaseException:
+            undo()
+            raise
+        self.settings_ = self.training_.settings
+        return self
+
+    def _begin_stream(self, found: Checked, settings: LabelTreeSettings) -> None:
+        """Makes a tree for a stream from the samples of its first call."""
+        self.input_scale_, self._stream = self._new_scale(found), Stream()
+        table = not (self.tokens or issparse(found.x))
+        if table and self.standardize and not settings.embedding_size:
+            columns = Columns.of(found.x, found.weights)
+            self.input_scale_ = columns.scale(found.x)
+            self._stream = Stream(columns=columns, scaled=len(found.y))
+        examples, codes, number = self._examples(found), self._own_tree(), len(self.classes_)
+        chosen = filled_in(examples, number, replace(settings, epochs=1))
+        if chosen.start == "groups":  # which takes a whole training run
+            chosen = replace(chosen, start="huffman")
+        kind = "huffman" if codes is not None else chosen.tree or "learned"
+        self.settings_ = replace(chosen, tree=kind)
+        tree = begin(examples, number, self.settings_, codes)
+        self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
+
+    def _follow(self, found: Checked) -> Callable[[], None]:
+        """Finds the scale of a stream's columns with more samples, and returns what undoes it."""
+        stream, number = self._stream, len(found.y)
+        if not stream.rows:
+            return lambda: None
+        self._stream = stream = stream.with_columns(found.x, found.weights)
+        if not stream.is_due(number):
+            return lambda: None
+        assert self.input_scale_ is not None and stream.columns is not None
+        before, self.input_scale_ = self.input_scale_, stream.columns.scale(found.x)
+        self._stream = stream.rescaled(number)
+        return rescale(self.training_.tree, before, self.input_scale_)
+
+    def _rate(self, examples: Examples) -> float | None:
+        """The rate for some samples of a stream; None if it is that of the settings."""
+        if self.learning_rate is not None or not self._stream.rows:
+            return None
+        size = examples.sum_of_squares / max(examples.weight, np.finfo(float).tiny)
+        return self._stream.rate(self.settings_, examples.features.is_table, size)
