@@ -17,9 +17,11 @@ from structnet.checks import check_one_of
 from structnet.message_passing.cell import Cell, Edges, Nodes, State, example_message
 from structnet.message_passing.scheduling import Schedule, Stack, schedule
 from structnet.message_passing.tape import Finish, Tape
+from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 
 
+@not_compiled
 def propagate(
     forest: Forest,
     cell: Cell,

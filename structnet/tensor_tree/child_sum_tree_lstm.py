@@ -15,7 +15,7 @@ from structnet.errors import GraphError
 from structnet.message_passing.transfer import moved
 from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
 from structnet.tensor_tree.number_embedding import NumberEmbedding, check_known
-from structnet.training.modules import is_plain
+from structnet.training.modules import is_plain, not_compiled
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST
 from structnet.trees.texts import Texts
@@ -258,6 +258,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         added = _SegmentSum.apply(vectors, lengths)
         return nodes, added / lengths.unsqueeze(1).to(added).sqrt()
 
+    @not_compiled
     def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
         """The hidden states of all nodes, by their numbers in the forest.
 

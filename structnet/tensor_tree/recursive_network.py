@@ -16,7 +16,7 @@ from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import allocate
-from structnet.training.modules import hold_constant, restore_constants
+from structnet.training.modules import hold_constant, not_compiled, restore_constants
 from structnet.trees.forest import Forest
 
 
@@ -90,6 +90,7 @@ class RecursiveNetwork(WithInputs):
         restore_constants(self)
         self.draw_leaf_weights()
 
+    @not_compiled
     def node_states(
         self,
         forest: Forest,

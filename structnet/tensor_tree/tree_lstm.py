@@ -19,7 +19,7 @@ from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import forget, lstm_state
 from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import Shape, allocate
-from structnet.training.modules import hold_constant, restore_constants
+from structnet.training.modules import hold_constant, not_compiled, restore_constants
 from structnet.trees.forest import Forest
 
 
@@ -164,6 +164,7 @@ class TreeLSTM(WithInputs):
         if self.bottom == "learned":
             self.bottom_state.normal_().mul_(HIDDEN_MOMENT**0.5)
 
+    @not_compiled
     def states(
         self,
         forest: Forest,

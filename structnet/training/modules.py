@@ -1,13 +1,19 @@
-"""Torch modules: is a call of one more than its class says, and constants that survive a load."""
+"""Torch modules: is a call of one plain, constants whatever is loaded, ``torch.compile``."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as of_all
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _HOOKS = "forward_hooks", "forward_pre_hooks", "backward_hooks", "backward_pre_hooks"
 
@@ -78,3 +84,22 @@ def restore_constants(module: nn.Module, *_: Any) -> None:
             buffer = torch.empty_like(buffer, device=device)
             setattr(module, name, buffer)
         buffer.copy_(torch.from_numpy(value))
+
+
+def not_compiled(function: Callable[P, T]) -> Callable[P, T]:
+    """A decorator of functions that ``torch.compile`` calls as they are, instead of tracing them.
+
+    It traces numpy as if it were torch, which compiled loops cannot read, and would compile anew
+    for each forest. What follows the call is compiled as before.
+    """
+    as_it_is: list[Callable[P, T]] = []
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        if "torch._dynamo" not in sys.modules:  # nobody compiles, and its import takes seconds
+            return function(*args, **kwargs)
+        if not as_it_is:
+            as_it_is.append(torch.compiler.disable(function))
+        return as_it_is[0](*args, **kwargs)
+
+    return call
