@@ -168,7 +168,8 @@ def added_up(
         has = (numbers >= 0).nonzero()[0]
         if len(has):
             (where,) = moved(rows.device, has)
-            rows = rows.index_add(0, where, look_up(numbers[has]))
+            found = look_up(numbers[has]).to(rows.dtype)  # of lower precision under autocast
+            rows = rows.index_add(0, where, found)
     return rows
 
 

@@ -244,7 +244,7 @@ class ChildSumTreeLSTM(ChildSumCell):
             return x
         texts, added = self._of_words(forest.texts, _asked(self.token_vectors)(words))
         (where,) = moved(x.device, texts)
-        return x.index_add(0, where, added)
+        return x.index_add(0, where, added.to(x.dtype))
 
     @staticmethod
     def _of_words(texts: Texts, vectors: Tensor) -> tuple[np.ndarray, Tensor]:
