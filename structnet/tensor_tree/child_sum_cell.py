@@ -209,7 +209,7 @@ class _Cell:
 
     def reduce(self, nodes: Nodes) -> State:
         assert nodes.owner is not None  # as no child is padded
-        box, own = nodes.mailbox, nodes.tokens.remainder(len(self.y))  # padding reads any row
+        box, own = nodes.mailbox, nodes.tokens
         y = self.y.index_select(0, own) + box["sum"] @ self.model.children_weight
         p = self.p.index_select(0, own).index_select(0, nodes.owner)
         kept = nodes.sum(torch.sigmoid(p + box["forget"]) * box["c"])
