@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -125,6 +127,29 @@ def test_deep_chain():
     truth = torch.stack(steps)
     torch.testing.assert_close(h, truth)
     torch.testing.assert_close(gradients(h.sum(), cell), gradients(truth.sum(), cell))
+
+
+class Collected(Sum):
+    """A cell that notes whether the garbage collector runs, and may fail."""
+
+    def __init__(self, fails: bool):
+        super().__init__()
+        self.fails, self.runs = fails, []
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        self.runs.append(gc.isenabled())
+        if self.fails:
+            raise ArithmeticError
+        return super().reduce(nodes)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_garbage_collector_pauses_for_a_sweep(fails: bool):
+    """It would visit the whole graph of a deep tree again and again."""
+    cell = Collected(fails)
+    with pytest.raises(ArithmeticError) if fails else nullcontext():
+        propagate(FOREST, cell)
+    assert gc.isenabled() and cell.runs and not any(cell.runs)
 
 
 FOREST = Forest.from_trees(random_trees(random.Random(0)), VOCABULARY)
