@@ -23,6 +23,12 @@ class Rows:
 
     The parameters of all keys are stacked along their first mode, ``[num_keys, ...]``.
 
+    On the backend "levels", shorter runs are filled up with rows of padding. They have the token of
+    a real row and messages that others receive, or zeros, so that a cell can compute them like any
+    row; no result depends on them. Only what is computed over rows, such as the mean of a batch
+    normalisation, must leave them out, by ``real``. Even then it depends on the backend: each calls
+    a cell with other nodes at once, and with equal subtrees once.
+
     Attributes:
         plain: True on the reference backend, where a cell must use plain torch operations only, so
             that autograd can compute derivatives of any order.
@@ -32,6 +38,12 @@ class Rows:
         self.stack = stack
         self.plain = product is None
         self._product = product
+
+    def _real(self, device: torch.device) -> Tensor:
+        stack = self.stack
+        if stack.real is None:
+            return torch.ones(stack.runs * stack.length, dtype=torch.bool, device=device)
+        return torch.from_numpy(stack.real[stack.first : stack.end]).to(device)
 
     def split(self, x: Tensor) -> Tensor:
         """Separates the runs: ``[rows, ...]`` -> ``[runs, length, ...]``."""
@@ -80,12 +92,17 @@ class Edges(Rows):
         super().__init__(stack, product)
         self.src = src
 
+    @property
+    def real(self) -> Tensor:
+        """A mask, ``[rows]``: False for rows of padding."""
+        return self._real(next(iter(self.src.values())).device)
+
 
 class Nodes(Rows):
     """Nodes to compute; those of a run have the same type.
 
     Attributes:
-        tokens: token of each node, ``[rows]``; -1 for none.
+        tokens: token of each node, ``[rows]``; -1 for a node that has none.
         mailbox: received messages by field: summed, ``[rows, ...]``, if the field is named in the
             cell's ``sums``; in order of place, ``[rows, arity, ...]``, if the cell pads; otherwise
             one row for each message, ``[slots, ...]``.
@@ -104,6 +121,11 @@ class Nodes(Rows):
         self.tokens = tokens
         self.mailbox = mailbox
         self.owner = owner
+
+    @property
+    def real(self) -> Tensor:
+        """A mask, ``[rows]``: False for rows of padding."""
+        return self._real(self.tokens.device)
 
     def sum(self, x: Tensor) -> Tensor:
         """Sums received messages by receiver: ``[slots, ...]`` -> ``[rows, ...]``."""

@@ -21,12 +21,14 @@ from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
 from structnet.message_passing.scheduling import Layout
 from structnet.training.backward import by_hand
+from structnet.training.modules import not_compiled
 from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
 POOLS = ("root", "sum", "mean", "max", "attention")
 
 
+@not_compiled
 def pooled(
     forest: Forest,
     x: Tensor,

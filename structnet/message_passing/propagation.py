@@ -17,9 +17,12 @@ from structnet.checks import check_one_of
 from structnet.message_passing.cell import Cell, Edges, Nodes, State, example_message
 from structnet.message_passing.scheduling import Schedule, Stack, schedule
 from structnet.message_passing.tape import Finish, Tape
+from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
+from structnet.trees.memory import collector_paused
 
 
+@not_compiled
 def propagate(
     forest: Forest,
     cell: Cell,
@@ -52,12 +55,14 @@ def propagate(
 
 
 def _by_levels(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
-    plan = schedule(forest, cell.layout)
-    tape = Tape(plan, cell.sums, cell.layout.arity if cell.layout.pads else 0)
-    try:
-        computed = _sweep(plan, cell, tape)
-    finally:
-        tape.close()
+    # The graph of a deep forest is many objects, which the collector would visit again and again.
+    with collector_paused():
+        plan = schedule(forest, cell.layout)
+        tape = Tape(plan, cell.sums, cell.layout.arity if cell.layout.pads else 0)
+        try:
+            computed = _sweep(plan, cell, tape)
+        finally:
+            tape.close()
     rows = torch.from_numpy(plan.row[nodes]).to(forest.device)
     final = {name: x.index_select(0, rows) for name, x in _concatenate(computed).items()}
     return dict(zip(final, Finish.apply(tape, *final.values()), strict=True))

@@ -28,12 +28,14 @@ class Stack(NamedTuple):
         length: number of rows in each run.
         keys: number of the parameters that each run uses, ``[runs]``; None if run i uses the i-th.
         first: number of the first row among all rows, of nodes or of messages.
+        real: mask of all rows, of nodes or of messages, False for padding; None if none is.
     """
 
     runs: int
     length: int
     keys: Tensor | None
     first: int
+    real: np.ndarray | None = None
 
     @property
     def end(self) -> int:
@@ -146,12 +148,21 @@ class Packed(NamedTuple):
         """The number of the row after each stack, ``[stacks]``."""
         return self.stacks["first"] + self.stacks["runs"] * self.stacks["length"]
 
+    @property
+    def real(self) -> np.ndarray:
+        """A mask of the rows, ``[size]``: True for real ones."""
+        found = np.zeros(self.size, bool)
+        found[self.rows] = True
+        return found
+
     def by_level(self, run_keys: Tensor) -> Iterator[tuple[int, Stack]]:
         """Each level and stack; ``run_keys``, ``[n]``, is a copy of them on the sweep's device."""
+        real = self.real
+        mask = None if real.all() else real
         columns = (self.stacks[name].tolist() for name in _kernels.STACK_FIELDS)
         for level, first, runs, length, complete, key in zip(*columns, strict=True):
             keys = None if complete else run_keys[key : key + runs]
-            yield level, Stack(runs, length, keys, first)
+            yield level, Stack(runs, length, keys, first, mask)
 
 
 class Arrangement(NamedTuple):
@@ -161,7 +172,7 @@ class Arrangement(NamedTuple):
     """
 
     leaf_tokens: np.ndarray
-    tokens: np.ndarray  # [node rows]
+    tokens: np.ndarray  # [node rows], of padding those of a real row
     row: np.ndarray  # [nodes] the place of each node's state
     starts: np.ndarray
     nodes: Packed
@@ -217,8 +228,9 @@ def arrange(forest: Forest, layout: Layout) -> Arrangement:
     row[leaves] = np.arange(len(leaves))
     row[n] = len(leaves)
     row[typed] = len(leaves) + 1 + nodes.rows
-    tokens = np.full(nodes.size, -1, np.int64)
+    tokens = np.empty(nodes.size, np.int64)
     tokens[nodes.rows] = forest.tokens[typed]
+    tokens = tokens[_nearest(nodes.real)]  # a cell can look up those of padding, too
     ends = np.zeros(level_of.max() + 1, np.int64)
     ends[nodes.stacks["level"]] = nodes.ends
     starts = np.concatenate(([0], np.maximum.accumulate(ends) + len(leaves) + 1))
@@ -227,6 +239,13 @@ def arrange(forest: Forest, layout: Layout) -> Arrangement:
     return Arrangement(
         forest.tokens[leaves], tokens, row[:n], starts, nodes, messages, sources, *lists
     )
+
+
+def _nearest(real: np.ndarray) -> np.ndarray:
+    """For each row the last real one up to it or, before the first, that one. ``[n] -> [n]``."""
+    if real.all():
+        return np.arange(len(real))
+    return np.maximum.accumulate(np.where(real, np.arange(len(real)), real.argmax()))
 
 
 def _packed(level: np.ndarray, keys: np.ndarray, num_keys: int, slack: int) -> Packed:

@@ -13,6 +13,7 @@ from torch.nn.functional import linear, logsigmoid
 from structnet.neural_tree.primitives import Shape
 from structnet.routing.path_log_prob import leaf_log_prob
 from structnet.routing.topology import Topology
+from structnet.training.modules import is_plain
 
 
 class Node(nn.Module):
@@ -49,17 +50,15 @@ def run_all(modules: Sequence[nn.Module], features: Tensor) -> Sequence[Tensor]:
     Shapes:
         features ``[n, *shape]`` -> each ``[n, outputs of the module]``.
     """
-    if len(modules) < 3 or not all(map(_is_plain, modules)):
+    if len(modules) < 3 or not all(map(_is_a_map, modules)):
         return [module(features) for module in modules]
     maps = cast("Sequence[nn.Linear]", modules)
     weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
     return linear(features, weight, bias).split([m.out_features for m in maps], dim=-1)
 
 
-def _is_plain(module: nn.Module) -> bool:
-    if type(module) is not nn.Linear or module.bias is None:
-        return False
-    return not (module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
+def _is_a_map(module: nn.Module) -> bool:
+    return is_plain(module, nn.Linear) and module.bias is not None
 
 
 def module_list(nodes: Iterable[Node]) -> MutableSequence[Node]:

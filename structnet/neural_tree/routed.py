@@ -97,7 +97,7 @@ class Routed(nn.Module):
     def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
         """The result of ``output`` as an array. ``[n, *shape] -> [n, classes or columns]``."""
         with evaluating(self):
-            return self.output(self._taken(x), path).cpu().numpy()
+            return _numbers(self.output(self._taken(x), path))
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
         """The prediction of one leaf alone. ``[n, *shape] -> [n, classes or columns]``."""
@@ -105,7 +105,7 @@ class Routed(nn.Module):
             features = self._taken(x)
             for v in self.topology.path(leaf):
                 features = self.nodes[v].transformers(features)
-            return self.likelihood.single(self.nodes[leaf].end(features)).cpu().numpy()
+            return _numbers(self.likelihood.single(self.nodes[leaf].end(features)))
 
     def facts(self, node: int) -> Facts:
         """What a node consists of."""
@@ -161,6 +161,11 @@ def choice(path: str, generator: torch.Generator | None = None) -> Choose:
         return drawn < logit.sigmoid()
 
     return draw
+
+
+def _numbers(x: Tensor) -> np.ndarray:
+    """Numbers as an array, in float32 where numpy does not know their precision, ``[...]``."""
+    return (x.float() if x.dtype == torch.bfloat16 else x).cpu().numpy()
 
 
 def _branch(logit: Tensor) -> np.ndarray:

@@ -21,6 +21,7 @@ from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.compiled.child_sum_sweep import covers, sweep
 from structnet.tensor_tree.gates import lstm_state
 from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
+from structnet.training.modules import hold_constant, restore_constants
 from structnet.trees.forest import Forest
 
 
@@ -71,12 +72,13 @@ class ChildSumCell(nn.Module):
         }
         self.shapes = {**allocate(self, shapes | by_place if order else shapes), **by_place}
         if not order:
-            self.register_buffer("place_gate", torch.ones(1, c), persistent=False)
-            self.register_buffer("place_bias", torch.zeros(1, c), persistent=False)
+            hold_constant(self, "place_gate", np.ones((1, c)))
+            hold_constant(self, "place_bias", np.zeros((1, c)))
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draws the initial weights."""
+        restore_constants(self)
         e, c = len(self.weight), self.hidden_size
         self.weight.normal_(std=e**-0.5)
         self.forget_weight.normal_(std=0.5 * e**-0.5)
@@ -166,7 +168,8 @@ def added_up(
         has = (numbers >= 0).nonzero()[0]
         if len(has):
             (where,) = moved(rows.device, has)
-            rows = rows.index_add(0, where, look_up(numbers[has]))
+            found = look_up(numbers[has]).to(rows.dtype)  # of lower precision under autocast
+            rows = rows.index_add(0, where, found)
     return rows
 
 
@@ -206,7 +209,7 @@ class _Cell:
 
     def reduce(self, nodes: Nodes) -> State:
         assert nodes.owner is not None  # as no child is padded
-        box, own = nodes.mailbox, nodes.tokens.remainder(len(self.y))  # padding reads any row
+        box, own = nodes.mailbox, nodes.tokens
         y = self.y.index_select(0, own) + box["sum"] @ self.model.children_weight
         p = self.p.index_select(0, own).index_select(0, nodes.owner)
         kept = nodes.sum(torch.sigmoid(p + box["forget"]) * box["c"])

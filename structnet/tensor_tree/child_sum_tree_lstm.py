@@ -15,6 +15,7 @@ from structnet.errors import GraphError
 from structnet.message_passing.transfer import moved
 from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
 from structnet.tensor_tree.number_embedding import NumberEmbedding, check_known
+from structnet.training.modules import is_plain, not_compiled
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST
 from structnet.trees.texts import Texts
@@ -243,7 +244,7 @@ class ChildSumTreeLSTM(ChildSumCell):
             return x
         texts, added = self._of_words(forest.texts, _asked(self.token_vectors)(words))
         (where,) = moved(x.device, texts)
-        return x.index_add(0, where, added)
+        return x.index_add(0, where, added.to(x.dtype))
 
     @staticmethod
     def _of_words(texts: Texts, vectors: Tensor) -> tuple[np.ndarray, Tensor]:
@@ -257,6 +258,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         added = _SegmentSum.apply(vectors, lengths)
         return nodes, added / lengths.unsqueeze(1).to(added).sqrt()
 
+    @not_compiled
     def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
         """The hidden states of all nodes, by their numbers in the forest.
 
@@ -276,7 +278,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         apart = self.training and self.dropout > 0  # dropout is drawn for each node
         ones = self.weight.new_ones(len(types), len(self.weight))
         mask = F.dropout(ones, self.dropout) if apart else None
-        if _is_watched(self.type_vectors) or _is_watched(self.token_vectors):
+        if not (_is_a_table(self.type_vectors) and _is_a_table(self.token_vectors)):
             x = self._inputs(forest, types, tokens, words)
             numbers = np.arange(len(x)), np.full(len(x), -1)
             return self.states(forest, numbers, (x, x[:0]), mask, backend)
@@ -315,10 +317,14 @@ class _SegmentSum(torch.autograd.Function):
         return gradient.repeat_interleave(lengths, 0), None
 
 
-def _is_watched(table: nn.Embedding) -> bool:
-    return bool(table._forward_hooks or table._forward_pre_hooks)
+def _is_a_table(table: nn.Embedding) -> bool:
+    """Whether a call of an embedding gives rows of its weight, so that it need not be called."""
+    if not is_plain(table, nn.Embedding, NumberEmbedding):
+        return False
+    options = table.padding_idx, table.max_norm
+    return options == (None, None) and not (table.scale_grad_by_freq or table.sparse)
 
 
 def _asked(table: nn.Embedding) -> Callable[[np.ndarray], Tensor]:
-    """A function that looks vectors up by calling the table, so that its hooks run."""
+    """A function that looks vectors up by calling the table: what is its own is computed."""
     return lambda numbers: table(torch.from_numpy(numbers).to(table.weight.device))

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from structnet.checks import check_integer
+from structnet.routing.samples import weighted_mean
 from structnet.training.targets import check_classes
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
@@ -22,13 +23,17 @@ class _Head(nn.Module):
     num_classes: int
 
     def loss(self, batch: TreeExamples) -> Tensor:
-        """Mean cross-entropy over the batch.
+        """Mean cross-entropy over the batch, weighted by the weights of its examples.
 
         Raises:
             TargetError: a target is not a class (torch's loss would silently skip -100).
         """
         check_classes(batch.targets, self.num_classes)
-        return F.cross_entropy(self(batch.forest), batch.targets)
+        logits = self(batch.forest)
+        if batch.weights is None:
+            return F.cross_entropy(logits, batch.targets)
+        losses = F.cross_entropy(logits, batch.targets, reduction="none")
+        return weighted_mean(losses, batch.weights.to(losses))
 
     def predict(self, batch: TreeExamples | Forest) -> Tensor:
         """The likeliest class of each example, ``[n]``."""

@@ -22,6 +22,7 @@ from structnet.tensor_tree.top_down_tree_lstm import TopDownTreeLSTM
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.training.gains import gained
 from structnet.training.metrics import batch_starts
+from structnet.training.modules import hold_constant, not_compiled
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
@@ -80,7 +81,9 @@ class TreePredictor(nn.Module):
                 f"class_weight must have shape [{self.num_outputs}], one per output; got "
                 f"{list(class_weight.shape)}"
             )
-        self.register_buffer("class_weight", class_weight, persistent=False)
+        self.register_buffer("class_weight", None, persistent=False)
+        if class_weight is not None:
+            hold_constant(self, "class_weight", class_weight)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         return self.readout(forest, backend)
@@ -319,6 +322,7 @@ class NodePredictor(NodeAnswers):
         self.top_down = TopDownTreeLSTM(c) if context else None
         self.top_down_output = nn.Linear(c, num_classes, bias=False) if context else None
 
+    @not_compiled
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         h = self.encoder.node_states(forest, backend)
         below = self.output(F.dropout(h, self.dropout, self.training))

@@ -16,6 +16,7 @@ from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import allocate
+from structnet.training.modules import hold_constant, not_compiled, restore_constants
 from structnet.trees.forest import Forest
 
 
@@ -80,14 +81,16 @@ class RecursiveNetwork(WithInputs):
         self.layout = Layout(num_types, arity, own.positional, own.pads)
         shapes = {"leaf_weight": (size, hidden_size), "leaf_bias": (hidden_size,)}
         self.shapes = allocate(self, shapes)
-        self.register_buffer("bottom_state", torch.zeros(1, hidden_size), persistent=False)
+        hold_constant(self, "bottom_state", np.zeros((1, hidden_size)))
         self.reset_parameters()
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draws the initial weights, except the aggregator's and the inputs."""
+        restore_constants(self)
         self.draw_leaf_weights()
 
+    @not_compiled
     def node_states(
         self,
         forest: Forest,

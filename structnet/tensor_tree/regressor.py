@@ -136,10 +136,12 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         module, state = super()._state()
-        return module, {**state, "scale": self.target_scale_.to_lists()}
+        return module, {**state, "target_scale": self.target_scale_.to_lists()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        scale = Standardizer.from_lists(config["scale"])
+        scale = Standardizer.from_lists(
+            config["target_scale" if "target_scale" in config else "scale"]  # of older files
+        )
         assert scale is not None  # as it was saved
         self.target_scale_ = scale
         return super()._restore(config)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from structnet.errors import GraphError
 from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
 from structnet.tensor_tree.parameters import allocate, check_shapes
+from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.ways_down import upside_down
 
@@ -83,6 +84,7 @@ class TopDownTreeLSTM(ChildSumCell):
         for weight in (self.left_weight, self.right_weight):
             weight.normal_(std=BESIDE * len(weight) ** -0.5)
 
+    @not_compiled
     def forward(
         self, forest: Forest, z: Tensor, backend: str = "levels", order: Preorder | None = None
     ) -> Tensor:

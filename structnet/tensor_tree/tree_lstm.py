@@ -19,6 +19,7 @@ from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import forget, lstm_state
 from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import Shape, allocate
+from structnet.training.modules import hold_constant, not_compiled, restore_constants
 from structnet.trees.forest import Forest
 
 
@@ -123,7 +124,7 @@ class TreeLSTM(WithInputs):
             node_slack=2**25 // self.aggregator.numbers_a_node(),
         )
         if bottom == "zero":
-            self.register_buffer("bottom_state", torch.zeros(2, 1, hidden_size), persistent=False)
+            hold_constant(self, "bottom_state", np.zeros((2, 1, hidden_size)))
         self.shapes = allocate(self, self._shapes(input_size))
         self.shapes["bottom_state"] = (2, 1, hidden_size)
         self.reset_parameters()
@@ -150,6 +151,7 @@ class TreeLSTM(WithInputs):
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draws the initial weights, except the aggregator's and the inputs."""
+        restore_constants(self)
         self.draw_leaf_weights()
         if self.forget == "child":
             self.forget_weight.normal_().mul_(0.5 * (HIDDEN_MOMENT * self.hidden_size) ** -0.5)
@@ -162,6 +164,7 @@ class TreeLSTM(WithInputs):
         if self.bottom == "learned":
             self.bottom_state.normal_().mul_(HIDDEN_MOMENT**0.5)
 
+    @not_compiled
     def states(
         self,
         forest: Forest,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from structnet.errors import GraphError
+from structnet.errors import GraphError, NotATreeError
 from structnet.trees.forest import Forest
 from structnet.trees.schema import check_fields, make_graph
 from structnet.trees.tree import Tree
@@ -127,7 +127,8 @@ def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
             digraph whose nodes have labels is read by :func:`structnet.parse.networkx_tree`.
 
     Raises:
-        GraphError: a node or an edge lacks an attribute, or the attribute is not an int.
+        GraphError: the graph is undirected, a node or an edge lacks an attribute, or the attribute
+            is not an int.
 
     Example:
         >>> digraph = nx.DiGraph()
@@ -138,6 +139,11 @@ def from_networkx(digraph: nx.DiGraph) -> DGLGraph:
         >>> graph.edges()  # child -> parent
         (tensor([1]), tensor([0]))
     """
+    if not digraph.is_directed():
+        raise NotATreeError(
+            "trees are read from a DiGraph or a MultiDiGraph, edges parent -> child; got a "
+            + type(digraph).__name__
+        )
     number = {node: i for i, node in enumerate(digraph)}
     fields = {}
     for name in ("type", "token"):

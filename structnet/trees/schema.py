@@ -77,16 +77,28 @@ def check_fields(graph: DGLGraph) -> None:
     """Checks that a DGL graph has the schema's fields.
 
     Raises:
-        GraphError: a field is missing, or is not int64.
+        GraphError: there are several types of nodes or of edges, or a field is missing, is not
+            int64, or has not one number for each node or edge.
         ModuleNotFoundError: dgl is not installed.
     """
     dgl()  # where there is none, its error says more than a missing field
+    if len(graph.ntypes) != 1 or len(graph.etypes) != 1:
+        raise GraphError(
+            "a graph of the schema has one type of nodes and one of edges; got the types "
+            f"{', '.join(graph.ntypes)} of nodes and {', '.join(graph.etypes)} of edges"
+        )
     for where, name in (("edata", "pos"), ("ndata", "type"), ("ndata", "token")):
         if name not in getattr(graph, where):
             raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")
-        dtype = getattr(graph, where)[name].dtype
-        if dtype != torch.int64:
-            raise GraphError(f"{where}[{name!r}] must be int64; got {dtype}")
+        field = getattr(graph, where)[name]
+        if field.dtype != torch.int64:
+            raise GraphError(f"{where}[{name!r}] must be int64; got {field.dtype}")
+        if field.dim() != 1:
+            each = "edge" if where == "edata" else "node"
+            raise GraphError(
+                f"{where}[{name!r}] must have one number per {each}, [{len(field)}]; got shape "
+                f"{list(field.shape)}"
+            )
 
 
 def edges_by_place(graph: DGLGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -120,11 +120,13 @@ def check(forest: Forest, layout: Layout) -> None:
                 if layout.pads:
                     assert len(rows) == layout.arity  # padding rows too
                 if node is None:
-                    assert int(tokens[row]) == -1
+                    assert stack.real is not None and not stack.real[stack.first + row]
+                    assert int(tokens[row]) in forest.tokens[forest.types >= 0]
                     # It may read a message that is not sent yet: the buffer holds zeros there.
                     assert layout.pads or len(rows) == min(plan.num_messages, 1)
                     continue
                 seen.append(node)
+                assert stack.real is None or stack.real[stack.first + row]
                 assert key == forest.types[node]
                 assert int(tokens[row]) == forest.tokens[node]
                 assert [sent[m][0] for m in rows] == expected_inbox(forest, layout, node)

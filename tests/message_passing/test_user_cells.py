@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import random
+from contextlib import nullcontext
 
 import pytest
 import torch
 from configurations import both_backends, gradients
-from random_trees import VOCABULARY, chain, random_tree, random_trees
-from torch import Tensor
+from random_trees import VOCABULARY, chain, random_dependency_tree, random_tree, random_trees
+from torch import Tensor, nn
 from user_cells import Concatenate, Counter, Gated, Mean, Sum, by_recursion
 
 from structnet.message_passing.propagation import propagate
-from structnet.message_passing.scheduling import Layout
+from structnet.message_passing.scheduling import Layout, schedule
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
 
@@ -32,6 +34,70 @@ def test_user_cells(name: str):
             torch.testing.assert_close(h, truth, rtol=1e-10, atol=1e-10)
             found = gradients(h.square().sum(), cell)
             torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+class Worded(Sum):
+    """A cell that looks up the token of each node, and notes how many nodes and children it saw."""
+
+    layout = Layout(2, 3, positional=True, pads=False)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes, self.rows, self.edges = 0, 0, 0
+
+    def message(self, edges) -> dict[str, Tensor]:
+        assert edges.real.shape == edges.src["h"].shape[:1]
+        self.edges += int(edges.real.sum())
+        return super().message(edges)
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        assert nodes.real.shape == nodes.tokens.shape
+        self.nodes, self.rows = self.nodes + int(nodes.real.sum()), self.rows + len(nodes.tokens)
+        own = nn.functional.embedding(nodes.tokens, self.embedding)  # refuses -1
+        return {"h": torch.tanh(own + nodes.mailbox["h"])}
+
+    def inner(self, t: int, below: list[Tensor]) -> Tensor:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cell_that_reads_the_token_of_each_node(seed: int):
+    rng = random.Random(seed)
+    trees = [random_dependency_tree(rng) for _ in range(20)]
+    forest = Forest.from_trees(trees, VOCABULARY)
+    cell = Worded().double()
+    wanted = propagate(forest, cell, backend="dgl")["h"]
+    typed = int((forest.types >= 0).sum())
+    assert cell.nodes == cell.rows == typed
+    wanted_gradients = gradients(wanted.square().sum(), cell)
+    cell.nodes = cell.rows = cell.edges = 0
+    found = propagate(forest, cell)["h"]
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(gradients(found.square().sum(), cell), wanted_gradients)
+    plan = schedule(forest, cell.layout)
+    assert cell.nodes == typed < cell.rows == plan.num_rows  # some rows are padding
+    assert 0 < cell.edges <= plan.num_messages
+
+
+class Normalised(Worded):
+    """A cell with a batch normalisation, which sees all nodes of a height, and nothing else."""
+
+    layout = Layout(2, 3, positional=False, pads=False)
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        x, real = nodes.mailbox["h"], nodes.real
+        mean = x[real].mean(0)
+        return {"h": torch.tanh(x - mean)}
+
+
+def test_a_mean_over_rows_without_those_of_padding():
+    """Of two A and one B of height 1, which stand in two runs of two rows."""
+    words = [Tree("A", [Tree("x")]), Tree("A", [Tree("y")]), Tree("B", [Tree("z")])]
+    forest = Forest.from_trees(words, VOCABULARY)
+    cell = Normalised().double()
+    x = torch.tanh(cell.embedding)
+    torch.testing.assert_close(propagate(forest, cell)["h"], torch.tanh(x - x.mean(0)))
+    assert schedule(forest, cell.layout).num_rows == 4
 
 
 @both_backends
@@ -61,6 +127,29 @@ def test_deep_chain():
     truth = torch.stack(steps)
     torch.testing.assert_close(h, truth)
     torch.testing.assert_close(gradients(h.sum(), cell), gradients(truth.sum(), cell))
+
+
+class Collected(Sum):
+    """A cell that notes whether the garbage collector runs, and may fail."""
+
+    def __init__(self, fails: bool):
+        super().__init__()
+        self.fails, self.runs = fails, []
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        self.runs.append(gc.isenabled())
+        if self.fails:
+            raise ArithmeticError
+        return super().reduce(nodes)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_garbage_collector_pauses_for_a_sweep(fails: bool):
+    """It would visit the whole graph of a deep tree again and again."""
+    cell = Collected(fails)
+    with pytest.raises(ArithmeticError) if fails else nullcontext():
+        propagate(FOREST, cell)
+    assert gc.isenabled() and cell.runs and not any(cell.runs)
 
 
 FOREST = Forest.from_trees(random_trees(random.Random(0)), VOCABULARY)

@@ -147,3 +147,27 @@ def test_linear_modules_are_run_as_one_and_others_by_themselves() -> None:
         for module, output in zip(modules, found, strict=True):
             torch.testing.assert_close(output, module(features))
     assert len(heard) == 2
+
+
+@pytest.mark.parametrize("kind", ["full_backward", "full_backward_pre", "forward_pre"])
+def test_hooks_of_linear_modules_run(kind: str) -> None:
+    maps, heard = [nn.Linear(3, 2) for _ in range(3)], []
+    getattr(maps[1], f"register_{kind}_hook")(lambda *_: heard.append(1))
+    sum(each.sum() for each in run_all(maps, torch.randn(5, 3, requires_grad=True))).backward()
+    assert heard == [1]
+
+
+def test_hooks_of_all_modules_run() -> None:
+    maps, heard = [nn.Linear(3, 2) for _ in range(3)], []
+    handle = nn.modules.module.register_module_forward_hook(lambda *_: heard.append(1))
+    try:
+        run_all(maps, torch.randn(5, 3))
+    finally:
+        handle.remove()
+    assert len(heard) == 3
+
+
+def test_a_forward_that_was_replaced_is_called() -> None:
+    maps, features = [nn.Linear(3, 2) for _ in range(3)], torch.randn(5, 3)
+    maps[1].forward = lambda x: x[:, :2] * 5
+    torch.testing.assert_close(run_all(maps, features)[1], features[:, :2] * 5)

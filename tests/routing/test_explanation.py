@@ -45,6 +45,13 @@ def test_explanations_of_numbers(likelihood: object) -> None:
     assert str(found).splitlines()[-1] == f"of all leaves: {means}"
 
 
+def test_a_tree_in_bfloat16_is_explained() -> None:
+    tree, x = tree_of(), draw(1)[0]
+    wanted, found = explain(tree, x), explain(tree.bfloat16(), x.bfloat16())
+    assert found.prediction == pytest.approx(wanted.prediction, abs=0.03)
+    assert found.mixture == pytest.approx(wanted.mixture, abs=0.03)
+
+
 def test_an_explanation_in_other_units() -> None:
     tree, x = tree_of(likelihood=SquaredError()), draw(1)[0]
     plain, found = explain(tree, x), explain(tree, x, to_units=lambda means: means * 100 + 7)

@@ -93,6 +93,19 @@ def test_loss_and_predictions_follow_from_the_logits(name: str):
 
 
 @both
+def test_the_loss_counts_each_example_by_its_weight(name: str):
+    make, roots = HEADS[name]
+    model, plain = make(), examples(6, roots)
+    weights = torch.tensor([3.0, 0.0, 0.5, 0.0, 1.5, 1.0])
+    batch = TreeExamples(plain.forest, plain.targets, weights)
+    picked = model(batch.forest).log_softmax(-1)[torch.arange(6), batch.targets]
+    torch.testing.assert_close(model.loss(batch), -(picked * weights).mean())
+    equal = TreeExamples(plain.forest, plain.targets, torch.ones(6))
+    torch.testing.assert_close(model.loss(equal), model.loss(plain))
+    assert evaluate(model, batch, batch_size=2)["loss"] == pytest.approx(model.loss(batch).item())
+
+
+@both
 def test_backends(name: str):
     make, roots = HEADS[name]
     model, forest = make(), examples(4, roots).forest

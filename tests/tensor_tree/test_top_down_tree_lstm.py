@@ -17,6 +17,7 @@ from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor, TopDownTreeLS
 from structnet.tensor_tree.compiled import child_sum_sweep
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.label_words import Text
 
 C = 5
 
@@ -176,3 +177,31 @@ def test_states_of_other_trees_are_refused():
         model(forest, torch.zeros(3, C))
     with pytest.raises(GraphError, match="the forest is empty"):
         model(Forest.from_trees([], VOCABULARY), torch.zeros(0, C))
+
+
+@pytest.mark.parametrize("backend", ["levels", "dgl"])
+def test_autocast(backend: str):
+    torch.manual_seed(0)
+    forest = Forest.from_trees(random_trees(random.Random(1)), VOCABULARY)
+    encoder = ChildSumTreeLSTM(C, len(TYPES), len(TOKENS))
+    model = NodePredictor(encoder, 2, context=True)
+    wanted = model(forest, backend)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = model(forest, backend)
+    torch.testing.assert_close(found.float(), wanted, atol=0.05, rtol=0.05)
+    found.float().square().sum().backward()
+    assert all(each.grad.isfinite().all() for each in model.parameters())
+
+
+def test_autocast_while_words_are_in_another_precision():
+    """An embedding of one's own, whose last step is a product."""
+    torch.manual_seed(0)
+    encoder = ChildSumTreeLSTM(C, len(TYPES), len(TOKENS))
+    turn = torch.eye(C)
+    encoder.token_vectors.register_forward_hook(lambda _, __, output: output @ turn)
+    tree = Tree("A", [Text("x", [Tree("y"), Tree("z")]), Tree("x")])
+    forest = Forest.from_trees([tree], VOCABULARY)
+    wanted = encoder(forest)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = encoder(forest)
+    torch.testing.assert_close(found.float(), wanted, atol=0.05, rtol=0.05)

@@ -152,6 +152,21 @@ def test_labels_of_any_kind_through_files(through: Through):
     assert again == list(map(str, plain))
 
 
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
+def test_edges_without_a_direction_are_refused(kind: type[nx.Graph]):
+    """Their ends are in the order of the nodes, not in that in which they were added."""
+    graph = kind()
+    graph.add_node("x", type=-1, token=0)
+    graph.add_node("f", type=0, token=-1)
+    graph.add_edge("f", "x", pos=0)
+    message = (
+        "trees are read from a DiGraph or a MultiDiGraph, edges parent -> child; got a "
+        + kind.__name__
+    )
+    with pytest.raises(GraphError, match=exactly(message)):
+        from_networkx(graph)
+
+
 def test_from_networkx_errors():
     digraph = nx.DiGraph([("f", "x")])
     with pytest.raises(GraphError, match=r"^node 'f' has no 'type'; from_networkx needs"):

@@ -178,6 +178,30 @@ def test_graphs_that_break_the_schema(make, message: str):
         Forest.from_graph(make())
 
 
+@pytest.mark.parametrize(
+    ("where", "name", "each", "n"),
+    [("edata", "pos", "edge", 2), ("ndata", "type", "node", 3), ("ndata", "token", "node", 3)],
+)
+def test_fields_with_more_than_one_mode(where: str, name: str, each: str, n: int):
+    graph = graph_of([(0, 2, 0), (1, 2, 1)], [-1, -1, 0])
+    getattr(graph, where)[name] = getattr(graph, where)[name].unsqueeze(1)
+    message = f"{where}[{name!r}] must have one number per {each}, [{n}]; got shape [{n}, 1]"
+    with pytest.raises(GraphError, match=exactly(message)):
+        Forest.from_graph(graph)
+
+
+def test_several_types_of_nodes_or_edges():
+    ends = torch.tensor([0]), torch.tensor([1])
+    for other in (("a", "y", "a"), ("b", "y", "b")):
+        graph = dgl().heterograph({("a", "x", "a"): ends, other: ends})
+        message = (
+            "a graph of the schema has one type of nodes and one of edges; got the types "
+            f"{', '.join(graph.ntypes)} of nodes and x, y of edges"
+        )
+        with pytest.raises(GraphError, match=exactly(message)):
+            Forest.from_graph(graph)
+
+
 def test_errors_are_value_errors():
     assert issubclass(NotATreeError, GraphError)
     assert issubclass(GraphError, ValueError)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from structnet.tensor_tree.compiled.kernels import child_sum as kernels
 from structnet.tensor_tree.compiled.pieces import at_once, cut, in_parallel, side_by_side
+from structnet.training.backward import by_hand
 from structnet.trees._kernels import add_rows, grouped
 from structnet.trees.forest import Forest
 
@@ -280,9 +281,8 @@ class _Sweep(torch.autograd.Function):
         return H
 
     @staticmethod
+    @by_hand("the levels backend", "backend='dgl'")
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
-            raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         saved = list(map(_numpy, ctx.saved_tensors[1:]))  # raises if one was changed in place since
         n = len(Weights._fields)
         w, s, asked = Weights(*saved[:n]), States(*saved[n:]), ctx.needs_input_grad[2:]

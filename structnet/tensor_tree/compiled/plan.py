@@ -107,7 +107,7 @@ def make_plan(forest: Forest, layout: Layout) -> Plan:
     # Nodes are numbered by height, then type, and only those of height 0 may be without a type.
     untyped = forest.types < 0
     level = np.append(np.where(untyped, 0, forest.height + 1), 0)
-    levels = level.max() + 1
+    levels = int(level.max()) + 1
     message_level, sources, message_keys, inbox = indices.distinct_messages(
         sources, keys, level, layout.num_keys
     )

@@ -32,6 +32,7 @@ from structnet.tensor_tree.compiled.states import (
     States,
     for_gradients,
 )
+from structnet.training.backward import by_hand
 from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
@@ -248,9 +249,8 @@ class _Sweep(torch.autograd.Function):
         return tuple(x.index_select(0, nodes) for x in tensors[:2])
 
     @staticmethod
+    @by_hand("the levels backend", "backend='dgl'")
     def backward(ctx: Any, *given: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # create_graph=True; otherwise a backward records nothing
-            raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         # Raises if a parameter was changed in place since, or if the tensors were freed.
         saved = [x.detach().numpy() for x in ctx.saved_tensors]
         parameters, s = saved[: ctx.num_inputs - 2], States(*saved[ctx.num_inputs - 2 :])

@@ -16,6 +16,7 @@ from torch import Tensor
 from structnet.message_passing.gpu.rows import ROWS, grid
 from structnet.message_passing.transfer import moved
 from structnet.tensor_tree.gpu import _kernels as kernels
+from structnet.training.backward import by_hand
 from structnet.trees._kernels import grouped
 from structnet.trees.forest import Forest
 
@@ -116,9 +117,8 @@ class _Sweep(torch.autograd.Function):
         return H
 
     @staticmethod
+    @by_hand("the levels backend", "backend='dgl'")
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        if torch.is_grad_enabled():  # create_graph=True; otherwise backward records nothing
-            raise RuntimeError("the levels backend has no second derivatives; backend='dgl' has")
         plan, (p, U, V, g, Y, A, H, C, Q) = ctx.plan, ctx.saved_tensors
         n, leaves, places = len(U), plan.leaves, len(g)
         dH = gradient.clone(memory_format=torch.contiguous_format)
