@@ -32,7 +32,7 @@ from .plot import plot_growth as plot_growth
 from .plot import plot_history as plot_history
 from .plot import plot_leaf_classes as plot_leaf_classes
 from .plot import plot_leaf_means as plot_leaf_means
-from .plot import plot_neural_tree as plot_neural_tree
+from .plot import plot_model_tree as plot_model_tree
 from .plot import plot_partition as plot_partition
 from .plot import plot_refinement as plot_refinement
 from .plot import plot_tree as plot_tree

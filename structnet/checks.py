@@ -57,7 +57,7 @@ def check_integer(
 
 
 def check_jobs(name: str, value: Any, *, optional: bool = False) -> None:
-    """Refuses a number of threads that is neither an int from 1 on nor -1, one for each core.
+    """Refuses a number of threads that is no int, or 0; a negative one counts from all cores.
 
     Args:
         optional: True if None is allowed too.
@@ -68,23 +68,26 @@ def check_jobs(name: str, value: Any, *, optional: bool = False) -> None:
     Example:
         >>> check_jobs("n_jobs", 0)
         Traceback (most recent call last):
-        ValueError: The 'n_jobs' parameter must be an int in the range [1, inf), or -1. Got 0
-        instead.
+        ValueError: The 'n_jobs' parameter must be an int other than 0. Got 0 instead.
     """
     if value is None and optional:
         return
-    if not isinstance(value, Integral) or isinstance(value, bool) or (value < 1 and value != -1):
-        raise wrong(name, f"an int in the range [1, inf), or -1{' or None' * optional}", value)
+    if not isinstance(value, Integral) or isinstance(value, bool) or value == 0:
+        raise wrong(name, f"an int other than 0{' or None' * optional}", value)
 
 
 def num_threads(n_jobs: int | None) -> int:
-    """The number of threads that a checked ``n_jobs`` asks for; None is one.
+    """The number of threads that a checked ``n_jobs`` asks for, as for joblib.
+
+    None is one; -1 is one for each core, -2 one fewer, and so on, but at least one.
 
     Example:
-        >>> num_threads(None), num_threads(3), num_threads(-1) >= 1
-        (1, 3, True)
+        >>> num_threads(None), num_threads(3), num_threads(-1) >= 1, num_threads(-1000)
+        (1, 3, True, 1)
     """
-    return len(hardware_threads()) if n_jobs == -1 else n_jobs or 1
+    if n_jobs is None or n_jobs > 0:
+        return n_jobs or 1
+    return max(1, len(hardware_threads()) + 1 + n_jobs)
 
 
 def hardware_threads() -> frozenset[int]:

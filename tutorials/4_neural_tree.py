@@ -43,7 +43,7 @@ from structnet.plot import (
     plot_growth,
     plot_leaf_classes,
     plot_leaf_means,
-    plot_neural_tree,
+    plot_model_tree,
     plot_partition,
     plot_refinement,
 )
@@ -184,7 +184,7 @@ save(plot_refinement(grown, tree, validation)[0], "4_refinement.png")
 # `4_leaves.png` shows which leaves each digit reaches, `4_means.png` the mean image at each leaf.
 
 # %%
-save(plot_neural_tree(tree, validation, min_share=0.01), "4_tree.png")
+save(plot_model_tree(tree, validation, min_share=0.01), "4_tree.png")
 save(plot_leaf_classes(tree, validation), "4_leaves.png")
 save(plot_leaf_means(tree, validation), "4_means.png")
 print(explain(tree, validation.x[0]))

@@ -53,7 +53,7 @@ print(np.bincount(y)[:10])
 # %%
 flat = SoftmaxTreeClassifier(depth=0, k=classes, start="centroids", leaf_penalty=1.0)
 tree = SoftmaxTreeClassifier(depth=3, k=classes // 2, leaf_penalty=1.0, random_state=0)
-grown = AdaptiveSoftmaxTreeClassifier(alpha=0.7, depth=2, leaf_penalty=1.0, random_state=0)
+grown = AdaptiveSoftmaxTreeClassifier(alpha=0.7, start_depth=2, leaf_penalty=1.0, random_state=0)
 for name, model in {"flat": flat, "tree": tree, "grown": grown}.items():
     found = model.fit(x, y).measure(x_test, y_test)
     print(f"{name}: error {found.error:.3f}, FLOPs {found.flops:.0f}, {found.leaves} leaves")
@@ -89,7 +89,7 @@ print("\n".join(tree.export_text().splitlines()[:4]))
 
 # %%
 model = SoftmaxTreeClassifier(random_state=0).fit(x, y)
-chosen = model.trained_.settings
+chosen = model.settings_
 print(f"error {1 - model.score(x_test, y_test):.3f}: depth {chosen.depth}, k {chosen.k}, ", end="")
 print(f"penalties {chosen.leaf_penalty:g}, begun from {chosen.start}")
 

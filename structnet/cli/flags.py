@@ -53,7 +53,8 @@ def parse(
     """The settings given by a command's words, the command's own flags, and words without a flag.
 
     Args:
-        cls: a frozen dataclass; a field that is itself one is a group of flags.
+        cls: a frozen dataclass; a field that is itself one is a group of flags. If it has a
+            ``REFUSED``, the help leaves out the flags of these names.
         words: the words after the command's name.
         prog: the command, for the help.
         own: a dataclass of the command's own flags; None for no such flags.
@@ -88,7 +89,7 @@ def parse(
         if end.code:
             raise ValueError(_one_line(said.getvalue())) from None
         head = f"usage: {prog} [flags]\n\n{about}\n\nexamples:\n{examples}"
-        print(f"{head}\n\n{_options(shown.getvalue(), _titles(whole))}")
+        print(f"{head}\n\n{_options(_allowed(shown.getvalue(), cls), _titles(whole))}")
         raise
     for word in rest:
         if word.startswith("-") and len(word) > 1:
@@ -124,6 +125,14 @@ def _titles(cls: Any) -> dict[str, str]:
     """The name of each group in the help: the ``TITLE`` of its class, or the name of its field."""
     kinds = get_type_hints(cls)
     return {each.name: getattr(kinds[each.name], "TITLE", each.name) for each in fields(cls)}
+
+
+def _allowed(page: str, cls: Any) -> str:
+    """A help page without the flags that the settings always refuse, ``REFUSED``."""
+    for name in getattr(cls, "REFUSED", ()):
+        flag = name.replace("_", "-")
+        page = re.sub(rf"^  --{flag} .*\n(?:   .*\n)*", "", page, flags=re.MULTILINE)
+    return page
 
 
 def _options(page: str, titles: Mapping[str, str]) -> str:

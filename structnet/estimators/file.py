@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ class OneFileMixin:
     """An estimator that can be saved to a file and loaded from it."""
 
     get_params: Callable[..., dict[str, Any]]  # scikit-learn's
+    _renamed: ClassVar[Mapping[str, str]] = {}  # a parameter's name in older files -> its own
 
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
@@ -83,7 +84,9 @@ class OneFileMixin:
         if found != cls.__name__:
             raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
         try:
-            estimator = cls(**{name: _given(value) for name, value in config["parameters"].items()})
+            parameters = {name: _given(value) for name, value in config["parameters"].items()}
+            renamed = {cls._renamed.get(name, name): value for name, value in parameters.items()}
+            estimator = cls(**renamed)
             for name, value in config["fitted"].items():
                 if value is not None:
                     setattr(estimator, name, _restored(value))

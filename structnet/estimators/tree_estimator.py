@@ -158,7 +158,7 @@ class TreeEstimatorMixin(OneFileMixin):
         )
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
-        """Draws the first tree; see :func:`structnet.plot.plot_neural_tree`.
+        """Draws the first tree; see :func:`structnet.plot.plot_model_tree`.
 
         Args:
             X: samples, as for ``fit``, to send through the tree; without them only its shape is
@@ -174,7 +174,7 @@ class TreeEstimatorMixin(OneFileMixin):
             ValueError: the data do not match those of ``fit``.
         """
         # ``plot`` is a higher layer: it is imported only when a picture is drawn.
-        return import_module("structnet.plot").plot_neural_tree(self, X, y, **options)
+        return import_module("structnet.plot").plot_model_tree(self, X, y, **options)
 
     def summary(self, X: Any = None) -> report.Summary:
         """The size of the first tree, and the cost of a prediction.

@@ -4,7 +4,8 @@
 ``tree``                :func:`plot_tree`: a tree of data
 ``svg``                 :func:`.tree_svg`: the same for notebooks
 ``dependencies``        :func:`plot_dependencies`: a sentence with arcs from heads to dependents
-``explanation``         :func:`plot_explanation`: a tree coloured by the effect of its parts
+``explanation``         :func:`plot_explanation`: a tree coloured by the effect of its parts, or
+``sample_path``         the path of one sample through a model tree
 ``model_tree``          pictures of any tree that is a model
 ``growth``              :func:`plot_growth`: the losses while such a tree grew
 ``history``             :func:`plot_history`: losses and metrics, epoch by epoch

@@ -8,7 +8,7 @@ from .history import plot_history as plot_history
 from .model_tree.leaves import plot_leaf_classes as plot_leaf_classes
 from .model_tree.leaves import plot_leaf_means as plot_leaf_means
 from .model_tree.partition import plot_partition as plot_partition
-from .model_tree.picture import plot_neural_tree as plot_neural_tree
+from .model_tree.picture import plot_model_tree as plot_model_tree
 from .model_tree.picture import plot_refinement as plot_refinement
 from .tree import plot_tree as plot_tree
 from .tree_layout import Collapsed as Collapsed

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def plot_accuracy_by(
     results: Mapping[str, Mapping[Any, float | tuple[float, int]]],
     xlabel: str = "operators",
-    ax: Axes | None = None,
     *,
+    ax: Axes | None = None,
     trained_up_to: float | None = None,
 ) -> Axes:
     """Draws the accuracy on each group of examples, with one line for each model.

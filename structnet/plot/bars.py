@@ -26,14 +26,17 @@ class Bar(NamedTuple):
 
 
 def plot_bars(
-    quantities: Mapping[str, Mapping[str, Bar]], title: str = "", axes: Sequence[Axes] | None = None
+    quantities: Mapping[str, Mapping[str, Bar]],
+    title: str = "",
+    *,
+    ax: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """Draws quantities side by side, with a pair of bars in each row and seeds as dots.
 
     Args:
         quantities: bars by quantity and row; all quantities have the same rows.
         title: title of the figure.
-        axes: axes to draw on, one for each quantity; by default new ones.
+        ax: axes to draw on, one for each quantity; by default new ones.
 
     Returns:
         The axes of the quantities.
@@ -48,14 +51,15 @@ def plot_bars(
     from matplotlib.patches import Patch
 
     rows = list(next(iter(quantities.values())))[::-1]  # so that the first one is on top
+    axes = ax
     if axes is None:
         figure = Figure(figsize=(1.5 + 2.5 * len(quantities), 1.4 + 0.6 * len(rows)))
         axes = figure.subplots(1, len(quantities), sharey=True, squeeze=False)[0]
     every = [bar for bars in quantities.values() for bar in bars.values()]
     drawn = any(bar.reference is not None for bar in every), any(bar.found for bar in every)
     shift = 0.2 if all(drawn) else 0.0  # a single bar is level with its name
-    for ax, (quantity, bars) in zip(axes, quantities.items(), strict=True):
-        _draw(ax, quantity, [bars[row] for row in rows], shift)
+    for on, (quantity, bars) in zip(axes, quantities.items(), strict=True):
+        _draw(on, quantity, [bars[row] for row in rows], shift)
     axes[0].set_yticks(range(len(rows)), rows)
     whole: Any = axes[0].figure  # or a subfigure
     whole.suptitle(title, fontsize=11)

@@ -31,8 +31,8 @@ def plot_dependencies(
     heads: Sequence[int],
     relations: Sequence[str] | None = None,
     tags: Sequence[str] | None = None,
-    ax: Axes | None = None,
     *,
+    ax: Axes | None = None,
     form: str = "auto",
 ) -> Axes:
     """Draws a sentence with an arc from each head to each of its dependents.

@@ -1,4 +1,4 @@
-"""Draws a tree coloured by the effect of each node on a prediction."""
+"""Draws explanations: a tree coloured by the effect of each node on a prediction, or a path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from operator import is_
 from typing import TYPE_CHECKING, Protocol
 
 from structnet.plot.palette import shaded
+from structnet.plot.sample_path import draw_path
 from structnet.plot.tree import plot_tree
+from structnet.routing.explanation import Explanation
 from structnet.trees.label_words import Text
 from structnet.trees.tree import Tree
 
@@ -37,19 +39,29 @@ class Explained(Protocol):
 
 
 def plot_explanation(
-    explained: Explained | Sequence[Explained], ax: Axes | None = None, **options: object
+    explained: Explained | Explanation | Sequence[Explained],
+    *,
+    ax: Axes | None = None,
+    **options: object,
 ) -> Axes:
-    """Draws a tree and colours each node by the effect of hiding its subtree.
+    """Draws an explanation: the effects of a tree's parts, or the path of a row of a table.
 
-    Orange nodes support the answer: without their subtree the score falls. Blue ones oppose it:
-    without them it rises. Stronger colours mean larger effects. The root stays white, as hiding it
-    would leave nothing. Of a text's words, only those with an effect that can be seen are drawn.
+    A tree has each node coloured by the effect of hiding its subtree. Orange nodes support the
+    answer: without their subtree the score falls. Blue ones oppose it: without them it rises.
+    Stronger colours mean larger effects. The root stays white, as hiding it would leave nothing. Of
+    a text's words, only those with an effect that can be seen are drawn.
+
+    A row or an image, which a model tree sends along a path, has a bar for each choice on that path
+    and for each of its likeliest classes.
 
     Args:
-        explained: explanation from an estimator, such as ``TreeLSTMClassifier.explain``; for a
-            sample of several trees one for each, which are drawn side by side.
+        explained: explanation from an estimator's ``explain``; for a sample of several trees one
+            for each, which are drawn side by side.
         ax: axes to draw on; by default new ones.
-        options: other arguments of :func:`structnet.plot.plot_tree` than ``colors``.
+        options: other arguments of :func:`structnet.plot.plot_tree` than ``colors``, for trees.
+
+    Raises:
+        TypeError: there are options for a path.
 
     Example:
         >>> from types import SimpleNamespace
@@ -57,11 +69,15 @@ def plot_explanation(
         >>> tree = Tree("f", [Tree("x"), Tree("y")])
         >>> values = dict(zip(map(id, tree.preorder()), [2.0, 1.5, -0.1]))
         >>> told = SimpleNamespace(tree=tree, heading="spam: 2.1", values=lambda: values)
-        >>> print(plot_explanation(told, Figure().add_subplot()).get_title())
+        >>> print(plot_explanation(told, ax=Figure().add_subplot()).get_title())
         spam: 2.1
         without an orange part it falls, by up to 1.5
         without a blue one it rises, by up to 0.1
     """
+    if isinstance(explained, Explanation):
+        if options:
+            raise TypeError(f"a path is drawn without options for trees; got {', '.join(options)}")
+        return draw_path(explained, ax)
     each = explained if isinstance(explained, Sequence) else [explained]
     told = [(of.tree, of.values()) for of in each]
     below = [value for tree, of in told for key, value in of.items() if key != id(tree)]
@@ -79,7 +95,7 @@ def plot_explanation(
 
     trees = [tree for tree, _ in drawn]
     shown = trees if len(trees) > 1 else trees[0]
-    ax = plot_tree(shown, ax, colors=color, **options)  # type: ignore[arg-type]  # as given
+    ax = plot_tree(shown, ax=ax, colors=color, **options)  # type: ignore[arg-type]  # as given
     title = each[0].heading
     if falls > 0:
         title += f"\nwithout an orange part it falls, by up to {falls:.3g}"

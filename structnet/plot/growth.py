@@ -54,6 +54,7 @@ class Decision(Protocol):
 def plot_growth(
     history: Iterable[Mapping] | str | Path,
     decisions: Sequence[Decision] | None = None,
+    *,
     ax: Axes | None = None,
 ) -> list[Axes]:
     """Draws the validation loss over the epochs of all training runs, in their order.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,21 +25,24 @@ if TYPE_CHECKING:
 
 TRAIN_LOSS = ("loss", "train_loss")
 VALIDATION_LOSS = "validation_loss"
+OBJECTIVE, ERROR = "objective", "error"  # of softmax trees, which have iterations, not epochs
 MANY = 60  # epochs above which markers would overlap
 
 
 def plot_history(
-    history: Iterable[Mapping] | str | Path, ax: Axes | Sequence[Axes] | None = None
+    history: Iterable[Mapping] | str | Path | Any, *, ax: Axes | Sequence[Axes] | None = None
 ) -> list[Axes]:
     """Draws the losses and, beside them, the other metrics on the validation data.
+
+    Of a softmax tree, it draws the objective and, beside it, the errors.
 
     A vertical line marks the best epoch: the last one that is recorded as best or, if no record
     says which are, the one with the lowest validation loss.
 
     Args:
-        history: :class:`structnet.History`, its records, or the path of its file. The fields
-            ``loss`` (or ``train_loss``) and all that begin with ``validation_`` are drawn over
-            ``epoch``.
+        history: :class:`structnet.History`, its records, the path of its file, or a fitted
+            estimator with a ``history_``. The fields ``loss`` (or ``train_loss`` or ``objective``),
+            ``error`` and all that begin with ``validation_`` are drawn over ``epoch``.
         ax: one or two axes, for the losses and the metrics; if there is one, the metrics get an
             axis at its right. By default new ones.
 
@@ -47,17 +50,18 @@ def plot_history(
         The axes of the losses and, if there are other metrics, of these.
 
     Raises:
+        TypeError: the history is something else.
         ValueError: there are no records, or they have nothing to draw, or there are too few axes.
 
     Example:
         >>> from matplotlib.figure import Figure
         >>> records = [{"epoch": 1, "loss": 2.0, "validation_loss": 2.1},
         ...            {"epoch": 2, "loss": 1.5, "validation_loss": 1.9, "best": True}]
-        >>> [losses] = plot_history(records, Figure().add_subplot())
+        >>> [losses] = plot_history(records, ax=Figure().add_subplot())
         >>> [line.get_label() for line in losses.lines]
         ['training', 'validation', 'best epoch, 2']
     """
-    records = list(History.load(history) if isinstance(history, (str, Path)) else history)
+    records = _records(history)
     panels = [fields for fields in (_losses(records), _measures(records)) if fields]
     if not panels:
         raise ValueError(f"there is nothing to draw in a history of {len(records)} records")
@@ -70,14 +74,29 @@ def plot_history(
     return axes
 
 
+def _records(history: Any) -> list[Mapping]:
+    if isinstance(history, (str, Path)):
+        return list(History.load(history))
+    history = getattr(history, "history_", history)
+    if not isinstance(history, Iterable):
+        raise TypeError(
+            "expected a history, its records, its file, or a fitted estimator with a history_; got "
+            f"{type(history).__name__}"
+        )
+    return list(history)
+
+
 def _losses(records: Sequence[Mapping]) -> dict[str, str]:
     """The names of the losses in the legend, by field."""
-    names = dict.fromkeys(TRAIN_LOSS, "training") | {VALIDATION_LOSS: "validation"}
+    names = dict.fromkeys((*TRAIN_LOSS, OBJECTIVE), "training") | {VALIDATION_LOSS: "validation"}
     return {field: name for field, name in names.items() if _has(records, field)}
 
 
 def _measures(records: Sequence[Mapping]) -> dict[str, str]:
     fields = dict.fromkeys(field for record in records for field in record)
+    if _has(records, ERROR):
+        errors = {ERROR: "training", f"validation_{ERROR}": "validation"}
+        return {field: name for field, name in errors.items() if _has(records, field)}
     return {
         field: field.removeprefix("validation_").replace("_", " ")
         for field in fields
@@ -107,7 +126,7 @@ def _axes(ax: Axes | Sequence[Axes] | None, panels: int) -> list[Axes]:
 def _draw(
     ax: Axes, records: Sequence[Mapping], epochs: Sequence[int], fields: Mapping[str, str]
 ) -> None:
-    is_loss = VALIDATION_LOSS in fields or any(field in fields for field in TRAIN_LOSS)
+    is_loss = any(field in fields for field in (*TRAIN_LOSS, VALIDATION_LOSS, OBJECTIVE))
     for number, (field, name) in enumerate(fields.items(), 0 if is_loss else 2):
         ax.plot(
             epochs,
@@ -118,10 +137,13 @@ def _draw(
             markersize=4,
         )
     tidy(ax)
-    ax.set_xlabel("epoch")
+    ax.set_xlabel("iteration" if OBJECTIVE in records[0] else "epoch")
     ax.locator_params("x", integer=True)
-    ax.set_ylabel("loss" if is_loss else "validation " + " and ".join(fields.values()))
-    if not is_loss and all("accuracy" in name for name in fields.values()):
+    words = next((word for word in (OBJECTIVE, ERROR) if word in fields), "loss")
+    if not is_loss and words == "loss":
+        words = "validation " + " and ".join(fields.values())
+    ax.set_ylabel(words)
+    if not is_loss and (ERROR in fields or all("accuracy" in name for name in fields.values())):
         percent_axis(ax)
 
 

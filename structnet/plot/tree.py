@@ -44,8 +44,8 @@ SHARP = 160  # dots per inch, so that the letters of a page can be read on a scr
 
 def plot_tree(
     tree: Tree | Forest | nx.DiGraph | DGLGraph | Sequence[Tree],
-    ax: Axes | None = None,
     *,
+    ax: Axes | None = None,
     labels: Callable[[Tree], str] | None = None,
     colors: Callable[[Tree], str | None] | Mapping[object, str] | None = None,
     form: str = "auto",
@@ -94,7 +94,7 @@ def plot_tree(
     Example:
         >>> from matplotlib.figure import Figure
         >>> tree = Tree("MAX", [Tree("2"), Tree("MIN", [Tree("4"), Tree("7")])])
-        >>> ax = plot_tree(tree, Figure().add_subplot(), labels=lambda node: f"<{node.label}>")
+        >>> ax = plot_tree(tree, ax=Figure().add_subplot(), labels=lambda node: f"<{node.label}>")
         >>> [text.get_text() for text in ax.texts]
         ['<MAX>', '<2>', '<MIN>', '<4>', '<7>']
     """
@@ -190,7 +190,9 @@ def _trees(tree: Tree | Forest | nx.DiGraph | DGLGraph | Sequence[Tree]) -> Sequ
         return [networkx_tree(tree)]
     if not isinstance(tree, (Forest, list, tuple)):
         kind = type(tree).__name__
-        raise TypeError(f"expected a Tree, a Forest, a graph or a list of trees; got {kind}")
+        how = "its method plot" if hasattr(tree, "plot") else "plot_model_tree"
+        said = f", which {how} draws" if hasattr(tree, "plot") or hasattr(tree, "visits") else ""
+        raise TypeError(f"expected a Tree, a Forest, a graph or a list of trees; got {kind}{said}")
     if not 1 <= len(tree) <= MAX_TREES:
         raise ValueError(f"a picture has room for 1 to {MAX_TREES} trees; got {len(tree)}")
     if isinstance(tree, Forest):

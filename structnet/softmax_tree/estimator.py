@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
@@ -15,14 +14,16 @@ from torch import nn
 
 from structnet.checks import check_bool, check_integer, check_number
 from structnet.estimators.checked import Checked, encode_labels, seed_from
+from structnet.estimators.class_weights import weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
+from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.inputs import check_inputs, check_training, in_single, one_label_each
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree.measures import Measures, measured
 from structnet.softmax_tree.networkx_tree import with_weights
-from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.training import Trained, train
 from structnet.softmax_tree.tree import Choices, Predictor, SoftmaxTree
 from structnet.training.history import History
@@ -32,13 +33,14 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     """The common part of both classifiers, which document the parameters."""
 
     trained_: Trained
-    inputs_: Standardizer | None
+    input_scale_: Standardizer | None
     standardize: bool
     random_state: Any
     verbose: bool
     validation_fraction: float
-    depth: int | None
+    class_weight: Any
     _asking: Predictor | None
+    _lacks: ClassVar[dict[str, Any]] = {}  # settings of the tree that are no parameters
 
     @whole
     def fit(
@@ -69,16 +71,18 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         """
         settings, growth = self._settings(), self._growth()
         given = self._checked(X, y, sample_weight, reset=True)
-        settings.check_classes(len(self.classes_))
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
+        if self.class_weight is not None:
+            how = {"given": given, "classes": self.classes_, "asked": self.class_weight}
+            given, held_out = weighed(given, **how), held_out and weighed(held_out, **how)
         self.seed_ = seed_from(self.random_state)
-        settings, learn = replace(settings, seed=self.seed_), given
+        settings, learn = settings.of_at_most(len(self.classes_), seed=self.seed_), given
         aside = growth is not None and held_out is None
         if aside:
             learn, held_out = self._parted(given)
-        self.inputs_ = None
+        self.input_scale_ = None
         if self.standardize:
-            self.inputs_ = Standardizer.of_rows(learn.x, learn.weights)
+            self.input_scale_ = Standardizer.of_rows(learn.x, learn.weights)
         self.trained_ = train(
             self._scaled(learn.x),
             learn.y,
@@ -106,6 +110,12 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self.trained_.history
 
     @property
+    def settings_(self) -> ChosenSettings:
+        """The settings of the training, including those that were chosen."""
+        check_is_fitted(self)
+        return self.trained_.settings
+
+    @property
     def n_iter_(self) -> int:
         """The number of iterations over all nodes, in all rounds; at least 1."""
         return max(1, len(self.history_) - 1)
@@ -131,7 +141,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         choices = self._choices(X)
         if sparse:
             return choices.matrix(len(self.classes_))
-        return np.exp(choices.dense(len(self.classes_)))
+        found = choices.dense(len(self.classes_))
+        return np.exp(found, out=found)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log-probabilities, -inf for classes that a leaf lacks. ``[n, classes]``."""
@@ -140,14 +151,14 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """The k likeliest classes of each sample and their probabilities, likeliest first.
 
-        If a leaf has fewer than k classes, its likeliest class is repeated at the end, with the
-        probability 0.
+        These are all classes if there are no more than k. If a leaf has fewer, its likeliest class
+        is repeated at the end, with the probability 0.
 
         Shapes:
-            both ``[n, k]``.
+            both ``[n, min(k, classes)]``.
         """
         check_integer("k", k, 1, owner="predict_top")
-        places, prob = self._choices(X).top(k)
+        places, prob = self._choices(X).top(min(k, len(self.classes_)))
         return self.classes_[np.where(places < 0, places[:, :1], places)], prob
 
     def predict_one(self, x: np.ndarray) -> Any:
@@ -199,7 +210,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     def _settings(self) -> SoftmaxTreeSettings:
         """The hyper-parameters, whose ranges are checked."""
         check_bool("standardize", self.standardize)
-        return SoftmaxTreeSettings(**_given(self, SoftmaxTreeSettings))
+        return settings_of(self, SoftmaxTreeSettings, seed=0, **self._lacks)
 
     def _growth(self) -> GrowthSettings | None:
         """The hyper-parameters of growth; None if the tree does not grow."""
@@ -219,11 +230,11 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     def _predictor(self) -> Predictor:
         asking = getattr(self, "_asking", None)
         if asking is None:
-            asking = self._asking = Predictor(self.tree_, self.inputs_)
+            asking = self._asking = Predictor(self.tree_, self.input_scale_)
         return asking
 
     def _scaled(self, x: Any) -> Any:
-        x = x if self.inputs_ is None else self.inputs_(x)
+        x = x if self.input_scale_ is None else self.input_scale_(x)
         return in_single(x)
 
     def _choices(self, X: Any) -> Choices:
@@ -241,24 +252,20 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return [(self.tree_, self._scaled(x))]
 
     def _scales(self) -> tuple[Standardizer | None, None]:
-        return self.inputs_, None
+        return self.input_scale_, None
 
     # On disk
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        inputs = self.inputs_ and self.inputs_.to_lists()
-        return self.tree_, {"trained": self.trained_.config(), "inputs": inputs}
+        scale = self.input_scale_ and self.input_scale_.to_lists()
+        return self.tree_, {"trained": self.trained_.config(), "input_scale": scale}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.trained_ = Trained.from_config(config["trained"])
-        self.inputs_ = Standardizer.from_lists(config["inputs"])
+        self.input_scale_ = Standardizer.from_lists(
+            config["inputs" if "inputs" in config else "input_scale"]  # of an older file, or today
+        )
         return self.tree_
-
-
-def _given(estimator: BaseEstimator, cls: type) -> dict[str, Any]:
-    """The parameters of an estimator that are fields of a settings class."""
-    parameters = estimator.get_params(deep=False)
-    return {f.name: parameters[f.name] for f in fields(cls) if f.name in parameters}
 
 
 class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
@@ -271,9 +278,12 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
 
     Args:
         depth: number of decisions on each path; 0 is a flat softmax.
-        k: largest number of classes in a leaf.
+        k: largest number of classes in a leaf; at most all that there are.
         decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
             hyper-parameters, see :class:`.SoftmaxTreeSettings`.
+        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
+            the sample; "balanced" gives all classes the same total weight. The validation samples
+            are weighted too.
         standardize: scaling of each column to mean 0 and standard deviation 1 over the training
             samples; sparse data, which stay sparse, are scaled as a whole to mean square 1, except
             that a column of far larger numbers is scaled separately.
@@ -284,10 +294,11 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         classes_: classes, sorted.
         n_features_in_: number of columns of the table.
         tree_: tree, which takes scaled inputs; ``samples(X, y)`` gives them.
-        trained_: tree with its history, its trials of growth and the chosen settings, among them
-            ``trained_.settings.leaf_ridge``. To train again with all that was chosen, pass these
-            settings to :func:`structnet.softmax_tree.train`.
+        settings_: settings, including those that were chosen, among them ``leaf_ridge``. To train
+            again with all that was chosen, pass them to :func:`structnet.softmax_tree.train`.
         history_: records of the iterations.
+        trained_: tree with its settings, its history and its trials of growth.
+        input_scale_: scaler of the inputs; None if they are not scaled.
 
     Reference:
         Zharmagambetov, Gabidolla, Carreira-Perpinan, "Softmax Tree", EMNLP 2021.
@@ -316,7 +327,8 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         tol: float = SoftmaxTreeSettings.tol,
         solver_steps: int = SoftmaxTreeSettings.solver_steps,
         start: str | None = SoftmaxTreeSettings.start,
-        n_jobs: int = SoftmaxTreeSettings.n_jobs,
+        n_jobs: int | None = SoftmaxTreeSettings.n_jobs,
+        class_weight: str | Mapping[Any, float] | None = None,
         standardize: bool = True,
         random_state: Any = None,
         verbose: bool = False,
@@ -333,7 +345,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     Args:
         alpha: number of classes in the leaves that replace a leaf, as a share of that leaf's.
         rho: ratio of losses below which a subtree replaces a leaf.
-        depth: number of decisions on each path of the tree from which growth starts.
+        start_depth: number of decisions on each path of the tree from which growth starts.
         start_k: largest number of classes in its leaves.
         step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters,
             see :class:`.GrowthSettings`.
@@ -347,16 +359,19 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)
         >>> y = np.repeat(["a", "b", "c", "d"], 20)
-        >>> model = AdaptiveSoftmaxTreeClassifier(0.5, 0.9, depth=0, random_state=0).fit(X, y)
+        >>> model = AdaptiveSoftmaxTreeClassifier(0.5, 0.9, start_depth=0, random_state=0).fit(X, y)
         >>> model.score(X, y), [trial.k for trial in model.trained_.trials][:1]
         (1.0, [2])
     """
+
+    _lacks: ClassVar = {"depth": None, "k": None}
+    _renamed: ClassVar = {"depth": "start_depth"}
 
     def __init__(
         self,
         alpha: float | None = GrowthSettings.alpha,
         rho: float | None = GrowthSettings.rho,
-        depth: int | None = GrowthSettings.start_depth,
+        start_depth: int | None = GrowthSettings.start_depth,
         *,
         start_k: int | None = GrowthSettings.start_k,
         step: int = GrowthSettings.step,
@@ -373,7 +388,8 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         tol: float = SoftmaxTreeSettings.tol,
         solver_steps: int = SoftmaxTreeSettings.solver_steps,
         start: str | None = SoftmaxTreeSettings.start,
-        n_jobs: int = SoftmaxTreeSettings.n_jobs,
+        n_jobs: int | None = SoftmaxTreeSettings.n_jobs,
+        class_weight: str | Mapping[Any, float] | None = None,
         validation_fraction: float = 0.1,
         standardize: bool = True,
         random_state: Any = None,
@@ -381,9 +397,6 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     ):
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
-    def _settings(self) -> SoftmaxTreeSettings:
-        return replace(super()._settings(), depth=None)
-
     def _growth(self) -> GrowthSettings:
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
-        return GrowthSettings(**_given(self, GrowthSettings), start_depth=self.depth)
+        return settings_of(self, GrowthSettings)

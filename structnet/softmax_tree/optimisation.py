@@ -38,7 +38,7 @@ def alternate(
     objective: Objective,
     max_iter: int = 20,
     tol: float = 1e-3,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     told: Told = lambda draft, value, settled: None,
 ) -> Draft:
     """Trains all nodes in turn until the objective hardly falls, and returns a new draft.
@@ -49,7 +49,7 @@ def alternate(
         objective: objective to lower.
         max_iter: largest number of iterations.
         tol: relative fall of the objective up to which training stops.
-        n_jobs: number of threads that train the nodes of one depth, -1 for all cores.
+        n_jobs: number of threads that train the nodes of one depth, -1 for all cores; None is 1.
         told: function called after every iteration with the tree, its objective, and True if that
             hardly fell, in which case the iteration was the last.
     """
@@ -88,7 +88,7 @@ def updated(
 
 
 @contextmanager
-def _mapper(n_jobs: int) -> Iterator[Callable]:
+def _mapper(n_jobs: int | None) -> Iterator[Callable]:
     """``map`` in this thread, or in as many threads as ``n_jobs`` asks for."""
     threads = num_threads(n_jobs)
     if threads == 1:

@@ -53,11 +53,16 @@ class Points:
         """Points from rows ``[n, D]``, classes and weights of any number type.
 
         None for the number of classes is the largest class plus one.
+
+        Raises:
+            ValueError: the classes are not whole numbers, or there are too many columns.
         """
         y = whole_classes(y)
         if num_classes is None:
             num_classes = int(y.max(initial=0)) + 1
-        x = x.astype(np.float32) if issparse(x) else np.ascontiguousarray(x, np.float32)
+        if issparse(x) and x.shape[1] > LARGEST:
+            raise ValueError(f"x has {x.shape[1]} columns; expected at most {LARGEST}")
+        x = narrow(x.astype(np.float32)) if issparse(x) else np.ascontiguousarray(x, np.float32)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
         return cls(x, y, weights, num_classes)
 
@@ -117,6 +122,21 @@ class Points:
         out, constant = np.empty(len(rows), np.float32), np.float32(bias)
         _kernels.projections(*parts(self.x), rows, weight, constant, out)
         return out
+
+
+LARGEST = np.iinfo(np.int32).max  # in 32 bits
+
+
+def narrow(x: Any) -> Any:
+    """Sparse rows, whose columns and starts are in 32 bits if they fit; that is faster.
+
+    Shapes:
+        CSR ``[n, D]`` -> the same rows, in the same type.
+    """
+    if max(x.nnz, x.shape[1]) > LARGEST or x.indices.dtype == x.indptr.dtype == np.int32:
+        return x
+    places = (x.indices.astype(np.int32, copy=False), x.indptr.astype(np.int32, copy=False))
+    return type(x)((x.data, *places), shape=x.shape)
 
 
 def parts(x: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
 
 from structnet.checks import check_integer, check_jobs, check_number, check_one_of, wrong
 
@@ -41,8 +41,8 @@ class SoftmaxTreeSettings:
             classes; for both, if leaves may not have all classes, the best of eight trees is taken;
             "random" draws directions at random; "axes" is a decision tree on single features, grown
             by scikit-learn to this depth.
-        n_jobs: number of threads that train the nodes of one depth, -1 for all cores; the results
-            do not depend on it.
+        n_jobs: number of threads that train the nodes of one depth, by default 1; -1 for all cores,
+            -2 for all but one, and so on. The results do not depend on it.
         seed: number that determines everything random.
 
     Raises:
@@ -66,7 +66,7 @@ class SoftmaxTreeSettings:
     tol: float = 1e-3
     solver_steps: int = 40
     start: Start | None = None
-    n_jobs: int = 1
+    n_jobs: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class SoftmaxTreeSettings:
             check_one_of("start", self.start, STARTS)
         for name, least in (("max_iter", 0), ("solver_steps", 1), ("seed", 0)):
             check_integer(name, getattr(self, name), least)
-        check_jobs("n_jobs", self.n_jobs)
+        check_jobs("n_jobs", self.n_jobs, optional=True)
 
     def check_classes(self, num_classes: int) -> None:
         """Refuses a leaf size above the number of classes.
@@ -90,6 +90,16 @@ class SoftmaxTreeSettings:
         """
         if self.k is not None and self.k > num_classes:
             raise wrong("k", f"at most {num_classes}, the number of classes", self.k)
+
+    def of_at_most(self, num_classes: int, **others: Any) -> SoftmaxTreeSettings:
+        """The same settings with leaves of at most this many classes, and other values.
+
+        Example:
+            >>> SoftmaxTreeSettings(k=10).of_at_most(3, seed=1).k
+            3
+        """
+        k = None if self.k is None else min(self.k, num_classes)
+        return replace(self, k=k, **others)
 
     def loss_of_missing(self, num_classes: int) -> float:
         """The loss of a sample whose class is missing from its leaf.

@@ -22,7 +22,8 @@ from structnet.estimators.scale import fractions
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, Leaf, first_leaf, sparse_hyperplane
 from structnet.softmax_tree.objective import Objective
-from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.points import LARGEST as LARGEST_INDEX
+from structnet.softmax_tree.points import Points, narrow
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 
 MEANS_STEPS = 10
@@ -135,6 +136,8 @@ def same_shape(draft: Draft, points: Points, seed: int) -> Draft:
 def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
     """A decision tree on single features, grown by scikit-learn.
 
+    If there are more entries than 32 bits can count, it learns from rows drawn at random.
+
     Args:
         points: samples to learn from.
         depth: largest number of decisions on a path; None for no limit.
@@ -144,10 +147,11 @@ def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
     if depth == 0:
         return complete_draft(points, 0, k, "centroids", seed)
     grower = DecisionTreeClassifier(max_depth=depth, random_state=seed)
-    weights = points.weights / points.weights.max()  # scikit-learn has absolute thresholds for them
+    some = _in_32_bits(points, seed)
+    weights = some.weights / some.weights.max()  # scikit-learn has absolute thresholds for them
     with warnings.catch_warnings():  # which takes many classes for numbers
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        found = grower.fit(points.x, points.y, sample_weight=weights).tree_
+        found = grower.fit(some.x, some.y, sample_weight=weights).tree_
     left, right = found.children_left, found.children_right
     draft = Draft([(a, b) if a > 0 else () for a, b in zip(left, right, strict=True)], [])
     counts = found.value[:, 0] * found.weighted_n_node_samples[:, None]
@@ -159,6 +163,16 @@ def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
         here[grower.classes_] = counts[node]
         draft.nodes.append(first_leaf(here, k, points.num_features, points.sparse))
     return draft
+
+
+def _in_32_bits(points: Points, seed: int) -> Points:
+    """The points, or some of them if they have too many entries for scikit-learn's trees."""
+    if not points.sparse or points.x.nnz <= LARGEST_INDEX:
+        return points
+    drawn = np.random.default_rng(seed).permutation(len(points))
+    entries = np.cumsum(np.diff(points.x.indptr)[drawn])
+    some = points.take(np.sort(drawn[entries <= LARGEST_INDEX]))
+    return replace(some, x=narrow(some.x))
 
 
 def _axis(points: Points, feature: int, threshold: float) -> Hyperplane:

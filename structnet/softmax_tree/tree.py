@@ -17,7 +17,7 @@ from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
 from structnet.softmax_tree.arrays import Packed
 from structnet.softmax_tree.draft import Draft
-from structnet.softmax_tree.points import parts
+from structnet.softmax_tree.points import narrow, parts
 from structnet.softmax_tree.routed import Routed
 
 # Types that the loops for a single row read directly; others are copied.
@@ -204,7 +204,7 @@ class SoftmaxTree(Routed, nn.Module):
             raise ValueError(f"x must be [n, {self.shape[0]}]. Got {list(x.shape)}.")
         dtype = np.float64 if self.weights.dtype == torch.float64 else np.float32
         if issparse(x):
-            return parts(x.tocsr().astype(dtype, copy=False))
+            return parts(narrow(x.tocsr().astype(dtype, copy=False)))
         x = x.detach().cpu().numpy() if isinstance(x, Tensor) else x
         return parts(np.ascontiguousarray(x, dtype))
 

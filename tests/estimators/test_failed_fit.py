@@ -26,7 +26,7 @@ UPDATE = "structnet.softmax_tree.optimisation.updated_leaf"
     ("model", "broken"),
     [
         (SoftmaxTreeClassifier(1, 2, **TOLD, random_state=0), (UPDATE,)),
-        (AdaptiveSoftmaxTreeClassifier(depth=1, **TOLD, random_state=0), (UPDATE,)),
+        (AdaptiveSoftmaxTreeClassifier(start_depth=1, **TOLD, random_state=0), (UPDATE,)),
         (classifier(), (Loop, "_step")),
         (LabelTreeClassifier(epochs=2, random_state=0), (Training, "run")),
     ],

@@ -10,14 +10,14 @@ from small_estimators import classifier, regressor
 
 from structnet import NeuralTreeClassifier
 from structnet.neural_tree import NeuralTree, presets
-from structnet.plot import plot_leaf_classes, plot_neural_tree, plot_partition
+from structnet.plot import plot_leaf_classes, plot_model_tree, plot_partition
 from structnet.routing import Samples, read
 
 
 def test_an_estimator_is_drawn_as_its_tree_is(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
     ours, names = fitted.plot(*blobs, ax=axes()), ["a", "b", "c"]
-    theirs = plot_neural_tree(fitted.tree_, fitted.samples(*blobs), class_names=names, ax=axes())
-    assert written(ours) == written(theirs) == written(plot_neural_tree(fitted, *blobs, ax=axes()))
+    theirs = plot_model_tree(fitted.tree_, fitted.samples(*blobs), class_names=names, ax=axes())
+    assert written(ours) == written(theirs) == written(plot_model_tree(fitted, *blobs, ax=axes()))
     assert len(written(fitted.plot(ax=axes()))) == fitted.tree_.topology.num_nodes
     leaves = plot_leaf_classes(fitted, *blobs, ax=axes())
     assert [label.get_text() for label in leaves.get_xticklabels()] == names
@@ -51,7 +51,7 @@ def test_a_reading_is_drawn_as_what_it_was_read_from(fitted: object, blobs: tupl
     assert again.class_names == told.class_names and again.feature_names == ["x", "y", "z"]
     fewer = told.samples[slice(3)]
     assert read(told, fewer).samples is fewer
-    ours = plot_neural_tree(told, ax=axes())
+    ours = plot_model_tree(told, ax=axes())
     assert written(ours) == written(fitted.plot(*blobs, ax=axes(), feature_names=["x", "y", "z"]))
 
 
@@ -72,16 +72,16 @@ def test_a_router_behind_a_transformer_is_silent() -> None:
     tree.split(0)
     assert tree.plane(0) is None
     samples = Samples(torch.rand(5, 3), torch.arange(5) % 2)
-    assert not any("left: " in text for text in written(plot_neural_tree(tree, samples, ax=axes())))
+    assert not any("left: " in text for text in written(plot_model_tree(tree, samples, ax=axes())))
 
 
 def test_one_leaf_says_so() -> None:
     tree, samples = NeuralTree(presets.mlp(2), (3,)), Samples(torch.rand(5, 3), torch.arange(5) % 2)
-    ax = plot_neural_tree(tree, samples, ax=axes())
+    ax = plot_model_tree(tree, samples, ax=axes())
     assert any(text.startswith("one leaf: this tree asks nothing") for text in written(ax))
 
 
 def test_targets_of_a_tree_are_in_its_samples() -> None:
     tree = NeuralTree(presets.mlp(2), (3,))
     with pytest.raises(ValueError, match="expected y for an estimator alone"):
-        plot_neural_tree(tree, Samples(torch.rand(2, 3), torch.arange(2)), ["no", "yes"])
+        plot_model_tree(tree, Samples(torch.rand(2, 3), torch.arange(2)), ["no", "yes"])

@@ -41,12 +41,12 @@ FAILING = {
 EARLY = "the solver stops before its sums are equal to the last digits, however rows are counted"
 
 # What is chosen by held-out samples takes longer; its own tests leave it open.
-TOLD = {"depth": 1, "leaf_penalty": 0.1, "start": "centroids", "max_iter": 3, "solver_steps": 10}
+TOLD = {"leaf_penalty": 0.1, "start": "centroids", "max_iter": 3, "solver_steps": 10}
 ESTIMATORS = [
     NeuralTreeClassifier(**SMALL),
     NeuralTreeRegressor(**SMALL),
-    SoftmaxTreeClassifier(**TOLD, k=2),
-    AdaptiveSoftmaxTreeClassifier(**TOLD, max_rounds=1),
+    SoftmaxTreeClassifier(**TOLD, depth=1, k=2),
+    AdaptiveSoftmaxTreeClassifier(**TOLD, start_depth=1, max_rounds=1),
     LabelTreeClassifier(epochs=30),
 ]
 
@@ -80,9 +80,9 @@ GROWN |= {"min_gain": 0.01, "gain_errors": 2.0, "min_samples": 2.0, "prune": 0.0
 GROWN |= {"cache_bytes": 1e6, "n_members": 2, "standardize": True, "warm_start": False}
 GROWN |= dict.fromkeys(("routers", "transformers", "prefer_split", "balance_routers"), True)
 SOFT = ANY | {"decision_penalty": 0.1, "leaf_penalty": 0.1, "missing_loss": 2.0, "tol": 0.01}
-SOFT |= {"depth": 1, "max_iter": 1, "solver_steps": 2, "n_jobs": 1, "standardize": True}
+SOFT |= {"max_iter": 1, "solver_steps": 2, "n_jobs": 1, "standardize": True}
 ADAPTED = {"alpha": 0.9, "rho": 0.9, "start_k": 1, "step": 1, "max_depth": 2, "max_leaves": 4}
-ADAPTED |= {"max_rounds": 1, "min_samples": 5, "validation_fraction": 0.3}
+ADAPTED |= {"start_depth": 1, "max_rounds": 1, "min_samples": 5, "validation_fraction": 0.3}
 LABELS = ANY | {"arity": 2, "embedding_size": 2, "epochs": 1, "learning_rate": 0.1, "rebuilds": 1}
 LABELS |= {"prior_weight": 1.0, "max_depth": 3, "memory": 0.5, "n_jobs": 1, "standardize": True}
 WORDS = HELD | {"max_cone": 2, "vector_size": 3, "min_count": 1, "max_words": 9, "max_length": 9}
@@ -98,7 +98,7 @@ OF_NUMPY = [
     (TreeNodeClassifier(), OF_TREES | {"context": True}, TREES, NODES),
     (NeuralTreeClassifier(), GROWN, ROWS, CLASSES),
     (NeuralTreeRegressor(), GROWN, ROWS, ROWS[:, 0]),
-    (SoftmaxTreeClassifier(start="random"), SOFT | {"k": 2}, ROWS, CLASSES),
+    (SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "k": 2}, ROWS, CLASSES),
     (AdaptiveSoftmaxTreeClassifier(start="random"), SOFT | ADAPTED, ROWS, CLASSES),
     (LabelTreeClassifier(start="huffman"), LABELS, ROWS, CLASSES),
     (RoutedLanguageModel(sizes=(1, 2, 1), dims=(4,)), WORDS, TEXT, None),

@@ -16,7 +16,7 @@ from small_estimators import regressor
 
 from structnet.estimators.tree_estimator import path_matrix
 from structnet.neural_tree.estimator import NeuralTreeClassifier
-from structnet.plot import plot_neural_tree
+from structnet.plot import plot_model_tree
 from structnet.routing import export_text, summary
 from structnet.routing.topology import Topology
 
@@ -78,7 +78,7 @@ def test_a_drawing_of_the_tree_shows_where_samples_go(
     fitted: NeuralTreeClassifier, blobs: tuple
 ) -> None:
     samples, leaves = fitted.samples(*blobs), fitted.apply(blobs[0])
-    ax = plot_neural_tree(fitted.tree_, samples, ax=Figure().add_subplot(), greedy=True)
+    ax = plot_model_tree(fitted.tree_, samples, ax=Figure().add_subplot(), greedy=True)
     labels = [text.get_text() for text in ax.texts]
     for leaf, count in zip(*np.unique(leaves, return_counts=True), strict=True):
         assert labels[labels.index(f"node {leaf}") + 1] == f"{count / 1.2:.0f} %"

@@ -54,7 +54,7 @@ def test_figures_far_apart_have_a_logarithmic_scale() -> None:
 
 def test_bars_are_drawn_on_the_axes_they_are_given() -> None:
     given = list(Figure().subplots(1, 1, squeeze=False)[0])
-    assert plot_bars({"error": ERRORS}, axes=given) == given
+    assert plot_bars({"error": ERRORS}, ax=given) == given
     assert len(given[0].patches) == 4
     with pytest.raises(ValueError, match="longer"):
-        plot_bars({"error": ERRORS, "size": ERRORS}, axes=given)
+        plot_bars({"error": ERRORS, "size": ERRORS}, ax=given)

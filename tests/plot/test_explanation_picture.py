@@ -21,8 +21,8 @@ def told(tree: Tree, **effects: float) -> SimpleNamespace:
 
 def test_numbers_in_texts_are_drawn_as_they_were_written() -> None:
     tree = Tree("f", [with_words(Tree("error 404 #5")), Tree("#7")])
-    assert written(plot_tree(tree, axes())) == ["f", "error 404 #5", "#7", "error", "404", "5"]
-    own = plot_tree(tree, axes(), labels=lambda node: str(node.label))
+    assert written(plot_tree(tree, ax=axes())) == ["f", "error 404 #5", "#7", "error", "404", "5"]
+    own = plot_tree(tree, ax=axes(), labels=lambda node: str(node.label))
     assert "#404" in written(own)  # as the user's function says
 
 
@@ -30,9 +30,9 @@ def test_words_are_drawn_where_they_matter() -> None:
     tree = with_words(Tree("f", [Tree("error 404"), Tree("main page"), Tree("x")]))
     found = told(tree, **{"main page": 3.0, "#404": -2.0, "error": 0.1, "main": 0.2})
     before = [(node.label, len(node.children)) for node in tree.preorder()]
-    ax = plot_explanation(found, axes())
+    ax = plot_explanation(found, ax=axes())
     assert written(ax) == ["f", "error 404", "main page", "x", "404"]
     box = {text.get_text(): text.get_bbox_patch() for text in ax.texts}["main page"]
     assert to_hex(box.get_facecolor()).upper() == FOR
     assert [(node.label, len(node.children)) for node in tree.preorder()] == before
-    assert written(plot_explanation(told(tree), axes())) == ["f", "error 404", "main page", "x"]
+    assert written(plot_explanation(told(tree), ax=axes())) == ["f", "error 404", "main page", "x"]

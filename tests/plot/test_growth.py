@@ -57,7 +57,7 @@ def test_growth_draws_every_training() -> None:
 
 
 def test_growth_marks_what_was_taken() -> None:
-    ax, _ = plot_growth(RECORDS, DECISIONS, axes())
+    ax, _ = plot_growth(RECORDS, DECISIONS, ax=axes())
     marked = {
         (line.get_label(), int(line.get_xdata()[line.get_markevery()[0]]))
         for line in ax.lines
@@ -70,7 +70,7 @@ def test_growth_marks_what_was_taken() -> None:
 
 
 def test_growth_steps() -> None:
-    losses, leaves = plot_growth(RECORDS, DECISIONS, axes())
+    losses, leaves = plot_growth(RECORDS, DECISIONS, ax=axes())
     [tree] = [line for line in losses.lines if line.get_label() == "tree"]
     assert at(tree, [3, 6.5, 7.5, 8]) == [1.5, 1.5, 1.2, 1.2]
     [steps] = leaves.lines
@@ -126,9 +126,9 @@ def test_refinement_is_marked() -> None:
 
 def test_growth_of_one_leaf_says_so() -> None:
     one = [Decision(0, 0, "root", 1.5, {}, 1, 10, 1.0), Decision(1, 0, "keep", 1.5, {}, 1, 10, 1.0)]
-    ax, _ = plot_growth(training("root", 0, [2.0, 1.5]), one, axes())
+    ax, _ = plot_growth(training("root", 0, [2.0, 1.5]), one, ax=axes())
     assert "one leaf" in ax.get_xlabel()
-    assert "one leaf" not in plot_growth(RECORDS, DECISIONS, axes())[0].get_xlabel()
+    assert "one leaf" not in plot_growth(RECORDS, DECISIONS, ax=axes())[0].get_xlabel()
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 3, 40])
@@ -185,6 +185,6 @@ def test_a_split_that_was_cut_when_it_was_judged_is_marked() -> None:
         Decision(0, 0, "root", 3.0, {}, 1, 10, 0.1),
         Decision(1, 0, "split", 1.7, {"split": 1.7}, 3, 30, 0.1),  # none of the records'
     ]
-    ax, _ = plot_growth(records, decisions, axes())
+    ax, _ = plot_growth(records, decisions, ax=axes())
     widths = {tuple(line.get_xdata()): line.get_linewidth() for line in ax.lines}
     assert widths[3, 4] > widths[2,]

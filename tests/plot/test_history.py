@@ -13,6 +13,7 @@ from matplotlib.text import Text
 from pictures import axes
 
 from structnet.plot import plot_accuracy_by, plot_history
+from structnet.softmax_tree import SoftmaxTreeClassifier
 from structnet.training.history import History
 
 RECORDS = [
@@ -45,15 +46,15 @@ def test_history_on_new_axes() -> None:
 def test_history_on_given_axes() -> None:
     figure = Figure()
     pair = list(figure.subplots(1, 2))
-    assert plot_history(RECORDS, pair) == pair
+    assert plot_history(RECORDS, ax=pair) == pair
     one = axes()
-    losses, accuracy = plot_history(RECORDS, one)
+    losses, accuracy = plot_history(RECORDS, ax=one)
     assert losses is one and accuracy is not one
     legend = [text.get_text() for text in losses.get_legend().get_texts()]
     assert legend == ["training", "validation", "best epoch, 20", "accuracy"]
     assert accuracy.get_legend() is None
     with pytest.raises(ValueError, match="needs 2 axes; got 0"):
-        plot_history(RECORDS, [])
+        plot_history(RECORDS, ax=[])
 
 
 def test_history_from_a_file(tmp_path: Path) -> None:
@@ -63,20 +64,36 @@ def test_history_from_a_file(tmp_path: Path) -> None:
 
 
 def test_history_of_few_fields() -> None:
-    [losses] = plot_history([{"train_loss": 2.0}, {"train_loss": 1.0}], axes())
+    [losses] = plot_history([{"train_loss": 2.0}, {"train_loss": 1.0}], ax=axes())
     assert values(losses) == {"training": [2.0, 1.0]}
     assert list(losses.lines[0].get_xdata()) == [1, 2]
-    [losses] = plot_history([{"loss": 2.0, "validation_loss": v} for v in (3, 1, 2)], axes())
+    [losses] = plot_history([{"loss": 2.0, "validation_loss": v} for v in (3, 1, 2)], ax=axes())
     assert list(values(losses))[-1] == "best epoch, 2"  # none is marked, so the lowest
 
 
 def test_history_with_gaps() -> None:
     records = [{"epoch": 1, "loss": 1.0, "validation_loss": None}, {"epoch": 2, "loss": 0.5}]
-    assert list(values(plot_history(records, axes())[0])) == ["training"]
+    assert list(values(plot_history(records, ax=axes())[0])) == ["training"]
     records.append({"epoch": 3, "validation_loss": 0.7})
-    losses = values(plot_history(records, axes())[0])
+    losses = values(plot_history(records, ax=axes())[0])
     assert np.isnan(losses["validation"]).tolist() == [True, True, False]
     assert np.isnan(losses["training"]).tolist() == [False, False, True]
+
+
+def test_history_of_a_softmax_tree() -> None:
+    x, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
+    fixed = SoftmaxTreeClassifier(depth=1, k=3, start="centroids", leaf_penalty=1.0, random_state=0)
+    for history in (fixed.fit(x, y), fixed.history_):
+        objective, error = plot_history(history)
+        assert values(objective) == {"training": [each["objective"] for each in fixed.history_]}
+        assert values(error) == {"training": [each["error"] for each in fixed.history_]}
+        assert objective.get_ylabel() == "objective" and objective.get_xlabel() == "iteration"
+        assert error.get_ylabel() == "error"
+        assert error.yaxis.get_major_formatter()(0.5).endswith(" %")
+    held = fixed.fit(x, y, validation=(x, y))
+    assert list(values(plot_history(held)[1])) == ["training", "validation"]
+    with pytest.raises(TypeError, match="estimator with a history_; got int"):
+        plot_history(3)
 
 
 @pytest.mark.parametrize("records", [[], [{"epoch": 1}]])
@@ -87,7 +104,7 @@ def test_empty_history(records: list) -> None:
 
 def test_accuracy_by_group() -> None:
     results = {"Tucker": {1: 0.9, 0: 1.0}, "sum": {0: (0.99, 6), 1: (0.8, 410), 2: (0.7, 5)}}
-    ax = plot_accuracy_by(results, "operators", axes(), trained_up_to=1)
+    ax = plot_accuracy_by(results, "operators", ax=axes(), trained_up_to=1)
     assert values(ax) == {"Tucker": [1.0, 0.9], "sum": [0.99, 0.8, 0.7]}
     assert list(ax.lines[0].get_xdata()) == [0, 1]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("operators", "accuracy")
@@ -99,7 +116,7 @@ def test_accuracy_by_group() -> None:
 
 def test_names_of_models_are_drawn_as_they_are_written() -> None:
     names = ["$x_1$", "_plain", "sum"]
-    ax = plot_accuracy_by({name: {0: 0.5} for name in names}, "US$, $", axes(), trained_up_to=0)
+    ax = plot_accuracy_by({name: {0: 0.5} for name in names}, "US$, $", ax=axes(), trained_up_to=0)
     texts = ax.get_legend().get_texts()
     assert [text.get_text() for text in texts] == [*names, "trained on"]
     assert not any(text.get_parse_math() for text in (*texts, ax.xaxis.label))

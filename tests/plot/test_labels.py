@@ -8,10 +8,12 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, fontManager
 from matplotlib.ft2font import FT2Font
+from matplotlib.textpath import TextPath
 
 from structnet.plot import plot_tree
 from structnet.plot.fonts import BOX, CATCH_ALL, fonts_for
-from structnet.plot.labels import Labels, visible
+from structnet.plot.labels import Labels, text_width, visible
+from structnet.plot.model_tree import captions
 from structnet.trees.tree import Tree
 
 NOWHERE = "\U0001e8a7"  # of Mende Kikakui, in none of matplotlib's own fonts
@@ -75,3 +77,22 @@ def test_letters_of_no_font_warn_once() -> None:
 
 def fonts_by_name() -> set[str]:
     return {each.name for each in fontManager.ttflist if not each.name.startswith(CATCH_ALL)}
+
+
+def test_a_width_is_that_of_the_drawn_letters() -> None:
+    for line in ("left: low feature 12, …", "fjord", "WiMAX & $5", "l"):
+        exact = TextPath((0, 0), line.replace("$", "S"), size=10).get_extents().width
+        assert text_width(line, fonts_for([line])) == pytest.approx(exact, rel=0.01)
+    assert text_width("  ", fonts_for(["  "])) == 0
+
+
+@pytest.mark.parametrize("room", [30.0, 60.0, 100.0])
+def test_few_of_all_ways_to_shorten_a_line_are_measured(room: float) -> None:
+    line = "left: low " + "x" * 400 + f" of {room}, …"
+    text_width.cache_clear()
+    short = captions._shortened(line, room)
+    assert text_width.cache_info().misses < 20  # of 230
+    longer = captions.cut_end(line, len(short) + 2)
+    scale = 1.05 * captions.SMALL / 10
+    widths = [scale * text_width(each, fonts_for([each])) for each in (short, longer)]
+    assert widths[0] <= room < widths[1] and short.endswith("…")

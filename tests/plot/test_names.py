@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import axes, grown, written
 
-from structnet.plot import plot_leaf_classes, plot_neural_tree
+from structnet.plot import plot_leaf_classes, plot_model_tree
 from structnet.plot.names import cut, short_names
 from structnet.routing import Samples
 
@@ -58,7 +58,7 @@ def test_pictures_of_classes_with_a_common_beginning_tell_them_apart() -> None:
     data = Samples(torch.randn(80, 5), torch.arange(80) % 8)
     names = [f"/usr/lib/a long name before {i}/lib" for i in range(8)]
     tree = grown(4, outputs=8)
-    ax = plot_neural_tree(tree, data, class_names=names, ax=axes(12, 12))
+    ax = plot_model_tree(tree, data, class_names=names, ax=axes(12, 12))
     assert len({text.get_text() for text in ax.get_legend().get_texts()}) == 8
     leaves = [text for text in written(ax) if "correct: " in text]
     assert leaves and all(any(str(i) in text.split(":")[0] for i in range(8)) for text in leaves)

@@ -118,7 +118,7 @@ def test_on_given_axes_nothing_overlaps(size: tuple[float, float]) -> None:
     from matplotlib.figure import Figure
 
     ax = Figure(figsize=size).add_axes((0.1, 0.1, 0.8, 0.8))
-    plot_tree(right_branching(60), ax, form="outline")
+    plot_tree(right_branching(60), ax=ax, form="outline")
     assert_clear(ax)
 
 

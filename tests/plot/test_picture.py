@@ -28,7 +28,7 @@ from structnet.neural_tree import GaussianMixture, NeuralTree, SquaredError, pre
 from structnet.plot import (
     plot_leaf_classes,
     plot_leaf_means,
-    plot_neural_tree,
+    plot_model_tree,
     plot_partition,
     plot_refinement,
 )
@@ -59,12 +59,12 @@ from structnet.routing.visits import BINS, reach
 )
 def test_samples_that_do_not_fit(data: Samples, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        plot_neural_tree(grown(2), data, ax=axes())
+        plot_model_tree(grown(2), data, ax=axes())
 
 
 def test_histograms_are_what_reaches_the_nodes() -> None:
     tree, data = grown(5), samples()
-    found, ax = reach(tree, data), plot_neural_tree(tree, data, ax=axes())
+    found, ax = reach(tree, data), plot_model_tree(tree, data, ax=axes())
     order = drawn_order(tree)
     bars = heights(ax, "_classes").reshape(len(order), 3) / CLASSES
     counts = found.classes[order]
@@ -83,7 +83,7 @@ def test_histograms_are_what_reaches_the_nodes() -> None:
 
 def test_bars_stand_in_their_panels() -> None:
     tree = grown(5)
-    ax = plot_neural_tree(tree, samples(), ax=axes())
+    ax = plot_model_tree(tree, samples(), ax=axes())
     panels = shapes(ax, "_panels")
     assert len(panels) == 9 + 9 + 4  # two a node, and one a router
     owners = {"_classes": panels[:9], "_coming": panels[9:18], "_routers": panels[18:]}
@@ -97,7 +97,7 @@ def test_bars_stand_in_their_panels() -> None:
 
 def test_left_children_stand_left() -> None:
     tree = grown(6)
-    centers = shapes(plot_neural_tree(tree, samples(), ax=axes()), "_panels").mean(axis=1)
+    centers = shapes(plot_model_tree(tree, samples(), ax=axes()), "_panels").mean(axis=1)
     place = {v: centers[i] for i, v in enumerate(drawn_order(tree))}
     for v, children in enumerate(tree.topology.to_lists()):
         if children:
@@ -108,7 +108,7 @@ def test_left_children_stand_left() -> None:
 
 def test_edges_are_as_wide_as_what_takes_them() -> None:
     tree, data = grown(5), samples()
-    ax = plot_neural_tree(tree, data, ax=axes(30, 30))
+    ax = plot_model_tree(tree, data, ax=axes(30, 30))
     share = reach(tree, data).share[drawn_order(tree)]
     edges = collection(ax, "_edges")
     width = np.array(edges.get_linewidths())
@@ -128,7 +128,7 @@ def test_transformers_are_dots_on_their_edges() -> None:
         tree.deepen(leaf)
     for _ in range(8):
         tree.deepen(other)
-    ax = plot_neural_tree(tree, samples(), ax=axes())
+    ax = plot_model_tree(tree, samples(), ax=axes())
     dots = collection(ax, "_transformers").get_offsets()
     lines = [path.vertices for path in collection(ax, "_edges").get_paths()]
     on = [
@@ -145,7 +145,7 @@ def test_captions() -> None:
     for parameter in tree.parameters():
         torch.nn.init.zeros_(parameter)
     data.targets[:45] = 1
-    ax = plot_neural_tree(tree, data, class_names=["ape", "bee", "cow"], ax=axes())
+    ax = plot_model_tree(tree, data, class_names=["ape", "bee", "cow"], ax=axes())
     text = written(ax)
     assert [t for t in text if t.startswith("node")] == ["node 0", "node 1", "node 2"]
     assert [t for t in text if t.endswith("0 %") and ":" not in t] == ["100 %", "50 %", "50 %"]
@@ -158,7 +158,7 @@ def test_captions() -> None:
 def test_leaves_tell_how_good_they_are_by_themselves() -> None:
     tree, data = grown(4), samples()
     ends = tree.apply_path(data.x).numpy()
-    text = written(plot_neural_tree(tree, data, ax=axes()))
+    text = written(plot_model_tree(tree, data, ax=axes()))
     for leaf in np.unique(ends):
         here = ends == leaf
         said = tree.predicted_at(data.x[here], leaf).argmax(axis=1)
@@ -166,7 +166,7 @@ def test_leaves_tell_how_good_they_are_by_themselves() -> None:
         assert any(t.endswith(f"\ncorrect: {100 * correct:.0f} %") for t in text)
     assert sum("correct: " in t for t in text) == len(np.unique(ends))
     numbers = grown(2, outputs=1, likelihood=SquaredError())
-    text = written(plot_neural_tree(numbers, Samples(data.x, data.x[:, :1]), ax=axes()))
+    text = written(plot_model_tree(numbers, Samples(data.x, data.x[:, :1]), ax=axes()))
     ends = numbers.apply_path(data.x).numpy()
     mean = numbers.predicted_at(data.x[ends == 1], 1).mean()
     assert any(t.endswith(f"\nsays {mean:.4g}") for t in text)
@@ -176,7 +176,7 @@ def test_greedy_pictures_tell_empty_nodes() -> None:
     tree = grown(2)
     for parameter in tree.parameters():
         torch.nn.init.zeros_(parameter)  # everything goes left
-    assert "no samples" in written(plot_neural_tree(tree, samples(), ax=axes(), greedy=True))
+    assert "no samples" in written(plot_model_tree(tree, samples(), ax=axes(), greedy=True))
 
 
 @pytest.mark.parametrize("columns", [1, 7])
@@ -184,7 +184,7 @@ def test_means_and_spreads_of_numbers(columns: int) -> None:
     tree = grown(3, outputs=columns, likelihood=SquaredError())
     data = samples()
     data = Samples(data.x, torch.randn(60, columns, generator=torch.Generator().manual_seed(2)))
-    ax, found = plot_neural_tree(tree, data, ax=axes()), reach(tree, data)
+    ax, found = plot_model_tree(tree, data, ax=axes()), reach(tree, data)
     order = drawn_order(tree)
     bars = heights(ax, "_spreads").reshape(len(order), columns)
     assert bars == pytest.approx(CLASSES * found.spread[order] / found.spread[0] / 2, rel=1e-6)
@@ -202,12 +202,12 @@ def test_means_and_spreads_of_numbers(columns: int) -> None:
 def test_gaussian_mixtures_have_targets_too() -> None:
     tree = grown(2, outputs=2, likelihood=GaussianMixture())
     data = Samples(samples().x, torch.arange(60.0)[:, None])
-    assert len(shapes(plot_neural_tree(tree, data, ax=axes()), "_means")) == 3
+    assert len(shapes(plot_model_tree(tree, data, ax=axes()), "_means")) == 3
 
 
 def test_without_samples_nodes_are_boxes() -> None:
     tree = grown(4)
-    ax = plot_neural_tree(tree, ax=axes())
+    ax = plot_model_tree(tree, ax=axes())
     assert written(ax) == [str(v) for v in drawn_order(tree)]
     assert len(shapes(ax, "_boxes")) == 7
     assert len(set(collection(ax, "_edges").get_linewidths())) == 1
@@ -217,7 +217,7 @@ def test_without_samples_nodes_are_boxes() -> None:
 @pytest.mark.parametrize("names", [None, ["aeroplane", "automobile", "broken-down lorry"]])
 @pytest.mark.parametrize("given", [False, True])
 def test_nothing_overlaps_or_is_cut_off(leaves: int, names: list | None, given: bool) -> None:
-    ax = plot_neural_tree(
+    ax = plot_model_tree(
         grown(leaves), samples(), class_names=names, ax=axes(16, 12) if given else None
     )
     found = boxes(ax)
@@ -236,7 +236,7 @@ def test_names_stand_as_they_are_written() -> None:
         grown(2, columns=2), plane, class_names=ODD, resolution=20, feature_names=ODD[::2]
     )
     drawn = [
-        plot_neural_tree(grown(3), samples(), class_names=ODD),
+        plot_model_tree(grown(3), samples(), class_names=ODD),
         *plot_refinement(grown(2), grown(2), samples(), ODD),
         plot_leaf_classes(grown(3), samples(), class_names=ODD),
         plot_leaf_means(tree, images, class_names=ODD),
@@ -257,20 +257,20 @@ def test_pictures_say_what_their_shares_are(greedy: bool) -> None:
     tree, data = grown(3), samples()
     numbers = grown(2, outputs=1, likelihood=SquaredError())
     for ax in (
-        plot_neural_tree(tree, data, ax=axes(), greedy=greedy),
-        plot_neural_tree(numbers, Samples(data.x, data.x[:, :1]), ax=axes(), greedy=greedy),
+        plot_model_tree(tree, data, ax=axes(), greedy=greedy),
+        plot_model_tree(numbers, Samples(data.x, data.x[:, :1]), ax=axes(), greedy=greedy),
         *plot_refinement(tree, tree, data, greedy=greedy),
     ):
         assert [text for text in written(ax) if "shares" in text] == [GREEDY if greedy else SOFT]
-    assert "shares" not in "".join(written(plot_neural_tree(tree, ax=axes())))
+    assert "shares" not in "".join(written(plot_model_tree(tree, ax=axes())))
 
 
 def test_pictures_say_what_their_panels_are() -> None:
     tree, data = grown(3), samples()
     numbers = Samples(data.x, data.x[:, :1])
-    of_numbers = plot_neural_tree(grown(2, outputs=1, likelihood=SquaredError()), numbers)
-    of_many = plot_neural_tree(toy_tree(TWELVE), Samples(torch.randn(40, 2), torch.arange(40) % 2))
-    said = [" ".join(written(ax)) for ax in (plot_neural_tree(tree, data), of_numbers, of_many)]
+    of_numbers = plot_model_tree(grown(2, outputs=1, likelihood=SquaredError()), numbers)
+    of_many = plot_model_tree(toy_tree(TWELVE), Samples(torch.randn(40, 2), torch.arange(40) % 2))
+    said = [" ".join(written(ax)) for ax in (plot_model_tree(tree, data), of_numbers, of_many)]
     for text in said:
         assert "middle: probability of coming here, 0 to 1, of all samples" in text
     assert "upper panels: classes that arrive, 0 to 100 %;" in said[0]
@@ -281,7 +281,7 @@ def test_pictures_say_what_their_panels_are() -> None:
     several = grown(2, outputs=2, likelihood=SquaredError())
     two = Samples(data.x, data.x[:, :2])
     named = Reading(several, two, target_names=("pull", "lift"))
-    words = [" ".join(written(plot_neural_tree(*told))) for told in ((several, two), (named,))]
+    words = [" ".join(written(plot_model_tree(*told))) for told in ((several, two), (named,))]
     assert "a bar for each column" in words[0]
     assert "a bar each, from the left: pull, lift" in words[1]
     assert not any("below a leaf" in text for text in words)
@@ -298,15 +298,15 @@ def test_pictures_say_how_decided_the_routers_are() -> None:
     tree, data = grown(3), samples()
     for path in ("multi", "greedy"):
         decided = reach(tree, data, path).all_decided
-        text = " ".join(written(plot_neural_tree(tree, data, greedy=path == "greedy")))
+        text = " ".join(written(plot_model_tree(tree, data, greedy=path == "greedy")))
         assert f"routers decided {100 * decided:.1f} %" in text
-    assert "decided" not in " ".join(written(plot_neural_tree(grown(1), data)))
+    assert "decided" not in " ".join(written(plot_model_tree(grown(1), data)))
 
 
 def test_the_purer_a_node_the_darker_its_ground() -> None:
     tree, data = grown(4), samples()
     counts = reach(tree, data).classes[drawn_order(tree)]
-    ax = plot_neural_tree(tree, data, ax=axes())
+    ax = plot_model_tree(tree, data, ax=axes())
     grounds = next(c for c in ax.collections if c.get_label() == "_panels").get_facecolor()
     sure = confidence(counts.max(axis=1) / counts.sum(axis=1), 3)
     best = [class_colors(3)[k] for k in counts.argmax(axis=1)]
@@ -318,7 +318,7 @@ def test_small_branches_are_one_mark() -> None:
     tree, data = grown(20, chain=True), samples()
     found = reach(tree, data)
     least = float(np.sort(found.share)[12])
-    ax = plot_neural_tree(tree, data, ax=axes(12, 20), min_share=least)
+    ax = plot_model_tree(tree, data, ax=axes(12, 20), min_share=least)
     drawn = {int(t.split()[1]) for t in written(ax) if t.startswith("node ")}
     assert drawn == set(np.flatnonzero(found.share >= least).tolist())
     marks = [text for text in written(ax) if text.startswith("… ")]
@@ -326,12 +326,12 @@ def test_small_branches_are_one_mark() -> None:
     shown = sum(leaf in drawn for leaf in tree.topology.leaves)
     assert marks and leaves + shown == 20
     assert all(text.endswith(" %") for text in marks)
-    same = plot_neural_tree(tree, data, ax=axes(12, 20), min_share=1e-9)
+    same = plot_model_tree(tree, data, ax=axes(12, 20), min_share=1e-9)
     assert not [text for text in written(same) if text.startswith("… ")]
     with pytest.raises(ValueError, match="min_share is a share of samples, but there are none"):
-        plot_neural_tree(tree, ax=axes(), min_share=0.1)
+        plot_model_tree(tree, ax=axes(), min_share=0.1)
     with pytest.raises(ValueError, match=r"'min_share' .* range \[0, 1\]"):
-        plot_neural_tree(tree, data, ax=axes(), min_share=2)
+        plot_model_tree(tree, data, ax=axes(), min_share=2)
 
 
 def test_one_leaf_says_so_in_every_picture() -> None:
@@ -339,8 +339,8 @@ def test_one_leaf_says_so_in_every_picture() -> None:
     images = Samples(torch.rand(6, 1, 4, 4), torch.arange(6) % 3)
     plane = Samples(data.x[:, :2], data.targets)
     drawn = [
-        plot_neural_tree(grown(1), ax=axes()),
-        plot_neural_tree(grown(1), data),
+        plot_model_tree(grown(1), ax=axes()),
+        plot_model_tree(grown(1), data),
         *plot_refinement(grown(1), grown(1), data),
         plot_leaf_classes(grown(1), data),
         plot_leaf_means(NeuralTree(presets.mlp(3), (1, 4, 4)), images),
@@ -354,7 +354,7 @@ def test_one_leaf_says_so_in_every_picture() -> None:
 
 def test_names_must_fit() -> None:
     with pytest.raises(ValueError, match="2 class_names for 3 classes"):
-        plot_neural_tree(grown(2), samples(), class_names=["a", "b"], ax=axes())
+        plot_model_tree(grown(2), samples(), class_names=["a", "b"], ax=axes())
 
 
 def test_from_left() -> None:

@@ -11,7 +11,7 @@ from pictures import axes, collection, drawn_order, grown, heights, samples, sha
 from toy_tree import TWELVE, toy_tree
 
 from structnet.neural_tree import NeuralTree
-from structnet.plot import plot_neural_tree, plot_refinement
+from structnet.plot import plot_model_tree, plot_refinement
 from structnet.plot.model_tree.key import SOFT
 from structnet.plot.model_tree.panels import PALEST
 from structnet.plot.model_tree.sheet import CLASSES, DOTS, MAX_SIDE
@@ -25,7 +25,7 @@ def test_captions_stand_beside_thick_stems(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(
         tree, "branch_names", lambda v: () if v else ("longer than it is wide",) * 12
     )
-    ax = plot_neural_tree(tree, Samples(torch.randn(40, 2), torch.zeros(40).long()))
+    ax = plot_model_tree(tree, Samples(torch.randn(40, 2), torch.zeros(40).long()))
     ax.figure.draw_without_rendering()
     small = [text for text in ax.texts if text.get_fontsize() < 7 * 1.5]
     pixel = ax.figure.dpi / 72
@@ -40,7 +40,7 @@ def test_captions_stand_beside_thick_stems(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_ten_classes_have_a_key_in_order() -> None:
-    ax = plot_neural_tree(grown(1, outputs=10), samples(classes=10))
+    ax = plot_model_tree(grown(1, outputs=10), samples(classes=10))
     ax.figure.canvas.draw()
     texts = ax.get_legend().get_texts()
     assert [text.get_text() for text in texts] == [str(i) for i in range(10)]
@@ -48,7 +48,7 @@ def test_ten_classes_have_a_key_in_order() -> None:
 
 
 def test_a_hundred_classes_have_no_key() -> None:
-    ax = plot_neural_tree(grown(3, outputs=100), samples(100, classes=100), ax=axes())
+    ax = plot_model_tree(grown(3, outputs=100), samples(100, classes=100), ax=axes())
     assert ax.get_legend() is None and len(shapes(ax, "_classes")) == 500
 
 
@@ -58,7 +58,7 @@ def test_large_trees_are_dots_if_all_levels_are_asked_for(
     leaves: int, chain: bool, data: Samples | None
 ) -> None:
     tree = grown(leaves, chain=chain)
-    ax = plot_neural_tree(tree, data, max_depth=leaves)
+    ax = plot_model_tree(tree, data, max_depth=leaves)
     dots = collection(ax, "_dots")
     assert len(dots.get_offsets()) == len(tree.nodes)
     assert written(ax) == ([] if data is None else [SOFT])
@@ -80,7 +80,7 @@ def test_large_trees_are_dots_if_all_levels_are_asked_for(
 @pytest.mark.parametrize("data", [None, samples()])
 def test_large_trees_are_drawn_as_deep_as_can_be_read(data: Samples | None, chain: bool) -> None:
     tree = grown(200, chain=chain)
-    ax = plot_neural_tree(tree, data)
+    ax = plot_model_tree(tree, data)
     said, whole = written(ax), tree.topology.depth.max()
     marks = [int(text.split()[1]) for text in said if text.startswith("… ")]
     depth = max(d for d in range(whole) if _drawn(tree, d, said))
@@ -101,7 +101,7 @@ def _drawn(tree: NeuralTree, depth: int, said: list[str]) -> bool:
 
 def test_small_axes_have_dots() -> None:
     tree = grown(16)
-    small, large = (plot_neural_tree(tree, samples(), ax=axes(s, s)) for s in (2, 16))
+    small, large = (plot_model_tree(tree, samples(), ax=axes(s, s)) for s in (2, 16))
     assert len(collection(small, "_dots").get_offsets()) == 31
     assert len(shapes(large, "_panels")) == 31 + 31 + 15
     assert collection(small, "_dots").get_sizes()[0] <= DOTS.body**2 * 1.5**2
@@ -110,10 +110,10 @@ def test_small_axes_have_dots() -> None:
 def test_what_is_too_deep_is_counted() -> None:
     tree = grown(20, chain=True)
     for data in (None, samples()):
-        ax = plot_neural_tree(tree, data, ax=axes(), max_depth=2)
+        ax = plot_model_tree(tree, data, ax=axes(), max_depth=2)
         assert any(text.startswith("… 18 leaves") for text in written(ax))
     with pytest.raises(ValueError, match=r"'max_depth' .* range \[0, inf\)"):
-        plot_neural_tree(tree, ax=axes(), max_depth=-1)
+        plot_model_tree(tree, ax=axes(), max_depth=-1)
 
 
 def test_refinement_side_by_side() -> None:

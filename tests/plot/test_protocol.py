@@ -13,7 +13,7 @@ from toy_tree import MANY, ToyTree, toy_chain, toy_tree
 from structnet.plot import (
     plot_leaf_classes,
     plot_leaf_means,
-    plot_neural_tree,
+    plot_model_tree,
     plot_partition,
     plot_refinement,
 )
@@ -37,7 +37,7 @@ def tree() -> ToyTree:
 @pytest.mark.parametrize("greedy", [False, True])
 def test_the_tree_with_samples(tree: ToyTree, greedy: bool) -> None:
     data = draw()
-    ax = plot_neural_tree(tree, data, class_names=["ape", "bee", "cow"], greedy=greedy)
+    ax = plot_model_tree(tree, data, class_names=["ape", "bee", "cow"], greedy=greedy)
     found, order = reach(tree, data), drawn_order(tree)
     bars = heights(ax, "_classes").reshape(len(order), 3) / CLASSES
     all_of_it = found.classes[order].sum(axis=1, keepdims=True)
@@ -55,12 +55,12 @@ def test_the_tree_with_samples(tree: ToyTree, greedy: bool) -> None:
 
 
 def test_the_tree_alone_and_as_dots(tree: ToyTree) -> None:
-    ax = plot_neural_tree(tree, ax=axes())
+    ax = plot_model_tree(tree, ax=axes())
     assert written(ax) == [str(v) for v in drawn_order(tree)]
     assert not len(collection(ax, "_transformers").get_offsets())
-    dots = plot_neural_tree(tree, draw(), ax=axes(1, 1))
+    dots = plot_model_tree(tree, draw(), ax=axes(1, 1))
     assert len(collection(dots, "_dots").get_offsets()) == 7
-    cut = plot_neural_tree(tree, draw(), ax=axes(), max_depth=1)
+    cut = plot_model_tree(tree, draw(), ax=axes(), max_depth=1)
     assert [t for t in written(cut) if t.startswith("…")] == [
         f"… {leaves}\n{small_share(reach(tree, draw()).share[v])}"
         for v, leaves in ((2, "2 leaves"), (3, "1 leaf"))
@@ -70,9 +70,9 @@ def test_the_tree_alone_and_as_dots(tree: ToyTree) -> None:
 def test_a_long_chain() -> None:
     tree = toy_chain(500)
     data = Samples(torch.ones(3, 2), torch.zeros(3, dtype=torch.int64))
-    ax = plot_neural_tree(tree, data, max_depth=500)
+    ax = plot_model_tree(tree, data, max_depth=500)
     assert len(collection(ax, "_dots").get_offsets()) == 1001
-    deep = plot_neural_tree(toy_chain(50_000), ax=axes(), max_depth=3)
+    deep = plot_model_tree(toy_chain(50_000), ax=axes(), max_depth=3)
     assert "… 49,998 leaves" in written(deep)
 
 
@@ -80,7 +80,7 @@ def test_numbers() -> None:
     tree = toy_tree(MANY, outputs=1, classes=False)
     data = draw()
     data = Samples(data.x, data.x[:, :1])
-    ax = plot_neural_tree(tree, data, ax=axes())
+    ax = plot_model_tree(tree, data, ax=axes())
     assert len(shapes(ax, "_means")) == 7
     assert len(plot_partition(tree, data, ax=axes(), resolution=20).figure.axes) == 2  # a bar
     with pytest.raises(ValueError, match="expected one that predicts classes"):

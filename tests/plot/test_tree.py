@@ -42,7 +42,7 @@ def boxes(ax: Axes) -> list[Bbox]:
 
 
 def test_plot_tree_writes_every_node(capfd) -> None:
-    ax = plot_tree(TREE, axes())
+    ax = plot_tree(TREE, ax=axes())
     assert [text.get_text() for text in ax.texts] == LABELS
     colors = [to_hex(text.get_bbox_patch().get_facecolor()).upper() for text in ax.texts]
     assert colors[:3] == [INNER, LEAF, INNER]
@@ -53,7 +53,7 @@ def test_plot_tree_writes_every_node(capfd) -> None:
 
 def test_lines_join_boxes() -> None:
     """Stems and drops end at the edges of the boxes, bars join them, and nothing crosses one."""
-    ax = plot_tree(TREE, axes())
+    ax = plot_tree(TREE, ax=axes())
     drawn = boxes(ax)
     [lines] = ax.collections
     segments = [ax.transData.transform(path.vertices) for path in lines.get_paths()]
@@ -81,7 +81,7 @@ def test_lines_join_boxes() -> None:
 )
 @pytest.mark.parametrize("given_axes", [False, True])
 def test_nothing_overlaps_or_is_cut_off(tree: Tree, given_axes: bool) -> None:
-    ax = plot_tree(tree, axes(8, 5) if given_axes else None)
+    ax = plot_tree(tree, ax=axes(8, 5) if given_axes else None)
     assert_apart(boxes(ax))
     assert_within(boxes(ax), ax.figure.bbox)
 
@@ -95,25 +95,25 @@ def test_new_figures_grow() -> None:
 
 def test_labels_keep_their_size_unless_room_is_short() -> None:
     sizes = [
-        plot_tree(SENTENCE, axes(*size), form="levels").texts[0].get_fontsize()
+        plot_tree(SENTENCE, ax=axes(*size), form="levels").texts[0].get_fontsize()
         for size in ((30, 20), (5, 4))
     ]
     assert sizes[0] == 10 and 1 < sizes[1] < 5
-    assert plot_tree(SENTENCE, axes(5, 4)).texts[0].get_fontsize() > sizes[1]  # as an outline
+    assert plot_tree(SENTENCE, ax=axes(5, 4)).texts[0].get_fontsize() > sizes[1]  # as an outline
 
 
 def test_a_chain_says_what_is_left_out() -> None:
-    ax = plot_tree(chain(100_000), axes(), form="levels")
+    ax = plot_tree(chain(100_000), ax=axes(), form="levels")
     assert len(ax.texts) == 32
     assert ax.texts[-1].get_text() == "… 99,969\nmore"
-    outline = plot_tree(chain(100_000), axes(), max_nodes=50)
+    outline = plot_tree(chain(100_000), ax=axes(), max_nodes=50)
     assert "… 99,950 more" in [text.get_text() for text in outline.texts]
 
 
 @pytest.mark.parametrize("form", ["levels", "outline"])
 def test_limits_and_colours_hold_in_each_form(form: str) -> None:
     colors = {"MIN": "#FF0000"}
-    ax = plot_tree(TREE, axes(), form=form, max_depth=1, max_label=2, colors=colors)
+    ax = plot_tree(TREE, ax=axes(), form=form, max_depth=1, max_label=2, colors=colors)
     texts = [text.get_text().replace("\n", " ") for text in ax.texts]
     assert sorted(texts) == sorted(["M…", "2", "M…", "0", "… 5 more"])
     drawn = [text.get_bbox_patch() for text in ax.texts]
@@ -124,58 +124,58 @@ def test_limits_and_colours_hold_in_each_form(form: str) -> None:
 
 def test_an_unknown_form() -> None:
     with pytest.raises(ValueError, match=r"'form' parameter must be one of .*Got 'circle'"):
-        plot_tree(TREE, axes(), form="circle")
+        plot_tree(TREE, ax=axes(), form="circle")
 
 
 def test_own_labels_and_colors() -> None:
     ax = plot_tree(
         TREE,
-        axes(),
+        ax=axes(),
         labels=lambda node: f"{node.label}\n{listops.evaluate_expression(node)}",
         colors=lambda node: "#000000" if node.label == "MIN" else None,
     )
     assert ax.texts[0].get_text() == "MAX\n3"
     assert ax.texts[2].get_color() == "white"  # on black
     assert ax.texts[0].get_color() == "black"
-    ax = plot_tree(TREE, axes(), colors={"2": "#FF0000"})
+    ax = plot_tree(TREE, ax=axes(), colors={"2": "#FF0000"})
     assert to_hex(ax.texts[1].get_bbox_patch().get_facecolor()) == "#ff0000"
 
 
 def test_a_label_is_asked_for_once() -> None:
     asked = []
-    plot_tree(parse.listops("[MAX 1 2 ]"), axes(), labels=lambda node: asked.append(node) or "x")
+    plot_tree(parse.listops("[MAX 1 2 ]"), ax=axes(), labels=lambda node: asked.append(node) or "x")
     assert len(asked) == 3
 
 
 def test_labels_of_default() -> None:
     tree = Tree("nsubj", [Tree("det", [], "the")], token="cat")
-    assert [t.get_text() for t in plot_tree(tree, axes()).texts] == ["nsubj\ncat", "det\nthe"]
+    assert [t.get_text() for t in plot_tree(tree, ax=axes()).texts] == ["nsubj\ncat", "det\nthe"]
     tree = Tree("p", [Tree("one\n  two " + "x" * 50)])
-    assert plot_tree(tree, axes()).texts[1].get_text() == "one⏎  two " + "x" * 13 + "…"
-    assert not plot_tree(Tree("$x$"), axes()).texts[0].get_parse_math()
+    assert plot_tree(tree, ax=axes()).texts[1].get_text() == "one⏎  two " + "x" * 13 + "…"
+    assert not plot_tree(Tree("$x$"), ax=axes()).texts[0].get_parse_math()
 
 
 def test_other_representations() -> None:
     forest = Forest.from_trees([TREE, Tree("7")], Vocabulary.from_trees([TREE, Tree("7")]))
-    expected = sorted(text.get_text() for text in plot_tree([TREE, Tree("7")], axes()).texts)
-    assert sorted(text.get_text() for text in plot_tree(forest, axes()).texts) == expected
-    assert len(plot_tree(forest[[1]].graph, axes()).texts) == 1
+    expected = sorted(text.get_text() for text in plot_tree([TREE, Tree("7")], ax=axes()).texts)
+    assert sorted(text.get_text() for text in plot_tree(forest, ax=axes()).texts) == expected
+    assert len(plot_tree(forest[[1]].graph, ax=axes()).texts) == 1
     graph = nx.DiGraph()
     graph.add_edge("and", "b", pos=1)
     graph.add_edge("and", "a", pos=0)
-    assert [text.get_text() for text in plot_tree(graph, axes()).texts] == ["and", "a", "b"]
+    assert [text.get_text() for text in plot_tree(graph, ax=axes()).texts] == ["and", "a", "b"]
 
 
 @pytest.mark.parametrize("wrong", [3, "text", [TREE, 3]])
 def test_what_is_no_tree(wrong: object) -> None:
     with pytest.raises(TypeError, match="got"):
-        plot_tree(wrong, axes())
+        plot_tree(wrong, ax=axes())
 
 
 @pytest.mark.parametrize("number", [0, 9])
 def test_number_of_trees(number: int) -> None:
     with pytest.raises(ValueError, match=f"1 to 8 trees; got {number}"):
-        plot_tree([TREE] * number, axes())
+        plot_tree([TREE] * number, ax=axes())
 
 
 def test_import_leaves_matplotlib_out() -> None:

@@ -51,7 +51,7 @@ def test_what_is_drawn_is_said(ax: Axes) -> None:
 def test_errors_of_a_tree_that_grows(ax: Axes) -> None:
     rows = [(0, 0, 0.9), (1, 0, 0.5), (2, 1, 0.4), (3, 1, 0.3)]
     history = History([{"epoch": e, "round": r, "error": error} for e, r, error in rows])
-    draw_errors(history, ax)
+    draw_errors(history, ax=ax)
     assert_told(ax, {"iteration", "error"}, legend=2)
     curve, expanded = ax.lines
     assert list(curve.get_ydata()) == [0.9, 0.5, 0.4, 0.3]
@@ -59,14 +59,14 @@ def test_errors_of_a_tree_that_grows(ax: Axes) -> None:
 
 
 def test_a_tree_that_does_not_grow_says_nothing_of_it(ax: Axes) -> None:
-    draw_errors(History([{"epoch": e, "round": 0, "error": 0.5} for e in range(3)]), ax)
+    draw_errors(History([{"epoch": e, "round": 0, "error": 0.5} for e in range(3)]), ax=ax)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["training"]
 
 
 def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
     x = [[float(i)] for i in range(8)] * 4
     tree = train(x, list(range(8)) * 4, SoftmaxTreeSettings(depth=2, k=3)).tree
-    draw_widths(tree, GrowthSettings(alpha=0.5, start_depth=1, start_k=4), ax)
+    draw_widths(tree, GrowthSettings(alpha=0.5, start_depth=1, start_k=4), ax=ax)
     sizes = tree.arrays.sizes()[tree.topology.leaves]
     [leaves] = [each for each in ax.collections if each.get_label() == "_leaves"]
     assert (leaves.get_sizes() / 400 * sizes.max()).tolist() == pytest.approx(sizes.tolist())
@@ -80,7 +80,7 @@ def test_of_a_large_softmax_tree_the_upper_levels_are_drawn(ax: Axes) -> None:
     x = [[float(i)] for i in range(64)] * 2
     tree = train(x, list(range(64)) * 2, SoftmaxTreeSettings(depth=6, k=1)).tree
     assert len(tree.topology.leaves) > 40
-    draw_widths(tree, None, ax)
+    draw_widths(tree, None, ax=ax)
     marks = [text.get_text() for text in ax.texts if "\nleaves" in text.get_text()]
     hidden = sum(int(mark.split()[1]) for mark in marks)
     drawn = sum(text.get_text() == "1" for text in ax.texts)
@@ -94,7 +94,7 @@ def test_a_softmax_tree_of_one_leaf_says_so(ax: Axes) -> None:
 
 
 def test_costs(ax: Axes) -> None:
-    draw_costs({"tree": [(200.0, 0.1), (100.0, 0.3)]}, ax)
+    draw_costs({"tree": [(200.0, 0.1), (100.0, 0.3)]}, ax=ax)
     assert_told(ax, {"FLOPs of one prediction", "test error"}, legend=1)
     assert list(ax.lines[0].get_ydata()) == [0.3, 0.1]
 

@@ -184,7 +184,7 @@ def test_targets_are_told_and_drawn_in_their_units(
     data = of_run(houses.run)
     text = (houses.run / "summary.txt").read_text()
     monkeypatch.setattr(
-        plot, "plot_neural_tree", lambda told, **names: drawn.extend([told.samples, told])
+        plot, "plot_model_tree", lambda told, **names: drawn.extend([told.samples, told])
     )
     RECIPES["neural-tree"]().pictures(run, data)["tree.png"]()
     assert drawn[1].feature_names == data.arrays.features

@@ -163,6 +163,9 @@ def test_trees_that_grow(tmp_path: Path) -> None:
     # Which round is kept is up to 20 validation examples.
     assert leaves == sorted(leaves) and max(each["round"] for each in records) >= 1
     wrong = call("train", "adaptive-softmax-tree", *CLUSTERS, "--depth", "1")
+    for flag in ("--depth", "--k"):  # which --start-depth and --start-k do
+        assert f"\n  {flag} " in call("train", "softmax-tree", "--help").out
+        assert f"\n  {flag} " not in call("train", "adaptive-softmax-tree", "--help").out
     expected = "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth, --start-k"
     assert expected in wrong.err
 

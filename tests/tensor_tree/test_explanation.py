@@ -198,7 +198,7 @@ def test_a_deep_tree_is_explained():
 
 def test_the_picture_shows_what_matters(model: TreeLSTMClassifier):
     explained = model.explain(planted(random.Random(4), "good"))
-    ax = plot_explanation(explained, Figure(figsize=(8, 4)).add_subplot())
+    ax = plot_explanation(explained, ax=Figure(figsize=(8, 4)).add_subplot())
     below = explained.occlusion[1:]
     said = f"without an orange part it falls, by up to {below.max():.3g}"
     assert below.min() > 0  # so nothing is blue
@@ -251,7 +251,7 @@ def test_each_tree_of_a_sample_is_explained(
         np.testing.assert_allclose(of.occlusion, of.score - np.array(others), atol=1e-4)
         assert np.abs(of.occlusion).max() > 1e-3
         assert of.gradient.shape == (tree.size,) and np.abs(of.gradient).max() > 0
-    ax = plot_explanation(explained, Figure(figsize=(12, 4)).add_subplot())
+    ax = plot_explanation(explained, ax=Figure(figsize=(12, 4)).add_subplot())
     boxes = [t.get_bbox_patch() for t in ax.texts if t.get_bbox_patch()]
     assert len(boxes) == 8 * roots
     white = sum(to_rgb(box.get_facecolor()) == (1, 1, 1) for box in boxes)

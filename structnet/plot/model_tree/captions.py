@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -67,10 +68,11 @@ def edge_width(share: np.ndarray) -> np.ndarray:
 
 
 def _fitting(names: Sequence[str], width: float) -> str:
-    """The first name that fits a width in small letters, or else the last."""
+    """The first of ever shorter names that fits a width in small letters, or else the last."""
     fonts = fonts_for(names)
     scale = 1.05 * SMALL / 10  # small letters are a little wider on a screen
-    return next((n for n in names if scale * text_width(n, fonts) <= width), names[-1])
+    first = bisect_left(names, True, key=lambda name: scale * text_width(name, fonts) <= width)
+    return names[min(first, len(names) - 1)]
 
 
 def question_lines(asked: Mapping[int, str]) -> int:
@@ -98,7 +100,8 @@ def _shortened(line: str, room: float) -> str:
     """A line with as many of its entries as fit, or else as many of its letters."""
     entries = line.split(", ")
     fewer = [f"{', '.join(entries[:n])}, …" for n in range(len(entries) - 1, 0, -1)]
-    return _fitting([line, *fewer, *(cut_end(line, n) for n in range(len(line), 5, -2))], room)
+    letters = [cut_end(line, n) for n in range(len(line), 5, -2)] or [line]
+    return _fitting([line, *fewer, _fitting(letters, room)], room)
 
 
 def share_text(share: float) -> str:

@@ -34,7 +34,7 @@ MAX_NAME = 12  # characters of a class name above a picture
 
 def plot_leaf_classes(
     tree: Any,
-    samples: Any,
+    X: Any,
     y: Any = None,
     *,
     class_names: Sequence[str] | None = None,
@@ -42,14 +42,14 @@ def plot_leaf_classes(
 ) -> Axes:
     """Draws the mean probability of each leaf for the samples of each class, as a heat map.
 
-    The leaves are in the order of :func:`plot_neural_tree`, with its leftmost on top. Each column
+    The leaves are in the order of :func:`plot_model_tree`, with its leftmost on top. Each column
     sums to 100 %; that of a class without samples is empty. Beside each leaf are its size, which is
     its mean probability over all samples, and its own predictions for the samples whose greedy path
     ends there; the class that it predicts most often has a frame.
 
     Args:
         tree: any model tree that predicts classes, or a fitted classifier.
-        samples: samples, or the user's inputs for a classifier.
+        X: samples, or the user's inputs for a classifier.
         y: classes of a classifier's inputs.
         class_names: names of the classes; by default a classifier's own, or numbers.
         ax: axes to draw on; by default new ones.
@@ -69,7 +69,7 @@ def plot_leaf_classes(
         >>> [label.get_text() for label in ax.get_xticklabels() + ax.get_yticklabels()]
         ['cat', 'dog', 'leaf 1, ... %...', 'leaf 2, ... %...']
     """
-    told = read(tree, samples, y, class_names)
+    told = read(tree, X, y, class_names)
     tree, samples, names = told.tree, told.samples, told.class_names
     if names is None:
         raise ValueError("the tree predicts numbers; expected one that predicts classes")
@@ -109,7 +109,7 @@ def plot_leaf_classes(
 
 def plot_leaf_means(
     tree: Any,
-    x: Any,
+    X: Any,
     y: Any = None,
     *,
     class_names: Sequence[str] | None = None,
@@ -118,20 +118,20 @@ def plot_leaf_means(
     """Draws the mean image of the samples whose greedy path ends in each leaf.
 
     Above each image are the number of the leaf, the share of the samples that end there and, if
-    there are classes, the most frequent class. The shares are those of :func:`plot_neural_tree`
+    there are classes, the most frequent class. The shares are those of :func:`plot_model_tree`
     with ``greedy=True``, which by default counts each sample at all leaves by its probability to
     reach them. The leaves are in the same order.
 
     Args:
         tree: any model tree whose samples are images, or a fitted estimator of images.
-        x: images or samples, which are weighted by their weights; for an estimator the user's
+        X: images or samples, which are weighted by their weights; for an estimator the user's
             inputs.
         y: targets of an estimator's inputs.
         class_names: names of the classes; by default an estimator's own, or numbers.
         ax: axes to draw on; by default new ones.
 
     Shapes:
-        x ``[n, height, width]`` or ``[n, channels, height, width]``, 1 channel (dark is high) or 3.
+        X ``[n, height, width]`` or ``[n, channels, height, width]``, 1 channel (dark is high) or 3.
 
     Returns:
         The axes, in whose data units each image has the width 1.
@@ -148,7 +148,7 @@ def plot_leaf_means(
         >>> ax.images[0].get_array().shape, [text.get_text() for text in ax.texts]
         ((8, 8), ['leaf 0: 100 %\\n', 'one leaf: this tree asks nothing'])
     """
-    told = read(tree, x, y, class_names)
+    told = read(tree, X, y, class_names)
     tree, x = told.tree, told.samples
     names = told.class_names and short_names(told.class_names, MAX_NAME)
     _check_images(tree.shape)

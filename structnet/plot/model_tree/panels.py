@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,8 @@ PALEST = 0.25  # strength of a dot for equal classes
 
 def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
     """Draws panels for the targets at each node, the probabilities to reach it, and its routing."""
+    from matplotlib.colors import to_rgba_array
+
     drawn = np.flatnonzero(sheet.nodes >= 0)
     nodes, x0, y0 = sheet.nodes[drawn], sheet.x[drawn] - WIDTH / 2, sheet.top[drawn] - CLASSES
     router, coming = tree.topology.inner[nodes], y0 - GAP - COMING
@@ -38,7 +40,7 @@ def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
     if found.classes is not None:
         colors = class_colors(found.classes.shape[1])
         bars = _histograms(found.classes[nodes], x0, y0, CLASSES)
-        _add(ax, bars, np.tile(colors, len(nodes)), "_classes")
+        _add(ax, bars, np.tile(to_rgba_array(colors), (len(nodes), 1)), "_classes")
     elif found.mean is not None and found.spread is not None:
         _draw_spreads(ax, found.mean, found.spread, nodes, x0, y0)
     _add(ax, _histograms(found.coming[nodes], x0, coming, COMING), COMING_COLOR, "_coming")
@@ -154,6 +156,8 @@ def _rectangles(
 def _add(ax: Axes, corners: np.ndarray, color: str | np.ndarray, label: str) -> PolyCollection:
     from matplotlib.collections import PolyCollection
 
-    shapes = PolyCollection([*corners], facecolors=color, linewidths=0, zorder=2, label=label)
+    # One array is drawn far sooner than a list of rectangles, but must not be empty.
+    given: Any = corners if len(corners) else []
+    shapes = PolyCollection(given, facecolors=color, linewidths=0, zorder=2, label=label)
     ax.add_collection(shapes, autolim=False)
     return shapes

@@ -37,7 +37,7 @@ LEVELS = 8  # contours of the predicted mean
 
 def plot_partition(
     tree: Any,
-    x: Any,
+    X: Any,
     y: Any = None,
     *,
     class_names: Sequence[str] | None = None,
@@ -59,7 +59,7 @@ def plot_partition(
 
     Args:
         tree: any model tree or fitted estimator of samples with two features.
-        x: points or samples, which also determine the part of the plane; for an estimator the
+        X: points or samples, which also determine the part of the plane; for an estimator the
             user's inputs, in whose units the plane is drawn.
         y: targets of an estimator's inputs.
         class_names: names of the classes; by default an estimator's own, or numbers.
@@ -70,7 +70,7 @@ def plot_partition(
             neighbours'.
 
     Shapes:
-        x ``[n, 2]``.
+        X ``[n, 2]``.
 
     Raises:
         ValueError: there are no samples, they do not have two features, the tree predicts several
@@ -85,7 +85,7 @@ def plot_partition(
         ['leaf 0: ...\\n100 % of samples']
     """
     check_one_of("color", color, ("prediction", "leaf"))
-    told = read(tree, x, y, class_names, feature_names)
+    told = read(tree, X, y, class_names, feature_names)
     tree, x, names = told.tree, told.samples, told.class_names
     samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
     _check(tree, given_x, resolution)

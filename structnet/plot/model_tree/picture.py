@@ -65,9 +65,9 @@ TITLE = 24.0  # points
 LARGEST = np.array([MAX_SIDE, MAX_SIDE])
 
 
-def plot_neural_tree(
+def plot_model_tree(
     tree: Any,
-    samples: Any = None,
+    X: Any = None,
     y: Any = None,
     *,
     class_names: Sequence[str] | None = None,
@@ -111,7 +111,7 @@ def plot_neural_tree(
 
     Args:
         tree: any model tree, :class:`structnet.routing.Reading`, or fitted estimator.
-        samples: samples to send through the tree, or the user's inputs for an estimator.
+        X: samples to send through the tree, or the user's inputs for an estimator.
         y: targets of an estimator's inputs.
         class_names: names of the classes; by default an estimator's own, or numbers.
         feature_names: names of the columns of a table, likewise.
@@ -131,11 +131,11 @@ def plot_neural_tree(
         >>> from structnet.neural_tree import NeuralTree, presets
         >>> tree = NeuralTree(presets.mlp(num_outputs=3, width=8), shape=(4,))
         >>> _ = tree.split(0)
-        >>> ax = plot_neural_tree(tree, ax=Figure().add_subplot())
+        >>> ax = plot_model_tree(tree, ax=Figure().add_subplot())
         >>> [text.get_text() for text in ax.texts]
         ['0', '1', '2']
     """
-    drawn = _Drawn(read(tree, samples, y, class_names, feature_names), greedy, max_depth, min_share)
+    drawn = _Drawn(read(tree, X, y, class_names, feature_names), greedy, max_depth, min_share)
     sheet = drawn.sheet(LARGEST if ax is None else room_of(ax))
     if ax is None:
         ax = _new_axes([sheet], drawn.key)[0]
@@ -146,32 +146,32 @@ def plot_neural_tree(
 def plot_refinement(
     before: Any,
     after: Any,
-    samples: Samples,
+    X: Samples,
     class_names: Sequence[str] | None = None,
     accuracies: tuple[float, float] | None = None,
-    ax: Sequence[Axes] | None = None,
     *,
+    ax: Sequence[Axes] | None = None,
     feature_names: Sequence[str] | None = None,
     greedy: bool = False,
     max_depth: int | None = None,
     min_share: float = 0.0,
 ) -> list[Axes]:
-    """Draws a tree before and after refinement, as :func:`plot_neural_tree` does.
+    """Draws a tree before and after refinement, as :func:`plot_model_tree` does.
 
     The titles say how decided the routers are: the mean probability of the likelier branch.
 
     Args:
         before, after: the two trees, or readings of them (:class:`structnet.routing.Reading`); a
             ``copy.deepcopy`` keeps the tree before refinement.
-        samples: samples to send through both trees.
+        X: samples to send through both trees.
         class_names: names of the classes; by default numbers.
         accuracies: accuracies of the two trees, in [0, 1], for the titles.
         ax: two axes; by default new ones, side by side, or one above the other for wide trees.
-        feature_names, greedy, max_depth, min_share: arguments of :func:`plot_neural_tree`.
+        feature_names, greedy, max_depth, min_share: arguments of :func:`plot_model_tree`.
 
     Raises:
         ValueError: there are not two axes, or an argument is wrong, as in
-            :func:`plot_neural_tree`.
+            :func:`plot_model_tree`.
 
     Example:
         >>> import torch
@@ -186,7 +186,7 @@ def plot_refinement(
     if ax is not None and len(ax) != 2:
         raise ValueError(f"before and after need two axes; got {len(ax)}")
     pair = [
-        _Drawn(read(tree, samples, None, class_names, feature_names), greedy, max_depth, min_share)
+        _Drawn(read(tree, X, None, class_names, feature_names), greedy, max_depth, min_share)
         for tree in (before, after)
     ]
     axes = ax

@@ -135,12 +135,12 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
 
     found = {
         "growth.png": lambda: plot.plot_growth(run.history, decisions)[0],
-        "tree_grown.png": lambda: plot.plot_neural_tree(grown(), min_share=SHOWN),
+        "tree_grown.png": lambda: plot.plot_model_tree(grown(), min_share=SHOWN),
     }
     if not run.model_file.exists():
         return found
     told = data.reading(runs.tree_of(run))
-    found["tree.png"] = lambda: plot.plot_neural_tree(told, min_share=SHOWN)
+    found["tree.png"] = lambda: plot.plot_model_tree(told, min_share=SHOWN)
     if "refine" in run.history["phase"]:
         found["refinement.png"] = lambda: plot.plot_refinement(
             grown(), told, told.samples, min_share=SHOWN

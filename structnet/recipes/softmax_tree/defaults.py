@@ -181,7 +181,7 @@ def _chosen(model: Any) -> dict[str, Any]:
     """The settings that a tree chose from the data; empty for other models."""
     if not hasattr(model, "trained_"):
         return {}
-    settings = model.trained_.settings
+    settings = model.settings_
     names = ("depth", "k", "start", "leaf_penalty", "leaf_ridge", "decision_penalty", "max_iter")
     found = {name: getattr(settings, name) for name in names}
     return found | {"leaves": len(model.tree_.topology.leaves)}

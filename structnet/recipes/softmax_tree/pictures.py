@@ -25,7 +25,7 @@ MOST = 16  # leaves side by side, for the numbers in them
 
 
 def draw_widths(
-    tree: SoftmaxTree, growth: GrowthSettings | None = None, ax: Axes | None = None
+    tree: SoftmaxTree, growth: GrowthSettings | None = None, *, ax: Axes | None = None
 ) -> Axes:
     """Draws a tree whose leaves have sizes in proportion to their classes (Fig. 1).
 
@@ -98,7 +98,7 @@ def _level_words(sizes: np.ndarray, growth: GrowthSettings | None, classes: int,
     return words if most is None else f"{words}\nat most {most:,} allowed"
 
 
-def draw_errors(history: History, ax: Axes | None = None) -> Axes:
+def draw_errors(history: History, *, ax: Axes | None = None) -> Axes:
     """Draws the errors over the iterations, with a line where the tree was expanded (Fig. 2)."""
     ax = one_axes(ax, *SIZE)
     names = {"error": "training", "validation_error": "validation"}
@@ -115,7 +115,9 @@ def draw_errors(history: History, ax: Axes | None = None) -> Axes:
     return labelled(ax, "iteration", "error", "Training of a softmax tree")
 
 
-def draw_costs(found: Mapping[str, Sequence[tuple[float, float]]], ax: Axes | None = None) -> Axes:
+def draw_costs(
+    found: Mapping[str, Sequence[tuple[float, float]]], *, ax: Axes | None = None
+) -> Axes:
     """Draws error against FLOPs, one line per kind of tree.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from structnet.datasets.catalogue import TABLES
-from structnet.plot import plot_neural_tree
+from structnet.plot import plot_model_tree
 from structnet.recipes.arrays import ArrayData, inputs, read_table
 from structnet.recipes.recipe import (
     Answer,
@@ -131,7 +131,7 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
         # Read before anything is drawn: if the data are missing, no picture is written.
         reading = (data or _own_data(run, place)).reading(tree)
         found["tree.png"] = lambda: draw_widths(tree, growth)
-        found["nodes.png"] = lambda: plot_neural_tree(reading, min_share=SHOWN)
+        found["nodes.png"] = lambda: plot_model_tree(reading, min_share=SHOWN)
     return found
 
 

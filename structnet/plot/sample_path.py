@@ -1,0 +1,87 @@
+"""Draws the path of one sample through a model tree, and what it is predicted to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structnet.plot.names import cut, short_names
+from structnet.plot.style import GREY, LINES, add_legend, as_written, one_axes, tidy
+from structnet.routing.explanation import Explanation
+from structnet.routing.words import percent
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+MOST = 5  # classes
+STEPS = 24  # choices
+ROOM = 1.35  # for the numbers beside bars, where 1 is a probability of 100 %
+PATH, LEAF, ALL = LINES[0], LINES[1], LINES[5]
+
+
+def draw_path(told: Explanation, ax: Axes | None) -> Axes:
+    """Draws a bar for each choice on a sample's path, and for each of its likeliest classes.
+
+    The bar of a choice is the probability of the branch taken, that of the leaf the probability of
+    the whole path. If several leaves are reached, a class has a second bar, for all leaves
+    together. Of a long path, only the beginning is drawn.
+
+    Args:
+        told: explanation of the prediction for the sample.
+        ax: axes to draw on; None for new ones.
+    """
+    rows = [(f"node {each.node}: {each.side}", each.probability) for each in told.choices]
+    if len(rows) > STEPS:
+        left_out = f"… {len(rows) - STEPS} more choices", np.nan
+        rows = [*rows[:STEPS], left_out]
+    rows.append((f"leaf {told.leaf}", told.probability))
+    bars: list[tuple[float, float, float, str]] = [  # place, height, length, colour
+        (place, 0.7, value, PATH) for place, (_, value) in enumerate(rows)
+    ]
+    legend, labels = {"a branch taken, and the whole path": PATH}, [name for name, _ in rows]
+    several = not np.allclose(told.prediction, told.mixture)
+    if told.class_names is not None:
+        names = short_names(told.class_names)
+        best = np.argsort(-np.array(told.mixture), kind="stable")[:MOST].tolist()
+        for place, k in enumerate(best, start=len(rows)):
+            height = 0.35 if several else 0.7
+            bars.append((place - several * 0.175, height, told.prediction[k], LEAF))
+            if several:
+                bars.append((place + 0.175, height, told.mixture[k], ALL))
+        labels += [names[k] for k in best]
+        legend |= {"a class, for the leaf": LEAF} | ({"for all leaves": ALL} if several else {})
+    ax = one_axes(ax, 5.5, 1.6 + 0.3 * len(labels))
+    _draw(ax, bars, labels, legend)
+    if told.class_names is not None:
+        ax.axhline(len(rows) - 0.5, color=GREY, linewidth=0.8)
+    said = [f"leaf {told.leaf} says {_says(told, told.prediction)}"]
+    said += [f"all leaves together say {_says(told, told.mixture)}"] * several
+    ax.set_title("\n".join(said), fontsize=11, parse_math=False)
+    return ax
+
+
+def _draw(ax: Axes, bars: list, labels: list[str], legend: dict[str, str]) -> None:
+    from matplotlib.patches import Patch
+
+    places, heights, lengths, colors = map(list, zip(*bars, strict=True))
+    ax.barh(places, np.nan_to_num(lengths), heights, color=colors)
+    for place, length in zip(places, lengths, strict=True):
+        if np.isfinite(length):
+            ax.text(length + 0.02, place, percent(length, 1), va="center", fontsize=8)
+    tidy(ax)
+    ax.grid(False)
+    ax.set(xlim=(0, ROOM), ylim=(len(labels) - 0.4, -0.6), xticks=[])
+    ax.set_yticks(range(len(labels)), labels)
+    as_written(*ax.get_yticklabels())
+    handles: list[Artist] = [Patch(color=color) for color in legend.values()]
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.02)}
+    add_legend(ax, handles, list(legend), ncols=len(legend), frameon=False, fontsize=8, **below)
+
+
+def _says(told: Explanation, prediction: tuple[float, ...]) -> str:
+    if told.class_names is None:
+        return ", ".join(f"{mean:.4g}" for mean in prediction)
+    best = int(np.argmax(prediction))
+    return f"{cut(told.class_names[best])}: {percent(prediction[best], 1)}"
