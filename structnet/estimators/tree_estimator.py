@@ -118,10 +118,11 @@ class TreeEstimatorMixin(OneFileMixin):
 
         Args:
             X: samples; if given, each line says which share of them reaches its node, and which.
-            y: their classes or numbers.
+            y: their classes or numbers, without which X is of no use.
             sample_weight: weight of each sample.
 
         Raises:
+            TypeError: there are samples without their classes or numbers.
             ValueError: the data do not match those of ``fit``.
         """
         check_is_fitted(self)
@@ -163,7 +164,7 @@ class TreeEstimatorMixin(OneFileMixin):
         Args:
             X: samples, as for ``fit``, to send through the tree; without them only its shape is
                 drawn.
-            y: their classes or numbers.
+            y: their classes or numbers, without which X is of no use.
             options: other arguments of that function: ``ax``, ``greedy``, ``max_depth``,
                 ``min_share``, ``class_names``, ``feature_names``.
 
@@ -171,6 +172,7 @@ class TreeEstimatorMixin(OneFileMixin):
             The axes.
 
         Raises:
+            TypeError: there are samples without their classes or numbers.
             ValueError: the data do not match those of ``fit``.
         """
         # ``plot`` is a higher layer: it is imported only when a picture is drawn.

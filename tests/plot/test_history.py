@@ -90,7 +90,7 @@ def test_history_of_a_softmax_tree() -> None:
         assert objective.get_ylabel() == "objective" and objective.get_xlabel() == "iteration"
         assert error.get_ylabel() == "error"
         assert error.yaxis.get_major_formatter()(0.5).endswith(" %")
-    held = fixed.fit(x, y, validation=(x, y))
+    held = fixed.fit(x, y, X_val=x, y_val=y)
     assert list(values(plot_history(held)[1])) == ["training", "validation"]
     with pytest.raises(TypeError, match="estimator with a history_; got int"):
         plot_history(3)

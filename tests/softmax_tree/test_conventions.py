@@ -35,9 +35,10 @@ def test_a_class_that_weighs_two_is_one_whose_rows_weigh_two(model: Any) -> None
     other = model.fit(X, Y, weights).predict_proba(X)
     twice = type(model)(**{**model.get_params(), "class_weight": {3: 2}})
     assert np.array_equal(twice.fit(X, Y).predict_proba(X), other)
-    asked = {"validation": (X, Y)}
-    held = model.fit(X, Y, weights, validation=(X, Y, weights)).history_[-1]["validation_error"]
-    assert twice.fit(X, Y, **asked).history_[-1]["validation_error"] == held
+    asked = {"X_val": X, "y_val": Y}
+    held = model.fit(X, Y, weights, **asked, sample_weight_val=weights).history_[-1]
+    found = twice.fit(X, Y, **asked).history_[-1]
+    assert found["validation_error"] == held["validation_error"]
 
 
 @pytest.mark.parametrize("model", [FIXED, GROWN], ids=["fixed", "grown"])
