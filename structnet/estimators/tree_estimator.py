@@ -158,13 +158,14 @@ class TreeEstimatorMixin(OneFileMixin):
             getattr(self, "target_names_", None),
         )
 
-    def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+    def plot(self, X: Any = None, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
         """Draws the first tree; see :func:`structnet.plot.plot_model_tree`.
 
         Args:
             X: samples, as for ``fit``, to send through the tree; without them only its shape is
                 drawn.
             y: their classes or numbers, without which X is of no use.
+            sample_weight: weight of each sample.
             options: other arguments of that function: ``ax``, ``greedy``, ``max_depth``,
                 ``min_share``, ``class_names``, ``feature_names``.
 
@@ -176,7 +177,9 @@ class TreeEstimatorMixin(OneFileMixin):
             ValueError: the data do not match those of ``fit``.
         """
         # ``plot`` is a higher layer: it is imported only when a picture is drawn.
-        return import_module("structnet.plot").plot_model_tree(self, X, y, **options)
+        return import_module("structnet.plot").plot_model_tree(
+            self.read(X, y, sample_weight), **options
+        )
 
     def summary(self, X: Any = None) -> report.Summary:
         """The size of the first tree, and the cost of a prediction.
