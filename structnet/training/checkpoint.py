@@ -248,7 +248,8 @@ def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[st
         more = f", and {len(differences) - 3} more" if len(differences) > 3 else ""
         raise CheckpointError(
             f"cannot resume from {path}, which another training wrote: "
-            f"{', '.join(differences[:3])}{more}; expected the same model, data and settings"
+            f"{', '.join(differences[:3])}{more}; expected the same model, data, settings and "
+            "version of structnet"
         )
 
 
