@@ -99,7 +99,7 @@ def test_files_of_trees_with_tanh_are_read_as_such(tmp_path: Path) -> None:
     X = np.log(X + 30)
     made = partial(presets.table, tanh=True)
     model = NeuralTreeClassifier(made, routers=False, min_gain=-1, gain_errors=0, **SHORT)
-    model.fit(X, y, validation=(X, y))
+    model.fit(X, y, X_val=X, y_val=y)
     assert any(isinstance(part, nn.Tanh) for part in model.tree_.modules())
     new, old = tmp_path / "new.safetensors", tmp_path / "old.safetensors"
     model.save(new)
@@ -110,7 +110,7 @@ def test_files_of_trees_with_tanh_are_read_as_such(tmp_path: Path) -> None:
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
         assert again.primitives.keywords["tanh"]
     own = NeuralTreeClassifier(routers=False, min_gain=-1, gain_errors=0, **SHORT)
-    own.fit(X, y, validation=(X, y))
+    own.fit(X, y, X_val=X, y_val=y)
     assert any(isinstance(part, nn.ReLU) for part in own.tree_.modules())
     own.save(new)
     assert NeuralTreeClassifier.load(new).primitives is None

@@ -190,7 +190,7 @@ def test_they_are_explained_with_the_words_that_have_them(estimator: type) -> No
     if estimator is TreeLSTMClassifier:
         scores = (outputs[:, 1] - outputs[:, 0]) * (1 if explained.answer else -1)
     else:
-        scores = outputs[:, 0] * model.scale_.sd[0]
+        scores = outputs[:, 0] * model.target_scale_.sd[0]
     np.testing.assert_allclose(explained.occlusion, scores[0] - scores[1:], atol=1e-5)
     telling = [value for node, value in zip(nodes, explained.occlusion, strict=True)
                if str(node.label).endswith("ismo") and not node.children]  # fmt: skip
