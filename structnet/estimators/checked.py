@@ -199,7 +199,9 @@ def encode_labels(
     found, codes = np.unique(y, return_inverse=True)
     if classes is None:
         counting = np.unique(codes if weights is None else codes[weights > 0])
-        if len(counting) == 1 or len(found) < 2:
+        if not len(counting):
+            raise ValueError("all samples have the weight zero; expected at least 2 above it")
+        if len(counting) == 1:
             raise ValueError(
                 f"y has only one class, {found[counting].tolist()[0]!r}, among the samples that "
                 "count; expected at least 2 classes"

@@ -13,7 +13,9 @@ from structnet.checks import wrong
 from structnet.estimators.checked import Checked
 
 
-def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -> Checked:
+def weighed(
+    samples: Checked, given: Checked, classes: np.ndarray, asked: Any, least: int = 1
+) -> Checked:
     """The samples, with their weights multiplied by the weights of their classes.
 
     As with ``sample_weight``, those that weigh 0 are left out; their classes stay known.
@@ -24,6 +26,7 @@ def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -
         classes: names of the classes.
         asked: a dict class -> weight, 1 for a class that is not in it; or "balanced", which makes
             all classes count the same in total.
+        least: smallest number of samples that must weigh more than 0.
 
     Shapes:
         classes ``[classes]``.
@@ -40,7 +43,7 @@ def weighed(samples: Checked, given: Checked, classes: np.ndarray, asked: Any) -
     each = weights_by_class(asked, given.y, classes, given.weights)
     weights = 1.0 if samples.weights is None else samples.weights
     found = samples._replace(weights=each[samples.y] * weights)
-    return found.counting(2 if samples is given else 1)
+    return found.counting(least)
 
 
 def weights_by_class(
@@ -82,7 +85,8 @@ def weights_by_class(
         each = np.array(numbers, np.float64)
     elif isinstance(asked, str) and asked == "balanced":
         counts = np.bincount(codes, weights, len(names))
-        each = counts.sum() / (len(names) * np.where(counts > 0, counts, 1))
+        # Of classes whose samples all weigh 0 there is none to balance.
+        each = counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1))
     else:
         raise wrong("class_weight", "a dict, 'balanced' or None", asked)
     return each

@@ -17,7 +17,7 @@ def validation_set(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> tup
         X_val, y_val, sample_weight_val: samples, targets and weights, or None for each.
 
     Raises:
-        ValueError: only some of them are given.
+        ValueError: only some of them are given, or there are no samples.
 
     Example:
         >>> validation_set([[1.0]], None)
@@ -35,6 +35,8 @@ def validation_set(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> tup
             "validation samples and their targets are given together. Got "
             f"{' and '.join(there)} without {lacking}."
         )
+    if not (X_val.shape[0] if hasattr(X_val, "shape") else len(X_val)):
+        raise ValueError("X_val has 0 samples; expected at least 1")
     return X_val, y_val, sample_weight_val
 
 

@@ -229,12 +229,7 @@ class TreeEstimatorMixin(OneFileMixin):
     def _checked_validation(self, *given: Any) -> Checked | None:
         """The user's validation set, checked: of ``X_val``, ``y_val`` and ``sample_weight_val``."""
         validation = validation_set(*given)
-        if validation is None:
-            return None
-        X = validation[0]
-        if not (X.shape[0] if issparse(X) else len(X)):
-            raise ValueError("X_val has 0 samples; expected at least 1")
-        return self._checked(*validation, reset=False)
+        return None if validation is None else self._checked(*validation, reset=False)
 
     # What a family implements
 

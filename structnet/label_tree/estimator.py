@@ -72,7 +72,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         n_features_in_: number of columns, or the highest token plus one.
         tree_: tree, a :class:`.LabelTree`, which takes standardized inputs.
         settings_: settings, including those that were chosen.
-        history_: records of the epochs.
+        history_: records of the epochs; none if a softmax of few classes needed none.
         input_scale_: scaler of the inputs; None if they stay as they are.
         training_: training, with the records of its reassignments, ``rebuilds``.
 
@@ -193,7 +193,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
             k: number of classes, all if there are fewer.
 
         Shapes:
-            both ``[n, k]``.
+            both ``[n, min(k, classes)]``.
 
         Raises:
             ValueError: k is below 1, or the samples do not fit those of ``fit``.

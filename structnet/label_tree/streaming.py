@@ -78,7 +78,7 @@ class StreamMixin:
         if self.class_weight is not None:
             if isinstance(self.class_weight, str):  # the samples to come cannot be counted
                 raise wrong("class_weight", "a dict or None in partial_fit", self.class_weight)
-            found = weighed(found._replace(), found, self.classes_, self.class_weight)
+            found = weighed(found, found, self.classes_, self.class_weight)
         if first:
             self._begin_stream(found, settings)
         undo = self._follow(found)

@@ -258,9 +258,8 @@ class Training:
         loss = self._pass(examples[order], rate, rate, streams=True)
         loss /= max(examples.weight, np.finfo(float).tiny)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss, "learning_rate": rate})
-        guessing = guessing_loss(
-            counts
-        )  # of all examples so far: a portion may have a single label
+        # Of all examples so far, as a portion may have a single label.
+        guessing = guessing_loss(counts)
         # New examples, above all a single one, may have a high loss; it falls if steps suit.
         before = max(loss, first)
         before *= 1 + ROUNDING * (before < 60)  # steps of light samples change no digit of it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from structnet.checks import check_integer, check_number, wrong
 from structnet.estimators.checked import seed_from
 from structnet.estimators.failed_fit import whole
-from structnet.estimators.file import OneFileMixin
+from structnet.estimators.file import OneFileMixin, check_seed
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import BATCH, NextWord
@@ -122,9 +121,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             CheckpointError: the state in ``folder`` belongs to another training.
         """
         folder = self.folder
-        if folder is not None and not isinstance(self.random_state, Integral):
-            # Without a fixed seed, an interrupted fit could not resume.
-            raise wrong("random_state", "an int if there is a 'folder'", self.random_state)
+        check_seed(folder, self.random_state)
         self.seed_ = seed_from(self.random_state)
         settings, sentences = self._settings(), sentences_of(X)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
@@ -174,7 +171,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             k: number of words, all known ones if these are fewer.
 
         Shapes:
-            both ``[sentences, k]``.
+            both ``[sentences, min(k, words)]``.
 
         Raises:
             ValueError: k is below 1.
@@ -254,7 +251,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.set_params(sizes=tuple(self.sizes), dims=tuple(self.dims))  # lists in older files
-        self.seed_ = getattr(self, "seed_", 0)  # which older files lack
+        self.seed_ = int(vars(self).get("seed_", self.random_state))  # which older files lack
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         vectors = torch.zeros(config["shapes"]["vectors"])
         self.model_ = build(self._settings(), self.words_, vectors)

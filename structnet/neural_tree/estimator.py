@@ -49,8 +49,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
             probabilities are averaged.
         warm_start: continue with the existing trees when ``fit`` is called again: all their
             parameters are trained for ``refine_epochs`` more on the given samples, and the epoch is
-            kept that is best on those held out of them, or on ``validation``. Pass ``validation``
-            if samples occur again: those that a tree has learned from say little about it.
+            kept that is best on those held out of them, or on ``X_val``. Pass ``X_val`` if samples
+            occur again: those that a tree has learned from say little about it.
             Branches, classes and scales are kept, and held-out samples are not learned from at the
             end; if ``n_members`` is larger than before, new trees are grown. There is no
             ``partial_fit``, as a tree grows by comparing losses on all samples.

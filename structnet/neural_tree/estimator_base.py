@@ -143,7 +143,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             self._check_going_on()
         given = self._checked(X, y, sample_weight, reset=not before)
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
-        given, held_out = self._weighed(given, given), held_out and self._weighed(held_out, given)
+        held_out = held_out and self._weighed(held_out, given)
+        given = self._weighed(given, given, least=2)
         self.seed_ = seed_from(self.random_state)
         if self.folder is not None:
             named = isinstance(self.primitives, str)
@@ -195,13 +196,13 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     # Fitting
 
-    def _weighed(self, samples: Checked, given: Checked) -> Checked:
+    def _weighed(self, samples: Checked, given: Checked, least: int = 1) -> Checked:
         """Samples, also weighted by class; "balanced" weights follow from the samples to fit."""
         if self.class_weight is None:
             return samples
         if not is_classifier(self):
             raise wrong("class_weight", "None where the targets are numbers", self.class_weight)
-        return weighed(samples, given, self.classes_, self.class_weight)
+        return weighed(samples, given, self.classes_, self.class_weight, least)
 
     def _settings(self, seed: int) -> NeuralTreeSettings:
         """The hyper-parameters of a member, whose ranges are checked."""

@@ -200,7 +200,7 @@ class Run:
 
         Args:
             build: function from the content stored with the weights to the untrained model; the
-                content also has the number of ``tensors``.
+                content also has the names of the ``tensors``.
             name: name of the file.
 
         Raises:
@@ -210,7 +210,7 @@ class Run:
         weights, content = load_model(file)
         try:
             with bounded(weights):
-                model = build({**content, "tensors": len(weights)})
+                model = build({**content, "tensors": list(weights)})
             model.load_state_dict(weights)
         except CheckpointError:
             raise

@@ -73,16 +73,15 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         given = self._checked(X, y, sample_weight, reset=True)
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
         if self.class_weight is not None:
-            how = {"given": given, "classes": self.classes_, "asked": self.class_weight}
-            given, held_out = weighed(given, **how), held_out and weighed(held_out, **how)
+            how = given, self.classes_, self.class_weight
+            held_out, given = held_out and weighed(held_out, *how), weighed(given, *how, least=2)
         self.seed_ = seed_from(self.random_state)
         settings, learn = settings.of_at_most(len(self.classes_), seed=self.seed_), given
         aside = growth is not None and held_out is None
         if aside:
             learn, held_out = self._parted(given)
-        self.input_scale_ = None
-        if self.standardize:
-            self.input_scale_ = Standardizer.of_rows(learn.x, learn.weights)
+        scale = Standardizer.of_rows(learn.x, learn.weights) if self.standardize else None
+        self.input_scale_ = scale
         self.trained_ = train(
             self._scaled(learn.x),
             learn.y,
@@ -186,7 +185,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             ValueError: the data do not fit those of ``fit``, or have none of its classes.
         """
         check_is_fitted(self)
-        found = check_training(self, X, one_label_each(y), sample_weight, reset=False)
+        found = check_training(self, X, one_label_each(y), sample_weight, reset=False).counting(1)
         known = np.isin(found.y, self.classes_)
         asked = known if known.any() else ~known  # if none is known, encode_labels raises
         codes = np.full(len(known), -1)
@@ -262,9 +261,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.trained_ = Trained.from_config(config["trained"])
-        self.input_scale_ = Standardizer.from_lists(
-            config["inputs" if "inputs" in config else "input_scale"]  # of an older file, or today
-        )
+        scale = config["inputs" if "inputs" in config else "input_scale"]  # of older files
+        self.input_scale_ = Standardizer.from_lists(scale)
         return self.tree_
 
 

@@ -210,9 +210,8 @@ class Loop:
         total = self.processes.add_gradients(self.parameters, own)
         # Here an accelerator is waited for, once a step: the price of never taking one that cannot
         # be taken back.
-        size = gradient_size(self.parameters, self.clip_norm).to(
-            total.device
-        )  # a loss may be elsewhere
+        # A loss may be on another device.
+        size = gradient_size(self.parameters, self.clip_norm).to(total.device)
         loss, size = torch.stack([total, size]).tolist()
         if not math.isfinite(loss):
             self._stop("loss", epoch, batch, indices)

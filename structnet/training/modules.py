@@ -79,6 +79,8 @@ def restore_constants(module: nn.Module, *_: Any) -> None:
     """Sets a module's own constants; those of its children are left as they are."""
     for name, value in getattr(module, "constants", {}).items():
         buffer = getattr(module, name)
+        if buffer is None or buffer.shape != value.shape:  # somebody has put another there
+            continue
         if buffer.is_meta:  # load_state_dict(assign=True) has put the parameters elsewhere
             device = next((p.device for p in module.parameters()), buffer.device)
             buffer = torch.empty_like(buffer, device=device)

@@ -22,6 +22,7 @@ from structnet import (
     TreeLSTMRegressor,
     TreeNodeClassifier,
 )
+from structnet.estimators.class_weights import weights_by_class
 
 TREES = ["(f a)", "(f b)", "(g a)", "(g b)"] * 10
 TABLE_KINDS = [
@@ -135,3 +136,28 @@ def test_a_tree_of_one_node_in_text() -> None:
     assert model.predict(["(a)"]).shape == (1,)
     with pytest.raises(ValueError, match=r"'a' stands outside of brackets; a tree of one node is"):
         model.predict(["a"])
+
+
+def test_balance_leaves_out_a_class_that_weighs_nothing() -> None:
+    codes, names = np.array([0, 1, 1, 1, 2]), np.array(["a", "b", "c"])
+    weights = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
+    known = weights_by_class("balanced", codes, names, weights)
+    absent = weights_by_class("balanced", codes[:4], names[:2])
+    assert known[:2].tolist() == absent.tolist()
+
+
+@pytest.mark.parametrize("kind", TABLE_KINDS)
+def test_nothing_that_counts_is_refused(kind: object, blobs: tuple) -> None:
+    X, y = blobs
+    for labels in (y, np.repeat("a", len(y))):
+        with pytest.raises(ValueError, match="the weight zero; expected at least 2"):
+            kind().fit(X, labels, sample_weight=np.zeros(len(y)))
+    if kind is SoftmaxTreeClassifier:
+        with pytest.raises(ValueError, match="the weight zero; expected at least 1"):
+            kind().fit(X, y).measure(X, y, np.zeros(len(y)))
+
+
+def test_an_empty_validation_set_is_named_in_every_family(blobs: tuple) -> None:
+    for model, data in ((classifier(), blobs), (TreeLSTMClassifier(), (TREES, [0, 1] * 20))):
+        with pytest.raises(ValueError, match="X_val has 0 samples; expected at least 1"):
+            model.fit(*data, X_val=data[0][:0], y_val=data[1][:0])

@@ -20,6 +20,7 @@ from structnet.tensor_tree import (
     TreeReadout,
     WeightedSum,
 )
+from structnet.training.modules import hold_constant
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 
@@ -109,3 +110,12 @@ def test_constants_keep_their_precision():
     model = ChildSumTreeLSTM(4, len(TYPES), len(TOKENS), order=False).bfloat16()
     model.load_state_dict(model.state_dict())
     assert {each.dtype for each in model.buffers()} == {torch.bfloat16}
+
+
+def test_what_replaced_a_constant_stays() -> None:
+    model = nn.Linear(1, 2)
+    hold_constant(model, "scale", torch.ones(2))
+    for other in (None, torch.arange(3.0)):
+        model.scale = other
+        model.load_state_dict(nn.Linear(1, 2).state_dict())
+        assert model.scale is other

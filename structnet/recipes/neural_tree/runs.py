@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ def root_of(
     settings: NeuralTreeRunSettings,
     data: Described,
     structure: Mapping[str, Any] | None = None,
-    most: int | None = None,
+    tensors: Sequence[str] | None = None,
 ) -> NeuralTree:
     """An untrained tree, its weights drawn with the run's seed.
 
@@ -49,7 +49,8 @@ def root_of(
         data: description of the data, as in ``config.json``.
         structure: structure of a grown tree, as returned by ``NeuralTree.config``; None for the
             root alone.
-        most: largest number of transformers that it may have; None for no limit.
+        tensors: names of its weights in a file, which show of which modules it consists; None for
+            those of today.
 
     Raises:
         ValueError: the modules are for images, and the data are rows.
@@ -61,13 +62,18 @@ def root_of(
             "numbers (try --primitives mlp)"
         )
     likelihood = SquaredError() if data["classes"] is None else Categorical()
-    make: Any = MAKERS[modules.primitives]
+    chosen: Any = modules.primitives
+    if tensors is not None and len(data["shape"]) == 1:
+        chosen = presets.of_file(chosen, tensors)
+    make: Any = MAKERS[chosen] if isinstance(chosen, str) else chosen
     given = {name: getattr(modules, name) for name in SOME_HAVE if getattr(modules, name)}
     primitives = make(data["num_outputs"], **given).without(
         routers=not modules.routers, transformers=not modules.transformers
     )
     with seeded(settings.training.seed):
         if structure is not None:
+            # Each transformer has at least one tensor, so there are no more of them than tensors.
+            most = None if tensors is None else len(tensors)
             return NeuralTree.from_config(dict(structure), primitives, likelihood, most)
         return NeuralTree(primitives, data["shape"], likelihood)
 
@@ -79,7 +85,6 @@ def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
         CheckpointError: there is no tree yet, or its file is damaged.
     """
     settings, data = run.settings(NeuralTreeRunSettings), run.config["data"]
-    # Each transformer has at least one tensor, so there are no more of them than tensors.
     return run.load_model(
         lambda content: root_of(settings, data, content["tree"], content["tensors"]), file
     )
