@@ -188,8 +188,8 @@ def encode_labels(
         y, weights ``[n]`` -> classes ``[classes]``, places ``[n]``.
 
     Raises:
-        ValueError: the targets are not labels, all that weigh more than 0 have the same class, or a
-            label is not among the known classes.
+        ValueError: the targets are not labels, fewer than two weigh more than 0 or all that do have
+            the same class, or a label is not among the known classes.
 
     Example:
         >>> encode_labels(np.array(["no", "yes", "no"]))
@@ -198,9 +198,8 @@ def encode_labels(
     check_classification_targets(y)
     found, codes = np.unique(y, return_inverse=True)
     if classes is None:
-        counting = np.unique(codes if weights is None else codes[weights > 0])
-        if not len(counting):
-            raise ValueError("all samples have the weight zero; expected at least 2 above it")
+        kept = counting_places(weights, least=2)
+        counting = np.unique(codes if kept is None else codes[kept])
         if len(counting) == 1:
             raise ValueError(
                 f"y has only one class, {found[counting].tolist()[0]!r}, among the samples that "

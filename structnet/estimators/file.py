@@ -36,7 +36,8 @@ class OneFileMixin:
     """An estimator that can be saved to a file and loaded from it."""
 
     get_params: Callable[..., dict[str, Any]]  # scikit-learn's
-    _renamed: ClassVar[Mapping[str, str]] = {}  # a parameter's name in older files -> its own
+    # Names of parameters, and of the family's own state, in older files -> today's.
+    _former: ClassVar[Mapping[str, str]] = {}
 
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
@@ -84,19 +85,23 @@ class OneFileMixin:
         if found != cls.__name__:
             raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
         try:
-            parameters = {name: _given(value) for name, value in config["parameters"].items()}
-            renamed = {cls._renamed.get(name, name): value for name, value in parameters.items()}
-            estimator = cls(**renamed)
+            parameters = cls._as_today(config["parameters"])
+            estimator = cls(**{name: _given(value) for name, value in parameters.items()})
             for name, value in config["fitted"].items():
                 if value is not None:
                     setattr(estimator, name, _restored(value))
             with bounded(weights):
                 shapes = {name: list(weight.shape) for name, weight in weights.items()}
-                module = estimator._restore({**config, "shapes": shapes})
+                module = estimator._restore({**cls._as_today(config), "shapes": shapes})
             module.load_state_dict(weights)
         except (RuntimeError, *MALFORMED) as error:
             raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
         return estimator
+
+    @classmethod
+    def _as_today(cls, told: dict[str, Any]) -> dict[str, Any]:
+        """What a file tells, under the names of today."""
+        return {cls._former.get(name, name): value for name, value in told.items()}
 
     def _seed_of(self, random_state: Any) -> Any:
         """A ``random_state`` as a file holds it: a source of seeds is replaced by the one drawn."""

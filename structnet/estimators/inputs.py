@@ -96,7 +96,7 @@ def check_training(
         ValueError: NaN or infinity, lengths or shapes that do not match, weights below 0, or too
             few samples.
     """
-    X, y, sample_weight = map(off_torch, (X, y, sample_weight))
+    X, y = map(off_torch, (X, y))
     least = 1 + reset if least is None else least
     if not reset:
         _check_image_shape(estimator, X)
@@ -249,6 +249,7 @@ def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
     """
     if sample_weight is None:
         return None
+    sample_weight = off_torch(sample_weight)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(size, float(sample_weight))
     weights = check_array(

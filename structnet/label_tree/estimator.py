@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -22,7 +22,6 @@ from structnet.estimators.inputs import (
     check_training,
     check_weights,
     in_single,
-    off_torch,
     one_label_each,
 )
 from structnet.estimators.scale import Standardizer
@@ -88,6 +87,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     """
 
     n_features_in_: int
+    _former: ClassVar = {"scale": "input_scale"}
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         found: Any
         if self.tokens:
             found = checked_bags(X, y, None if reset else self.n_features_in_)
-            weights = check_weights(off_torch(sample_weight), len(found.y))
+            weights = check_weights(sample_weight, len(found.y))
             found = found._replace(weights=weights)
         else:
             y = one_label_each(y)
@@ -333,8 +333,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         return self.tree_, {**told, "input_scale": scale, "stream": self._stream.state()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        given = config["input_scale" if "input_scale" in config else "scale"]  # of older files
-        self.input_scale_ = scale = Standardizer.from_lists(given)
+        self.input_scale_ = scale = Standardizer.from_lists(config["input_scale"])
         self.settings_ = LabelTreeSettings(**config["settings"])
         self._stream = Stream.of(config.get("stream"))
         size = self.settings_.embedding_size or None

@@ -54,7 +54,7 @@ class LanguageModelSettings:
         reassignments an epoch.
     """
 
-    FORMER: ClassVar[dict[str, str]] = {"vector_size": "size"}  # names in older files
+    FORMER: ClassVar[dict[str, str]] = {"size": "vector_size"}  # names in older files -> today's
 
     head: Head = "learned"
     context: int = 4

@@ -223,7 +223,7 @@ def rescale(tree: LabelTree, before: Standardizer, after: Standardizer) -> Calla
     moved = weight @ torch.from_numpy((m_new - m) / s_new)  # [nodes, arity]
     softmax.weight.copy_(weight)
     if softmax.bias.requires_grad:
-        softmax.bias.add_(moved.masked_fill(softmax.mask != 0, 0))
+        softmax.bias.add_(moved.masked_fill(softmax.mask, 0))
 
     @torch.no_grad()
     def undo() -> None:

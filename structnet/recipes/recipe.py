@@ -164,7 +164,7 @@ def _written(value: Any) -> Any:
 def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
     """The settings that :func:`values_of` wrote; missing fields have their defaults.
 
-    A class whose fields had other names in older files has a dict of these, ``FORMER``.
+    A class whose fields had other names in older files has a dict from these, ``FORMER``.
 
     Example:
         >>> settings_from(Ask, {"batch_size": 7, "device": "cuda"})
@@ -173,14 +173,13 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
     given: Values = {}
     hints: dict[str, Any] = get_type_hints(cls)
     former: Mapping[str, str] = getattr(cls, "FORMER", {})
+    values = {former.get(name, name): value for name, value in values.items()}
     for each in fields(cls):
-        hint, before = hints[each.name], former.get(each.name, each.name)
+        hint = hints[each.name]
         if is_dataclass(hint):
             given[each.name] = settings_from(hint, values)  # type: ignore[arg-type]  # a class
         elif each.name in values:
             given[each.name] = _read(values[each.name], hint)
-        elif before in values:
-            given[each.name] = _read(values[before], hint)
     return cls(**given)
 
 

@@ -41,6 +41,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     class_weight: Any
     _asking: Predictor | None
     _lacks: ClassVar[dict[str, Any]] = {}  # settings of the tree that are no parameters
+    _former: ClassVar = {"inputs": "input_scale"}
 
     @whole
     def fit(
@@ -261,8 +262,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.trained_ = Trained.from_config(config["trained"])
-        scale = config["inputs" if "inputs" in config else "input_scale"]  # of older files
-        self.input_scale_ = Standardizer.from_lists(scale)
+        self.input_scale_ = Standardizer.from_lists(config["input_scale"])
         return self.tree_
 
 
@@ -363,7 +363,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     """
 
     _lacks: ClassVar = {"depth": None, "k": None}
-    _renamed: ClassVar = {"depth": "start_depth"}
+    _former: ClassVar = {**SoftmaxTreeEstimator._former, "depth": "start_depth"}
 
     def __init__(
         self,

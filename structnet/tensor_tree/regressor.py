@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -44,6 +44,8 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         >>> model.predict(["(+ 1 (+ 1 1))"]).round(1).tolist()
         [3.0]
     """
+
+    _former: ClassVar = {"scale": "target_scale"}
 
     @whole
     def fit(
@@ -139,9 +141,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         return module, {**state, "target_scale": self.target_scale_.to_lists()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        scale = Standardizer.from_lists(
-            config["target_scale" if "target_scale" in config else "scale"]  # of older files
-        )
+        scale = Standardizer.from_lists(config["target_scale"])
         assert scale is not None  # as it was saved
         self.target_scale_ = scale
         return super()._restore(config)

@@ -108,7 +108,7 @@ def counting(
     Raises:
         ValueError: the weights or groups are invalid, or fewer than ``least`` samples count.
     """
-    weights = check_weights(off_torch(sample_weight), len(samples))
+    weights = check_weights(sample_weight, len(samples))
     of, kept = numbered(groups, len(samples)), counting_places(weights, least)
     if weights is None or kept is None:
         return samples, answers, weights, of

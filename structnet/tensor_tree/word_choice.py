@@ -99,9 +99,7 @@ def _losses_of_classes(
     """
     assert held is not None
     found, sizes = [], bag_sizes(vocabulary, question)
-    for learn, judge in _parts(given, held, seed, groups):
-        plain = LabelBag.knowing(learn.forest, **sizes)
-        plain.fit_classes(learn, judge)
+    for plain, learn, judge in _fitted(given, held, vocabulary, question, seed, groups):
         lettered = LabelBag.knowing(learn.forest, True, **(sizes | {"form": plain.form}))
         lettered.penalty = plain.penalty
         lettered.fit_classes(learn)
@@ -162,15 +160,28 @@ def _loss(
     if question.kind == "classes":
         assert held is not None
         losses, sizes = [], []
-        for learn, judge in _parts(given, held, seed, groups):
-            bag = LabelBag.knowing(learn.forest, **bag_sizes(vocabulary, question))
-            bag.fit_classes(learn, judge)
+        for bag, _, judge in _fitted(given, held, vocabulary, question, seed, groups):
             losses.append(bag.loss(judge))
             sizes.append(len(judge) if judge.weights is None else float(judge.weights.sum()))
         return float(np.average(losses, weights=sizes))
     bag = LabelBag.knowing(given.forest, **bag_sizes(vocabulary, question))
     said = bag.fit_numbers(given.forest, targets.astype(np.float64), weights, seed, forms, groups)
     return float(np.average(((said - targets) ** 2).mean(axis=1), weights=weights))
+
+
+def _fitted(
+    given: TreeExamples,
+    held: TreeExamples,
+    vocabulary: Vocabulary,
+    question: Question,
+    seed: int,
+    groups: np.ndarray | None,
+) -> Iterator[tuple[LabelBag, TreeExamples, TreeExamples]]:
+    """Linear models, each with the examples it has learned from and those to judge it by."""
+    for learn, judge in _parts(given, held, seed, groups):
+        bag = LabelBag.knowing(learn.forest, **bag_sizes(vocabulary, question))
+        bag.fit_classes(learn, judge)
+        yield bag, learn, judge
 
 
 def _parts(

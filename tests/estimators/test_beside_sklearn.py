@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_array, csr_matrix
 from sklearn import config_context
 from sklearn.ensemble import VotingClassifier
@@ -21,6 +22,8 @@ from structnet import (
     TreeLSTMClassifier,
     TreeLSTMRegressor,
     TreeNodeClassifier,
+    load_model,
+    save_model,
 )
 from structnet.estimators.class_weights import weights_by_class
 
@@ -161,3 +164,22 @@ def test_an_empty_validation_set_is_named_in_every_family(blobs: tuple) -> None:
     for model, data in ((classifier(), blobs), (TreeLSTMClassifier(), (TREES, [0, 1] * 20))):
         with pytest.raises(ValueError, match="X_val has 0 samples; expected at least 1"):
             model.fit(*data, X_val=data[0][:0], y_val=data[1][:0])
+
+
+def test_weights_may_be_tensors_with_gradients(blobs: tuple) -> None:
+    weights = torch.ones(len(blobs[1]), requires_grad=True)
+    for kind in TABLE_KINDS:
+        assert kind().fit(*blobs, sample_weight=weights).classes_.tolist() == [*"abc"]
+    weights = torch.ones(40, requires_grad=True)
+    model = TreeLSTMClassifier(epochs=1, random_state=0).fit(TREES, [0, 1] * 20, weights)
+    assert model.predict(TREES).shape == (40,)
+
+
+def test_older_files_name_the_scale_otherwise(tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    model = TreeLSTMRegressor(epochs=1, random_state=0).fit(TREES, range(40))
+    model.save(file)
+    _, config = load_model(file)
+    config["scale"] = config.pop("target_scale")
+    save_model(file, model.model_, config)
+    assert (TreeLSTMRegressor.load(file).predict(TREES) == model.predict(TREES)).all()

@@ -325,7 +325,7 @@ def test_samples_of_weight_zero_are_as_if_not_given():
     numbers = TreeLSTMRegressor(**QUICK).fit(X, range(60), sample_weight=[1] * 8 + [0] * 52)
     assert np.isfinite(numbers.history_["validation_loss"]).all()
     for weights in ([0] * 60, [1] + [0] * 59):
-        with pytest.raises(ValueError, match=r"have the weight zero; expected|has only one class"):
+        with pytest.raises(ValueError, match="of 60 samples have the weight zero; expected"):
             TreeLSTMClassifier(**QUICK).fit(X, y, sample_weight=weights)
 
 
