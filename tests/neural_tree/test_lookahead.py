@@ -267,7 +267,7 @@ def test_a_split_begins_as_its_regions_with_the_leafs_own_solver() -> None:
     growth = grown(x, y, presets.table(1))
     growth.step()
     before = growth.tree.losses(growth.train)
-    split = growth._candidates(0)["split"]
+    split = growth._candidates(0)["split"][0]
     assert split.topology.num_nodes >= 9
     # All solvers are the leaf's: the tree says what it said, whatever the routers do.
     torch.testing.assert_close(split.losses(growth.train), before, rtol=1e-4, atol=1e-6)
@@ -275,7 +275,7 @@ def test_a_split_begins_as_its_regions_with_the_leafs_own_solver() -> None:
     assert counts.min() > 0.01
     first = split.parts[0]
     assert (first.weight != 0).sum() == 1
-    assert same_weights(split, growth._candidates(0)["split"])
+    assert same_weights(split, growth._candidates(0)["split"][0])
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_split_begins_as_its_regions_with_the_leafs_own_solver() -> None:
 def test_it_keeps_within_the_limits(how: dict, most: int) -> None:
     growth = grown(*board(600, 0), presets.table(1), **how)
     growth.step()
-    assert len(growth._candidates(0)["split"].topology.leaves) == most
+    assert len(growth._candidates(0)["split"][0].topology.leaves) == most
 
 
 def test_another_attempt_begins_by_chance_and_so_does_what_is_not_linear() -> None:
@@ -303,7 +303,7 @@ def test_another_attempt_begins_by_chance_and_so_does_what_is_not_linear() -> No
     ):
         growth = grown(x, y, primitives, **how)
         growth.step()
-        assert growth._candidates(0, attempt)["split"].topology.num_nodes == 3
+        assert growth._candidates(0, attempt)["split"][0].topology.num_nodes == 3
 
 
 def test_no_split_is_tried_where_one_region_is_all() -> None:

@@ -7,6 +7,7 @@
 ``candidate``           a split or a deepening to train, with the frozen tree's part cached
 ``lookahead``           not in the paper: a split that starts with several routers
 ``regions``             :func:`find_regions`: the regions with which such a split starts
+``steps``               :func:`find_steps`: regions with hard borders, for rules with thresholds
 ``planes``              :func:`plane_of`: the two columns whose axes may be rotated
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
 ``measures``            the number of samples at a leaf, and whether it can gain

@@ -270,7 +270,7 @@ class Growth:
 
     def _candidates(
         self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()
-    ) -> dict[str, Candidate]:
+    ) -> dict[str, list[Candidate]]:
         return propose(
             self.tree,
             leaf,
@@ -284,7 +284,7 @@ class Growth:
     def _train_candidates(self, leaf: int) -> dict[str, tuple[Gain, Candidate]]:
         """The gain of the best trained candidate of each kind, and that candidate."""
         proposals = self._proposals(leaf)
-        if not proposals[0]:
+        if not proposals:
             return {}
         train, validation = cached_each(
             *(self.tree, leaf, (self.train, self.validation)),
@@ -299,8 +299,8 @@ class Growth:
         if not can_gain(self.tree, leaf, validation, before, counts, least, self.device):
             return {}
         best: dict[str, tuple[Gain, Candidate]] = {}
-        for kind in proposals[0]:  # a split comes first
-            for attempt, candidate in enumerate(each[kind] for each in proposals):
+        for kind, candidates in proposals.items():  # a split comes first
+            for attempt, candidate in enumerate(candidates):
                 loss = self._train(candidate, kind, leaf, train, validation, attempt)
                 found = self._judged(loss, before, candidate, train, validation)
                 if kind not in best or found[0].loss < best[kind][0].loss:
@@ -310,12 +310,13 @@ class Growth:
                 break
         return best
 
-    def _proposals(self, leaf: int) -> list[dict[str, Candidate]]:
-        """The candidates of every attempt, which share no parameters."""
-        found: list[dict[str, Candidate]] = []
+    def _proposals(self, leaf: int) -> dict[str, list[Candidate]]:
+        """The candidates of all attempts, which share no parameters."""
+        found: dict[str, list[Candidate]] = {}
         for attempt in range(self.settings.n_init):
-            others = [candidate for each in found for candidate in each.values()]
-            found.append(self._candidates(leaf, attempt, others))
+            others = [candidate for each in found.values() for candidate in each]
+            for kind, candidates in self._candidates(leaf, attempt, others).items():
+                found.setdefault(kind, []).extend(candidates)
         return found
 
     def _judged(

@@ -2,7 +2,9 @@
 
 A split that starts at random sees no further than itself. On a checkerboard, no single split
 explains more than its noise, though eight regions together explain everything. So all the splits
-that make such regions are trained and judged as one.
+that make such regions are trained and judged as one. Residuals that follow lines have wide regions
+with soft borders, those that follow thresholds many small ones with hard borders: where these
+explain clearly more, a split of each kind is trained.
 """
 
 from __future__ import annotations
@@ -10,24 +12,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from structnet.neural_tree.growth.candidate import AtLeaf, Split
-from structnet.neural_tree.growth.regions import Cut, Regions, find_regions
+from structnet.neural_tree.growth.regions import Cut, Regions, find_regions, price_of_line
 from structnet.neural_tree.growth.router_start import SPREAD
+from structnet.neural_tree.growth.steps import find_steps
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.topology import Topology
 
 LEAST = 0.04  # share of all samples that a region must have, as training moves its borders
 ROOM = 1.5  # factor on the share to prune, which a region must have too
+FEW = 8  # samples that a step must have, whose hard borders hardly move in training
 
 
 def regions_at(
     tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float = 0.0
-) -> Regions | None:
-    """The regions that :func:`.find_regions` finds in what a leaf's solver leaves unexplained.
+) -> list[Regions] | None:
+    """The regions in what a leaf's solver leaves unexplained: those with which a split may start.
+
+    They come from :func:`.find_regions` and, if these are clearly better, from
+    :func:`.find_steps`. The list is empty if a single region is best; None says that there are too
+    few samples to tell.
 
     Args:
         tree, leaf: tree, and node of the leaf.
@@ -38,9 +45,13 @@ def regions_at(
     reached = here.log_prob.exp()
     weights = reached if here.weights is None else reached * here.weights
     residuals = _residuals(tree, leaf, here) / reached.clamp(min=1e-6).unsqueeze(1)
-    least = max(LEAST, ROOM * prune)
     x, y, w = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
-    return find_regions(x, y, w, most, least * len(here))
+    lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(here))
+    steps = find_steps(x, y, w, most, max(FEW, ROOM * prune * len(here)))
+    if lines is None:
+        return [steps] if steps.value < 0 else None
+    better = steps.value < lines.value - price_of_line(x.shape[1], w)
+    return [lines] * (lines.value < 0) + [steps] * better
 
 
 def _residuals(tree: NeuralTree, leaf: int, here: AtLeaf) -> torch.Tensor:
@@ -76,16 +87,16 @@ def split_into(
         routers.append(first)
         first, solver, _ = tree.new_split(leaf)
         solvers.append(solver)
-        _start(routers[-1], cut, regions.axes[cut.axis], here)
+        _start(routers[-1], cut, regions, here)
     rest = iter(routers), iter(solvers)
     parts = [next(rest[cut is None]) for cut in regions.cuts]
     return Split(tree, leaf, parts, Topology(regions.children))
 
 
 @torch.no_grad()
-def _start(router: Any, cut: Cut, axis: np.ndarray, here: AtLeaf) -> None:
-    along = torch.from_numpy(axis).to(here.features)
+def _start(router: Any, cut: Cut, regions: Regions, here: AtLeaf) -> None:
+    along = torch.from_numpy(regions.axes[cut.axis]).to(here.features)
     values = here.features[torch.from_numpy(cut.members)] @ along
-    slope = SPREAD / values.std(correction=0).clamp(min=1e-6)
+    slope = regions.slope * SPREAD / values.std(correction=0).clamp(min=1e-6)
     router.weight[0] = -slope * along
     router.bias.fill_(slope * cut.threshold)

@@ -19,7 +19,8 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.training.seeding import seed_epoch
 
-PROBED = 2000  # samples by which a new split is scaled, or finds its regions
+PROBED = 2000  # samples by which a new split is scaled
+LOOKED_AT = 10_000  # samples among which it finds its regions
 
 
 def propose(
@@ -31,7 +32,7 @@ def propose(
     balance_on: Samples | None = None,
     look_at: Samples | None = None,
     others: Iterable[nn.Module] = (),
-) -> dict[str, Candidate]:
+) -> dict[str, list[Candidate]]:
     """The candidates for a leaf, with new modules.
 
     Args:
@@ -41,44 +42,43 @@ def propose(
         seed: seed of the new modules, for torch's and numpy's global generators.
         balance_on: samples; some of them scale a new router that starts at random. None leaves it
             as it is made.
-        look_at: samples; the regions that some of them fall into are the start of a split. None
-            lets it start at random.
+        look_at: samples; the regions that some of them fall into are the start of a split, or of
+            two. None lets it start at random.
         others: modules that, like the tree, must share no parameters with the new ones.
 
     Returns:
-        The candidates ``"split"`` and ``"deepen"``, as far as the tree's primitives and the
-        settings permit.
+        The candidates for ``"split"`` and ``"deepen"``, as far as the tree's primitives and the
+        settings permit: one, or two splits with different starts.
 
     Raises:
         ValueError: a new module shares parameters with another, with the tree, or with the others.
     """
     seed_epoch(seed, 0)
     taken = set().union(*map(_learned, (tree, *others)))
-    found: dict[str, Candidate] = {}
+    found: dict[str, list[Candidate]] = {"split": [], "deepen": []}
     # A module for which the map at the leaf is too small makes no candidate.
     if _may_split(tree, leaf, settings):
         with suppress(TooSmallError):
-            split, by_chance = _split(tree, leaf, settings, look_at)
-            if split is not None:
-                found["split"] = split
-                _check_new(taken, split)
-                if by_chance and balance_on is not None:
-                    balance(split.parts[0], _arriving(tree, leaf, balance_on, settings))
+            splits, by_chance = _splits(tree, leaf, settings, look_at)
+            found["split"] += splits
+            _check_new(taken, splits)
+            if by_chance and balance_on is not None:
+                balance(splits[0].parts[0], _arriving(tree, leaf, balance_on, settings))
     if _may_deepen(tree, leaf, settings):
         with suppress(TooSmallError):
             modules = tree.new_deepening(leaf)
             if count_parameters(modules[0]):  # without any, it is an identity that cannot gain
-                found["deepen"] = Deepening(tree, leaf, modules)
+                found["deepen"].append(Deepening(tree, leaf, modules))
                 _check_new(taken, found["deepen"])
     if settings.warm_start_solvers:
-        for candidate in found.values():
+        for candidate in (*found["split"], *found["deepen"]):
             _start_solvers(tree, leaf, candidate)
     without = count_parameters(tree) - count_parameters(tree.nodes[leaf].end) - 1
-    return {
-        kind: candidate
-        for kind, candidate in found.items()
-        if _below(without + count_parameters(candidate), settings.max_parameters)
+    fitting = {
+        kind: [c for c in each if _below(without + count_parameters(c), settings.max_parameters)]
+        for kind, each in found.items()
     }
+    return {kind: candidates for kind, candidates in fitting.items() if candidates}
 
 
 def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bool:
@@ -87,21 +87,22 @@ def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> boo
     return tree.primitives.router is not None and within
 
 
-def _split(
+def _splits(
     tree: NeuralTree, leaf: int, settings: NeuralTreeSettings, look_at: Samples | None
-) -> tuple[Split | None, bool]:
-    """A split, or None if a single region is best; and True if it starts at random."""
+) -> tuple[list[Split], bool]:
+    """The splits, none if a single region is best; and True if the one that is starts at random."""
     modules = tree.new_split(leaf)
     most = _most_leaves(tree, leaf, modules, settings)
     if look_at is None or settings.lookahead < 2 or not is_linear(modules, tree.nodes[leaf].shape):
-        return Split(tree, leaf, modules), True
-    here = at_leaf(tree, leaf, _some(tree, look_at, settings))
-    regions = regions_at(tree, leaf, here, most, settings.prune or 0.0)
-    if regions is None:
-        return Split(tree, leaf, modules), True
-    if len(regions.cuts) == 1:
-        return None, False
-    return split_into(tree, leaf, modules, regions, here), False
+        return [Split(tree, leaf, modules)], True
+    here = at_leaf(tree, leaf, _some(tree, look_at, settings, LOOKED_AT))
+    starts = regions_at(tree, leaf, here, most, settings.prune or 0.0)
+    if starts is None:
+        return [Split(tree, leaf, modules)], True
+    return [
+        split_into(tree, leaf, tree.new_split(leaf) if i else modules, regions, here)
+        for i, regions in enumerate(starts)
+    ], False
 
 
 def _most_leaves(
@@ -125,9 +126,9 @@ def _may_deepen(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bo
     return tree.primitives.transformer is not None and within
 
 
-def _check_new(taken: set[int], candidate: Candidate) -> None:
-    """Adds the parameters of a candidate to those taken; training it must change no others."""
-    for module in candidate.parts:
+def _check_new(taken: set[int], candidates: Iterable[Candidate]) -> None:
+    """Adds the parameters of candidates to those taken; training one must change no others."""
+    for module in (module for candidate in candidates for module in candidate.parts):
         learned = _learned(module)
         if taken & learned:
             raise ValueError(
@@ -158,9 +159,11 @@ def _arriving(
     return here.features[chosen]
 
 
-def _some(tree: NeuralTree, samples: Samples, settings: NeuralTreeSettings) -> Samples:
+def _some(
+    tree: NeuralTree, samples: Samples, settings: NeuralTreeSettings, most: int = PROBED
+) -> Samples:
     """Evenly spaced samples on the tree's device, no more than training reads at once."""
-    size = min(PROBED, len(samples))
+    size = min(most, len(samples))
     if samples.at_once is not None:
         size = min(size, max(samples.at_once, settings.batch(len(samples))))
     some = np.linspace(0, len(samples) - 1, size).astype(np.int64)

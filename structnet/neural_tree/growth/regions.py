@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -62,6 +62,8 @@ class Regions(NamedTuple):
         children: left and right child of each node; () for a region.
         cuts: cut at each node; None for a region.
         axes: unit vectors along which samples are compared: ``x @ axis``.
+        value: criterion in nats: 0 for a single region, lower for better ones.
+        slope: factor on the slope of the routers that start as these cuts.
 
     Shapes:
         axes ``[axes, columns]``.
@@ -70,6 +72,15 @@ class Regions(NamedTuple):
     children: list[tuple[int, ...]]
     cuts: list[Cut | None]
     axes: np.ndarray
+    value: float = 0.0
+    slope: float = 1.0
+
+    def first(self, nodes: int) -> Regions:
+        """The tree as it was when it had only this number of nodes."""
+        known = self.children[:nodes]
+        children = [below if below and below[0] < nodes else () for below in known]
+        cuts = [cut if below else None for cut, below in zip(self.cuts, children, strict=False)]
+        return self._replace(children=children, cuts=cuts)
 
 
 class Products(NamedTuple):
@@ -124,16 +135,16 @@ def find_regions(
         >>> found.children, abs(found.cuts[0].threshold) < 0.1
         ([(1, 2), (), ()], True)
     """
-    price = _price(x.shape[1], weights)
+    price = price_of_line(x.shape[1], weights)
     if price > EVIDENCE * len(x):
         return _of_few_columns(x, residuals, weights, most, least)
     columns = np.eye(x.shape[1])
-    best, regions = _paying(x, residuals, weights, columns, most, least)
+    straight = _paying(x, residuals, weights, columns, most, least)
     if weights.sum() < PATTERN * least or not 2 <= x.shape[1] <= MOST:
-        return regions
-    value, across = _turned(x, residuals, weights, most, least, best)
+        return straight
+    across = _turned(x, residuals, weights, most, least, straight.value)
     # Rotated axes, which are harder to read, must be better by the price of one more region.
-    return across if value < best - price else regions
+    return across if across.value < straight.value - price else straight
 
 
 def _of_few_columns(
@@ -143,16 +154,18 @@ def _of_few_columns(
     if x.shape[1] > MANY:
         return None
     telling = np.argsort([-_told_by(column, y, weights, least) for column in x.T], kind="stable")
-    found: tuple[float, Regions | None] = 0.0, None
-    number = 1
-    while number <= min(FEW, x.shape[1] - 1) and _price(number, weights) <= EVIDENCE * len(x):
+    found, number = None, 1
+    while number <= min(FEW, x.shape[1] - 1) and price_of_line(number, weights) <= EVIDENCE * len(
+        x
+    ):
         axes = np.zeros((number, x.shape[1]))
         axes[np.arange(number), np.sort(telling[:number])] = 1.0
-        value, regions = _paying(x, y, weights, axes, most, least)
-        value += number * math.log(x.shape[1])  # the price of choosing these columns
-        found = min(found, (value, regions), key=lambda each: each[0])
+        regions = _paying(x, y, weights, axes, most, least)
+        value = regions.value + number * math.log(x.shape[1])  # the price of choosing these columns
+        if value < (0.0 if found is None else found.value):
+            found = regions._replace(value=value)
         number *= 2
-    return found[1]
+    return found
 
 
 def _told_by(column: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -> float:
@@ -164,26 +177,26 @@ def _told_by(column: np.ndarray, y: np.ndarray, weights: np.ndarray, least: floa
 
 def _turned(
     x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float, straight: float
-) -> tuple[float, Regions]:
-    """The best regions along two rotated axes of a plane, after their criterion.
+) -> Regions:
+    """The best regions along two rotated axes of a plane.
 
     The more cells a side of a board has, the closer the angle must be: if a coarse angle is already
     better than the columns, whose criterion is ``straight``, it is refined.
     """
     plane, step = plane_of(x, y, weights), math.pi / 2 / TURNS
 
-    def best_of(angles: Iterable[float]) -> tuple[float, float, Regions]:
-        tried = [(a, *_paying(x, y, weights, turned(plane, a), most, least)) for a in angles]
-        return min(tried, key=lambda each: each[1])
+    def best_at(angles: Iterable[float]) -> tuple[float, Regions]:
+        tried = [(a, _paying(x, y, weights, turned(plane, a), most, least)) for a in angles]
+        return min(tried, key=lambda each: each[1].value)
 
-    best = best_of(step * i for i in range(TURNS))
-    for finer in range(1, 1 + FINER if best[1] < straight else 1):
-        beside = best_of(best[0] + sign * step / 2**finer for sign in (-1, 1))
-        best = min(best, beside, key=lambda each: each[1])
-    return best[1:]
+    best = best_at(step * i for i in range(TURNS))
+    for finer in range(1, 1 + FINER if best[1].value < straight else 1):
+        beside = best_at(best[0] + sign * step / 2**finer for sign in (-1, 1))
+        best = min(best, beside, key=lambda each: each[1].value)
+    return best[1]
 
 
-def _price(axes: int, weights: np.ndarray) -> float:
+def price_of_line(axes: int, weights: np.ndarray) -> float:
     """The price of one more region in nats, by the BIC: a fit, and the place of the cut."""
     return (axes + 2) * math.log(max(float(weights.sum()), 2.0))
 
@@ -195,15 +208,28 @@ def _paying(
     axes: np.ndarray,
     most: int,
     least: float,
-) -> tuple[float, Regions]:
-    """The regions of the best criterion along some axes, after that criterion, in nats: 0 for a
-    single region, lower for better ones."""
+) -> Regions:
+    """The regions of the best criterion along some axes."""
     z = np.column_stack([np.ones(len(x)), x @ axes.T])
     regions, left = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
+    return with_best(regions, left, price_of_line(len(axes), weights), weights)
+
+
+def with_best(
+    regions: Regions, left: Sequence[float], price: float, weights: np.ndarray
+) -> Regions:
+    """The regions after as many cuts as have the lowest criterion.
+
+    Args:
+        regions: regions after all cuts, whose nodes are in the order of the cuts.
+        left: sum of squares of the residuals that is left after 0, 1, 2, ... cuts.
+        price: price of a cut in nats.
+        weights: weights of the samples.
+    """
     logs = float(weights.sum()) * np.log(np.maximum(left, 1e-12))
-    values = logs - logs[0] + _price(len(axes), weights) * np.arange(len(left))
+    values = logs - logs[0] + price * np.arange(len(left))
     i = int(values.argmin())
-    return float(values[i]), _first(regions, 1 + 2 * i)
+    return regions.first(1 + 2 * i)._replace(value=float(values[i]))
 
 
 def _grown(
@@ -231,13 +257,6 @@ def _grown(
         look(first + 1, weights * (cut.members & ~below))
         left.append(left[-1] - cut.gain)
     return regions, left
-
-
-def _first(regions: Regions, nodes: int) -> Regions:
-    """The tree as it was when it had only this number of nodes."""
-    children = [below if below and below[0] < nodes else () for below in regions.children[:nodes]]
-    cuts = [cut if below else None for cut, below in zip(regions.cuts, children, strict=False)]
-    return Regions(children, cuts, regions.axes)
 
 
 def _products(z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Products:

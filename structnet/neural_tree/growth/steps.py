@@ -1,0 +1,64 @@
+"""Regions of a table in each of which the residuals are constant, as where rules have thresholds.
+
+They are the leaves of a regression tree with as many cuts as have the best Bayesian information
+criterion. A constant is cheaper than a line in each column: where residuals fall and rise in steps,
+there are enough samples for more and smaller regions than :mod:`.regions` can tell apart.
+
+Reference:
+    Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees", 1984; for the
+    criterion, see :mod:`.regions`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from structnet.neural_tree.growth.regions import Cut, Regions, with_best
+
+HARD = 64.0  # slope of their routers: few samples lie where one is undecided
+
+
+def find_steps(
+    x: np.ndarray, residuals: np.ndarray, weights: np.ndarray, most: int, least: float
+) -> Regions:
+    """The regions with the best criterion, possibly a single one.
+
+    Args:
+        x, residuals, weights, most, least: see :func:`.find_regions`.
+
+    Shapes:
+        x ``[n, columns]``, residuals ``[n, outputs]``, weights ``[n]``.
+
+    Example:
+        >>> x = np.linspace(-1, 1, 200)[:, None]
+        >>> found = find_steps(x, np.abs(x) > 0.5, np.ones(200), most=4, least=8)
+        >>> sorted(round(cut.threshold, 1) for cut in found.cuts if cut)
+        [-0.5, 0.5]
+    """
+    from sklearn.tree import DecisionTreeRegressor
+
+    total, columns = float(weights.sum()), x.shape[1]
+    if most < 2 or total < 2 * least:
+        return Regions([()], [None], np.eye(columns))
+    model = DecisionTreeRegressor(
+        max_leaf_nodes=most, min_weight_fraction_leaf=least / total, random_state=0
+    )
+    grown = model.fit(x, residuals, sample_weight=weights).tree_
+    members = model.decision_path(x).toarray().astype(bool) & (weights > 0)[:, None]
+    squares = grown.impurity * grown.weighted_n_node_samples * residuals.shape[1]
+    children: list[tuple[int, ...]] = [()] * len(squares)
+    cuts: list[Cut | None] = [None] * len(squares)
+    left = [float(squares[0])]
+    for first in range(1, len(squares), 2):  # in the order in which the tree was grown
+        parent = int(np.flatnonzero(grown.children_left == first)[0])
+        gain = float(squares[parent] - squares[first] - squares[first + 1])
+        along, threshold = int(grown.feature[parent]), float(grown.threshold[parent])
+        children[parent] = first, first + 1
+        cuts[parent] = Cut(gain, along, threshold, members[:, parent])
+        left.append(left[-1] - gain)
+    # A cut has a place, a column and one more constant.
+    price = 2 * (math.log(max(total, 2.0)) + math.log(columns))
+    regions = Regions(children, cuts, np.eye(columns), slope=HARD)
+    return with_best(regions, left, price, weights)
