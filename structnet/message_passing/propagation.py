@@ -20,6 +20,7 @@ from structnet.message_passing.tape import Finish, Tape
 from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 from structnet.trees.memory import collector_paused
+from structnet.trees.numbering import positions
 
 
 @not_compiled
@@ -34,7 +35,8 @@ def propagate(
     Args:
         forest: trees to run over.
         cell: functions to run.
-        nodes: numbers of the nodes whose states are returned; by default ``forest.roots``.
+        nodes: numbers of the nodes whose states are returned, or a mask of all nodes; by default
+            ``forest.roots``.
         backend: "levels", or "dgl" for the reference.
 
     Shapes:
@@ -42,11 +44,12 @@ def propagate(
 
     Raises:
         GraphError: the forest is empty, or has types or places that the cell does not have.
+        IndexError: ``nodes`` are not numbers of nodes, or out of range.
         ValueError: the backend is unknown.
         RuntimeError: with "levels", in the backward pass: a second derivative is computed.
     """
     check_one_of("backend", backend, ("levels", "dgl"), "propagate")
-    nodes = forest.roots if nodes is None else np.asarray(nodes, np.int64)
+    nodes = forest.roots if nodes is None else positions(nodes, forest.num_nodes)
     if backend == "levels":
         return _by_levels(forest, cell, nodes)
     from structnet.message_passing.dgl_backend import by_dgl
