@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from structnet.checks import check_one_of
-from structnet.message_passing.cell import Cell, Edges, Nodes, State, example_message
+from structnet.message_passing.cell import Cell, Edges, Nodes, State, check_fields, example_message
 from structnet.message_passing.scheduling import Schedule, Stack, schedule
 from structnet.message_passing.tape import Finish, Tape
 from structnet.training.modules import not_compiled
@@ -45,7 +45,9 @@ def propagate(
     Raises:
         GraphError: the forest is empty, or has types or places that the cell does not have.
         IndexError: ``nodes`` are not numbers of nodes, or out of range.
-        ValueError: the backend is unknown.
+        ValueError: the backend is unknown; or, with "levels", a function of the cell does not
+            return a row for each that it gets, in the fields and shapes of ``bottom`` or of the
+            other messages.
         RuntimeError: with "levels", in the backward pass: a second derivative is computed.
     """
     check_one_of("backend", backend, ("levels", "dgl"), "propagate")
@@ -74,10 +76,12 @@ def _by_levels(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
 def _sweep(plan: Schedule, cell: Cell, tape: Tape) -> list[State]:
     """The states of all rows, level by level from the leaves up."""
     blocks = [cell.bottom()]
+    shapes = {name: x.shape[1:] for name, x in blocks[0].items()}
     if len(plan.leaf_tokens):
         leaves = Stack(1, len(plan.leaf_tokens), None, 0)
         nodes = Nodes(leaves, plan.leaf_tokens, {}, product=tape.product)
         blocks.insert(0, cell.leaf(nodes))
+        check_fields("leaf", blocks[0], leaves, shapes)
     if plan.num_rows and not plan.levels[0].messages:
         tape.open(example_message(cell))
     computed: list[State] = []
@@ -85,6 +89,7 @@ def _sweep(plan: Schedule, cell: Cell, tape: Tape) -> list[State]:
         for stack, inbox, tokens in level.nodes:
             mailbox = tape.receive(stack, inbox)
             blocks.append(cell.reduce(Nodes(stack, tokens, mailbox, inbox.owner, tape.product)))
+            check_fields("reduce", blocks[-1], stack, shapes)
         if not blocks:  # without typed leaves, level 1 is empty
             continue
         states = _concatenate(blocks)

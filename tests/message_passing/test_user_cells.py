@@ -291,3 +291,63 @@ def test_nodes_are_chosen_like_trees_of_a_forest(backend: str):
     for nodes in ([0.7], [[0, 1]], [True]):
         with pytest.raises(IndexError):
             propagate(FOREST, cell, nodes=nodes, backend=backend)
+
+
+class Named(Sum):
+    """A cell whose states and messages are named like fields of the schema."""
+
+    sums = frozenset(["pos"])
+
+    def leaf(self, nodes) -> dict[str, Tensor]:
+        return {"type": super().leaf(nodes)["h"], "token": self.embedding[nodes.tokens, :1]}
+
+    def bottom(self) -> dict[str, Tensor]:
+        return {"type": torch.zeros_like(self.embedding[:1]), "token": self.embedding[:1, :1] * 0}
+
+    def message(self, edges) -> dict[str, Tensor]:
+        return {"pos": edges.src["type"], "key": edges.src["token"]}
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        h = torch.tanh(times(nodes, nodes.mailbox["pos"], self.weight))
+        return {"type": h, "token": nodes.sum(nodes.mailbox["key"])}
+
+
+def test_fields_may_have_the_names_of_the_schema():
+    cell = Named().double()
+    truth, found = (propagate(FOREST, cell, backend=name) for name in ("dgl", "levels"))
+    torch.testing.assert_close(found, truth)
+
+
+def test_what_is_written_into_the_graph_does_not_change_the_reference():
+    forest = Forest.from_trees(random_trees(random.Random(0)), VOCABULARY)
+    cell = Sum().double()
+    forest.graph.ndata["h"] = torch.zeros(forest.num_nodes, 7)
+    forest.graph.ndata["type"][:] = 0
+    forest.graph.add_edges(0, forest.num_nodes - 1)
+    found = propagate(forest, cell, backend="dgl")["h"]
+    torch.testing.assert_close(found, propagate(FOREST, cell)["h"])
+
+
+@pytest.mark.parametrize("function", ["leaf", "message", "reduce"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda h: {"h": h[:1]},  # which would be broadcast to all rows
+        lambda h: {"h": h[:, :1]},
+        lambda h: {"g": h},
+        lambda h: {"h": h, "g": h},
+    ],
+)
+def test_what_a_cell_returns_has_a_row_for_each_that_it_gets(function: str, change):
+    cell = Sum()
+    right, calls = getattr(cell, function), []
+
+    def wrong(rows) -> dict[str, Tensor]:
+        calls.append(rows)
+        found = right(rows)["h"]
+        # The first message is the example, which says what the others must be.
+        return {"h": found} if function == "message" and len(calls) == 1 else change(found)
+
+    setattr(cell, function, wrong)
+    with pytest.raises(ValueError, match=rf"^{function}\(\) of a cell must return .*'h': .*; got"):
+        propagate(FOREST, cell)
