@@ -334,6 +334,22 @@ class Tree(_Unsealed):
         return import_module("structnet.plot.svg").tree_svg(self)
 
 
+def checked_trees(trees: Iterable[Tree]) -> list[Tree]:
+    """A list of trees.
+
+    Raises:
+        TypeError: this is no list, or something in it is no Tree.
+    """
+    found = list(trees)
+    for each in found:
+        if not isinstance(each, Tree):
+            raise TypeError(
+                "expected a list of Trees, which structnet.parse.as_tree makes of text and of "
+                f"parses; one is a {type(each).__name__}"
+            )
+    return found
+
+
 def _unpickled(
     flat: list[tuple[Hashable, list[int], Hashable | None]],
     kinds: Mapping[int, type[Tree]] = MappingProxyType({}),
