@@ -32,6 +32,9 @@ def propagate(
 ) -> State:
     """Runs a cell from the leaves to the roots and returns the states of the roots.
 
+    In a training loop of your own beside another busy program, small cells are several times as
+    fast on one thread (:func:`structnet.training.set_threads`), which :func:`.fit` uses by itself.
+
     Args:
         forest: trees to run over.
         cell: functions to run.
