@@ -21,7 +21,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INNER, LEAF, GREY = "#CFE1F2", "#F8E8C0", "#777777"
 WRONG = "#F4A6A0"  # a node whose prediction is wrong
 # A legend among lines has no box, but a background, which hides grid lines behind its text.
-LEGEND: Mapping[str, Any] = {"facecolor": "white", "edgecolor": "none", "framealpha": 0.85}
+LEGEND: Mapping[str, Any] = {"facecolor": "inherit", "edgecolor": "none", "framealpha": 0.85}
 
 
 def new_axes(panels: int, width: float, height: float) -> list[Axes]:
@@ -47,6 +47,20 @@ def tidy(ax: Axes) -> None:
     ax.grid(axis="y", color="#DDDDDD", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def look_of(number: int) -> dict[str, Any]:
+    """The colour, the marker and, where the colours repeat, another style of a numbered line."""
+    return {
+        "color": LINES[number % len(LINES)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": ("-", "--", ":")[number // len(LINES) % 3],
+    }
+
+
+def whole_numbers(ax: Axes) -> None:
+    """Labels the x axis, whose values are integers, at integers only, even at a single one."""
+    ax.locator_params("x", integer=True, min_n_ticks=1)
 
 
 def percent_axis(ax: Axes) -> None:
