@@ -106,7 +106,7 @@ def plot_growth(
     if decisions:
         ends = _ends(records, decisions)
         tree: dict[str, Any] = {
-            "color": "black",
+            "color": ax.yaxis.label.get_color(),
             "linewidth": 1.2,
             "linestyle": "--",
             "label": "tree",

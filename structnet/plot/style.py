@@ -6,8 +6,10 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from structnet.plot.fonts import fonts_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,24 +91,39 @@ def labelled(ax: Axes, x: str, y: str, title: str = "", *, shares: bool = True) 
 
 
 def as_written(*texts: Text) -> None:
-    """Turns off mathematics in users' texts, where two dollar signs are just letters."""
+    """Turns off mathematics in users' texts, where two dollar signs are just letters, and draws
+    letters that matplotlib's font lacks with an installed font that has them."""
+    fonts = fonts_for(text.get_text() for text in texts)
     for text in texts:
-        text.set_parse_math(False)
+        text.set(parse_math=False, family=list(fonts.families), text=fonts.shown(text.get_text()))
 
 
 def add_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **style: Any) -> Legend:
     """Adds a legend with users' names as they are, including those that begin with "_"."""
     legend = ax.legend(list(handles), list(map(str, range(len(names)))), **style)
-    as_written(*legend.get_texts())
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)  # as labels, names that begin with "_" are left out
+    as_written(*legend.get_texts())
     return legend
+
+
+def as_wide_as(ax: Axes, columns: int, made: Callable[[int], Legend]) -> None:
+    """Adds a legend of as many columns, up to a number, as the axes are wide enough for.
+
+    Args:
+        ax: axes.
+        columns: largest number of columns.
+        made: function that adds the legend with a number of columns.
+    """
+    for number in range(columns, 0, -1):
+        if made(number).get_window_extent().width <= ax.get_window_extent().width:
+            return
 
 
 def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
     """Adds one legend for axes and their twins, above them, where it hides no line."""
-    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
-    ax.legend(handles=handles, frameon=False, **place)
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
+    as_wide_as(ax, columns, lambda number: ax.legend(handles=handles, ncols=number, **place))
 
 
 def write_cells(ax: Axes, shares: np.ndarray, texts: Sequence[Sequence[str]]) -> None:

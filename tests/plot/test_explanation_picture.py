@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
 from matplotlib.colors import to_hex
 from pictures import axes, written
 
@@ -36,3 +37,17 @@ def test_words_are_drawn_where_they_matter() -> None:
     assert to_hex(box.get_facecolor()).upper() == FOR
     assert [(node.label, len(node.children)) for node in tree.preorder()] == before
     assert written(plot_explanation(told(tree), ax=axes())) == ["f", "error 404", "main page", "x"]
+
+
+def test_headings_stand_as_they_are_written() -> None:
+    tree = Tree("f", [Tree("x")])
+    shown = told(tree, x=1.0)
+    shown.heading = "$5 or $6"
+    ax = plot_explanation(shown, ax=axes())
+    assert ax.get_title().startswith("$5 or $6\n") and not ax.title.get_parse_math()
+
+
+@pytest.mark.parametrize(("wrong", "got"), [(Tree("f"), "Tree"), ([], "an empty list")])
+def test_what_is_no_explanation(wrong: object, got: str) -> None:
+    with pytest.raises(TypeError, match=f"explain of an estimator returns; got {got}$"):
+        plot_explanation(wrong)

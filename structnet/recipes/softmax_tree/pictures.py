@@ -55,7 +55,7 @@ def draw_widths(
     ax.scatter(at[leaves], depth[leaves], s=area, zorder=2, label="_leaves", **dots)
     middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
     for leaf, size in zip(leaves, here, strict=True):
-        ax.annotate(f"{size:,}", (at[leaf], depth[leaf]), **middle)
+        ax.annotate(f"{size:,}", (at[leaf], depth[leaf]), color="black", **middle)
     for i, label in enumerate(labels):
         if isinstance(label, Mark):
             ax.annotate(label.words().replace(" leaves", "\nleaves"), (at[i], depth[i]), **middle)
