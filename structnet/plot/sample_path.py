@@ -11,8 +11,8 @@ from structnet.plot.style import (
     GREY,
     LINES,
     add_legend,
-    as_wide_as,
     as_written,
+    fit_legend,
     one_axes,
     tidy,
 )
@@ -90,7 +90,7 @@ def _draw(ax: Axes, bars: list, labels: list[str], legend: dict[str, str]) -> No
     def made(columns: int) -> Legend:
         return add_legend(ax, handles, list(legend), ncols=columns, frameon=False, **style)
 
-    as_wide_as(ax, len(legend), made)
+    fit_legend(ax, len(legend), made)
 
 
 def _says(told: Explanation, prediction: tuple[float, ...]) -> str:

@@ -25,6 +25,8 @@ WRONG = "#F4A6A0"  # a node whose prediction is wrong
 # A legend among lines has no box, but a background, which hides grid lines behind its text.
 LEGEND: Mapping[str, Any] = {"facecolor": "inherit", "edgecolor": "none", "framealpha": 0.85}
 
+HIGH = 0.5  # height of a legend, relative to its axes, above which it is too high
+
 
 def new_axes(panels: int, width: float, height: float) -> list[Axes]:
     """Axes side by side in a new figure of pyplot, which notebooks show automatically.
@@ -107,23 +109,29 @@ def add_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **styl
     return legend
 
 
-def as_wide_as(ax: Axes, columns: int, made: Callable[[int], Legend]) -> None:
+def fit_legend(ax: Axes, columns: int, made: Callable[[int], Legend]) -> None:
     """Adds a legend of as many columns, up to a number, as the axes are wide enough for.
+
+    If it would then be too high, it has the number of columns for which it is too large by least.
 
     Args:
         ax: axes.
         columns: largest number of columns.
         made: function that adds the legend with a number of columns.
     """
+    room, taken = ax.get_window_extent(), {}
     for number in range(columns, 0, -1):
-        if made(number).get_window_extent().width <= ax.get_window_extent().width:
+        box = made(number).get_window_extent()
+        taken[number] = max(box.width / room.width, box.height / (HIGH * room.height))
+        if taken[number] <= 1:
             return
+    made(min(taken, key=taken.__getitem__))
 
 
 def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
     """Adds one legend for axes and their twins, above them, where it hides no line."""
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
-    as_wide_as(ax, columns, lambda number: ax.legend(handles=handles, ncols=number, **place))
+    fit_legend(ax, columns, lambda number: ax.legend(handles=handles, ncols=number, **place))
 
 
 def write_cells(ax: Axes, shares: np.ndarray, texts: Sequence[Sequence[str]]) -> None:

@@ -269,3 +269,14 @@ def test_words_can_be_read_on_any_ground(plane: tuple) -> None:
         nodes = plot_model_tree(tree, ax=axes())
     for ax in (regions, nodes):
         assert ax.texts and {to_hex(text.get_color()) for text in ax.texts} == {"#000000"}
+
+
+def test_a_legend_of_many_classes_is_not_higher_than_the_picture(plane: tuple) -> None:
+    _, data = plane
+    ax = Figure(figsize=(3.3, 2.5), layout="constrained").add_subplot()
+    many = Samples(data.x, torch.arange(40) % 11)
+    plot_partition(grown(5, outputs=11, columns=2), many, ax=ax, resolution=30)
+    ax.figure.draw_without_rendering()
+    legend, room = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    assert legend.y1 <= ax.figure.bbox.y1 and legend.width <= ax.figure.bbox.width
+    assert min(room.width, room.height) > 70

@@ -19,8 +19,8 @@ from structnet.plot.palette import class_colors, confidence, region_colors
 from structnet.plot.style import (
     MARKERS,
     add_legend,
-    as_wide_as,
     as_written,
+    fit_legend,
     one_axes,
     percent_axis,
 )
@@ -303,4 +303,4 @@ def _add_legend(ax: Axes, handles: Mapping[str, Any], title: str | None) -> None
     def made(columns: int) -> Legend:
         return add_legend(ax, list(handles.values()), names, ncols=columns, **place, **style)
 
-    as_wide_as(ax, 4, made)
+    fit_legend(ax, 4, made)
