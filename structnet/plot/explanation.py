@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Protocol
 
+from structnet.plot.page import fit_title
 from structnet.plot.palette import shaded
 from structnet.plot.sample_path import draw_path
 from structnet.plot.style import as_written
@@ -100,6 +101,7 @@ def plot_explanation(
 
     trees = [tree for tree, _ in drawn]
     shown = trees if len(trees) > 1 else trees[0]
+    given = ax is not None
     ax = plot_tree(shown, ax=ax, colors=color, **options)  # type: ignore[arg-type]  # as given
     title = each[0].heading
     if falls > 0:
@@ -107,6 +109,8 @@ def plot_explanation(
     if rises > 0:
         title += f"\nwithout a blue one it rises, by up to {rises:.3g}"
     as_written(ax.set_title(title, fontsize=11))
+    if not given:
+        fit_title(ax)
     return ax
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from matplotlib.colors import to_hex
-from pictures import axes, written
+from pictures import assert_apart, assert_within, axes, boxes_of_texts, written
 
 from structnet import Tree
 from structnet.plot import plot_explanation, plot_tree
@@ -51,3 +51,14 @@ def test_headings_stand_as_they_are_written() -> None:
 def test_what_is_no_explanation(wrong: object, got: str) -> None:
     with pytest.raises(TypeError, match=f"explain of an estimator returns; got {got}$"):
         plot_explanation(wrong)
+
+
+def test_the_heading_is_within_the_picture() -> None:
+    shown = told(Tree("f", [Tree("x"), Tree("y")]), x=1.0, y=-2.0)
+    shown.heading = "a heading that is far wider than so small a tree"
+    ax = plot_explanation(shown)
+    ax.figure.draw_without_rendering()
+    assert_within([ax.title.get_window_extent(), *boxes_of_texts(ax)], ax.figure.bbox)
+    assert_apart([ax.title.get_window_extent(), ax.get_window_extent()])
+    small = plot_tree(shown.tree).get_window_extent()
+    assert ax.get_window_extent().size == pytest.approx(small.size, abs=1)
