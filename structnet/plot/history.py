@@ -148,6 +148,7 @@ def _draw(
 ) -> None:
     for number, (field, name) in enumerate(fields.items(), first):
         style = look_of(number) | ({"marker": None} if len(epochs) > MANY else {})
+        style["clip_on"] = ERROR not in fields  # whose axis begins at 0, which is a good error
         ax.plot(epochs, _values(records, field), label=name, markersize=4, **style)
     tidy(ax)
     whole_numbers(ax)

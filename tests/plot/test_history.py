@@ -167,6 +167,7 @@ def test_objective_and_errors_in_one_picture() -> None:
     assert legend == ["training", "error, training", "validation", "the tree is expanded"]
     assert len({line.get_color() for line in [*objective.lines, *error.lines[:2]]}) == 3
     assert list(error.lines[-1].get_xdata()) == [2, 2]
+    assert [line.get_clip_on() for line in error.lines[:2]] == [False, False]  # at an error of 0
 
 
 def test_a_single_epoch_has_one_tick() -> None:
