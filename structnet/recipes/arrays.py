@@ -16,6 +16,7 @@ from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
+from structnet.estimators.tails import BentStandardizer
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
@@ -63,8 +64,7 @@ class ArrayData:
             words = getattr(arrays, name)
             found[name] = None if words is None else list(words)
         for name in ("x_scale", "y_scale"):
-            scale = getattr(arrays, name)
-            found[name] = scale and {"mean": scale.mean.tolist(), "sd": scale.sd.tolist()}
+            found[name] = _told(getattr(arrays, name))
         return found
 
     def in_words(self) -> str:
@@ -180,9 +180,20 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
     return places
 
 
+def _told(scale: Standardizer | None) -> dict[str, Any] | None:
+    """The description of a scale; only one that bends columns has ``bends``."""
+    if scale is None:
+        return None
+    mean, sd, *bends = scale.to_lists()
+    return {"mean": mean, "sd": sd} | ({"bends": bends} if bends else {})
+
+
 def scale_of(described: Mapping[str, Any]) -> Standardizer:
     """The scale described in ``config.json``."""
-    return Standardizer(**{name: np.array(values) for name, values in described.items()})
+    lists = [described["mean"], described["sd"], *described.get("bends", [])]
+    scale = BentStandardizer.from_lists(lists)
+    assert scale is not None  # as there are lists
+    return scale
 
 
 def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> int:
