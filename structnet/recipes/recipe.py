@@ -7,7 +7,8 @@ flags, which the help calls by the class's ``TITLE``. Nothing here imports torch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -153,6 +154,25 @@ def values_of(settings: Any) -> Values:
         else:
             found[each.name] = _written(value)
     return found
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Work that Ctrl-C ends with ``KeyboardInterrupt``, also while a compiled loop is called.
+
+    Example:
+        >>> with interruptible():
+        ...     raise SystemError("a result with an exception set") from KeyboardInterrupt()
+        Traceback (most recent call last):
+            ...
+        KeyboardInterrupt
+    """
+    try:
+        yield
+    except SystemError as error:  # what Python makes of an interruption in compiled code
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _written(value: Any) -> Any:
