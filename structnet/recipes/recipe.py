@@ -7,11 +7,13 @@ flags, which the help calls by the class's ``TITLE``. Nothing here imports torch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from reprlib import Repr
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -34,6 +36,8 @@ S = TypeVar("S", bound="DataclassInstance")
 Say = Callable[[str], None]  # prints a line for the user
 Pictures = dict[str, Callable[[], "Axes"]]  # file name -> function that draws it
 Values = dict[str, Any]  # settings as in JSON: name -> value, without groups
+SHORT = Repr()  # of what may be a whole file
+SHORT.maxstring = 200
 
 
 @dataclass(frozen=True)
@@ -299,14 +303,15 @@ def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> s
 
 
 def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:
-    """The file to predict for; None if numbers of examples were given.
+    """The file to predict for, or its content; None if numbers of examples were given.
 
     Raises:
         ValueError: there is more than one file, or a file and a number.
     """
     if len(texts) > 1 and any(is_file(text, files) for text in texts):
         raise ValueError(f"expected one file, or numbers of examples; got {' '.join(texts)}")
-    return texts[0] if is_file(texts[0], files) else None
+    typed = re.search(r"[\n,;\t]", texts[0])  # rows, as from the standard input
+    return texts[0] if typed or is_file(texts[0], files) else None
 
 
 def example_number(text: str, size: int, files: str = "") -> int:
@@ -328,7 +333,7 @@ def example_number(text: str, size: int, files: str = "") -> int:
     """
     if not (text.isascii() and text.isdigit() and int(text) < size):
         expected = f"{files}numbers of test examples, 0 to {size - 1}"
-        raise ValueError(f"expected {expected}; got {text!r}")
+        raise ValueError(f"expected {expected}; got {SHORT.repr(text)}")
     return int(text)
 
 

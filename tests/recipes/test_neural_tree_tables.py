@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,6 +92,35 @@ def test_without_names_the_columns_are_those_of_the_training(
     assert len(call("predict", houses.run, file).json["answers"]) == 120
     target = Run(houses.run).config["data"]["targets"][0]
     assert f"no column '{target}'" in refused("evaluate", houses.run, "--data", file)
+
+
+def test_rows_are_predicted_from_the_standard_input(
+    houses: Houses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = houses.write(tmp_path / "new.csv", *FEATURES)
+    expected = ran("predict", houses.run, file).json["answers"]
+    for text, size in (
+        (file.read_text(), 120),
+        (file.read_text().replace(",", "\t"), 120),
+        (file.read_text().splitlines()[1], 1),  # without names
+    ):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        assert ran("predict", houses.run).json["answers"] == expected[:size]
+    monkeypatch.setattr("sys.stdin", io.StringIO("area,age\n1,2\n"))
+    assert "the standard input has no column 'rooms', a feature" in refused("predict", houses.run)
+    monkeypatch.setattr("sys.stdin", io.StringIO("1 2 3 " * 1000))
+    assert len(refused("predict", houses.run)) < 400
+
+
+def test_a_target_is_left_out_of_what_is_predicted(tmp_path: Path) -> None:
+    data = {"features": ["a", "a"], "targets": ["y"], "shape": [2], "classes": None}
+    data |= {"x_scale": {"mean": [0.0, 0.0], "sd": [1.0, 1.0]}}
+    path = tmp_path / "new.csv"
+    path.write_text("a,y,a\n1,-,2\n")
+    assert arrays.inputs(read(path), data).tolist() == [[1, 2]]
+    data["features"] = ["a", "y"]  # the target is another column of this name
+    path.write_text("a,y\n1,2\n")
+    assert arrays.inputs(read(path), data).tolist() == [[1, 2]]
 
 
 def test_a_place_says_which_column_of_a_file_without_names_is_the_target(tmp_path: Path) -> None:
