@@ -164,12 +164,16 @@ def values_of(settings: Any) -> Values:
 def interruptible() -> Iterator[None]:
     """Work that Ctrl-C ends with ``KeyboardInterrupt``, also while a compiled loop is called.
 
+    Raises:
+        KeyboardInterrupt: in place of the error that Python raises in such a loop.
+
     Example:
-        >>> with interruptible():
-        ...     raise SystemError("a result with an exception set") from KeyboardInterrupt()
-        Traceback (most recent call last):
-            ...
-        KeyboardInterrupt
+        >>> try:
+        ...     with interruptible():
+        ...         raise SystemError("a result with an exception set") from KeyboardInterrupt()
+        ... except KeyboardInterrupt:
+        ...     print("interrupted")
+        interrupted
     """
     try:
         yield
