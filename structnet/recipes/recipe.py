@@ -45,7 +45,8 @@ class Place:
     """where to compute, and where to find the data; only these may change when a run is resumed
 
     Args:
-        data_dir: folder of published files, searched before the cache
+        data_dir: folder of published files, searched before the cache; and of a run's own file of
+            data, if that is not where it was
         device: torch device: cpu, cuda, ...
         threads: number of CPU threads (default: one, unless the matrix products are so large that
             more are faster)
