@@ -28,6 +28,7 @@ from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import with_words
 from structnet.trees.number_tokens import FIRST, values_of
+from structnet.trees.spelling import with_affixes
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
@@ -103,6 +104,10 @@ class Targets:
     def with_words(self) -> Targets:
         """The samples with the words of texts and names below them, see :func:`.with_words`."""
         return replace(self, samples=[tuple(map(with_words, each)) for each in self.samples])
+
+    def with_affixes(self) -> Targets:
+        """The samples with the affixes of their words below them, see :func:`.with_affixes`."""
+        return replace(self, samples=[tuple(map(with_affixes, each)) for each in self.samples])
 
     def digest(self) -> str:
         """A text that is different for different samples."""

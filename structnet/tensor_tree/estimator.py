@@ -26,6 +26,7 @@ from structnet.training.metrics import evaluating
 from structnet.training.processes import own_device
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import with_words
+from structnet.trees.spelling import with_affixes
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import VocabularyError
 
@@ -128,6 +129,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         ]
         if vocabulary.numbers:
             lines.append("reads numbers at leaves by their values")
+        if self.trained_.affixes:
+            lines.append("reads the beginnings and endings of words")
         if told.context:
             lines.append("reads what is above and beside a node, too")
         if self.trained_.question.kind != "nodes":
@@ -281,7 +284,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def _read(self, tree: Tree) -> Tree:
         """A tree as the model reads it."""
         trained = self.trained_
-        return with_words(tree, trained.digits) if trained.settings.words else tree
+        tree = with_words(tree, trained.digits) if trained.settings.words else tree
+        return with_affixes(tree) if trained.affixes else tree
 
     # On disk
 

@@ -27,7 +27,7 @@ from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor, losses_of
 from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, RARE, Cell, TreeLSTMSettings
-from structnet.tensor_tree.word_choice import letters_tell, words_tell
+from structnet.tensor_tree.word_choice import affixes_help, letters_tell, words_tell
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -53,6 +53,7 @@ class Trained:
             dropout of labels by how rare they are.
         history: one record per epoch.
         digits: False if the words of names are read without their digits, as by older models.
+        affixes: True if words at leaves are read with their affixes.
     """
 
     model: TreePredictor | BesideBag | NodePredictor | BesideTable
@@ -61,6 +62,7 @@ class Trained:
     settings: TreeLSTMSettings
     history: History
     digits: bool = True
+    affixes: bool = False
 
     def config(self) -> dict[str, Any]:
         """Everything but the weights, for JSON; :meth:`from_config` builds the model from it."""
@@ -76,6 +78,7 @@ class Trained:
             "form": bag.form if bag else None,
             "alike": bag is not None and bag.alike,
             "digits": self.digits,
+            "affixes": self.affixes,
         }
 
     @classmethod
@@ -84,7 +87,8 @@ class Trained:
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
         question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
         # Of older files, some facts are missing.
-        rest = question, settings, History(config["history"]), config.get("digits", False)
+        read = config.get("digits", False), config.get("affixes", False)
+        rest = question, settings, History(config["history"]), *read
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)
         if settings.bag and isinstance(model, NodePredictor):
@@ -219,6 +223,9 @@ def _candidate(
         and settings.reads_words(question.kind)
         and letters_tell(learn, validation, question, settings.seed)
     )
+    affixes = affixes_help(learn.trees, settings, question)
+    if affixes:
+        learn, validation = learn.with_affixes(), validation and validation.with_affixes()
     carried = any(
         node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
     )
@@ -274,7 +281,7 @@ def _candidate(
     if mixed is not None and held_out is not None:
         with evaluating(mixed):
             mixed.to(device).choose(held_out.to(device))  # type: ignore[arg-type]  # of trees
-    trained = Trained(mixed or model, vocabulary, question, given, history)
+    trained = Trained(mixed or model, vocabulary, question, given, history, affixes=affixes)
     return _Candidate(trained, learn, validation)
 
 
