@@ -180,7 +180,13 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         return given.take(learn), None if out is None else given.take(out)
 
     def _fitted(
-        self, kind: str, outputs: int, learn: Targets, held: Targets | None, theirs: bool
+        self,
+        kind: str,
+        outputs: int,
+        learn: Targets,
+        held: Targets | None,
+        theirs: bool,
+        class_weight: Sequence[float] | None = None,
     ) -> None:
         """Trains; if ``theirs``, ``held`` is the user's, and the model does not learn from it."""
         settings = settings_of(self, TreeLSTMSettings, seed=self.seed_)
@@ -189,7 +195,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
             file.claim(self.folder, self, FREE, **facts)
-        question = Question(kind, outputs, len(learn.samples[0]))
+        roots = len(learn.samples[0])
+        question = Question(kind, outputs, roots, class_weight=class_weight)
         self.trained_ = train(
             settings,
             question,

@@ -24,7 +24,13 @@ from structnet.tensor_tree.building import (
 from structnet.tensor_tree.cell_choice import best_of, cells
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
-from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor, losses_of
+from structnet.tensor_tree.predictor import (
+    BesideBag,
+    NodeAnswers,
+    NodePredictor,
+    TreePredictor,
+    losses_of,
+)
 from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, RARE, Cell, TreeLSTMSettings
 from structnet.tensor_tree.word_choice import affixes_help, letters_tell, words_tell
@@ -175,8 +181,9 @@ class _Candidate:
             for start in batch_starts(examples, BATCH):
                 batch = examples[slice(start, start + BATCH)].to(device)
                 outputs, kind = model(batch.forest), self.trained.question.kind
-                if kind == "nodes":
-                    each = losses_of("classes", outputs, batch.labels.clamp(min=0))
+                if isinstance(model, NodeAnswers):
+                    labels = batch.labels.clamp(min=0)
+                    each = losses_of("classes", outputs, labels) * model.weights_of(labels)
                     each = (each * (batch.labels >= 0)).cpu().numpy()
                     found.append(np.add.reduceat(each, batch.order.offsets[:-1]))
                     continue
@@ -190,7 +197,7 @@ class _Candidate:
         assert self.validation is not None
         model, every = self.trained.model, self.learn.with_others(self.validation)
         if isinstance(model, BesideTable):
-            model.table.fit(self._examples(every))
+            model.table.fit(self._examples(every), model.tree.class_weight)
         elif isinstance(model, BesideBag):
             _fit_bag(model, self._examples(every), self.trained.settings.seed, every.groups)
 
@@ -256,7 +263,7 @@ def _candidate(
         given = replace(given, bag=given.bag and held_out is not None)
         if given.bag:
             mixed = BesideTable(model, LabelTable(**table_sizes(vocabulary, question)))
-            mixed.table.fit(examples)
+            mixed.table.fit(examples, model.class_weight)
     elif given.bag:
         bag = LabelBag.knowing(examples.forest, letters, **bag_sizes(vocabulary, question))
         mixed = BesideBag(model, bag)
