@@ -13,7 +13,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from structnet.trees.label_words import CACHED, SHORT, Text, _with_leaves
+from structnet.trees.label_words import CACHED, SHORT, Text, _with_leaves, _word
 from structnet.trees.number_tokens import number_of
 from structnet.trees.tree import Tree
 
@@ -131,7 +131,7 @@ def _over_affixes(leaf: Tree) -> Tree:
 
 
 def _text(label: str) -> Text:
-    return Text(label, [Tree(affix) for affix in affixes_of(label)])
+    return Text(label, [_word(affix) for affix in affixes_of(label)])
 
 
 _kept = lru_cache(CACHED)(_text)

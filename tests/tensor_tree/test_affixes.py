@@ -85,3 +85,8 @@ def test_no_affix_is_a_number(word: str):
 
 def test_a_form_is_short():
     assert affixes_of("aB1" * 100)[-1] == "~xX0xX0xX"
+
+
+def test_an_affix_is_one_object():
+    walking, talking = (with_affixes(Tree(word)).children for word in ("walking", "talking"))
+    assert walking[0] is talking[0]  # words of a large vocabulary share most of theirs
