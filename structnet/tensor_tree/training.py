@@ -312,7 +312,8 @@ def _labels_of(
 
     least = settings.min_count or 2
     vocabulary = listed(least)
-    size = vocabulary.num_types + vocabulary.num_tokens
+    every = listed(1) if vectors and settings.min_count is None else vocabulary
+    size = every.num_types + every.num_tokens
     given = settings.resolved(len(learn.answers), size, question.kind)
     given = replace(given, numbers=vocabulary.numbers, min_count=least)
     # Without dropout by rarity, the unknown label's vector is only learned from labels left out.
