@@ -203,6 +203,31 @@ def filled_in(
     return replace(filled, start=filled.begins)
 
 
+def for_stream(
+    examples: Examples, num_classes: int, settings: LabelTreeSettings
+) -> LabelTreeSettings:
+    """The settings of a stream, except the learning rate: what trials prefer most often.
+
+    Nothing can be tried, as the samples to come are not known: where :func:`choose` is free to try
+    several kinds, a stream takes nodes without vectors of features, and with up to 500 labels a
+    single node.
+
+    Args:
+        examples: examples of the first portion.
+        num_classes: number of labels.
+        settings: settings; those that are given are kept.
+    """
+    told = replace(settings, epochs=1)
+    if not examples.features.is_table and may_be_direct(told, num_classes, examples.features.size):
+        told = replace(told, embedding_size=0)
+    if told.is_free and told.arity is None and num_classes <= ONE_NODE:
+        told = replace(told, tree="huffman", arity=max(num_classes, 2))
+    found = filled_in(examples, num_classes, told)
+    if found.start == "groups":  # which takes a whole training run
+        found = replace(found, start="huffman")
+    return replace(found, tree=found.tree or "learned")
+
+
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The learning rate at which a step corrects a decision by about its error."""
     size = examples.sum_of_squares / max(len(examples), 1)  # mean square of a row
@@ -240,8 +265,7 @@ def may_be_direct(told: LabelTreeSettings, num_classes: int, size: int) -> bool:
     """
     if told.embedding_size is not None:
         return told.embedding_size == 0
-    free = told.tree is None and told.start is None and not told.of_reassignments
-    return free and num_classes * size <= DIRECT
+    return told.is_free and num_classes * size <= DIRECT
 
 
 def _families(
