@@ -254,7 +254,7 @@ class Training:
         assert rate is not None
         rate *= AFTER if self.whole else 1
         order = epoch_order(len(examples), self.settings.seed, self.done)
-        first = self._loss(examples) if len(examples) <= FEW else 0.0  # that of a pass is cut off
+        first = self.loss_of(examples) if len(examples) <= FEW else 0.0  # that of a pass is cut off
         loss = self._pass(examples[order], rate, rate, streams=True)
         loss /= max(examples.weight, np.finfo(float).tiny)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss, "learning_rate": rate})
@@ -263,7 +263,7 @@ class Training:
         # New examples, above all a single one, may have a high loss; it falls if steps suit.
         before = max(loss, first)
         before *= 1 + ROUNDING * (before < 60)  # steps of light samples change no digit of it
-        if not (_most(guessing) < loss < np.inf and self._loss(examples) < before):
+        if not (_most(guessing) < loss < np.inf and self.loss_of(examples) < before):
             self._check(loss, guessing)
 
     def _taken(self, examples: Examples) -> Examples:
@@ -365,8 +365,8 @@ class Training:
             codes = clustered(means, softmax.arity, limit, self.settings.seed)
         softmax.replant(codes)
 
-    def _loss(self, examples: Examples) -> float:
-        """The mean loss of the present tree."""
+    def loss_of(self, examples: Examples) -> float:
+        """The mean loss of the present tree on some examples."""
         log_p = self.tree.score(examples.features, examples.labels)
         return -float(np.average(log_p, weights=examples.shares if len(examples.shares) else None))
 
