@@ -17,6 +17,7 @@ from structnet.estimators.inputs import classes_of_stream
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree.choice import for_stream
 from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.discriminant_analysis import LEAST
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Columns, Stream, rescale
@@ -24,6 +25,8 @@ from structnet.label_tree.training import Training, begin
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+EACH = 3  # samples of a class in the first portion from which a single node starts as a solution
 
 
 class StreamMixin:
@@ -107,7 +110,8 @@ class StreamMixin:
         if codes is not None:
             settings = replace(settings, tree="huffman", arity=codes.arity)
         self.settings_ = for_stream(examples, number, settings)
-        tree = begin(examples, number, self.settings_, codes)
+        enough = len(examples) >= max(LEAST, EACH * number)
+        tree = begin(examples, number, self.settings_, codes, solves=enough)
         self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 
     def _follow(self, found: Checked) -> Callable[[], None]:

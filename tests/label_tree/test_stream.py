@@ -12,6 +12,7 @@ import pytest
 import torch
 from label_trees import planted, tokens
 from scipy.sparse import csr_matrix
+from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from structnet.estimators.scale import Standardizer
@@ -48,6 +49,17 @@ def test_a_stream_without_settings_learns_as_much_as_one_of_a_linear_model(
         part = slice(start, min(start + size, 4000))
         model.partial_fit(kind(rows[part]), y[part], classes=np.arange(100))
     assert model.score(kind(rows[4000:]), y[4000:]) > 0.95  # SGDClassifier: 0.75 to 0.97
+
+
+@pytest.mark.parametrize("size", [1, 5, 20, 60, 300])
+def test_a_few_rows_at_first_do_not_mislead_a_stream(size: int) -> None:
+    (x, y), model = load_digits(return_X_y=True), LabelTreeClassifier(random_state=0)
+    order = np.random.default_rng(0).permutation(len(y))
+    x, y = x[order], y[order]
+    for start in range(0, 1400, size):
+        part = slice(start, min(start + size, 1400))
+        model.partial_fit(x[part], y[part], classes=np.arange(10))
+    assert model.score(x[1400:], y[1400:]) > 0.92  # of 20 rows, a discriminant analysis left 0.75
 
 
 def test_a_stream_keeps_what_it_is_told() -> None:
