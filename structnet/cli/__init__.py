@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from structnet.cli.names import COMMANDS, models
 from structnet.recipes import EXAMPLES
-from structnet.recipes.recipe import did_you_mean
+from structnet.recipes.recipe import did_you_mean, interruptible
 
 BAD_INPUT, FAILURE, INTERRUPTED, CLOSED = 2, 1, 130, 141
 
@@ -61,7 +61,8 @@ def _status_of(words: Sequence[str], debug: bool) -> int:
         return _end("", BAD_INPUT, f"error: there is no command {command!r}{near}")
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures go to files; there may be no screen
     try:
-        importlib.import_module(f"structnet.cli.{command}").run(words)
+        with interruptible():
+            importlib.import_module(f"structnet.cli.{command}").run(words)
     except SystemExit as end:  # --help
         return int(end.code or 0)
     except KeyboardInterrupt as stop:

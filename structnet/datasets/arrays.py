@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from structnet.checks import check_one_of
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.scale import Standardizer
+from structnet.estimators.tails import BentStandardizer
 
 Task = Literal["classification", "regression"]
 TASKS = get_args(Task)
@@ -76,6 +77,7 @@ class Arrays:
         train: tuple[Any, np.ndarray],
         test: tuple[Any, np.ndarray],
         classes: tuple[str, ...] | None,
+        bend: bool = False,
         **about: Any,
     ) -> Arrays:
         """Scales inputs and targets as they were read, by those of the training examples.
@@ -83,17 +85,19 @@ class Arrays:
         Args:
             train, test: inputs and targets; sparse inputs stay sparse.
             classes: names of the classes, whose numbers are not scaled; None for regression.
+            bend: True to bend columns with heavy tails too, see :class:`.BentStandardizer`.
             about: other attributes: ``name``, ``split``, ``files``, ``features``, ``targets``.
 
         Shapes:
             inputs ``[N, d]``, targets ``[N]`` or ``[N, m]``.
         """
         (x, y), (x_test, y_test) = train, test
-        x_scale = Standardizer.of_rows(x)
         y_scale = Standardizer.fitted(y) if classes is None else None
+        y = _scaled(y, y_scale)
+        x_scale = BentStandardizer.learned(x, y) if bend else Standardizer.of_rows(x)
         return cls(
             _scaled(x, x_scale),
-            _scaled(y, y_scale),
+            y,
             _scaled(x_test, x_scale),
             _scaled(y_test, y_scale),
             classes=classes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import islice
@@ -18,6 +18,7 @@ from structnet.checks import wrong
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
 DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally
 GUESSED_FROM = 20  # rows
+ALIKE = 10  # least number of rows that tell a name above numbers from a class
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")  # or a whole number
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
@@ -137,7 +138,14 @@ def is_number(text: str) -> bool:
         return False
 
 
-def read(path: str | Path, header: bool | None = None, delimiter: str | None = None) -> Table:
+def read(
+    path: str | Path,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    *,
+    known: Collection[str] = (),
+    text: str | None = None,
+) -> Table:
     """Reads a file in UTF-8; fields may be quoted, and blank lines are skipped.
 
     Between semicolons, numbers may have decimal commas (``12,5``) if none has a decimal point.
@@ -145,9 +153,12 @@ def read(path: str | Path, header: bool | None = None, delimiter: str | None = N
     Args:
         path: path of the file.
         header: True if the first row names the columns, False if not; None to take it for names if
-            none of its fields is a number.
+            none of its fields is a number, or one has letters and all others of its column, at
+            least 10, are numbers.
         delimiter: character between fields; None to take the comma, the semicolon or the tab,
             whichever fits the first rows best.
+        known: names of columns; the first row has names if these are among its fields.
+        text: content of the file, if it has been read; the path is then its name in errors.
 
     Raises:
         TableError: the file is not UTF-8, it has no rows, its rows have different lengths, or a
@@ -165,7 +176,7 @@ def read(path: str | Path, header: bool | None = None, delimiter: str | None = N
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise wrong("delimiter", "one character", delimiter)
     path = Path(path)
-    text = _text(path)
+    text = _text(path) if text is None else text
     delimiter = delimiter or _guessed(text)
     rows, lines = _rows(path, text, delimiter)
     if not rows:
@@ -177,11 +188,24 @@ def read(path: str | Path, header: bool | None = None, delimiter: str | None = N
                 f"{len(row)} field{'s' * (len(row) > 1)}; line {lines[0]} has {len(rows[0])}"
             )
     if header is None:
-        header = not any(map(is_number, _with_points(rows[:1], delimiter)[0]))
+        header = bool(known) and set(known) <= set(rows[0])
+        header = header or _has_names(_with_points(rows[:1], delimiter)[0], rows[1:], delimiter)
     names = tuple(rows[0]) if header else None
     if len(rows) == header:
         raise TableError(f"{path} has a header and no rows; expected at least one row")
     return Table(path, names, _with_points(rows[header:], delimiter), lines[header:])
+
+
+def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
+    """Whether the first row looks like names of columns, of which some may be numbers, as years."""
+    if not any(map(is_number, first)):
+        return True
+    words = [i for i, text in enumerate(first) if re.search(r"[^\W\d_]", text)]
+    words = [i for i in words if not is_number(first[i]) and first[i].lower() not in MISSING]
+    if not words or len(rows) < ALIKE:
+        return False
+    rows = _with_points(rows, delimiter)
+    return any(all(is_number(row[i]) for row in rows) for i in words)
 
 
 def _text(path: Path) -> str:

@@ -25,6 +25,7 @@ def load(
     test: str | Path | None = None,
     test_share: float = 0.2,
     seed: int = 0,
+    bend: bool = False,
 ) -> Arrays:
     """Features and target from a CSV file, scaled by its training rows.
 
@@ -37,6 +38,7 @@ def load(
         test: path of a file of test rows with the same columns; None to draw them from the rows.
         test_share, seed: share and seed of that draw, from each class or, for regression, from all
             rows. The only row of a class is for training.
+        bend: True to bend columns with heavy tails too, as estimators of neural trees do.
 
     Shapes:
         x ``[N, d]``; y ``[N]`` classes or ``[N, 1]`` targets.
@@ -82,6 +84,7 @@ def load(
         (x, y),
         (x_test, y_test),
         classes,
+        bend,
         name=table.path.stem,
         split=split,
         files=(table.path,) if other is None else (table.path, other.path),

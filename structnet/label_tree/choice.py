@@ -41,6 +41,7 @@ def choose(
     num_classes: int,
     settings: LabelTreeSettings,
     progress: bool | Progress = False,
+    held_out: Examples | None = None,
 ) -> LabelTreeSettings:
     """The settings, with those that are None filled in.
 
@@ -56,6 +57,7 @@ def choose(
         num_classes: number of labels.
         settings: settings; those that are given are kept.
         progress: report the trials.
+        held_out: examples by which trials are compared, instead of a tenth of the others.
 
     Warns:
         UserWarning: a learned tree starts as Huffman's because settings for reassignments differ
@@ -76,9 +78,11 @@ def choose(
     rates = _rates(examples, first, settings)
     solved = told.tree is None and _is_solved(node, num_classes, examples)
     alone = len(families) == len(families[0]) == len(rates) == 1
-    if len(examples) < LEAST or (alone and not (solved and told.epochs is None)):
+    if (held_out is None and len(examples) < LEAST) or (
+        alone and not (solved and told.epochs is None)
+    ):
         return replace(node if solved else first, learning_rate=rates[0])
-    parts = _parts(examples, num_classes, settings, solved)
+    parts = _parts(examples, num_classes, settings, solved, held_out)
     if not len(parts[1]):  # with one example per label, take what needs fewest
         last = families[-1][-1]
         epochs = (told.epochs or 0) if solved else last.epochs
@@ -103,19 +107,29 @@ def choose(
 
 
 def _parts(
-    examples: Examples, num_classes: int, settings: LabelTreeSettings, solved: bool
+    examples: Examples,
+    num_classes: int,
+    settings: LabelTreeSettings,
+    solved: bool,
+    held_out: Examples | None,
 ) -> tuple[Examples, Examples]:
     """Examples for trials to learn from, and held-out ones of the same labels to compare them."""
-    learn, held = hold_out(len(examples), 0.1, settings.seed)
+    others = examples if held_out is None else held_out
+    if held_out is None:
+        learn, held = hold_out(len(examples), 0.1, settings.seed)
+    else:
+        learn, held = np.arange(len(examples)), np.arange(len(others))
     if len(examples.shares):  # weights may round to 0 in single precision
-        learn, held = (each[examples.shares[each] > 0] for each in (learn, held))
+        learn = learn[examples.shares[learn] > 0]
+    if len(others.shares):
+        held = held[others.shares[held] > 0]
     most = max(TRIED // max(settings.epochs or 1, 1), 10 * num_classes)
     rng = np.random.default_rng(settings.seed)
     learn, held = rng.permutation(learn)[:most], rng.permutation(held)
-    held = held[np.isin(examples.labels[held], examples.labels[learn])]
+    held = held[np.isin(others.labels[held], examples.labels[learn])]
     if solved:  # each is scored for all labels
         most = min(most, int(ASKED / (num_classes * (examples.features.size / DENSE + SOFTMAX))))
-    return examples[learn], examples[held[: max(most, LEAST)]]
+    return examples[learn], others[held[: max(most, LEAST)]]
 
 
 def _try_solved(
@@ -203,6 +217,31 @@ def filled_in(
     return replace(filled, start=filled.begins)
 
 
+def for_stream(
+    examples: Examples, num_classes: int, settings: LabelTreeSettings
+) -> LabelTreeSettings:
+    """The settings of a stream, except the learning rate: what trials prefer most often.
+
+    Nothing can be tried, as the samples to come are not known: where :func:`choose` is free to try
+    several kinds, a stream takes nodes without vectors of features, and with up to 500 labels a
+    single node.
+
+    Args:
+        examples: examples of the first portion.
+        num_classes: number of labels.
+        settings: settings; those that are given are kept.
+    """
+    told = replace(settings, epochs=1)
+    if not examples.features.is_table and may_be_direct(told, num_classes, examples.features.size):
+        told = replace(told, embedding_size=0)
+    if told.is_free and told.arity is None and num_classes <= ONE_NODE:
+        told = replace(told, tree="huffman", arity=max(num_classes, 2))
+    found = filled_in(examples, num_classes, told)
+    if found.start == "groups":  # which takes a whole training run
+        found = replace(found, start="huffman")
+    return replace(found, tree=found.tree or "learned")
+
+
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The learning rate at which a step corrects a decision by about its error."""
     size = examples.sum_of_squares / max(len(examples), 1)  # mean square of a row
@@ -240,8 +279,7 @@ def may_be_direct(told: LabelTreeSettings, num_classes: int, size: int) -> bool:
     """
     if told.embedding_size is not None:
         return told.embedding_size == 0
-    free = told.tree is None and told.start is None and not told.of_reassignments
-    return free and num_classes * size <= DIRECT
+    return told.is_free and num_classes * size <= DIRECT
 
 
 def _families(

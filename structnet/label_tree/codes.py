@@ -268,3 +268,12 @@ class LabelCodes:
 def _slot(step: Any) -> int:
     """The slot of a step on the way to a label: itself, or the second of a pair."""
     return int(step[1] if isinstance(step, Sequence) else step)
+
+
+def share_moved(before: LabelCodes, after: LabelCodes) -> float:
+    """The share of the labels whose codes have other slots."""
+    moved = before.depth != after.depth
+    rows = [codes.slots[~moved[codes.labels]] for codes in (before, after)]
+    labels = after.labels[~moved[after.labels]]
+    moved[labels[rows[0] != rows[1]]] = True
+    return float(moved.mean())

@@ -117,7 +117,16 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     @whole
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LabelTreeClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> LabelTreeClassifier:
         """Trains a tree, and chooses the settings that were not given.
 
         Args:
@@ -125,6 +134,9 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
             y: classes of the samples.
             sample_weight: number of times that each sample counts; 0 leaves it out, but not its
                 class.
+            X_val, y_val, sample_weight_val: samples, classes and weights by which settings that
+                were not given are chosen, instead of by a part of the samples; ``history_`` tells
+                their loss after each epoch.
 
         Shapes:
             X ``[n, features]``; y, sample_weight ``[n]``.
@@ -135,8 +147,10 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         """
         settings = self._settings()
         found = self._checked(X, y, sample_weight, reset=True)
+        validation = self._checked_validation(X_val, y_val, sample_weight_val)
         if self.class_weight is not None:
-            found = weighed(found, found, self.classes_, self.class_weight)
+            how = found, self.classes_, self.class_weight
+            validation, found = validation and weighed(validation, *how), weighed(found, *how)
         self.input_scale_ = self._new_scale(found)
         self._stream = Stream.after(found.weights)
         examples, number = self._examples(found), len(self.classes_)
@@ -144,12 +158,17 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         if codes is not None:
             settings = replace(settings, tree="huffman", arity=codes.arity)
         progress = Progress.of(self.verbose)
-        self.settings_ = choose(examples, number, settings, progress)
+        held_out = validation and self._examples(validation)
+        self.settings_ = choose(examples, number, settings, progress, held_out)
+
+        def after_epoch(training: Training) -> None:
+            if held_out is not None:
+                training.epochs[-1]["validation_loss"] = training.loss_of(held_out)
+            training.tell(progress)
+
         tree = begin(examples, number, self.settings_, codes)
         training = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
-        self.training_ = training.run(
-            examples, after_epoch=lambda training: training.tell(progress)
-        )
+        self.training_ = training.run(examples, after_epoch=after_epoch)
         return self
 
     @property

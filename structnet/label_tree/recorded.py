@@ -36,6 +36,11 @@ class Recorded(nn.Module):
     _own: tuple[Tensor, Tensor] | None = None  # of this process alone, if there are several
 
     @property
+    def structure(self) -> LabelCodes:
+        """The tree, without which the weights mean nothing; :func:`.fit` averages those of one."""
+        return self._codes
+
+    @property
     def statistics(self) -> Statistics:
         """The statistics since labels came to their nodes; on a CPU, the arrays are shared.
 

@@ -132,6 +132,11 @@ class LabelTreeSettings:
         return [name for name in names if getattr(self, name) != getattr(type(self), name)]
 
     @property
+    def is_free(self) -> bool:
+        """Is nothing said of the kind of tree, so that a node without one may take its place?"""
+        return self.tree is None and self.start is None and not self.of_reassignments
+
+    @property
     def rules(self) -> dict[str, Any]:
         """What a tree must know about reassignment, and whether it has biases."""
         names = ("gain", "prior", "prior_weight", "method", "max_depth", "memory", "bias")

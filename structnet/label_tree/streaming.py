@@ -15,8 +15,9 @@ from structnet.estimators.class_weights import weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import classes_of_stream
 from structnet.estimators.scale import Standardizer
-from structnet.label_tree.choice import filled_in
+from structnet.label_tree.choice import for_stream
 from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.discriminant_analysis import LEAST
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Columns, Stream, rescale
@@ -24,6 +25,8 @@ from structnet.label_tree.training import Training, begin
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+EACH = 3  # samples of a class in the first portion from which a single node starts as a solution
 
 
 class StreamMixin:
@@ -52,9 +55,11 @@ class StreamMixin:
 
         The rate follows from all samples so far, of which there may be one at first, and so does
         the scale of the columns of a table until there are 1,000; that of sparse rows, and the
-        highest token that is known, are those of the first call. If ``start`` is "groups", which
-        :meth:`fit` may choose, a learned tree starts as Huffman's here. After :meth:`fit`, the rate
-        is a tenth of that of ``fit``, and scales and labels stay as they are.
+        highest token that is known, are those of the first call. Where :meth:`fit` would try
+        several kinds of trees, up to 500 classes are in a single node here, and sparse rows or
+        tokens are classified without vectors in between. If ``start`` is "groups", which ``fit``
+        may choose, a learned tree starts as Huffman's here. After ``fit``, the rate is a tenth of
+        that of ``fit``, and scales and labels stay as they are.
 
         Args:
             X, y: samples, as for :meth:`fit`.
@@ -102,12 +107,11 @@ class StreamMixin:
             self.input_scale_ = columns.scale(found.x)
             self._stream = Stream(columns=columns, scaled=len(found.y))
         examples, codes, number = self._examples(found), self._own_tree(), len(self.classes_)
-        chosen = filled_in(examples, number, replace(settings, epochs=1))
-        if chosen.start == "groups":  # which takes a whole training run
-            chosen = replace(chosen, start="huffman")
-        kind = "huffman" if codes is not None else chosen.tree or "learned"
-        self.settings_ = replace(chosen, tree=kind)
-        tree = begin(examples, number, self.settings_, codes)
+        if codes is not None:
+            settings = replace(settings, tree="huffman", arity=codes.arity)
+        self.settings_ = for_stream(examples, number, settings)
+        enough = len(examples) >= max(LEAST, EACH * number)
+        tree = begin(examples, number, self.settings_, codes, solves=enough)
         self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 
     def _follow(self, found: Checked) -> Callable[[], None]:

@@ -17,7 +17,7 @@ import torch
 
 from structnet.label_tree._node_kernels import WIDE, train_node
 from structnet.label_tree._sgd_kernels import train_dense, train_sparse
-from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.codes import LabelCodes, share_moved
 from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.label_tree.examples import Examples, guessing_loss, label_means, random_axes
 from structnet.label_tree.reassignment import Statistics
@@ -47,6 +47,7 @@ def begin(
     num_classes: int,
     settings: LabelTreeSettings,
     codes: LabelCodes | None = None,
+    solves: bool = True,
 ) -> LabelTree:
     """A label tree according to the settings, before the first step.
 
@@ -58,6 +59,7 @@ def begin(
         num_classes: number of labels.
         settings: settings; see :func:`.choose` for those that are None.
         codes: user's own tree, used instead of that of the settings.
+        solves: False to start from nothing in any case, as where the examples are too few for it.
 
     Raises:
         ValueError: the number of epochs is 0, and the tree would have learned nothing.
@@ -81,7 +83,7 @@ def begin(
         **settings.rules,
     ).float()  # as the kernels, whatever torch's default is
     one = tree.codes.num_nodes == 1 and size is None and settings.bias
-    if one and examples.features.is_table:
+    if one and examples.features.is_table and solves:
         arrays, slots = tree.arrays(examples.features), tree.codes.slots
         found = discriminant(examples, num_classes, settings.seed)
         arrays.weight[0, slots], arrays.bias[0, slots] = found
@@ -104,15 +106,6 @@ def begin(
 def _most(guessing: float) -> float:
     """The loss above which the steps are considered too long."""
     return 2 * guessing + 1
-
-
-def _moved(before: LabelCodes, after: LabelCodes) -> float:
-    """The share of the labels whose codes have other slots."""
-    moved = before.depth != after.depth
-    rows = [codes.slots[~moved[codes.labels]] for codes in (before, after)]
-    labels = after.labels[~moved[after.labels]]
-    moved[labels[rows[0] != rows[1]]] = True
-    return float(moved.mean())
 
 
 @dataclass
@@ -254,7 +247,7 @@ class Training:
         assert rate is not None
         rate *= AFTER if self.whole else 1
         order = epoch_order(len(examples), self.settings.seed, self.done)
-        first = self._loss(examples) if len(examples) <= FEW else 0.0  # that of a pass is cut off
+        first = self.loss_of(examples) if len(examples) <= FEW else 0.0  # that of a pass is cut off
         loss = self._pass(examples[order], rate, rate, streams=True)
         loss /= max(examples.weight, np.finfo(float).tiny)
         self.epochs.append({"epoch": len(self.epochs) + 1, "loss": loss, "learning_rate": rate})
@@ -263,7 +256,7 @@ class Training:
         # New examples, above all a single one, may have a high loss; it falls if steps suit.
         before = max(loss, first)
         before *= 1 + ROUNDING * (before < 60)  # steps of light samples change no digit of it
-        if not (_most(guessing) < loss < np.inf and self._loss(examples) < before):
+        if not (_most(guessing) < loss < np.inf and self.loss_of(examples) < before):
             self._check(loss, guessing)
 
     def _taken(self, examples: Examples) -> Examples:
@@ -346,7 +339,7 @@ class Training:
         if self._groups and examples is not None:
             before = softmax.codes
             self._group(examples)
-            moved = _moved(before, softmax.codes)
+            moved = share_moved(before, softmax.codes)
         else:
             moved = softmax.reassign().moved
         counts = softmax.counts.numpy() + 1e-12
@@ -365,8 +358,8 @@ class Training:
             codes = clustered(means, softmax.arity, limit, self.settings.seed)
         softmax.replant(codes)
 
-    def _loss(self, examples: Examples) -> float:
-        """The mean loss of the present tree."""
+    def loss_of(self, examples: Examples) -> float:
+        """The mean loss of the present tree on some examples."""
         log_p = self.tree.score(examples.features, examples.labels)
         return -float(np.average(log_p, weights=examples.shares if len(examples.shares) else None))
 

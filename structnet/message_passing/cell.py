@@ -6,7 +6,7 @@ The functions of a :class:`Cell` are like DGL's user-defined functions: they rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import torch
@@ -158,6 +158,24 @@ class Cell(Protocol):
     def reduce(self, nodes: Nodes) -> State:
         """The states of nodes with a type, from ``nodes.mailbox`` and their tokens."""
         ...
+
+
+def check_fields(
+    function: str, fields: State, stack: Stack, shapes: Mapping[str, Sequence[int]]
+) -> None:
+    """Checks what a function of a cell returned for a stack.
+
+    Args:
+        function: name of the function.
+        shapes: shape of one row of each field.
+
+    Raises:
+        ValueError: a field is missing, there are others, or a shape is wrong.
+    """
+    wanted = {name: [stack.runs * stack.length, *shape] for name, shape in shapes.items()}
+    found = {name: list(x.shape) for name, x in fields.items()}
+    if found != wanted:
+        raise ValueError(f"{function}() of a cell must return the shapes {wanted}; got {found}")
 
 
 def example_message(cell: Cell) -> State:

@@ -9,6 +9,7 @@ any order of derivatives, and the reference that the fast backend is tested agai
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from torch import Tensor
 from structnet.message_passing.cell import Cell, Edges, Nodes, State, example_message
 from structnet.message_passing.scheduling import Stack
 from structnet.trees.forest import Forest
-from structnet.trees.schema import dgl
+from structnet.trees.schema import dgl, make_graph
 
 if TYPE_CHECKING:
     from dgl import DGLGraph
@@ -27,46 +28,52 @@ if TYPE_CHECKING:
 def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
     """The states of ``nodes``, ``[n]``, computed by DGL; arguments as in :func:`propagate`."""
     cell.layout.check(forest)
-    graph = forest.graph.local_var()
-    graph.edata["key"] = _keys(forest, cell)
+    parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
+    # Not forest.graph, into which the caller may have written.
+    graph = make_graph(parent, forest.children, forest.pos, forest.types, forest.tokens)
+    graph.edata["key"] = _keys(forest, parent, cell)
     bottom = _bottom_messages(cell)
 
     def message(edges: Any) -> State:  # DGL's EdgeBatch
-        src = {name: edges.src[name] for name in state_names}
+        src = _without_prefix("state/", edges.src)
         sent = cell.message(Edges(_one_each(edges.data["key"]), src))
-        return {"message/" + name: x for name, x in sent.items()} | {"pos": edges.data["pos"]}
+        return _with_prefix("message/", sent) | {"pos": edges.data["pos"]}
 
     def reduce(nodes: Any) -> State:  # DGL's NodeBatch
-        received = {
-            name.removeprefix("message/"): x
-            for name, x in nodes.mailbox.items()
-            if name.startswith("message/")
-        }
+        received = _without_prefix("message/", nodes.mailbox)
         mailbox = _by_place(received, nodes.mailbox["pos"], nodes.data["type"], bottom, cell)
-        return _reduce(cell, mailbox, nodes.data["type"], nodes.data["token"])
+        states = _reduce(cell, mailbox, nodes.data["type"], nodes.data["token"])
+        return _with_prefix("state/", states)
 
     frontiers = dgl().topological_nodes_generator(graph)
     leaves = frontiers[0]
     typed = graph.ndata["type"][leaves] >= 0
     untyped_leaves, typed_leaves = leaves[~typed], leaves[typed]
-    state_names: list[str] = []
     for chosen, compute in ((untyped_leaves, _leaf), (typed_leaves, _childless)):
         if len(chosen):
             state = compute(cell, graph, chosen, bottom)
-            state_names[:] = list(state)
-            for name, x in state.items():
+            for name, x in _with_prefix("state/", state).items():
                 if name not in graph.ndata:
                     graph.ndata[name] = x.new_zeros(graph.num_nodes(), *x.shape[1:])
                 graph.ndata[name] = graph.ndata[name].index_copy(0, chosen, x)
     if len(frontiers) > 1:
         graph.prop_nodes(frontiers[1:], message, reduce)
     index = torch.from_numpy(nodes)
-    return {name: graph.ndata[name][index] for name in state_names}
+    return {name: x[index] for name, x in _without_prefix("state/", graph.ndata).items()}
 
 
-def _keys(forest: Forest, cell: Cell) -> Tensor:
+# The fields of a cell may have any names, also those of the schema.
+def _with_prefix(prefix: str, fields: State) -> State:
+    return {prefix + name: x for name, x in fields.items()}
+
+
+def _without_prefix(prefix: str, frame: Mapping[str, Tensor]) -> State:
+    names = [name for name in frame if name.startswith(prefix)]
+    return {name.removeprefix(prefix): frame[name] for name in names}
+
+
+def _keys(forest: Forest, parent: np.ndarray, cell: Cell) -> Tensor:
     """The key of each edge's message."""
-    parent = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
     key = forest.types[parent]
     if cell.layout.positional:
         key = key * cell.layout.arity + forest.pos

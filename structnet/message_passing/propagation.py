@@ -14,12 +14,13 @@ import numpy as np
 import torch
 
 from structnet.checks import check_one_of
-from structnet.message_passing.cell import Cell, Edges, Nodes, State, example_message
+from structnet.message_passing.cell import Cell, Edges, Nodes, State, check_fields, example_message
 from structnet.message_passing.scheduling import Schedule, Stack, schedule
 from structnet.message_passing.tape import Finish, Tape
 from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 from structnet.trees.memory import collector_paused
+from structnet.trees.numbering import positions
 
 
 @not_compiled
@@ -31,10 +32,14 @@ def propagate(
 ) -> State:
     """Runs a cell from the leaves to the roots and returns the states of the roots.
 
+    In a training loop of your own beside another busy program, small cells are several times as
+    fast on one thread (:func:`structnet.training.set_threads`), which :func:`.fit` uses by itself.
+
     Args:
         forest: trees to run over.
         cell: functions to run.
-        nodes: numbers of the nodes whose states are returned; by default ``forest.roots``.
+        nodes: numbers of the nodes whose states are returned, or a mask of all nodes; by default
+            ``forest.roots``.
         backend: "levels", or "dgl" for the reference.
 
     Shapes:
@@ -42,11 +47,14 @@ def propagate(
 
     Raises:
         GraphError: the forest is empty, or has types or places that the cell does not have.
-        ValueError: the backend is unknown.
+        IndexError: ``nodes`` are not numbers of nodes, or out of range.
+        ValueError: the backend is unknown; or, with "levels", a function of the cell does not
+            return a row for each that it gets, in the fields and shapes of ``bottom`` or of the
+            other messages.
         RuntimeError: with "levels", in the backward pass: a second derivative is computed.
     """
     check_one_of("backend", backend, ("levels", "dgl"), "propagate")
-    nodes = forest.roots if nodes is None else np.asarray(nodes, np.int64)
+    nodes = forest.roots if nodes is None else positions(nodes, forest.num_nodes)
     if backend == "levels":
         return _by_levels(forest, cell, nodes)
     from structnet.message_passing.dgl_backend import by_dgl
@@ -71,10 +79,12 @@ def _by_levels(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
 def _sweep(plan: Schedule, cell: Cell, tape: Tape) -> list[State]:
     """The states of all rows, level by level from the leaves up."""
     blocks = [cell.bottom()]
+    shapes = {name: x.shape[1:] for name, x in blocks[0].items()}
     if len(plan.leaf_tokens):
         leaves = Stack(1, len(plan.leaf_tokens), None, 0)
         nodes = Nodes(leaves, plan.leaf_tokens, {}, product=tape.product)
         blocks.insert(0, cell.leaf(nodes))
+        check_fields("leaf", blocks[0], leaves, shapes)
     if plan.num_rows and not plan.levels[0].messages:
         tape.open(example_message(cell))
     computed: list[State] = []
@@ -82,6 +92,7 @@ def _sweep(plan: Schedule, cell: Cell, tape: Tape) -> list[State]:
         for stack, inbox, tokens in level.nodes:
             mailbox = tape.receive(stack, inbox)
             blocks.append(cell.reduce(Nodes(stack, tokens, mailbox, inbox.owner, tape.product)))
+            check_fields("reduce", blocks[-1], stack, shapes)
         if not blocks:  # without typed leaves, level 1 is empty
             continue
         states = _concatenate(blocks)

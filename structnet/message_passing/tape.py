@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from structnet.message_passing.cell import State, matrices
+from structnet.message_passing.cell import State, check_fields, matrices
 from structnet.message_passing.scheduling import Inbox, Outbox, Schedule, Stack
 from structnet.training.backward import refuse_second_derivatives
 
@@ -42,7 +42,8 @@ class Tape:
         self.shapes: dict[str, torch.Size] = {}  # of one message
         self.left: dict[str, Tensor] = {}
         self.tie: Tensor | None = None  # output of the latest send, which orders it before the next
-        # For the ids of some weights: the weights, the weights side by side, and their tie.
+        # For the ids of some weights, and the shape they are read in: the weights, the weights side
+        # by side, and their tie.
         self.weights: dict[tuple, tuple[tuple[Tensor, ...], Tensor, Tensor]] = {}
         self.factors: dict[tuple, list[tuple[Tensor, Tensor, Tensor | None]]] = {}
 
@@ -66,6 +67,7 @@ class Tape:
         """Writes one stack of messages, each field ``[rows, ..]``, into the buffers."""
         if not self.buffers:
             self.open(fields)
+        check_fields("message", fields, stack, self.shapes)
         in_order = [fields[name] for name in self.buffers]
         self.tie = _Send.apply(self, stack, outbox, self.tie, *in_order)
 
@@ -76,7 +78,7 @@ class Tape:
 
     def product(self, x: Tensor, weights: tuple[Tensor, ...], keys: Tensor | None) -> Tensor:
         """Each run of ``[runs, .., length, i]`` times the weights of its key, put side by side."""
-        name = tuple(map(id, weights))
+        name = (x.dim(), x.shape[-1], *map(id, weights))  # the matrices' shape, and the weights
         if name not in self.weights:
             with torch.no_grad():
                 joined = matrices(weights, x)
@@ -129,7 +131,7 @@ class _Receive(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple:
         tape, stack, first = ctx.tape, ctx.stack, ctx.inbox.first
         for (name, shape), gradient in zip(tape.shapes.items(), gradients, strict=True):
-            if gradient is None or not gradient.is_floating_point():
+            if gradient is None or not (gradient.is_floating_point() or gradient.is_complex()):
                 continue  # integers have no gradient
             summed = name in tape.sums
             if name not in tape.left:
@@ -186,7 +188,7 @@ class _Product(torch.autograd.Function):
         if ctx.needs_input_grad[3]:  # the tie needs a gradient if a weight does
             # Detached, as the tape must not refer to the graph, which refers to the tape.
             ctx.tape.factors.setdefault(ctx.name, []).append((x.detach(), gradient, ctx.keys))
-        return None, None, None, None, _typed_product(gradient, weight.mT, ctx.keys), None
+        return None, None, None, None, _typed_product(gradient, weight.mH, ctx.keys), None
 
 
 class _WeightGradient(torch.autograd.Function):
@@ -248,8 +250,8 @@ def _typed_product(x: Tensor, weight: Tensor, keys: Tensor | None) -> Tensor:
 def _add_outer(total: Tensor | None, x: Tensor, dy: Tensor) -> Tensor:
     """``total + x' dy`` for each key, in place."""
     if total is None:
-        return torch.matmul(x.mT, dy)
-    total.flatten(0, -3).baddbmm_(x.mT.flatten(0, -3), dy.flatten(0, -3))
+        return torch.matmul(x.mH, dy)
+    total.flatten(0, -3).baddbmm_(x.mH.flatten(0, -3), dy.flatten(0, -3))
     return total
 
 
@@ -257,9 +259,9 @@ def _add_typed_outer(total: Tensor, x: Tensor, dy: Tensor, keys: Tensor) -> None
     """Adds the gradient of :func:`_typed_product` with respect to the weight to ``total``."""
     if x.device.type == "cpu" and total.dim() == 3 and total[0].numel() > _LARGE:
         for i, key in enumerate(keys.tolist()):
-            total[key].addmm_(x[i].mT, dy[i])
+            total[key].addmm_(x[i].mH, dy[i])
     else:
-        total.index_add_(0, keys, torch.matmul(x.mT, dy))
+        total.index_add_(0, keys, torch.matmul(x.mH, dy))
 
 
 def _sum_rows(x: Tensor, index: Tensor, offsets: Tensor) -> Tensor:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from structnet.errors import NotATreeError
 from structnet.parse.reading import cycle_above, unfold
+from structnet.trees.number_tokens import number_of
 from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def networkx_tree(
         label: node attribute that becomes a node's label; a node without it is its own label.
         token: node attribute that becomes a node's token; a node without it has no token.
         order: edge attribute by which children are sorted. If an edge below a node lacks it, the
-            children of that node are in the order in which their edges were added.
+            children of that node are in the order in which their edges were added. Texts that are
+            numbers count as numbers, as DOT files have nothing but text.
 
     Raises:
         NotATreeError: the graph is empty, undirected or a multigraph, a node has two parents,
@@ -50,8 +52,9 @@ def networkx_tree(
         edges = digraph.adj[node]
         children = list(edges)
         if all(order in data for data in edges.values()):
+            places = _places({child: edges[child][order] for child in children})
             try:
-                children.sort(key=lambda child: edges[child][order])
+                children.sort(key=places.__getitem__)
             except TypeError:
                 found = {type(data[order]).__name__ for data in edges.values()}
                 raise NotATreeError(
@@ -65,6 +68,12 @@ def networkx_tree(
     if tree.size < len(digraph):
         raise NotATreeError(_cycle(digraph, reached))
     return tree
+
+
+def _places(values: dict[Hashable, Any]) -> dict[Hashable, Any]:
+    """The values of some nodes or, if all are texts of numbers, these numbers."""
+    numbers = {node: number_of(text) for node, text in values.items() if isinstance(text, str)}
+    return values if len(numbers) < len(values) or None in numbers.values() else numbers
 
 
 def _root(digraph: nx.DiGraph) -> Hashable:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from structnet.plot.style import (
     LEGEND,
-    LINES,
-    MARKERS,
     add_legend,
     as_written,
+    look_of,
     one_axes,
     percent_axis,
     tidy,
+    whole_numbers,
 )
 
 if TYPE_CHECKING:
@@ -56,17 +56,14 @@ def plot_accuracy_by(
             sorted(groups),
             [_accuracy(name, group, groups[group]) for group in sorted(groups)],
             label=name,
-            color=LINES[number % len(LINES)],
-            marker=MARKERS[number % len(MARKERS)],
-            # When the colours repeat, the line styles differ.
-            linestyle=("-", "--", ":")[number // len(LINES) % 3],
             markersize=5,
+            **look_of(number),
         )
     tidy(ax)
     percent_axis(ax)
     ax.set_xlabel(xlabel)
     ax.set_ylabel("accuracy")
-    ax.locator_params("x", integer=True)
+    whole_numbers(ax)
     if trained_up_to is not None:
         first = min(group for groups in results.values() for group in groups)
         ground = ax.axvspan(first - 0.5, trained_up_to + 0.5, color="#EEEEEE", zorder=0)

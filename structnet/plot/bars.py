@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from structnet.plot.style import as_written
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -62,7 +64,7 @@ def plot_bars(
         _draw(on, quantity, [bars[row] for row in rows], shift)
     axes[0].set_yticks(range(len(rows)), rows)
     whole: Any = axes[0].figure  # or a subfigure
-    whole.suptitle(title, fontsize=11)
+    as_written(*axes[0].get_yticklabels(), whole.suptitle(title, fontsize=11))
     told = [each for each in zip(NAMES, (REFERENCE, FOUND), drawn, strict=True) if each[2]]
     handles = [Patch(color=color, label=name) for name, color, _ in told]
     beside: dict[str, Any] = {
@@ -82,7 +84,7 @@ def _draw(ax: Axes, quantity: str, bars: Sequence[Bar], shift: float) -> None:
             ax.barh(i - shift, sum(found) / len(found), 0.36, color=FOUND)
             ax.plot(found, [i - shift] * len(found), "k.", markersize=4)
     drawn = [value for bar in bars for value in (bar.reference, *bar.found) if value]
-    if drawn and max(drawn) > WIDE * min(drawn):
+    if drawn and max(drawn) > WIDE * min(drawn) > 0:
         ax.set_xscale("log")
     ax.set_xlabel(quantity.replace(", ", ",\n").replace(",\n%", ", %"))
     ax.spines[["top", "right"]].set_visible(False)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Protocol
 
+from structnet.plot.page import fit_title
 from structnet.plot.palette import shaded
 from structnet.plot.sample_path import draw_path
+from structnet.plot.style import as_written
 from structnet.plot.tree import plot_tree
 from structnet.routing.explanation import Explanation
 from structnet.trees.label_words import Text
@@ -61,7 +63,7 @@ def plot_explanation(
         options: other arguments of :func:`structnet.plot.plot_tree` than ``colors``, for trees.
 
     Raises:
-        TypeError: there are options for a path.
+        TypeError: there are options for a path, or there is no explanation.
 
     Example:
         >>> from types import SimpleNamespace
@@ -79,6 +81,10 @@ def plot_explanation(
             raise TypeError(f"a path is drawn without options for trees; got {', '.join(options)}")
         return draw_path(explained, ax)
     each = explained if isinstance(explained, Sequence) else [explained]
+    wrong = [type(of).__name__ for of in each if not hasattr(of, "heading")]
+    if wrong or not each:
+        got = wrong[0] if wrong else "an empty list"
+        raise TypeError(f"expected what the method explain of an estimator returns; got {got}")
     told = [(of.tree, of.values()) for of in each]
     below = [value for tree, of in told for key, value in of.items() if key != id(tree)]
     falls, rises = max(below, default=0.0), -min(below, default=0.0)
@@ -95,13 +101,16 @@ def plot_explanation(
 
     trees = [tree for tree, _ in drawn]
     shown = trees if len(trees) > 1 else trees[0]
+    given = ax is not None
     ax = plot_tree(shown, ax=ax, colors=color, **options)  # type: ignore[arg-type]  # as given
     title = each[0].heading
     if falls > 0:
         title += f"\nwithout an orange part it falls, by up to {falls:.3g}"
     if rises > 0:
         title += f"\nwithout a blue one it rises, by up to {rises:.3g}"
-    ax.set_title(title, fontsize=11)
+    as_written(ax.set_title(title, fontsize=11))
+    if not given:
+        fit_title(ax)
     return ax
 
 

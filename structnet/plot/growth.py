@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from structnet.plot.style import GREY, LINES, legend_above, one_axes, tidy
+from structnet.plot.style import GREY, LINES, legend_above, one_axes, tidy, whole_numbers
 from structnet.training.history import History
 
 if TYPE_CHECKING:
@@ -99,14 +99,14 @@ def plot_growth(
         _draw_training(ax, rows, losses, records[rows[0]]["phase"], place in taken)
     tidy(ax)
     ax.set(xlabel="epoch, all trainings in a row", ylabel="validation loss")
-    ax.locator_params("x", integer=True, min_n_ticks=1)  # one tick for a single epoch
+    whole_numbers(ax)
     _limit(ax, losses, losses[trainings[0]])
     _mark_refinement(ax, records, losses)
     axes = [ax]
     if decisions:
         ends = _ends(records, decisions)
         tree: dict[str, Any] = {
-            "color": "black",
+            "color": ax.yaxis.label.get_color(),
             "linewidth": 1.2,
             "linestyle": "--",
             "label": "tree",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,12 @@ import numpy as np
 from structnet.plot.style import (
     GREY,
     LEGEND,
-    LINES,
-    MARKERS,
     legend_above,
+    look_of,
     new_axes,
     percent_axis,
     tidy,
+    whole_numbers,
 )
 from structnet.training.history import History
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 TRAIN_LOSS = ("loss", "train_loss")
 VALIDATION_LOSS = "validation_loss"
 OBJECTIVE, ERROR = "objective", "error"  # of softmax trees, which have iterations, not epochs
+BEST = "best epoch"
 MANY = 60  # epochs above which markers would overlap
+MOST_NAMES = 3  # metrics that the label of an axis names
 
 
 def plot_history(
@@ -34,7 +37,9 @@ def plot_history(
 ) -> list[Axes]:
     """Draws the losses and, beside them, the other metrics on the validation data.
 
-    Of a softmax tree, it draws the objective and, beside it, the errors.
+    Of a softmax tree, it draws the objective and, beside it, the errors, with a vertical line where
+    the tree was expanded. The trainings of a neural tree, in which the epochs begin anew, are drawn
+    in a row.
 
     A vertical line marks the best epoch: the last one that is recorded as best or, if no record
     says which are, the one with the lowest validation loss.
@@ -66,9 +71,12 @@ def plot_history(
     if not panels:
         raise ValueError(f"there is nothing to draw in a history of {len(records)} records")
     axes = _axes(ax, len(panels))
-    epochs = [record.get("epoch", number) for number, record in enumerate(records, 1)]
-    for on, fields in zip(axes, panels, strict=True):
-        _draw(on, records, epochs, fields)
+    epochs, unit = _epochs(records)
+    for number, (on, fields) in enumerate(zip(axes, panels, strict=True)):
+        _draw(on, records, epochs, fields, first=2 * number)
+        on.set_xlabel(unit)
+        if ERROR in fields:
+            _mark_expansions(on, records, epochs)
     _mark_best(axes, records, epochs)
     _add_legends(axes)
     return axes
@@ -123,28 +131,45 @@ def _axes(ax: Axes | Sequence[Axes] | None, panels: int) -> list[Axes]:
     return given[:panels]
 
 
+def _epochs(records: Sequence[Mapping]) -> tuple[list[int], str]:
+    """The place of each record on the x axis, and what the axis counts."""
+    epochs = [record.get("epoch", number) for number, record in enumerate(records, 1)]
+    if any(now <= before for before, now in pairwise(epochs)):
+        return list(range(1, len(records) + 1)), "epoch, all trainings in a row"
+    return epochs, "iteration" if {OBJECTIVE, ERROR} & records[0].keys() else "epoch"
+
+
 def _draw(
-    ax: Axes, records: Sequence[Mapping], epochs: Sequence[int], fields: Mapping[str, str]
+    ax: Axes,
+    records: Sequence[Mapping],
+    epochs: Sequence[int],
+    fields: Mapping[str, str],
+    first: int,
 ) -> None:
-    is_loss = any(field in fields for field in (*TRAIN_LOSS, VALIDATION_LOSS, OBJECTIVE))
-    for number, (field, name) in enumerate(fields.items(), 0 if is_loss else 2):
-        ax.plot(
-            epochs,
-            _values(records, field),
-            label=name,
-            color=LINES[number % len(LINES)],
-            marker=MARKERS[number % len(MARKERS)] if len(epochs) <= MANY else None,
-            markersize=4,
-        )
+    for number, (field, name) in enumerate(fields.items(), first):
+        style = look_of(number) | ({"marker": None} if len(epochs) > MANY else {})
+        style["clip_on"] = ERROR not in fields  # whose axis begins at 0, which is a good error
+        ax.plot(epochs, _values(records, field), label=name, markersize=4, **style)
     tidy(ax)
-    ax.set_xlabel("iteration" if OBJECTIVE in records[0] else "epoch")
-    ax.locator_params("x", integer=True)
-    words = next((word for word in (OBJECTIVE, ERROR) if word in fields), "loss")
-    if not is_loss and words == "loss":
-        words = "validation " + " and ".join(fields.values())
-    ax.set_ylabel(words)
-    if not is_loss and (ERROR in fields or all("accuracy" in name for name in fields.values())):
+    whole_numbers(ax)
+    if {*TRAIN_LOSS, VALIDATION_LOSS, OBJECTIVE} & fields.keys():
+        ax.set_ylabel(OBJECTIVE if OBJECTIVE in fields else "loss")
+        return
+    names = fields.values() if len(fields) <= MOST_NAMES else ["metrics"]
+    ax.set_ylabel(ERROR if ERROR in fields else "validation " + " and ".join(names))
+    if ERROR in fields:
+        ax.set_ylim(bottom=0)
+    if ERROR in fields or all("accuracy" in name for name in fields.values()):
         percent_axis(ax)
+
+
+def _mark_expansions(ax: Axes, records: Sequence[Mapping], epochs: Sequence[int]) -> None:
+    """Draws a line where the tree was expanded, at the first iteration of each round but one."""
+    rounds = [record.get("round", 0) for record in records]
+    starts = [i for i, pair in enumerate(pairwise(rounds), 1) if pair[1] > pair[0]]
+    for number, place in enumerate(starts):
+        label = "_expanded" if number else "the tree is expanded"
+        ax.axvline(epochs[place], color=GREY, linestyle=":", label=label)
 
 
 def _mark_best(axes: Sequence[Axes], records: Sequence[Mapping], epochs: Sequence[int]) -> None:
@@ -156,7 +181,7 @@ def _mark_best(axes: Sequence[Axes], records: Sequence[Mapping], epochs: Sequenc
     if best:
         epoch = epochs[best[-1]]
         for ax in axes:
-            ax.axvline(epoch, color=GREY, linestyle=":", label=f"best epoch, {epoch}", zorder=1)
+            ax.axvline(epoch, color=GREY, linestyle=":", label=f"{BEST}, {epoch}", zorder=1)
 
 
 def _add_legends(axes: Sequence[Axes]) -> None:
@@ -165,7 +190,13 @@ def _add_legends(axes: Sequence[Axes]) -> None:
             ax.legend(**LEGEND)
         return
     # Twin axes share one legend.
-    handles = {each.get_label(): each for ax in axes for each in ax.get_legend_handles_labels()[0]}
-    legend_above(axes[0], list(handles.values()), columns=2)
+    handles, names = axes[0].get_legend_handles_labels()
+    for handle, name in zip(*axes[1].get_legend_handles_labels(), strict=True):
+        if name.startswith(BEST):
+            continue
+        if name in names:  # the errors of a softmax tree
+            handle.set_label(f"{axes[1].get_ylabel()}, {name}")
+        handles.append(handle)
+    legend_above(axes[0], handles, columns=2)
     axes[1].grid(False)
     axes[1].spines["right"].set_visible(True)

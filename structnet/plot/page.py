@@ -44,6 +44,17 @@ def room_of(ax: Axes) -> np.ndarray:
     return np.array(ax.get_window_extent().size) * INCH / ax.figure.dpi
 
 
+def fit_title(ax: Axes) -> None:
+    """Makes a figure that its axes fill larger, so that the title above them is in it."""
+    figure: Any = ax.figure
+    title, page = ax.title.get_window_extent(), figure.bbox
+    more = np.array([title.width + INCH / 10 - page.width, title.y1 + INCH / 10 - page.y1])
+    more = np.maximum(more, 0) / figure.dpi
+    size = figure.get_size_inches()
+    ax.set_position((more[0] / 2, 0, *size) / np.tile(size + more, 2))
+    figure.set_size_inches(size + more)
+
+
 def outline_of(nodes: list[Tree | Collapsed], parent: np.ndarray, labels: Labels) -> list:
     """The rows of an outline of nodes, with the parent of each, ``[nodes]``."""
     widths = [_box_width(labels, labels.on_one_line(node)) for node in nodes]

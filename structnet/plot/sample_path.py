@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structnet.plot.names import cut, short_names
-from structnet.plot.style import GREY, LINES, add_legend, as_written, one_axes, tidy
+from structnet.plot.style import (
+    GREY,
+    LINES,
+    add_legend,
+    as_written,
+    fit_legend,
+    one_axes,
+    tidy,
+)
 from structnet.routing.explanation import Explanation
 from structnet.routing.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
 
 MOST = 5  # classes
 STEPS = 24  # choices
@@ -58,7 +67,7 @@ def draw_path(told: Explanation, ax: Axes | None) -> Axes:
         ax.axhline(len(rows) - 0.5, color=GREY, linewidth=0.8)
     said = [f"leaf {told.leaf} says {_says(told, told.prediction)}"]
     said += [f"all leaves together say {_says(told, told.mixture)}"] * several
-    ax.set_title("\n".join(said), fontsize=11, parse_math=False)
+    as_written(ax.set_title("\n".join(said), fontsize=11))
     return ax
 
 
@@ -76,8 +85,12 @@ def _draw(ax: Axes, bars: list, labels: list[str], legend: dict[str, str]) -> No
     ax.set_yticks(range(len(labels)), labels)
     as_written(*ax.get_yticklabels())
     handles: list[Artist] = [Patch(color=color) for color in legend.values()]
-    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.02)}
-    add_legend(ax, handles, list(legend), ncols=len(legend), frameon=False, fontsize=8, **below)
+    style: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.02), "fontsize": 8}
+
+    def made(columns: int) -> Legend:
+        return add_legend(ax, handles, list(legend), ncols=columns, frameon=False, **style)
+
+    fit_legend(ax, len(legend), made)
 
 
 def _says(told: Explanation, prediction: tuple[float, ...]) -> str:

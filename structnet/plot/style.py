@@ -6,8 +6,10 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from structnet.plot.fonts import fonts_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +23,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INNER, LEAF, GREY = "#CFE1F2", "#F8E8C0", "#777777"
 WRONG = "#F4A6A0"  # a node whose prediction is wrong
 # A legend among lines has no box, but a background, which hides grid lines behind its text.
-LEGEND: Mapping[str, Any] = {"facecolor": "white", "edgecolor": "none", "framealpha": 0.85}
+LEGEND: Mapping[str, Any] = {"facecolor": "inherit", "edgecolor": "none", "framealpha": 0.85}
+
+HIGH = 0.5  # height of a legend, relative to its axes, above which it is too high
 
 
 def new_axes(panels: int, width: float, height: float) -> list[Axes]:
@@ -47,6 +51,20 @@ def tidy(ax: Axes) -> None:
     ax.grid(axis="y", color="#DDDDDD", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def look_of(number: int) -> dict[str, Any]:
+    """The colour, the marker and, where the colours repeat, another style of a numbered line."""
+    return {
+        "color": LINES[number % len(LINES)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": ("-", "--", ":")[number // len(LINES) % 3],
+    }
+
+
+def whole_numbers(ax: Axes) -> None:
+    """Labels the x axis, whose values are integers, at integers only, even at a single one."""
+    ax.locator_params("x", integer=True, min_n_ticks=1)
 
 
 def percent_axis(ax: Axes) -> None:
@@ -75,24 +93,45 @@ def labelled(ax: Axes, x: str, y: str, title: str = "", *, shares: bool = True) 
 
 
 def as_written(*texts: Text) -> None:
-    """Turns off mathematics in users' texts, where two dollar signs are just letters."""
+    """Turns off mathematics in users' texts, where two dollar signs are just letters, and draws
+    letters that matplotlib's font lacks with an installed font that has them."""
+    fonts = fonts_for(text.get_text() for text in texts)
     for text in texts:
-        text.set_parse_math(False)
+        text.set(parse_math=False, family=list(fonts.families), text=fonts.shown(text.get_text()))
 
 
 def add_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **style: Any) -> Legend:
     """Adds a legend with users' names as they are, including those that begin with "_"."""
     legend = ax.legend(list(handles), list(map(str, range(len(names)))), **style)
-    as_written(*legend.get_texts())
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)  # as labels, names that begin with "_" are left out
+    as_written(*legend.get_texts())
     return legend
+
+
+def fit_legend(ax: Axes, columns: int, made: Callable[[int], Legend]) -> None:
+    """Adds a legend of as many columns, up to a number, as the axes are wide enough for.
+
+    If it would then be too high, it has the number of columns for which it is too large by least.
+
+    Args:
+        ax: axes.
+        columns: largest number of columns.
+        made: function that adds the legend with a number of columns.
+    """
+    room, taken = ax.get_window_extent(), {}
+    for number in range(columns, 0, -1):
+        box = made(number).get_window_extent()
+        taken[number] = max(box.width / room.width, box.height / (HIGH * room.height))
+        if taken[number] <= 1:
+            return
+    made(min(taken, key=taken.__getitem__))
 
 
 def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
     """Adds one legend for axes and their twins, above them, where it hides no line."""
-    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
-    ax.legend(handles=handles, frameon=False, **place)
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
+    fit_legend(ax, columns, lambda number: ax.legend(handles=handles, ncols=number, **place))
 
 
 def write_cells(ax: Axes, shares: np.ndarray, texts: Sequence[Sequence[str]]) -> None:

@@ -13,10 +13,13 @@ import torch
 from torch import Tensor
 
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
+from structnet.datasets.catalogue import TABLES
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
+from structnet.estimators.tails import BentStandardizer
 from structnet.recipes.protocol import sizes_in_words, sizes_of
+from structnet.recipes.recipe import is_file
 from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
 
@@ -63,8 +66,7 @@ class ArrayData:
             words = getattr(arrays, name)
             found[name] = None if words is None else list(words)
         for name in ("x_scale", "y_scale"):
-            scale = getattr(arrays, name)
-            found[name] = scale and {"mean": scale.mean.tolist(), "sd": scale.sd.tolist()}
+            found[name] = _told(getattr(arrays, name))
         return found
 
     def in_words(self) -> str:
@@ -107,9 +109,17 @@ def drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
 # ---- the rows of a user's file
 
 
-def read_table(name: str) -> Table:
-    """The table in a file: separated by tabs if its name ends in .tsv, otherwise as it looks."""
-    return read(name, None, "\t" if name.lower().endswith(".tsv") else None)
+def read_table(name: str, data: Mapping[str, Any]) -> Table:
+    """The table in a file: separated by tabs if its name ends in .tsv, otherwise as it looks.
+
+    Args:
+        name: path of the file, or the content of the standard input.
+        data: description of the training data, as in ``config.json``, whose columns may have names.
+    """
+    known = data["features"] or ()
+    if not is_file(name, TABLES):
+        return read("the standard input", known=known, text=name)
+    return read(name, None, "\t" if name.lower().endswith(".tsv") else None, known=known)
 
 
 def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> Tensor:
@@ -118,7 +128,7 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
     Args:
         table: the file.
         data: description of the training data, as in ``config.json``.
-        target: column to predict; None if there is none.
+        target: column to predict; None to leave one of its name out, if there is one.
 
     Shapes:
         ``[rows, *shape]``, float32.
@@ -126,6 +136,9 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
     Raises:
         TableError: a column is missing, or a field is not a number.
     """
+    if target is None:
+        others = set(data["targets"] or ()) - set(data["features"] or ())
+        target = next((i for i, name in enumerate(table.names or ()) if name in others), None)
     values = table.numbers(columns(table, data, target), remedies=True)
     values = values.reshape(-1, *data["shape"])
     return torch.from_numpy(scale_of(data["x_scale"])(values).astype(np.float32))
@@ -142,7 +155,7 @@ def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Sam
     Raises:
         TableError: a column is missing, a field is not a number, or a class is unknown to the tree.
     """
-    table = read_table(name)
+    table = read_table(name, data)
     place = target_place(table, target, data)
     x = inputs(table, data, place)
     if data["classes"] is not None:
@@ -180,9 +193,20 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
     return places
 
 
+def _told(scale: Standardizer | None) -> dict[str, Any] | None:
+    """The description of a scale; only one that bends columns has ``bends``."""
+    if scale is None:
+        return None
+    mean, sd, *bends = scale.to_lists()
+    return {"mean": mean, "sd": sd} | ({"bends": bends} if bends else {})
+
+
 def scale_of(described: Mapping[str, Any]) -> Standardizer:
     """The scale described in ``config.json``."""
-    return Standardizer(**{name: np.array(values) for name, values in described.items()})
+    lists = [described["mean"], described["sd"], *described.get("bends", [])]
+    scale = BentStandardizer.from_lists(lists)
+    assert scale is not None  # as there are lists
+    return scale
 
 
 def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from structnet.recipes.paper import Member, Members
 from structnet.recipes.protocol import Recipe, sizes_of
-from structnet.recipes.recipe import Place, Say, result_of, values_of
+from structnet.recipes.recipe import Place, Say, interruptible, result_of, values_of
 from structnet.recipes.run import Run, save
 from structnet.recipes.words import metrics
 from structnet.training import set_threads
@@ -62,7 +62,8 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
         config = {"model": recipe.name, "settings": values_of(settings), "data": described}
         run.write("config.json", config)
     try:
-        outcome = recipe.train(settings, data, run, say)
+        with interruptible():
+            outcome = recipe.train(settings, data, run, say)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
     except ValueError:
@@ -183,7 +184,8 @@ def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:
             carry_out(recipe, run, member.settings, say)
             return
         more = [] if member.after is None else [Run(run.folder.parent / member.after)]
-        result = member.train(member.settings, say, *more)
+        with interruptible():
+            result = member.train(member.settings, say, *more)
         run.write("config.json", {key: result[key] for key in ("model", "settings", "data")})
         run.write("result.json", {**result, "run": str(run)})
     except KeyboardInterrupt:

@@ -7,10 +7,13 @@ flags, which the help calls by the class's ``TITLE``. Nothing here imports torch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from reprlib import Repr
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -33,6 +36,8 @@ S = TypeVar("S", bound="DataclassInstance")
 Say = Callable[[str], None]  # prints a line for the user
 Pictures = dict[str, Callable[[], "Axes"]]  # file name -> function that draws it
 Values = dict[str, Any]  # settings as in JSON: name -> value, without groups
+SHORT = Repr()  # of what may be a whole file
+SHORT.maxstring = 200
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,8 @@ class Place:
     """where to compute, and where to find the data; only these may change when a run is resumed
 
     Args:
-        data_dir: folder of published files, searched before the cache
+        data_dir: folder of published files, searched before the cache; and of a run's own file of
+            data, if that is not where it was
         device: torch device: cpu, cuda, ...
         threads: number of CPU threads (default: one, unless the matrix products are so large that
             more are faster)
@@ -153,6 +159,29 @@ def values_of(settings: Any) -> Values:
         else:
             found[each.name] = _written(value)
     return found
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Work that Ctrl-C ends with ``KeyboardInterrupt``, also while a compiled loop is called.
+
+    Raises:
+        KeyboardInterrupt: in place of the error that Python raises in such a loop.
+
+    Example:
+        >>> try:
+        ...     with interruptible():
+        ...         raise SystemError("a result with an exception set") from KeyboardInterrupt()
+        ... except KeyboardInterrupt:
+        ...     print("interrupted")
+        interrupted
+    """
+    try:
+        yield
+    except SystemError as error:  # what Python makes of an interruption in compiled code
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _written(value: Any) -> Any:
@@ -279,14 +308,15 @@ def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> s
 
 
 def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:
-    """The file to predict for; None if numbers of examples were given.
+    """The file to predict for, or its content; None if numbers of examples were given.
 
     Raises:
         ValueError: there is more than one file, or a file and a number.
     """
     if len(texts) > 1 and any(is_file(text, files) for text in texts):
         raise ValueError(f"expected one file, or numbers of examples; got {' '.join(texts)}")
-    return texts[0] if is_file(texts[0], files) else None
+    typed = re.search(r"[\n,;\t]", texts[0])  # rows, as from the standard input
+    return texts[0] if typed or is_file(texts[0], files) else None
 
 
 def example_number(text: str, size: int, files: str = "") -> int:
@@ -308,7 +338,7 @@ def example_number(text: str, size: int, files: str = "") -> int:
     """
     if not (text.isascii() and text.isdigit() and int(text) < size):
         expected = f"{files}numbers of test examples, 0 to {size - 1}"
-        raise ValueError(f"expected {expected}; got {text!r}")
+        raise ValueError(f"expected {expected}; got {SHORT.repr(text)}")
     return int(text)
 
 

@@ -19,6 +19,7 @@ import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -112,7 +113,8 @@ class Run:
         """The settings of the run, as an instance of its recipe's settings.
 
         Args:
-            cls: the recipe's settings.
+            cls: the recipe's settings; where it has a dict ``LACKED``, the values in it are those
+                of settings that the run lacks, as it is older than they are.
             place: place where the run is used now; None for the one where it was trained.
 
         Raises:
@@ -120,8 +122,9 @@ class Run:
         """
         here = {} if place is None else values_of(place)
         said = {name: value for name, value in here.items() if value is not None}
+        lacked: Mapping[str, Any] = getattr(cls, "LACKED", {})
         try:
-            return settings_from(cls, self.config["settings"] | said)
+            return _found(settings_from(cls, {**lacked, **self.config["settings"], **said}), place)
         except CheckpointError:
             raise
         except MALFORMED as error:
@@ -274,7 +277,7 @@ class Run:
                 f"{self} was started with {name} {before}, and a resumed run keeps its "
                 f"settings; got {name} {now}"
             )
-        return found.resolved()
+        return _found(found.resolved(), found.place)
 
     def check_same_data(self, found: Mapping[str, Any]) -> None:
         """Checks that the data read now are those of the run.
@@ -287,6 +290,9 @@ class Run:
         """
         known = self.config["data"]
         differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
+        names = {Path(str(each.get("name"))).name for each in (known, found)}
+        if len(names) == 1 and "name" in differ:
+            differ.remove("name")  # of a file that is in another folder now
         if differ and known.get("content") is not None and known["content"] == found.get("content"):
             raise CheckpointError(
                 f"{self} learned from the same files, which this version reads differently: other "
@@ -329,6 +335,15 @@ class Run:
         if not isinstance(content, dict):
             raise CheckpointError(f"{self}/{name} is damaged; expected one JSON object")
         return content
+
+
+def _found(settings: S, place: Place | None) -> S:
+    """The settings with data in ``place.data_dir`` if their file is not where it was."""
+    data = Path(getattr(settings, "data", ""))
+    if place is None or place.data_dir is None or not data.is_absolute() or data.exists():
+        return settings
+    there = (place.data_dir / data.name).resolve()
+    return replace(settings, **{"data": str(there)}) if there.exists() else settings
 
 
 @lru_cache(maxsize=8)  # read often, and the file may be large

@@ -37,7 +37,8 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
         returned there; these are None if there are no samples.
 
     Raises:
-        ValueError: a node has no child in a place that was returned.
+        ValueError: a node has no child in a place that was returned, or not one value and one place
+            were returned for each sample.
 
     Example:
         >>> def step(node, rows, x):  # twice as much at each level, to the left what is below 3
@@ -53,6 +54,7 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
         node = heappop(open_nodes)
         here, found = waiting.pop(node)
         found, place = step(node, here, found)
+        _check_step(found, place, node, here)
         if place is None:
             rows.append(here)
             ends.append(torch.full_like(here, node))
@@ -70,8 +72,22 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
     return torch.cat(ends)[back], torch.cat(last)[back]
 
 
+def _check_step(found: Tensor, place: Tensor | None, node: int, here: Tensor) -> None:
+    if len(found) != len(here):
+        raise ValueError(
+            f"a step returns one value for each of the {len(here)} samples at node {node}. "
+            f"Got {len(found)}."
+        )
+    if place is not None and (place.shape != here.shape or place.is_floating_point()):
+        raise ValueError(
+            f"a step returns places [{len(here)}] of int64 for the samples at node {node}. Got "
+            f"{list(place.shape)} of {place.dtype}."
+        )
+
+
 def _grouped(place: Tensor, number: int, node: int, here: Tensor) -> tuple[Tensor, ...]:
     """The indices of the samples in each place, ascending. ``[m]`` -> one tensor for each place."""
+    place = place.long()  # as unsigned numbers cannot be below 0
     # The first and the last bin count invalid places, below 0 and above the last child.
     before, *counts, after = torch.bincount(
         place.clamp(-1, number) + 1, minlength=number + 2

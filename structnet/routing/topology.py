@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -272,8 +272,13 @@ class Topology:
             each ``[num_nodes + 1]``; the number ``num_nodes`` means above the root.
         """
         if device not in self._jumps:
-            self._jumps[device] = [torch.from_numpy(up).to(device) for up in self._ancestors()]
+            with torch.inference_mode(False):  # else no later call could be differentiated
+                self._jumps[device] = [torch.from_numpy(up).to(device) for up in self._ancestors()]
         return self._jumps[device]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A file may be read where there is no such device.
+        return self.__dict__ | {"_jumps": {}}
 
     def _ancestors(self) -> Iterator[np.ndarray]:
         up = np.append(np.where(self.parent == NONE, self.num_nodes, self.parent), self.num_nodes)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from structnet.checks import wrong
@@ -28,6 +29,7 @@ from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import with_words
 from structnet.trees.number_tokens import FIRST, values_of
+from structnet.trees.spelling import with_affixes
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
@@ -44,6 +46,7 @@ class Question:
         roots: number of trees in an example.
         carried: True if nodes carry tokens beside their labels.
         input_size: size of a label's vector; None for the size of a state.
+        class_weight: weight of each class of nodes; None for equal weights.
     """
 
     kind: str
@@ -51,6 +54,7 @@ class Question:
     roots: int = 1
     carried: bool = False
     input_size: int | None = None
+    class_weight: Sequence[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,10 @@ class Targets:
     def with_words(self) -> Targets:
         """The samples with the words of texts and names below them, see :func:`.with_words`."""
         return replace(self, samples=[tuple(map(with_words, each)) for each in self.samples])
+
+    def with_affixes(self) -> Targets:
+        """The samples with the affixes of their words below them, see :func:`.with_affixes`."""
+        return replace(self, samples=[tuple(map(with_affixes, each)) for each in self.samples])
 
     def digest(self) -> str:
         """A text that is different for different samples."""
@@ -173,7 +181,9 @@ def build(
     """
     encoder = _encoder(settings, vocabulary, question)
     if question.kind == "nodes":
-        return NodePredictor(encoder, question.num_outputs, context=bool(settings.context))
+        given, context = question.class_weight, bool(settings.context)
+        weight = None if given is None else torch.tensor(given, dtype=torch.get_default_dtype())
+        return NodePredictor(encoder, question.num_outputs, context=context, class_weight=weight)
     assert settings.pools is not None  # as resolved
     readout = TreeReadout(encoder, question.num_outputs, settings.pools, question.roots)
     return TreePredictor(readout, question.kind)

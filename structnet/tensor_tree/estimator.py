@@ -26,6 +26,7 @@ from structnet.training.metrics import evaluating
 from structnet.training.processes import own_device
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import with_words
+from structnet.trees.spelling import with_affixes
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import VocabularyError
 
@@ -128,6 +129,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         ]
         if vocabulary.numbers:
             lines.append("reads numbers at leaves by their values")
+        if self.trained_.affixes:
+            lines.append("reads the beginnings and endings of words")
         if told.context:
             lines.append("reads what is above and beside a node, too")
         if self.trained_.question.kind != "nodes":
@@ -177,7 +180,13 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         return given.take(learn), None if out is None else given.take(out)
 
     def _fitted(
-        self, kind: str, outputs: int, learn: Targets, held: Targets | None, theirs: bool
+        self,
+        kind: str,
+        outputs: int,
+        learn: Targets,
+        held: Targets | None,
+        theirs: bool,
+        class_weight: Sequence[float] | None = None,
     ) -> None:
         """Trains; if ``theirs``, ``held`` is the user's, and the model does not learn from it."""
         settings = settings_of(self, TreeLSTMSettings, seed=self.seed_)
@@ -186,7 +195,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             vectors = None if self.vectors is None else Path(self.vectors).resolve()
             facts = {**data, "random_state": self.seed_, "vectors": vectors}
             file.claim(self.folder, self, FREE, **facts)
-        question = Question(kind, outputs, len(learn.samples[0]))
+        roots = len(learn.samples[0])
+        question = Question(kind, outputs, roots, class_weight=class_weight)
         self.trained_ = train(
             settings,
             question,
@@ -281,7 +291,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def _read(self, tree: Tree) -> Tree:
         """A tree as the model reads it."""
         trained = self.trained_
-        return with_words(tree, trained.digits) if trained.settings.words else tree
+        tree = with_words(tree, trained.digits) if trained.settings.words else tree
+        return with_affixes(tree) if trained.affixes else tree
 
     # On disk
 

@@ -50,16 +50,26 @@ class LabelTable(nn.Module):
         rows = num_types + self.num_words + 1
         self.register_buffer("count", torch.zeros(rows, num_classes))
 
-    def fit(self, examples: Any) -> None:
-        """Counts the nodes that have a class, of :class:`structnet.NodeExamples`."""
+    def fit(self, examples: Any, class_weight: Tensor | None = None) -> None:
+        """Counts the nodes that have a class, of :class:`structnet.NodeExamples`.
+
+        Args:
+            examples: examples to count.
+            class_weight: number of nodes that a node of each class counts as; 1 by default.
+
+        Shapes:
+            class_weight ``[num_classes]``.
+        """
         labels = examples.labels.cpu().numpy()
         nodes, classes = examples.order.nodes[labels >= 0], labels[labels >= 0]
-        of_all = np.bincount(classes, minlength=len(self.of_all))
+        each = np.ones(len(self.of_all)) if class_weight is None else class_weight.cpu().numpy()
+        weights = each[classes].astype(np.float64)
+        of_all = np.bincount(classes, weights, minlength=len(self.of_all))
         count = np.zeros(self.count.shape)
         for row in self._rows(examples.forest):
-            np.add.at(count, (row[nodes], classes), 1)
+            np.add.at(count, (row[nodes], classes), weights)
         count[-1] = 0
-        self.of_all.copy_(torch.from_numpy((of_all + 1 / len(of_all)) / (len(classes) + 1)))
+        self.of_all.copy_(torch.from_numpy((of_all + 1 / len(of_all)) / (of_all.sum() + 1)))
         self.count.copy_(torch.from_numpy(count))
 
     def forward(self, forest: Forest) -> Tensor:
@@ -101,6 +111,9 @@ class BesideTable(NodeAnswers):
         tree, table = self.parts(forest)
         return self.shares[0] * tree + self.shares[1] * table
 
+    def weights_of(self, classes: Tensor) -> Tensor:
+        return self.tree.weights_of(classes)
+
     def parts(self, forest: Forest) -> tuple[Tensor, Tensor]:
         """The output of each part, ``[nodes of all trees, num_classes]``."""
         return self.tree(forest).log_softmax(-1), self.table(forest)
@@ -116,5 +129,5 @@ class BesideTable(NodeAnswers):
             targets.append(batch.labels[known].cpu())
         which = torch.cat(targets)
         if len(which):
-            count = torch.ones(len(which))
+            count = self.weights_of(which.to(self.shares.device)).cpu()
             self.shares.copy_(best_shares(torch.cat(said, 1).double(), which, count))

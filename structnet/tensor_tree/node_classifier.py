@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from structnet.estimators.checked import encode_labels
+from structnet.estimators.checked import counting_places, encode_labels
+from structnet.estimators.class_weights import weights_by_class
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.samples import node_labels, numbered
+from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.trees.forest import Forest
 
 
@@ -26,7 +29,9 @@ class TreeNodeClassifier(TreeLSTMEstimator):
     only concerns the labels at and below a node, as nothing else is used to classify it.
 
     Args: those of :class:`TreeLSTMEstimator`; ``pools`` is not used, and
-        ``bag`` is a table of how often nodes with a label, and with a token, have each class.
+        ``bag`` is a table of how often nodes with a label, and with a token, have each class; and
+        class_weight: weight of each class: a dictionary, "balanced", or None for equal weights.
+            Nodes of a class that weighs 0 are as if they had none.
 
     Attributes:
         classes_: the classes, sorted.
@@ -43,6 +48,40 @@ class TreeNodeClassifier(TreeLSTMEstimator):
     """
 
     classes_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        class_weight: Any = None,
+        cell: str | None = TreeLSTMSettings.cell,
+        hidden_size: int = TreeLSTMSettings.hidden_size,
+        rank: int | None = TreeLSTMSettings.rank,
+        pools: Sequence[str] | None = TreeLSTMSettings.pools,
+        bag: bool = TreeLSTMSettings.bag,
+        context: bool | None = TreeLSTMSettings.context,
+        words: bool | None = TreeLSTMSettings.words,
+        numbers: bool | None = TreeLSTMSettings.numbers,
+        min_count: int | None = TreeLSTMSettings.min_count,
+        dropout: float = TreeLSTMSettings.dropout,
+        label_dropout: float | None = TreeLSTMSettings.label_dropout,
+        epochs: int | None = TreeLSTMSettings.epochs,
+        batch_size: int | None = TreeLSTMSettings.batch_size,
+        learning_rate: float = TreeLSTMSettings.learning_rate,
+        weight_decay: float | None = TreeLSTMSettings.weight_decay,
+        patience: int | None = TreeLSTMSettings.patience,
+        vectors: str | Path | None = None,
+        train_vectors: bool = True,
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
+        device: str = "cpu",
+        folder: str | Path | None = None,
+        verbose: bool = False,
+    ):
+        given = {
+            k: v for k, v in locals().items() if k not in ("self", "class_weight", "__class__")
+        }
+        super().__init__(**given)
+        self.class_weight = class_weight
 
     @whole
     def fit(
@@ -69,17 +108,24 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         known = [label for each in labels for label in each if label is not None]
         if not known:
             raise ValueError("no node has a class in y; expected at least 2 classes")
-        classes, _ = encode_labels(np.asarray(plain_labels(known)))
-        codes = _codes(labels, classes)
+        classes, places = encode_labels(np.asarray(plain_labels(known)))
+        codes, by_class = _codes(labels, classes), None
+        if self.class_weight is not None:
+            by_class = weights_by_class(self.class_weight, places, classes)
+            counting_places(by_class[places], least=2)
+            by_class /= np.average(by_class[places], weights=by_class[places] > 0)
+            codes = _counting(codes, by_class)
         held, validation = None, validation_set(X_val, y_val)
         if validation is not None:
             others, answers, _ = validation
             others = self._samples(others, roots=1)
-            held = Targets(others, _codes(node_labels(others, answers), classes))
+            found = _codes(node_labels(others, answers), classes)
+            held = Targets(others, found if by_class is None else _counting(found, by_class))
         learn, held = self._parted(
             Targets(samples, codes, groups=numbered(groups, len(samples))), held
         )
-        self._fitted("nodes", len(classes), learn, held, validation is not None)
+        weights = None if by_class is None else by_class.tolist()
+        self._fitted("nodes", len(classes), learn, held, validation is not None, weights)
         self.classes_ = classes
         return self
 
@@ -137,3 +183,8 @@ def _codes(labels: list[list[Any]], classes: np.ndarray) -> list[list[int]]:
             if label is not None and label not in place:
                 encode_labels(np.array([label] * 2), classes)  # its error says what is expected
     return [[-1 if label is None else place[label] for label in each] for each in labels]
+
+
+def _counting(codes: list[list[int]], by_class: np.ndarray) -> list[list[int]]:
+    """The same places, -1 for those of classes that weigh 0."""
+    return [[i if i >= 0 and by_class[i] > 0 else -1 for i in each] for each in codes]

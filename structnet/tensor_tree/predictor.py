@@ -76,14 +76,7 @@ class TreePredictor(nn.Module):
         check_one_of("kind", kind, KINDS, "TreePredictor")
         self.readout, self.kind, self.of_example = readout, kind, loss
         self.num_outputs = readout.output.out_features
-        if class_weight is not None and class_weight.shape != (self.num_outputs,):
-            raise ValueError(
-                f"class_weight must have shape [{self.num_outputs}], one per output; got "
-                f"{list(class_weight.shape)}"
-            )
-        self.register_buffer("class_weight", None, persistent=False)
-        if class_weight is not None:
-            hold_constant(self, "class_weight", class_weight)
+        hold_class_weight(self, class_weight, self.num_outputs)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         return self.readout(forest, backend)
@@ -131,6 +124,25 @@ class TreePredictor(nn.Module):
         if self.kind == "numbers":
             raise ValueError("a model of kind 'numbers' has no probabilities; it has predict")
         return self(_forest_of(batch))
+
+
+def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: int) -> None:
+    """Registers the weight of each class in a module, as a buffer that no file holds.
+
+    Shapes:
+        class_weight ``[outputs]``.
+
+    Raises:
+        ValueError: the weights have another shape.
+    """
+    if class_weight is not None and class_weight.shape != (outputs,):
+        raise ValueError(
+            f"class_weight must have shape [{outputs}], one per output; got "
+            f"{list(class_weight.shape)}"
+        )
+    module.register_buffer("class_weight", None, persistent=False)
+    if class_weight is not None:
+        hold_constant(module, "class_weight", class_weight)
 
 
 def losses_of(
@@ -269,6 +281,10 @@ class NodeAnswers(nn.Module):
     see :meth:`structnet.Forest.preorder`.
     """
 
+    def weights_of(self, classes: Tensor) -> Tensor:
+        """The weights of nodes of some classes. ``[n] -> [n]``."""
+        raise NotImplementedError
+
     def predict(self, batch: NodeExamples | Forest) -> Tensor:
         """The likeliest class of each node, ``[nodes of all trees]``."""
         return self(_forest_of(batch)).argmax(-1)
@@ -282,10 +298,12 @@ class NodeAnswers(nn.Module):
         return self(_forest_of(batch)).log_softmax(-1)
 
     def accuracy(self, batch: NodeExamples) -> float:
-        """The accuracy over the labelled nodes."""
+        """The accuracy over the labelled nodes, weighted by their classes."""
         labelled = batch.labels >= 0
-        right = self.predict(batch)[labelled] == batch.labels[labelled]
-        return right.double().mean().item() if len(right) else 1.0
+        labels = batch.labels[labelled]
+        right = self.predict(batch)[labelled] == labels
+        weights = self.weights_of(labels).double()
+        return (weights @ right.double() / weights.sum()).item() if len(right) else 1.0
 
 
 class NodePredictor(NodeAnswers):
@@ -297,13 +315,20 @@ class NodePredictor(NodeAnswers):
         dropout: share of a state's entries that is dropped in training.
         context: True to use what is above and beside a node as well, by a
             :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
+        class_weight: weight of each class; 1 by default.
 
     Shapes:
         output: logits ``[nodes of all trees, num_classes]``, in preorder.
+        class_weight ``[num_classes]``.
+
+    Raises:
+        ValueError: a size or share is out of its range, or the weights have the wrong shape.
 
     Reference: Socher et al., "Recursive Deep Models for Semantic Compositionality Over a Sentiment
     Treebank", EMNLP 2013, Sec. 4.
     """
+
+    class_weight: Tensor | None
 
     def __init__(
         self,
@@ -311,16 +336,23 @@ class NodePredictor(NodeAnswers):
         num_classes: int,
         dropout: float = 0.0,
         context: bool = False,
+        class_weight: Tensor | None = None,
     ):
         super().__init__()
         check_integer("num_classes", num_classes, 1, owner="NodePredictor")
         check_number("dropout", dropout, 0, 0.999, owner="NodePredictor")
         check_bool("context", context, owner="NodePredictor")
         self.encoder, self.num_classes, self.dropout = encoder, num_classes, dropout
+        hold_class_weight(self, class_weight, num_classes)
         c = encoder.hidden_size
         self.output = nn.Linear(c, num_classes)
         self.top_down = TopDownTreeLSTM(c) if context else None
         self.top_down_output = nn.Linear(c, num_classes, bias=False) if context else None
+
+    def weights_of(self, classes: Tensor) -> Tensor:
+        if self.class_weight is None:
+            return torch.ones(len(classes), device=classes.device)
+        return self.class_weight[classes]
 
     @not_compiled
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
@@ -334,7 +366,7 @@ class NodePredictor(NodeAnswers):
         return logits + self.top_down_output(F.dropout(above, self.dropout, self.training))
 
     def loss(self, batch: NodeExamples) -> Tensor:
-        """The mean cross-entropy of the labelled nodes; 0 if there are none.
+        """The mean over the labelled nodes of their weighted cross-entropy; 0 if there are none.
 
         Raises:
             TargetError: a label is not a class.
@@ -342,5 +374,6 @@ class NodePredictor(NodeAnswers):
         labelled = batch.labels >= 0
         labels = batch.labels[labelled]
         check_classes(labels, self.num_classes)
-        total = F.cross_entropy(self(batch.forest)[labelled], labels, reduction="sum")
+        said = self(batch.forest)[labelled]
+        total = F.cross_entropy(said, labels, self.class_weight, reduction="sum")
         return total / max(len(labels), 1)

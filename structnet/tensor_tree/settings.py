@@ -71,10 +71,11 @@ class TreeLSTMSettings:
             below it; by default True for nodes; not used for whole trees.
         words: read texts and compound names at leaves word by word, as structnet.trees.with_words
             splits them; only the cell "child-sum" can. By default True for whole trees, if no
-            vectors are given, unless a linear model predicts held-out trees better without; False
+            vectors are given, unless a linear model predicts held-out trees better without; not
             for nodes, where names mostly tell less than what is around them. Where words of whole
             trees are read, the linear model also counts pieces of words, if that predicts held-out
-            trees better.
+            trees better. For nodes, the beginnings and endings of labels of leaves are read if
+            there are more than 100, unless this is False.
         numbers: represent leaves and tokens that are numbers by their values, through features that
             unseen numbers have as well; by default if the training trees have many different
             numbers (a perplexity above 20), while few, such as digits, are treated as words.

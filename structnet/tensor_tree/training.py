@@ -24,10 +24,16 @@ from structnet.tensor_tree.building import (
 from structnet.tensor_tree.cell_choice import best_of, cells
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
-from structnet.tensor_tree.predictor import BesideBag, NodePredictor, TreePredictor, losses_of
+from structnet.tensor_tree.predictor import (
+    BesideBag,
+    NodeAnswers,
+    NodePredictor,
+    TreePredictor,
+    losses_of,
+)
 from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, RARE, Cell, TreeLSTMSettings
-from structnet.tensor_tree.word_choice import letters_tell, words_tell
+from structnet.tensor_tree.word_choice import affixes_help, letters_tell, words_tell
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -53,6 +59,7 @@ class Trained:
             dropout of labels by how rare they are.
         history: one record per epoch.
         digits: False if the words of names are read without their digits, as by older models.
+        affixes: True if words at leaves are read with their affixes.
     """
 
     model: TreePredictor | BesideBag | NodePredictor | BesideTable
@@ -61,6 +68,7 @@ class Trained:
     settings: TreeLSTMSettings
     history: History
     digits: bool = True
+    affixes: bool = False
 
     def config(self) -> dict[str, Any]:
         """Everything but the weights, for JSON; :meth:`from_config` builds the model from it."""
@@ -76,6 +84,7 @@ class Trained:
             "form": bag.form if bag else None,
             "alike": bag is not None and bag.alike,
             "digits": self.digits,
+            "affixes": self.affixes,
         }
 
     @classmethod
@@ -84,7 +93,8 @@ class Trained:
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
         question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
         # Of older files, some facts are missing.
-        rest = question, settings, History(config["history"]), config.get("digits", False)
+        read = config.get("digits", False), config.get("affixes", False)
+        rest = question, settings, History(config["history"]), *read
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)
         if settings.bag and isinstance(model, NodePredictor):
@@ -171,8 +181,9 @@ class _Candidate:
             for start in batch_starts(examples, BATCH):
                 batch = examples[slice(start, start + BATCH)].to(device)
                 outputs, kind = model(batch.forest), self.trained.question.kind
-                if kind == "nodes":
-                    each = losses_of("classes", outputs, batch.labels.clamp(min=0))
+                if isinstance(model, NodeAnswers):
+                    labels = batch.labels.clamp(min=0)
+                    each = losses_of("classes", outputs, labels) * model.weights_of(labels)
                     each = (each * (batch.labels >= 0)).cpu().numpy()
                     found.append(np.add.reduceat(each, batch.order.offsets[:-1]))
                     continue
@@ -186,7 +197,7 @@ class _Candidate:
         assert self.validation is not None
         model, every = self.trained.model, self.learn.with_others(self.validation)
         if isinstance(model, BesideTable):
-            model.table.fit(self._examples(every))
+            model.table.fit(self._examples(every), model.tree.class_weight)
         elif isinstance(model, BesideBag):
             _fit_bag(model, self._examples(every), self.trained.settings.seed, every.groups)
 
@@ -219,6 +230,9 @@ def _candidate(
         and settings.reads_words(question.kind)
         and letters_tell(learn, validation, question, settings.seed)
     )
+    affixes = affixes_help(learn.trees, settings, question)
+    if affixes:
+        learn, validation = learn.with_affixes(), validation and validation.with_affixes()
     carried = any(
         node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
     )
@@ -249,7 +263,7 @@ def _candidate(
         given = replace(given, bag=given.bag and held_out is not None)
         if given.bag:
             mixed = BesideTable(model, LabelTable(**table_sizes(vocabulary, question)))
-            mixed.table.fit(examples)
+            mixed.table.fit(examples, model.class_weight)
     elif given.bag:
         bag = LabelBag.knowing(examples.forest, letters, **bag_sizes(vocabulary, question))
         mixed = BesideBag(model, bag)
@@ -274,7 +288,7 @@ def _candidate(
     if mixed is not None and held_out is not None:
         with evaluating(mixed):
             mixed.to(device).choose(held_out.to(device))  # type: ignore[arg-type]  # of trees
-    trained = Trained(mixed or model, vocabulary, question, given, history)
+    trained = Trained(mixed or model, vocabulary, question, given, history, affixes=affixes)
     return _Candidate(trained, learn, validation)
 
 
@@ -298,7 +312,8 @@ def _labels_of(
 
     least = settings.min_count or 2
     vocabulary = listed(least)
-    size = vocabulary.num_types + vocabulary.num_tokens
+    every = listed(1) if vectors and settings.min_count is None else vocabulary
+    size = every.num_types + every.num_tokens
     given = settings.resolved(len(learn.answers), size, question.kind)
     given = replace(given, numbers=vocabulary.numbers, min_count=least)
     # Without dropout by rarity, the unknown label's vector is only learned from labels left out.

@@ -7,7 +7,7 @@ new words, as names of packages or short texts in many languages do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +15,11 @@ import numpy as np
 from structnet.estimators.held_out import hold_out
 from structnet.tensor_tree.building import Question, Targets, bag_sizes
 from structnet.tensor_tree.label_bag import FORMS, HARDER, LabelBag
-from structnet.tensor_tree.settings import MANY
+from structnet.tensor_tree.settings import MANY, TreeLSTMSettings
 from structnet.training.gains import gained
 from structnet.trees.examples import TreeExamples
+from structnet.trees.spelling import word_of
+from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
 MOST = 2000  # examples that are used, so that it takes some seconds
@@ -82,6 +84,21 @@ def letters_tell(learn: Targets, validation: Targets | None, question: Question,
     before, after, counts = losses(given, held, vocabulary, question, seed, learn.groups)
     gain, error = gained(before, after, counts)
     return gain > BETTER * error
+
+
+def affixes_help(trees: Iterable[Tree], settings: TreeLSTMSettings, question: Question) -> bool:
+    """Whether the beginnings and endings of words are read: for nodes, where words are many.
+
+    Of few words, new trees have hardly any other.
+    """
+    if question.kind != "nodes" or settings.words is False or settings.cell != "child-sum":
+        return False
+    words: set[str | None] = {None}
+    for tree in trees:
+        words.update(map(word_of, tree.postorder(once=True)))
+        if len(words) > MANY + 1:
+            return True
+    return False
 
 
 def _losses_of_classes(

@@ -14,7 +14,9 @@ class Average:
     """The running mean of a model's weights, and of its floating-point buffers.
 
     Until there have been ``steps`` steps it is their plain mean, from then on an exponential mean.
-    Entries of buffers that are not finite, such as the -inf of a mask, are copied instead.
+    Entries of buffers that are not finite, such as the -inf of a mask, are copied instead. Where a
+    module has another object as its ``structure`` than before, as a tree whose labels have moved,
+    weights mean something else, and the mean begins anew.
 
     Args:
         model: model whose weights change from step to step, in place.
@@ -38,16 +40,32 @@ class Average:
     """
 
     def __init__(self, model: nn.Module, steps: int | None):
-        parts = [] if steps is None else [*model.parameters(), *model.buffers()]
+        self._model, self._averages, self._most = model, steps is not None, steps or 1
+        self._changing = [each for each in model.modules() if hasattr(each, "structure")]
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begins anew with the present weights, of the present structure."""
+        model = self._model
+        parts = [*model.parameters(), *model.buffers()] if self._averages else []
         parts = [part for part in parts if part.is_floating_point()]
         self._weights = [part.detach() for part in parts]
         self._mean = [part.clone() for part in self._weights]
         both = zip(parts, self._mean, self._weights, strict=True)
         self._fixed = [(mean, weight) for part, mean, weight in both if not part.requires_grad]
-        self._most, self._taken = steps or 1, 0
+        self._taken, self._structures = 0, self._present()
+
+    def _present(self) -> list[Any]:
+        return [each.structure for each in self._changing]
+
+    def _follow(self) -> None:
+        pairs = zip(self._structures, self._present(), strict=True)
+        if any(before is not now for before, now in pairs):
+            self._begin()
 
     def update(self) -> None:
         """Adds the weights after a step to the mean."""
+        self._follow()
         self._taken += 1
         if self._mean:
             torch._foreach_lerp_(self._mean, self._weights, 1 / min(self._taken, self._most))
@@ -65,6 +83,7 @@ class Average:
 
     def exchange(self) -> None:
         """Exchanges the mean and the model's own weights."""
+        self._follow()
         if self._mean:
             kept = [part.clone() for part in self._weights]
             torch._foreach_copy_(self._weights, self._mean)
@@ -72,6 +91,7 @@ class Average:
 
     def state(self) -> dict[str, Any]:
         """The arguments of :meth:`restore`: the number of steps so far, and the mean itself."""
+        self._follow()
         return {"taken": self._taken, "mean": self._mean}
 
     def restore(self, taken: int = 0, mean: Sequence[torch.Tensor] | None = None) -> None:
@@ -87,6 +107,7 @@ class Average:
         Raises:
             ValueError: the state is that of another model.
         """
+        self._begin()
         saved = self._weights if mean is None else mean
         for part, value in zip(self._mean, saved, strict=True):
             part.copy_(value)

@@ -124,6 +124,7 @@ class Processes:
 
         A parameter that no process used keeps the gradient None, so that the optimizer passes it
         over exactly as it does in one process. A process without examples takes part with zeros.
+        Sparse gradients are summed as dense ones, and are sparse in their first axis afterwards.
 
         Args:
             parameters: parameters that have gradients, ``[...]`` each.
@@ -136,17 +137,23 @@ class Processes:
             loss = torch.zeros((), device=self.device)
         if self.world == 1:
             return loss
-        used = [parameter.grad is not None for parameter in parameters]
-        total, *uses = self.sum(np.array([loss.item(), *used], dtype=np.float64)).tolist()
+        grads = [parameter.grad for parameter in parameters]
+        used = [grad is not None for grad in grads]
+        in_rows = [grad is not None and grad.is_sparse for grad in grads]
+        total, *counts = self.sum(np.array([loss.item(), *used, *in_rows], float)).tolist()
+        uses, sparse = counts[: len(parameters)], counts[len(parameters) :]
         live = [parameter for parameter, count in zip(parameters, uses, strict=True) if count]
         for dtype in dict.fromkeys(parameter.dtype for parameter in live):
             self._add([parameter for parameter in live if parameter.dtype == dtype])
+        for parameter, count, rows in zip(parameters, uses, sparse, strict=True):
+            if parameter.grad is not None and rows == count:  # as its optimizer may need it
+                parameter.grad = parameter.grad.to_sparse(1)
         return torch.tensor(total, dtype=torch.float64, device=self.device)
 
     def _add(self, parameters: Sequence[nn.Parameter]) -> None:
         # One message for all of them: most of the time of a small one is its way, not its size.
         gradients = [
-            torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.to_dense()
             for parameter in parameters
         ]
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])

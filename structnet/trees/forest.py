@@ -23,7 +23,7 @@ from structnet.trees.number_tokens import FIRST, values_of
 from structnet.trees.numbering import add_shared, add_unshared, positions, renumbered
 from structnet.trees.schema import edges_by_place, make_graph
 from structnet.trees.texts import Texts
-from structnet.trees.tree import Tree
+from structnet.trees.tree import Tree, checked_trees
 from structnet.trees.vocabulary import NONE, Vocabulary
 
 if TYPE_CHECKING:
@@ -153,9 +153,10 @@ class Forest:
                 which gives the same values and gradients with more work.
 
         Raises:
+            TypeError: ``trees`` are no Trees.
             VocabularyError: the vocabulary does not know a label, or a node has too many children.
         """
-        trees = list(trees)
+        trees = checked_trees(trees)
         add = add_shared if share else add_unshared
         with collector_paused():
             (types, tokens, offsets, children, roots), texts = add(trees, vocabulary)
@@ -200,8 +201,9 @@ class Forest:
         if roots is None:
             roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0).tolist()
         chosen = np.asarray(roots)
-        if chosen.dtype.kind not in "iu" and chosen.size:  # a float would be cut, a mask be 0 and 1
-            raise GraphError(f"roots must be numbers of nodes; got {chosen.dtype}")
+        # A float would be cut, a mask be 0 and 1.
+        if chosen.ndim != 1 or (chosen.dtype.kind not in "iu" and chosen.size):
+            raise GraphError(f"roots must be numbers of nodes; got {chosen.dtype} {chosen.shape}")
         chosen = chosen.astype(np.int64)
         outside = (chosen < 0) | (chosen >= len(types))
         if outside.any():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
+from structnet.checks import check_memory
 from structnet.errors import GraphError, NotATreeError
 from structnet.trees.forest import Forest
 from structnet.trees.schema import check_fields, make_graph
@@ -19,6 +20,9 @@ from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
     from dgl import DGLGraph
+
+
+NODE_BYTES = 500  # at least, of a node and the edge above it in networkx
 
 
 def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
@@ -44,6 +48,7 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
 
     Raises:
         GraphError: a DGL graph does not follow the schema.
+        ValueError: a tree that shares subtrees does not fit in memory without sharing.
 
     Example:
         >>> tree = Tree("MAX", [Tree("2"), Tree("9")])
@@ -96,6 +101,7 @@ def _from_model(tree: Any) -> nx.DiGraph:  # of a higher layer, so known by its 
 
 
 def _from_tree(tree: Tree) -> nx.DiGraph:
+    check_memory("a networkx node for each node of this tree", NODE_BYTES * tree.size)
     digraph = nx.DiGraph(roots="0")
     stack: list[tuple[Tree, Any, int]] = [(tree, None, 0)]
     while stack:

@@ -77,11 +77,13 @@ def check_fields(graph: DGLGraph) -> None:
     """Checks that a DGL graph has the schema's fields.
 
     Raises:
-        GraphError: there are several types of nodes or of edges, or a field is missing, is not
-            int64, or has not one number for each node or edge.
+        GraphError: it is no DGL graph, there are several types of nodes or of edges, or a field is
+            missing, is not int64, or has not one number for each node or edge.
         ModuleNotFoundError: dgl is not installed.
     """
-    dgl()  # where there is none, its error says more than a missing field
+    kind = dgl().DGLGraph  # where there is no dgl, its error says more than a missing field
+    if not isinstance(graph, kind):
+        raise GraphError(f"expected a DGL graph of the schema; got a {type(graph).__name__}")
     if len(graph.ntypes) != 1 or len(graph.etypes) != 1:
         raise GraphError(
             "a graph of the schema has one type of nodes and one of edges; got the types "

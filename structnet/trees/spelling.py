@@ -1,4 +1,4 @@
-"""The letters of labels in a forest, as numbers of pieces of words.
+"""The letters of labels in a forest, as numbers of pieces of words; the affixes of leaves.
 
 A word that no training tree has is mostly like one that some have: another form of it, a compound,
 or a word of the same language.
@@ -7,11 +7,18 @@ or a word of the same language.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import groupby
+from unicodedata import normalize
 
 import numpy as np
 
+from structnet.trees.label_words import CACHED, SHORT, Text, _with_leaves, _word
+from structnet.trees.number_tokens import number_of
+from structnet.trees.tree import Tree
+
 MOST = 4  # letters in a piece
+BEGINNING, ENDING, FORM = 3, 4, 8  # letters in the longest affixes, and in the form of a word
 FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, and irregular in its bits
 
 
@@ -75,3 +82,64 @@ def pieces_of(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         places.append(place[within])
         codes.append((code[within] * FACTOR >> np.uint64(1)).astype(np.int64))
     return np.concatenate(places), np.concatenate(codes)
+
+
+def affixes_of(word: str) -> tuple[str, ...]:
+    """The endings and beginnings of a word, and its form: which kinds of letters it consists of.
+
+    In a form, X stands for capitals, x for other letters, 0 for digits.
+
+    Reference: Ratnaparkhi, "A Maximum Entropy Model for Part-Of-Speech Tagging", EMNLP 1996.
+
+    Example:
+        >>> affixes_of("Re-read")
+        ('…d', '…ad', '…ead', '…read', 'R…', 'Re…', 'Re-…', '~Xx-x')
+    """
+    word = normalize("NFC", word)
+    # No affix is a number, which a vocabulary would read by its value.
+    endings = [f"…{word[-size:]}" for size in range(1, min(ENDING, len(word)) + 1)]
+    beginnings = [f"{word[:size]}…" for size in range(1, min(BEGINNING, len(word)) + 1)]
+    form = "".join(kind for kind, _ in groupby(word, _kind))
+    return (*endings, *beginnings, f"~{form[:FORM]}")
+
+
+def with_affixes(tree: Tree) -> Tree:
+    """The tree with the affixes of each leaf as words below it, as of a :class:`.Text`.
+
+    Numbers, leaves with a token and texts that have words stay as they are.
+
+    Example:
+        >>> with_affixes(Tree("s", [Tree("at"), Tree("2.5")]))
+        <Tree (s (at …t …at a… at… ~x) 2.5)>
+    """
+    return _with_leaves(tree, _over_affixes)
+
+
+def word_of(leaf: Tree) -> str | None:
+    """The label of a leaf that has affixes; None for other nodes."""
+    label = leaf.label
+    if leaf.token is not None or leaf.children or not isinstance(label, str):
+        return None
+    return label if label and number_of(label) is None else None
+
+
+def _over_affixes(leaf: Tree) -> Tree:
+    word = word_of(leaf)
+    if word is None:
+        return leaf
+    return (_kept if len(word) <= SHORT else _text)(word)
+
+
+def _text(label: str) -> Text:
+    return Text(label, [_word(affix) for affix in affixes_of(label)])
+
+
+_kept = lru_cache(CACHED)(_text)
+
+
+def _kind(letter: str) -> str:
+    if letter.isupper():
+        return "X"
+    if letter.isalpha():
+        return "x"
+    return "0" if letter.isdecimal() else letter

@@ -314,13 +314,16 @@ class Tree(_Unsealed):
         # pickle descends by recursion; a flat list, each object once, does not need it to.
         number: dict[int, int] = {}
         flat: list[tuple[Hashable, list[int], Hashable | None]] = []
-        kinds: dict[int, type[Tree]] = {}  # of nodes of a subclass
+        kinds: dict[int, type[Tree]] = {}  # of nodes of a subclass ...
+        fields: dict[int, dict] = {}  # ... and what it adds to them
         for node in self.postorder(once=True):
             number[id(node)] = len(flat)
             if type(node) is not Tree:
                 kinds[len(flat)] = type(node)
+                if own := getattr(node, "__dict__", None):
+                    fields[len(flat)] = own
             flat.append((node.label, [number[id(child)] for child in node.children], node.token))
-        return (_unpickled, (flat, kinds))
+        return (_unpickled, (flat, kinds, fields))
 
     def __copy__(self) -> Tree:
         return self
@@ -334,11 +337,30 @@ class Tree(_Unsealed):
         return import_module("structnet.plot.svg").tree_svg(self)
 
 
+def checked_trees(trees: Iterable[Tree]) -> list[Tree]:
+    """A list of trees.
+
+    Raises:
+        TypeError: this is no list, or something in it is no Tree.
+    """
+    found = list(trees)
+    for each in found:
+        if not isinstance(each, Tree):
+            raise TypeError(
+                "expected a list of Trees, which structnet.parse.as_tree makes of text and of "
+                f"parses; one is a {type(each).__name__}"
+            )
+    return found
+
+
 def _unpickled(
     flat: list[tuple[Hashable, list[int], Hashable | None]],
     kinds: Mapping[int, type[Tree]] = MappingProxyType({}),
+    fields: Mapping[int, dict] = MappingProxyType({}),
 ) -> Tree:
     trees: list[Tree] = []
     for i, (label, children, token) in enumerate(flat):
         trees.append(kinds.get(i, Tree)(label, [trees[child] for child in children], token))
+        for name, value in fields.get(i, {}).items():
+            object.__setattr__(trees[i], name, value)
     return trees[-1]

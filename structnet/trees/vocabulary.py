@@ -9,7 +9,7 @@ from numbers import Integral
 
 from structnet.trees.label_words import Text, own_children
 from structnet.trees.number_tokens import are_many, number_of, token_of_number
-from structnet.trees.tree import Tree
+from structnet.trees.tree import Tree, checked_trees
 
 NONE = -1  # the type of a node without parameters, the token of a node without input
 
@@ -95,6 +95,7 @@ class Vocabulary:
                 are many different ones (:func:`structnet.trees.number_tokens.are_many`).
 
         Raises:
+            TypeError: ``trees`` are no Trees.
             VocabularyError: ``min_count`` is given without ``unknown=True``.
         """
         if min_count > 1 and not unknown:
@@ -105,7 +106,7 @@ class Vocabulary:
         tokens: dict[Hashable, int] = {}
         arity = 0
         seen: set[int] = set()
-        trees = list(trees)  # kept, as another tree could get the id of one that is gone
+        trees = checked_trees(trees)  # kept, as another tree could get the id of one that is gone
         for tree in trees:
             # Subtrees that are one object are read once, or sharing would cost what it saves.
             if min_count > 1:

@@ -148,6 +148,30 @@ def test_a_picture_that_fails_does_not_lose_the_result(
         call("plot", tmp_path)
 
 
+def test_an_interruption_of_a_compiled_loop_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr(ToyRecipe, "train", stopped)
+    done = call("train", "toy", "--data", "ones", "--out", tmp_path)
+    said = f"interrupted; continue with: structnet train --resume {tmp_path}\n"
+    assert (done.status, done.err) == (130, f"structnet train: {said}")
+    monkeypatch.setattr(ToyRecipe, "load", stopped)
+    done = call("train", "--resume", tmp_path)
+    assert (done.status, done.err) == (130, "structnet train: interrupted\n")
+
+
+def test_another_system_error_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failed(*_: object) -> None:
+        raise SystemError("no interruption")
+
+    monkeypatch.setattr(ToyRecipe, "train", failed)
+    with pytest.raises(SystemError, match="no interruption"):
+        call("train", "toy", "--data", "ones", "--out", tmp_path)
+
+
 def test_resume(run: tuple[Path, Done]) -> None:
     folder, done = run
     again = call("train", "--resume", folder, "--threads", "1")

@@ -125,6 +125,26 @@ def test_headers(write, text: str, header: bool | None, names: object, size: int
     assert (content.names, len(content.rows)) == (names, size)
 
 
+@pytest.mark.parametrize(
+    ("first", "other", "named"),
+    [
+        ("2019,2020,price", "1.5,2,3", True),
+        ("2019;price", "1,5;2,5", True),
+        ("2019,oak", "1,elm", False),  # a class
+        ("2019,-", "1,2", False),
+        ("2019,NA", "1,2", False),
+    ],
+)
+def test_numbers_are_names_beside_a_word_above_numbers(
+    write, first: str, other: str, named: bool
+) -> None:
+    names = tuple(first.replace(";", ",").split(",")) if named else None
+    assert read(write("\n".join([first, *[other] * 10]))).names == names
+    assert read(write("\n".join([first, *[other] * 9]))).names is None  # too few to tell
+    column = first.replace(";", ",").split(",")[1]
+    assert read(write(f"{first}\n{other}\n"), known=[column]).names is not None
+
+
 def test_other_delimiters(write) -> None:
     assert read(write("a;b\n1;2\n"), delimiter=";").rows == [["1", "2"]]
     assert load(str(write(TREES.replace(",", "\t"), "a.tsv"))).classes == ("elm", "oak")

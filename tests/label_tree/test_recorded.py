@@ -33,5 +33,13 @@ def test_processes_learn_the_tree_of_one(ranks: list[dict], run: str) -> None:
     assert all(torch.equal(ranks[0][run][name], value) for name, value in ranks[1][run].items())
 
 
+@pytest.mark.parametrize("batch_size", [1, tree_processes.BATCH])
+def test_sparse_gradients_are_those_of_one_process(ranks: list[dict], batch_size: int) -> None:
+    alone = tree_processes.in_rows(batch_size)
+    assert alone["tree.weight"].abs().max() > 0.01
+    for rank in ranks:
+        torch.testing.assert_close(rank[f"in rows {batch_size}"], alone, rtol=1e-6, atol=1e-9)
+
+
 def test_processes_with_different_trees_are_told_so(ranks: list[dict]) -> None:
     assert all("the processes have different trees" in rank["different"] for rank in ranks)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch.nn.utils import parametrizations, weight_norm
+from tree_processes import BATCH, SGD, Head, examples
 from tree_softmax import batch, made
 
 from structnet.label_tree import TreeSoftmaxLoss, random_tree
 from structnet.training.averaging import Average
+from structnet.training.fitting import fit
 
 
 def test_an_average_of_its_weights_is_a_distribution() -> None:
@@ -22,6 +26,39 @@ def test_an_average_of_its_weights_is_a_distribution() -> None:
     with average.in_place():
         torch.testing.assert_close(loss.log_prob(batch()[0]).exp().sum(1), torch.ones(40))
         assert loss(*batch()).loss.isfinite()
+
+
+def test_a_mean_is_over_the_steps_of_one_tree() -> None:
+    loss = made()
+    loss.train()(*batch())
+    average = Average(loss, steps=9)
+    average.update()
+    before = loss.codes
+    assert loss.reassign().moved and loss.codes is not before
+    assert average.state()["taken"] == 0
+    seen, weight = loss.seen.clone(), loss.weight.detach().clone()
+    for step in (1.0, 3.0):
+        loss.weight.data += step
+        average.update()
+    with average.in_place():
+        torch.testing.assert_close(loss.weight.detach(), weight + 2.5)
+        assert torch.equal(loss.seen, seen)
+    loss.replant(random_tree(23, 4, seed=3))
+    with average.in_place():
+        assert torch.equal(loss.weight.detach(), torch.zeros_like(weight))
+
+
+def test_a_training_with_a_mean_goes_on_after_its_tree_has_changed(tmp_path: Path) -> None:
+    whole = Head()
+    how: dict[str, Any] = {"batch_size": BATCH, "average": 3, "optimizer": SGD, "progress": False}
+    how["callbacks"] = [lambda model, history: model.tree.reassign() if len(history) < 4 else None]
+    data = examples(10 * BATCH)
+    fit(whole, data, data, epochs=4, **how)
+    for epochs in (1, 2, 4):
+        parts = Head()  # as another process would make it
+        fit(parts, data, data, epochs=epochs, **how, checkpoint=tmp_path, resume=True)
+    for name, value in whole.state_dict().items():
+        assert torch.equal(parts.state_dict()[name], value), name
 
 
 @pytest.mark.parametrize("normed", [weight_norm, parametrizations.weight_norm])

@@ -11,7 +11,7 @@ import torch
 from configurations import both_backends, gradients
 from random_trees import VOCABULARY, chain, random_dependency_tree, random_tree, random_trees
 from torch import Tensor, nn
-from user_cells import Concatenate, Counter, Gated, Mean, Sum, by_recursion
+from user_cells import Concatenate, Counter, Gated, Mean, Sum, by_recursion, times
 
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.scheduling import Layout, schedule
@@ -233,3 +233,121 @@ def test_a_cell_that_names_its_fields_in_another_order():
 
     cell.message = message
     torch.testing.assert_close(propagate(FOREST, cell), truth)
+
+
+class Complex(Sum):
+    """A cell whose states and weights are complex; messages are summed, or not."""
+
+    def __init__(self, sums: frozenset[str], size: int = 3):
+        super().__init__(size)
+        self.sums = sums
+        self.embedding = nn.Parameter(torch.randn(3, size, dtype=torch.complex128))
+        self.weight = nn.Parameter(torch.randn(2, size, size, dtype=torch.complex128) / size)
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        h = nodes.mailbox["h"]
+        return {"h": times(nodes, h if self.sums else nodes.sum(h), self.weight)}
+
+
+@pytest.mark.parametrize("sums", [frozenset(["h"]), frozenset()])
+@pytest.mark.parametrize("size", [3, 65])  # with small weights, and with large ones
+def test_a_cell_with_complex_states(sums: frozenset[str], size: int):
+    cell = Complex(sums, size)
+    truth, found = (propagate(FOREST, cell, backend=name)["h"] for name in ("dgl", "levels"))
+    torch.testing.assert_close(found, truth)
+    wanted = gradients(truth.abs().square().sum(), cell)
+    torch.testing.assert_close(gradients(found.abs().square().sum(), cell), wanted)
+
+
+class Reshaped(Sum):
+    """A cell that reads the same weight as one matrix, and as a row of matrices."""
+
+    def __init__(self) -> None:
+        super().__init__(3)
+        self.weight = nn.Parameter(torch.randn(2, 3, 3, 3) / 9)
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        x = nodes.split(nodes.mailbox["h"])  # [runs, length, 3]
+        one = nodes.product(x, self.weight).unflatten(-1, (3, 3)).sum(-1)
+        row = nodes.product(x.unsqueeze(1).expand(-1, 3, -1, -1), self.weight).sum(1)
+        return {"h": torch.tanh(nodes.join(one + row))}
+
+
+def test_a_weight_that_is_read_in_two_shapes():
+    cell = Reshaped().double()
+    wanted = gradients(propagate(FOREST, cell, backend="dgl")["h"].sum(), cell)
+    found = gradients(propagate(FOREST, cell)["h"].sum(), cell)
+    torch.testing.assert_close(found, wanted)
+
+
+@both_backends
+def test_nodes_are_chosen_like_trees_of_a_forest(backend: str):
+    cell = Sum().double()
+    every = propagate(FOREST, cell, nodes=range(FOREST.num_nodes), backend=backend)["h"]
+    inner = FOREST.height > 0
+    for nodes in (inner, torch.from_numpy(inner)):
+        found = propagate(FOREST, cell, nodes=nodes, backend=backend)["h"]
+        torch.testing.assert_close(found, every[nodes])
+    for nodes in ([0.7], [[0, 1]], [True]):
+        with pytest.raises(IndexError):
+            propagate(FOREST, cell, nodes=nodes, backend=backend)
+
+
+class Named(Sum):
+    """A cell whose states and messages are named like fields of the schema."""
+
+    sums = frozenset(["pos"])
+
+    def leaf(self, nodes) -> dict[str, Tensor]:
+        return {"type": super().leaf(nodes)["h"], "token": self.embedding[nodes.tokens, :1]}
+
+    def bottom(self) -> dict[str, Tensor]:
+        return {"type": torch.zeros_like(self.embedding[:1]), "token": self.embedding[:1, :1] * 0}
+
+    def message(self, edges) -> dict[str, Tensor]:
+        return {"pos": edges.src["type"], "key": edges.src["token"]}
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        h = torch.tanh(times(nodes, nodes.mailbox["pos"], self.weight))
+        return {"type": h, "token": nodes.sum(nodes.mailbox["key"])}
+
+
+def test_fields_may_have_the_names_of_the_schema():
+    cell = Named().double()
+    truth, found = (propagate(FOREST, cell, backend=name) for name in ("dgl", "levels"))
+    torch.testing.assert_close(found, truth)
+
+
+def test_what_is_written_into_the_graph_does_not_change_the_reference():
+    forest = Forest.from_trees(random_trees(random.Random(0)), VOCABULARY)
+    cell = Sum().double()
+    forest.graph.ndata["h"] = torch.zeros(forest.num_nodes, 7)
+    forest.graph.ndata["type"][:] = 0
+    forest.graph.add_edges(0, forest.num_nodes - 1)
+    found = propagate(forest, cell, backend="dgl")["h"]
+    torch.testing.assert_close(found, propagate(FOREST, cell)["h"])
+
+
+@pytest.mark.parametrize("function", ["leaf", "message", "reduce"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda h: {"h": h[:1]},  # which would be broadcast to all rows
+        lambda h: {"h": h[:, :1]},
+        lambda h: {"g": h},
+        lambda h: {"h": h, "g": h},
+    ],
+)
+def test_what_a_cell_returns_has_a_row_for_each_that_it_gets(function: str, change):
+    cell = Sum()
+    right, calls = getattr(cell, function), []
+
+    def wrong(rows) -> dict[str, Tensor]:
+        calls.append(rows)
+        found = right(rows)["h"]
+        # The first message is the example, which says what the others must be.
+        return {"h": found} if function == "message" and len(calls) == 1 else change(found)
+
+    setattr(cell, function, wrong)
+    with pytest.raises(ValueError, match=rf"^{function}\(\) of a cell must return .*'h': .*; got"):
+        propagate(FOREST, cell)

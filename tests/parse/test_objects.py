@@ -138,6 +138,16 @@ def test_networkx_attributes():
     assert nx.utils.graphs_equal(graph, before)
 
 
+def test_networkx_places_that_are_text():
+    """As files in which everything is text have them."""
+    graph = nx.DiGraph()
+    graph.add_edges_from(("f", f"c{i}", {"pos": str(i)}) for i in (10, 2, 0, 1, 11))
+    assert str(parse.networkx_tree(graph)) == "(f c0 c1 c2 c10 c11)"
+    nx.set_edge_attributes(graph, {("f", "c10"): "a", ("f", "c2"): "b"}, "name")
+    graph.remove_nodes_from(["c0", "c1", "c11"])
+    assert str(parse.networkx_tree(graph, order="name")) == "(f c10 c2)"
+
+
 def test_networkx_order_is_that_of_insertion_if_a_place_is_missing():
     graph = nx.DiGraph()
     graph.add_edge("a", "c", pos=1)

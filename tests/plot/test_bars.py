@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from structnet.plot import Bar, plot_bars
 
@@ -58,3 +59,12 @@ def test_bars_are_drawn_on_the_axes_they_are_given() -> None:
     assert len(given[0].patches) == 4
     with pytest.raises(ValueError, match="longer"):
         plot_bars({"error": ERRORS, "size": ERRORS}, ax=given)
+
+
+def test_figures_below_zero_have_bars() -> None:
+    [ax] = plot_bars({"gain": {"$a$ or $b$": Bar(-1.5, [2.0]), "b": Bar(100.0, [-1.0])}}, "US$ $")
+    assert ax.get_xscale() == "linear"
+    assert sorted(patch.get_width() for patch in ax.patches) == [-1.5, -1.0, 2.0, 100.0]
+    names = {text for text in ax.figure.findobj(Text) if "$" in text.get_text()}
+    drawn = {text for text in names if text not in {tick.label2 for tick in ax.yaxis.majorTicks}}
+    assert len(drawn) == 2 and not any(text.get_parse_math() for text in drawn)

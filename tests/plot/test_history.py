@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from pictures import axes
@@ -137,3 +139,50 @@ def test_results_that_cannot_be_drawn(results: dict) -> None:
 def test_legends_are_readable() -> None:
     ax = plot_accuracy_by({"sum": {0: 0.5, 1: 0.4}})
     assert all(isinstance(text, Text) and text.get_fontsize() >= 8 for text in ax.findobj(Text))
+
+
+def test_trainings_in_a_row() -> None:
+    phases = [("root", [1, 2]), ("split", [1, 2, 3]), ("refine", [1])]
+    epochs = [epoch for _, each in phases for epoch in each]
+    records = [{"epoch": e, "loss": 9.0 - i, "best": i in (1, 5)} for i, e in enumerate(epochs)]
+    [losses] = plot_history(records, ax=axes())
+    assert list(losses.lines[0].get_xdata()) == [1, 2, 3, 4, 5, 6]
+    assert losses.get_xlabel() == "epoch, all trainings in a row"
+    assert list(values(losses))[-1] == "best epoch, 6"
+
+
+def test_many_metrics_can_be_told_apart() -> None:
+    records = [{"epoch": 1, "loss": 1.0, **{f"validation_metric {i}": 0.5 for i in range(9)}}]
+    _, metrics = plot_history(records)
+    looks = {(line.get_color(), line.get_linestyle()) for line in metrics.lines}
+    assert len(looks) == len(metrics.lines) == 9
+    assert metrics.get_ylabel() == "validation metrics"
+
+
+def test_objective_and_errors_in_one_picture() -> None:
+    errors = {"error": 0.5, "validation_error": 0.6}
+    records = [{"epoch": e, "round": e // 2, "objective": 9.0, **errors} for e in range(4)]
+    objective, error = plot_history(records, ax=axes())
+    legend = [text.get_text() for text in objective.get_legend().get_texts()]
+    assert legend == ["training", "error, training", "validation", "the tree is expanded"]
+    assert len({line.get_color() for line in [*objective.lines, *error.lines[:2]]}) == 3
+    assert list(error.lines[-1].get_xdata()) == [2, 2]
+    assert [line.get_clip_on() for line in error.lines[:2]] == [False, False]  # at an error of 0
+
+
+def test_a_single_epoch_has_one_tick() -> None:
+    drawn = [
+        *plot_history([{"epoch": 1, "loss": 1.0, "validation_accuracy": 0.5}]),
+        plot_accuracy_by({"sum": {1: 0.5}}),
+    ]
+    for ax in drawn:
+        low, high = ax.get_xlim()
+        assert [tick for tick in ax.get_xticks() if low <= tick <= high] == [1]
+
+
+def test_legends_can_be_read_on_any_ground() -> None:
+    with plt.style.context("dark_background"):
+        for ax in (*plot_history(RECORDS), plot_accuracy_by({"sum": {0: 0.5}})):
+            legend = ax.get_legend()
+            ground = to_rgb(legend.get_frame().get_facecolor())
+            assert all(to_rgb(text.get_color()) != ground for text in legend.get_texts())

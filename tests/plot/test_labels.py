@@ -8,9 +8,11 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, fontManager
 from matplotlib.ft2font import FT2Font
+from matplotlib.text import Text
 from matplotlib.textpath import TextPath
+from pictures import grown, samples
 
-from structnet.plot import plot_tree
+from structnet.plot import plot_leaf_classes, plot_model_tree, plot_tree
 from structnet.plot.fonts import BOX, CATCH_ALL, fonts_for
 from structnet.plot.labels import Labels, text_width, visible
 from structnet.plot.model_tree import captions
@@ -96,3 +98,19 @@ def test_few_of_all_ways_to_shorten_a_line_are_measured(room: float) -> None:
     scale = 1.05 * captions.SMALL / 10
     widths = [scale * text_width(each, fonts_for([each])) for each in (short, longer)]
     assert widths[0] <= room < widths[1] and short.endswith("…")
+
+
+def test_letters_of_another_font_in_names_of_classes() -> None:
+    lacking = letters_of("STIXGeneral") - letters_of("sans-serif")
+    letter = min(each for each in lacking if each.isprintable() and ord(each) < 0xE000)
+    families = list(fonts_for([letter]).families)
+    tree, data = grown(2), samples()
+    names = [letter, "b", "c"]
+    pictures = (
+        plot_model_tree(tree, data, class_names=names),
+        plot_leaf_classes(tree, data, class_names=names),
+    )
+    for ax in pictures:
+        drawn = [text for text in ax.figure.findobj(Text) if letter in text.get_text()]
+        assert drawn and all(text.get_fontfamily() == families for text in drawn)
+        ax.figure.draw_without_rendering()  # and no warning, which would be an error

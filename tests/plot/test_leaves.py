@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 from pictures import (
     CIFAR,
@@ -203,3 +205,25 @@ def test_leaf_means_need_samples_that_count() -> None:
     weightless = Samples(data.x, data.targets, torch.zeros(len(data)))
     with pytest.raises(ValueError, match="samples are 0; expected one above 0"):
         plot_leaf_means(tree, weightless, ax=axes())
+
+
+@pytest.mark.parametrize(("leaves", "classes"), [(6, 3), (30, 20), (12, 20)])
+def test_labels_have_room_in_a_column_of_a_page(leaves: int, classes: int) -> None:
+    ax = Figure(figsize=(3.3, 2.5), layout="constrained").add_subplot()
+    tree, data = grown(leaves, outputs=classes), samples(classes=classes)
+    plot_leaf_classes(tree, data, ax=ax)
+    ax.figure.draw_without_rendering()
+    ticks = [text for text in ax.get_yticklabels() if text.get_text()]
+    assert len(ticks) > 4 and all(text.get_text().startswith("leaf ") for text in ticks)
+    found = [text.get_window_extent() for text in ticks]
+    assert_within(found, ax.figure.bbox)
+    assert_apart(found, 3.0)
+    assert_apart([text.get_window_extent() for text in ax.texts])
+
+
+def test_larger_letters_have_room_on_new_axes() -> None:
+    with plt.rc_context({"font.size": 16}):
+        ax = plot_leaf_classes(grown(5, outputs=2), samples(classes=2))
+        ax.figure.draw_without_rendering()
+        texts = [*ax.get_xticklabels(), *ax.get_yticklabels()]
+        assert_within([text.get_window_extent() for text in texts], ax.figure.bbox)

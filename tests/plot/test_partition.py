@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -13,10 +14,21 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from pictures import COLUMNS, assert_apart, assert_within, axes, boxes_of_texts, collection, grown
+from pictures import (
+    COLUMNS,
+    LONG,
+    assert_apart,
+    assert_within,
+    axes,
+    boxes_of_texts,
+    collection,
+    grown,
+)
+from scipy.sparse import csr_matrix
 
+from structnet import NeuralTreeRegressor, SoftmaxTreeClassifier
 from structnet.neural_tree import NeuralTree, SquaredError, presets
-from structnet.plot import plot_partition
+from structnet.plot import plot_model_tree, plot_partition
 from structnet.plot.model_tree.partition import FULLEST, PALEST, _beside
 from structnet.plot.palette import class_colors, confidence, region_colors, shaded
 from structnet.routing import Samples
@@ -217,3 +229,54 @@ def test_regions_side_by_side_have_colours_of_their_own() -> None:
         assert (colors[a] != colors[b])[number[a] != number[b]].all()
     everybody = region_colors([set(range(20)) - {i} for i in range(20)])
     assert len(set(everybody)) == 20
+
+
+@pytest.mark.parametrize(("unit", "offset"), [(1e9, 0.0), (1e-9, 0.0), (0.01, 1e6)])
+def test_the_numbers_on_contours_are_whole(unit: float, offset: float) -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, size=(300, 2))
+    y = offset + unit * x[:, 0]
+    model = NeuralTreeRegressor(max_leaves=1, random_state=0).fit(x, y)
+    ax = plot_partition(model, x, y, ax=axes(), resolution=40)
+    [lines] = boundaries(ax)
+    said = np.array([float(text.get_text()) for text in lines.labelTexts])
+    assert len(said) > 3
+    nearest = np.abs(said[:, None] - lines.levels).min(axis=1)
+    assert (nearest < 0.01 * unit).all() and np.ptp(said) > unit
+
+
+def test_a_partition_of_sparse_rows() -> None:
+    x = np.random.default_rng(0).integers(-1, 2, size=(90, 2)).astype(float)
+    y = (x[:, 0] > 0).astype(int)
+    model = SoftmaxTreeClassifier(depth=1, k=1, random_state=0).fit(csr_matrix(x), y)
+    ax = plot_partition(model, csr_matrix(x), y, ax=axes(), resolution=30)
+    assert collection(ax, "1").get_offsets().tolist() == x[y == 1].tolist()
+    drawn = np.array(mesh_of(ax).get_array()).reshape(30, 30, 3)
+    ends = [shaded(color, FULLEST) for color in class_colors(2)]
+    assert [to_hex(drawn[0, column]).upper() for column in (0, -1)] == ends
+
+
+def test_legends_are_as_wide_as_the_axes(plane: tuple) -> None:
+    tree, data = plane
+    ax = plot_partition(tree, data, ax=axes(3.3, 2.5), class_names=LONG, resolution=30)
+    ax.figure.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().width <= ax.figure.bbox.width
+
+
+def test_words_can_be_read_on_any_ground(plane: tuple) -> None:
+    tree, data = plane
+    with plt.style.context("dark_background"):
+        regions = plot_partition(tree, data, ax=axes(), resolution=30)
+        nodes = plot_model_tree(tree, ax=axes())
+    for ax in (regions, nodes):
+        assert ax.texts and {to_hex(text.get_color()) for text in ax.texts} == {"#000000"}
+
+
+def test_a_legend_of_many_classes_is_not_higher_than_the_picture(plane: tuple) -> None:
+    _, data = plane
+    ax = Figure(figsize=(3.3, 2.5), layout="constrained").add_subplot()
+    many = Samples(data.x, torch.arange(40) % 11)
+    plot_partition(grown(5, outputs=11, columns=2), many, ax=ax, resolution=30)
+    ax.figure.draw_without_rendering()
+    legend, room = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    assert legend.y1 <= ax.figure.bbox.y1 and legend.width <= ax.figure.bbox.width
+    assert min(room.width, room.height) > 70

@@ -7,10 +7,24 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 from matplotlib.transforms import Bbox
-from pictures import axes, collection, drawn_order, grown, heights, samples, shapes, written
+from pictures import (
+    LONG,
+    assert_apart,
+    axes,
+    boxes,
+    collection,
+    drawn_order,
+    grown,
+    heights,
+    samples,
+    shapes,
+    written,
+)
+from scipy.sparse import csr_matrix
 from toy_tree import TWELVE, toy_tree
 
-from structnet.neural_tree import NeuralTree
+from structnet import SoftmaxTreeClassifier
+from structnet.neural_tree import NeuralTree, SquaredError
 from structnet.plot import plot_model_tree, plot_refinement
 from structnet.plot.model_tree.key import SOFT
 from structnet.plot.model_tree.panels import PALEST
@@ -155,3 +169,28 @@ def test_refinement_needs_two_axes() -> None:
     assert plot_refinement(grown(2), grown(2), samples(), ax=given) == given
     with pytest.raises(ValueError, match="need two axes; got 1"):
         plot_refinement(grown(2), grown(2), samples(), ax=[axes()])
+
+
+def test_small_axes_have_room_for_the_tree() -> None:
+    x, y = samples().x, samples().targets
+    ax = plot_model_tree(grown(1), Samples(x, y), ax=axes(2.5, 1.9), class_names=LONG)
+    low, high = ax.transData.transform(shapes(ax, "_panels")[0][[0, 2]])
+    assert (high - low)[0] > 0.3 * 100
+
+
+def test_means_of_neighbours_are_apart() -> None:
+    tree = grown(5, outputs=1, likelihood=SquaredError())
+    numbers = Samples(samples().x, 1e-10 * torch.randn(60, 1))
+    ax = plot_model_tree(tree, numbers, ax=axes(12, 12))
+    assert sum(" ± " in text for text in written(ax)) == 7  # at leaves, and twice in the key
+    assert_apart(boxes(ax), 1.0)
+
+
+def test_long_names_of_columns_leave_room_for_what_is_asked() -> None:
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    y = (x[:, 0] > 0).astype(int)
+    model = SoftmaxTreeClassifier(depth=1, k=1, random_state=0).fit(csr_matrix(x), y)
+    names = ["a name of\nseveral lines, " + "x" * 60, "b"]
+    ax = plot_model_tree(model, csr_matrix(x), y, feature_names=names, ax=axes(12, 12))
+    [asked] = [text for text in written(ax) if "…" in text and "left" in text]
+    assert "\n" not in asked and any(sign in asked for sign in "<>")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from pictures import axes, written
+from pictures import assert_within, axes, written
 
 from structnet.plot import plot_explanation, plot_tree
 from structnet.plot.sample_path import ALL, LEAF, PATH, STEPS
@@ -94,3 +94,9 @@ def test_other_pictures_are_named() -> None:
         plot_tree(model.tree_)
     with pytest.raises(TypeError, match=r"list of trees; got int$"):
         plot_tree(3)
+
+
+def test_the_legend_is_within_the_picture() -> None:
+    ax = plot_explanation(SOFT)
+    ax.figure.draw_without_rendering()
+    assert_within([ax.get_legend().get_window_extent()], ax.figure.bbox)

@@ -16,6 +16,7 @@ from structnet.recipes.naru.pictures import (
     plot_utilisation,
 )
 from structnet.recipes.softmax_tree.pictures import draw_costs, draw_errors, draw_widths
+from structnet.recipes.tree_file.pictures import draw_confusion
 from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
 from structnet.training.history import History
 
@@ -123,3 +124,9 @@ def assert_told(ax: Axes, names: set[str], legend: int) -> None:
     assert ax.get_title() and ax.get_xlabel() and ax.get_ylabel()
     assert names <= {ax.get_xlabel(), ax.get_ylabel()}
     assert len(ax.get_legend().get_texts() if legend else []) == legend
+
+
+def test_long_names_of_confused_classes_stay_different(ax: Axes) -> None:
+    names = [f"org.example.library.{name}.documents" for name in ("first", "other", "third")]
+    draw_confusion({"classes": names, "counts": [[1, 0, 0]] * 3}, ax)
+    assert len({label.get_text() for label in ax.get_yticklabels()}) == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ from structnet.recipes.neural_tree.answers import output
 from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.run import Run
 from structnet.routing import Samples
+from structnet.training import CheckpointError
 
 FEATURES = ("area", "age", "rooms")
 
@@ -91,6 +94,64 @@ def test_without_names_the_columns_are_those_of_the_training(
     assert len(call("predict", houses.run, file).json["answers"]) == 120
     target = Run(houses.run).config["data"]["targets"][0]
     assert f"no column '{target}'" in refused("evaluate", houses.run, "--data", file)
+
+
+def test_rows_are_predicted_from_the_standard_input(
+    houses: Houses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = houses.write(tmp_path / "new.csv", *FEATURES)
+    expected = ran("predict", houses.run, file).json["answers"]
+    for text, size in (
+        (file.read_text(), 120),
+        (file.read_text().replace(",", "\t"), 120),
+        (file.read_text().splitlines()[1], 1),  # without names
+    ):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        assert ran("predict", houses.run).json["answers"] == expected[:size]
+    monkeypatch.setattr("sys.stdin", io.StringIO("area,age\n1,2\n"))
+    assert "the standard input has no column 'rooms', a feature" in refused("predict", houses.run)
+    monkeypatch.setattr("sys.stdin", io.StringIO("1 2 3 " * 1000))
+    assert len(refused("predict", houses.run)) < 400
+
+
+def test_data_that_were_moved_are_found_in_the_folder_that_is_named(
+    houses: Houses, tmp_path: Path
+) -> None:
+    run, file = tmp_path / "run", houses.run.parent / "houses.csv"
+    shutil.copytree(houses.run, run)
+    moved = (tmp_path / "data" / file.name, tmp_path / "data")
+    expected = ran("evaluate", run).json["test"]
+    moved[1].mkdir()
+    file.rename(moved[0])
+    try:
+        assert "houses.csv: No such file" in refused("evaluate", run)
+        assert ran("evaluate", run, "--data-dir", moved[1]).json["test"] == expected
+        assert ran("predict", run, "3", "--data-dir", moved[1]).json["answers"]
+        (run / "model.safetensors").unlink()  # as if it was interrupted
+        (run / "result.json").unlink()
+        assert ran("train", "--resume", run, "--data-dir", moved[1]).json["test"] == expected
+        assert ran("evaluate", run).json["test"] == expected  # the run has learnt where they are
+    finally:
+        moved[0].rename(file)
+
+
+def test_a_text_that_was_moved_is_the_same(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.write("config.json", {"model": "naru", "settings": {"a": 1}, "data": {"name": "/a/my.txt"}})
+    run.check_same_data({"name": "/b/my.txt"})
+    with pytest.raises(CheckpointError, match="other name than"):
+        run.check_same_data({"name": "/a/other.txt"})
+
+
+def test_a_target_is_left_out_of_what_is_predicted(tmp_path: Path) -> None:
+    data = {"features": ["a", "a"], "targets": ["y"], "shape": [2], "classes": None}
+    data |= {"x_scale": {"mean": [0.0, 0.0], "sd": [1.0, 1.0]}}
+    path = tmp_path / "new.csv"
+    path.write_text("a,y,a\n1,-,2\n")
+    assert arrays.inputs(read(path), data).tolist() == [[1, 2]]
+    data["features"] = ["a", "y"]  # the target is another column of this name
+    path.write_text("a,y\n1,2\n")
+    assert arrays.inputs(read(path), data).tolist() == [[1, 2]]
 
 
 def test_a_place_says_which_column_of_a_file_without_names_is_the_target(tmp_path: Path) -> None:

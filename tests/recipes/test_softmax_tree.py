@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable
@@ -117,6 +118,17 @@ def test_sparse_rows_are_not_for_a_tree_of_a_table(rows: Path, tmp_path: Path) -
     ran("train", "softmax-tree", "--data", table, "--depth", 1, "--k", 2, "--out", folder)
     for words in (["predict", folder, rows], ["evaluate", folder, "--data", rows]):
         assert re.search(r"expected FILE\.csv, .*own\.csv; got '.*rows\.svm'", refused(*words))
+
+
+def test_rows_of_a_table_come_from_the_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, folder = tmp_path / "own.csv", tmp_path / "run"
+    table.write_text("a,b,label\n" + "".join(f"{i % 2},{i % 3},c{i % 2}\n" for i in range(60)))
+    ran("train", "softmax-tree", "--data", table, "--depth", 1, "--k", 2, "--out", folder)
+    expected = ran("predict", folder, table).json["answers"]
+    monkeypatch.setattr("sys.stdin", io.StringIO(table.read_text()))
+    assert ran("predict", folder).json["answers"] == expected
 
 
 def test_a_tree_that_is_trained_stays_as_it_is(run: tuple[Path, Done]) -> None:

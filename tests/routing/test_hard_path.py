@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from paths import FIVE, permuted, walk
 from tree_shapes import SMALL, numbered, shapes, turned
 
-from structnet.routing.hard_path import hard_route
+from structnet.routing.hard_path import follow, hard_route
 from structnet.routing.path_log_prob import leaf_log_prob, log_prob_at
 from structnet.routing.topology import Topology
 
@@ -76,3 +76,25 @@ def test_a_place_that_only_wider_nodes_have() -> None:
     topology = Topology([(1, 2, 3), (4,), (), (), ()])
     with pytest.raises(ValueError, match="sample 0 goes to place 1 from node 1, which has 1 child"):
         hard_route(topology, torch.tensor([[0, 1, 0, 0, 0]]))
+
+
+@pytest.mark.parametrize("backend", ["arrays", "dgl"])
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int8, torch.int32])
+def test_places_of_other_whole_numbers(dtype: torch.dtype, backend: str) -> None:
+    places = torch.tensor([[0] * 5, [1] * 5], dtype=dtype)
+    assert hard_route(FIVE, places, backend).tolist() == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("values", "places", "message"),
+    [
+        (3, torch.zeros(1).long(), "a step returns places [3] of int64 .* node 0. Got [1] of"),
+        (3, torch.zeros(3, 1).long(), "a step returns places [3] of int64 .* Got [3, 1] of"),
+        (3, torch.zeros(3), "a step returns places [3] of int64 .* Got [3] of torch.float32."),
+        (1, None, "a step returns one value for each of the 3 samples at node 0. Got 1."),
+    ],
+)
+def test_a_step_answers_for_each_sample(values: int, places, message: str) -> None:
+    pattern = message.replace("[", r"\[").replace("]", r"\]")
+    with pytest.raises(ValueError, match=pattern):
+        follow(FIVE, torch.arange(3), lambda node, rows, x: (x[:values], places))

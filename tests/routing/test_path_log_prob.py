@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import random
 
 import pytest
@@ -98,3 +99,22 @@ def test_branches_of_another_shape(shape: tuple[int, ...]) -> None:
     message = f"branch_log_prob must be [..., 5], one number for each node. Got {list(shape)}."
     with pytest.raises(ValueError, match=exactly(message)):
         leaf_log_prob(FIVE, torch.zeros(shape))
+
+
+def test_a_tree_that_was_used_in_inference_mode_can_be_differentiated() -> None:
+    topology = Topology(FIVE.to_lists())
+    branches = torch.randn(3, 5)
+    with torch.inference_mode():
+        wanted = leaf_log_prob(topology, branches)
+    branches.requires_grad_()
+    found = leaf_log_prob(topology, branches)
+    found.sum().backward()
+    assert torch.equal(found.detach(), wanted)
+    assert branches.grad is not None
+
+
+def test_a_tree_is_stored_without_tensors_of_a_device() -> None:
+    topology = Topology(FIVE.to_lists())
+    before = pickle.dumps(topology)
+    leaf_log_prob(topology, torch.zeros(1, 5))
+    assert pickle.dumps(topology) == before

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from structnet.label_tree import TreeSoftmaxLoss
+from structnet.label_tree.sparse_adagrad import SparseAdagrad
 from structnet.training.checkpoint import save_state
 from structnet.training.fitting import fit
 from structnet.training.processes import process_rank
@@ -24,9 +25,9 @@ SGD = partial(torch.optim.SGD, lr=0.5, momentum=0.5)
 
 
 class Head(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, sparse: bool = False) -> None:
         super().__init__()
-        self.tree = TreeSoftmaxLoss(SIZE, LABELS, 4).double()
+        self.tree = TreeSoftmaxLoss(SIZE, LABELS, 4, sparse=sparse).double()
 
     def forward(self, x: Tensor, target: Tensor) -> Tensor:
         return self.tree(x, target).loss
@@ -49,6 +50,14 @@ def fitted() -> dict[str, Tensor]:
     again = [lambda model, history: model.tree.reassign() if len(history) < 4 else None]
     data = examples(20 * BATCH - 1)  # the last batch is smaller, with unequal shares
     fit(model, data, epochs=4, batch_size=BATCH, optimizer=SGD, callbacks=again, progress=False)
+    return dict(model.state_dict())
+
+
+def in_rows(batch_size: int) -> dict[str, Tensor]:
+    """A tree whose gradients are sparse; of batches of one, one process never has an example."""
+    model = Head(sparse=True)
+    how = {"batch_size": batch_size, "optimizer": SparseAdagrad, "progress": False}
+    fit(model, examples(3 * BATCH), epochs=2, **how)
     return dict(model.state_dict())
 
 
@@ -86,6 +95,7 @@ def different_trees() -> str:
 def main(folder: Path) -> None:
     rank, _ = process_rank()
     result = {"fitted": fitted()}  # which connects the processes
+    result |= {f"in rows {size}": in_rows(size) for size in (1, BATCH)}
     result |= {f"wrapped {both}": wrapped(both) for both in (True, False)}
     save_state(folder / f"rank{rank}.safetensors", result | {"different": different_trees()})
     dist.barrier()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,3 +188,12 @@ def test_with_vectors_labels_stay_whole(tmp_path) -> None:
     model = TreeLSTMClassifier(epochs=1, vectors=file, random_state=0)
     model.fit(trees, [i % 2 for i in range(20)])
     assert model.trained_.settings.words is False
+
+
+def test_vectors_of_words_that_one_tree_each_has(tmp_path: Path):
+    X, y = [f"(f w{i} w{i + 300})" for i in range(200)], [i % 2 for i in range(200)]
+    (tmp_path / "v.txt").write_text("".join(f"w{i} {i % 2 * 2 - 1} 0.5\n" for i in range(500)))
+    given = {"vectors": tmp_path / "v.txt", "train_vectors": False}
+    model = TreeLSTMClassifier(epochs=10, hidden_size=8, random_state=0, **given).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert {"w0", "w300"} & set(model.trained_.vocabulary.tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -222,3 +223,17 @@ def test_each_entry_of_the_preorder_knows_its_parents(trees: list[Tree]):
     for tree in trees:
         expected += above(tree, len(expected), -1)
     assert forest.parents(forest.preorder()).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("trees", "message"),
+    [
+        (Tree("x"), "'Tree' object is not iterable"),
+        ("(A x)", "one is a str"),
+        ([Tree("x"), "(A x)"], "which structnet.parse.as_tree makes .*; one is a str"),
+    ],
+)
+def test_what_is_no_list_of_trees_is_refused(trees, message: str):
+    for function in (partial(Forest.from_trees, vocabulary=VOCABULARY), Vocabulary.from_trees):
+        with pytest.raises(TypeError, match=message):
+            function(trees)

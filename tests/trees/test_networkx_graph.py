@@ -13,7 +13,7 @@ import pytest
 from forests import assert_same_forest, exactly, forest_of, small_graph, without
 from hypothesis import given
 from hypothesis import strategies as st
-from random_trees import VOCABULARY, chain, plain_trees, tree_lists
+from random_trees import VOCABULARY, chain, doubled, plain_trees, tree_lists
 
 from structnet.errors import GraphError
 from structnet.neural_tree import NeuralTree, presets
@@ -181,3 +181,9 @@ def test_from_networkx_errors():
         GraphError, match=exactly("the graph has no edata['pos']; the schema needs one")
     ):
         to_networkx(without(small_graph(), "edata", "pos"))
+
+
+def test_a_tree_too_large_without_sharing_is_refused() -> None:
+    message = "a networkx node for each node of this tree needs more than a million GiB of memory"
+    with pytest.raises(ValueError, match=message):
+        to_networkx(doubled(70))

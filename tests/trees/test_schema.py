@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -22,6 +23,7 @@ from random_trees import ARITY, VOCABULARY, tree_lists
 
 from structnet.errors import GraphError, NotATreeError
 from structnet.trees.forest import Forest
+from structnet.trees.networkx_graph import to_networkx
 from structnet.trees.schema import dgl
 from structnet.trees.tree import Tree
 
@@ -223,7 +225,7 @@ def test_roots_that_are_no_nodes():
         Forest.from_graph(small_graph(), roots=[3])
 
 
-@pytest.mark.parametrize("roots", [[1.0], [1.9], [False, True, False], ["2"]])
+@pytest.mark.parametrize("roots", [[1.0], [1.9], [False, True, False], ["2"], 2, [[2]]])
 def test_roots_that_are_no_numbers_of_nodes(roots):
     with pytest.raises(GraphError, match="roots must be numbers of nodes; got"):
         Forest.from_graph(small_graph(), roots=roots)
@@ -240,3 +242,11 @@ def test_changing_the_graph_does_not_change_the_forest():
     forest = forest_of(PAIR)
     forest.graph.ndata["type"][:] = 1
     assert forest.types.tolist() == forest_of(PAIR).types.tolist()
+
+
+@pytest.mark.parametrize("graph", [nx.DiGraph([(0, 1)]), [0], "(f x)"], ids=str)
+def test_what_is_no_dgl_graph_is_refused(graph):
+    message = f"expected a DGL graph of the schema; got a {type(graph).__name__}"
+    for function in (Forest.from_graph, to_networkx):
+        with pytest.raises(GraphError, match=exactly(message)):
+            function(graph)

@@ -247,3 +247,23 @@ def test_random_trees_differ():
     rng = random.Random(0)
     trees = [random_tree(rng) for _ in range(100)]
     assert len(set(trees)) == len({nested(tree) for tree in trees})
+
+
+class Located(Tree):
+    """A subclass with a field of its own."""
+
+    line: int | None
+
+    def __new__(cls, label, children=(), token=None, line=None):
+        tree = super().__new__(cls, label, children, token)
+        object.__setattr__(tree, "line", line)
+        return tree
+
+
+def test_pickle_keeps_what_a_subclass_adds():
+    leaf = Located("x", line=2)
+    tree = Tree("f", [Located("g", [leaf, Tree("y")], line=1), leaf])
+    again = pickle.loads(pickle.dumps(tree))
+    assert again == tree
+    assert (again[0].line, again[0, 0].line, again[1].line) == (1, 2, 2)
+    assert type(again[0, 1]) is Tree

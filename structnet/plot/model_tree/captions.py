@@ -12,7 +12,7 @@ from structnet.plot.fonts import fonts_for
 from structnet.plot.labels import text_width
 from structnet.plot.model_tree.sheet import FONT, LINE, MIN_TEXT, SMALL, WIDTH, Sheet
 from structnet.plot.names import cut, short_names
-from structnet.plot.style import GREY, cut_end
+from structnet.plot.style import GREY, as_written, cut_end
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.visits import Reach
 from structnet.routing.words import percent
@@ -52,8 +52,10 @@ def draw_captions(
         write(ax, right, top + 1, share_text(found.share[v]), FONT * scale, ha="right", **above)
         branches = tree.branch_names(v)
         if not branches:
-            said = "\n".join([_says(found, int(v), names), answers.get(int(v), "")]).rstrip()
-            write(ax, x, bottom + LINE - 2, said, FONT * scale, ha="center", **below)
+            room = (sheet.form.unit - 4) * SMALL / FONT
+            said = [_fitting(_says(found, int(v), names), room), answers.get(int(v), "")]
+            text = "\n".join(said).rstrip()
+            write(ax, x, bottom + LINE - 2, text, FONT * scale, ha="center", **below)
         else:
             small = {"color": GREY, **below}
             for name, at, side in ((branches[0], left, "left"), (branches[-1], right, "right")):
@@ -93,7 +95,8 @@ def draw_questions(ax: Axes, sheet: Sheet, asked: Mapping[int, str], scale: floa
         y = (sheet.bottom[i] - sheet.form.foot + sheet.bar[parent == i][0]) / 2
         said = "\n".join(_shortened(line, room) for line in asked[v].splitlines())
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6 * scale}
-        write(ax, sheet.x[i], y, said, SMALL * scale, ha="center", bbox=ground, linespacing=1.1)
+        style = {"ha": "center", "bbox": ground, "color": "black", "linespacing": 1.1}
+        write(ax, sheet.x[i], y, said, SMALL * scale, **style)
 
 
 def _shortened(line: str, room: float) -> str:
@@ -124,15 +127,18 @@ def commonest(names: Sequence[str], counts: np.ndarray) -> str:
     return f"{names[int(counts.argmax())]}: {share_text(counts.max() / counts.sum())}"
 
 
-def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> str:
-    """The most frequent class at a leaf, or the mean and the deviation of its targets."""
+def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> list[str]:
+    """The most frequent class at a leaf, or the mean and the deviation of its targets, in ever
+    fewer letters."""
     if not found.share[leaf]:
-        return "no samples"
+        return ["no samples"]
     if names is not None and found.classes is not None:
-        return commonest(names, found.classes[leaf])
+        return [commonest(names, found.classes[leaf])]
     if found.mean is None or found.spread is None or found.mean.shape[1] > 1:
-        return ""
-    return f"{brief(found.mean[leaf, 0], 3)} ± {brief(found.spread[leaf, 0], 2)}"
+        return [""]
+    mean, spread = found.mean[leaf, 0], found.spread[leaf, 0]
+    digits = ((3, 2), (2, 1), (1, 1))
+    return [f"{brief(mean, one)} ± {brief(spread, other)}" for one, other in digits]
 
 
 def brief(value: float, digits: int) -> str:
@@ -153,6 +159,6 @@ def draw_marks(ax: Axes, sheet: Sheet, scale: float) -> None:
 
 
 def write(ax: Axes, x: float, y: float, text: str, size: float, **style: Any) -> None:
-    """Writes a text into the picture, without mathematics."""
+    """Writes a user's text into the picture."""
     style = {"va": "center"} | style
-    ax.text(x, y, text, fontsize=size, parse_math=False, clip_on=True, zorder=3, **style)
+    as_written(ax.text(x, y, text, fontsize=size, clip_on=True, zorder=3, **style))

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 MAX_CELLS = 20  # most leaves or classes for which cells have numbers
-MAX_TICKS = 40
+MAX_TICKS, TICK = 40, 12.0  # most labels of an axis; points for each on given axes
+CELL = 16.0, 9.0  # points: least width and height of a cell with a number
 LEVEL, SLANT = 3, 0.055  # longest names that are not slanted; inches for a slanted letter
 LONGEST, LEVEL_LETTER = 60, 0.085  # longest label of a leaf; inches for each of its letters
+LABELS = 0.5  # largest width of these labels, relative to given axes
 # Relative to a picture's width: gap between pictures, two lines above each, one line below all.
 GAP, TITLE, NOTE = 0.12, 0.34, 0.1
 SIDE, FONT = 1.2, 8.0  # inches: width of a picture on new axes; points: letters
@@ -78,12 +80,14 @@ def plot_leaf_classes(
     with np.errstate(invalid="ignore"):  # 0 / 0 for a class without samples
         shares = counts[leaves] / counts[0]
     names = tuple(short_names(names))
-    shown = leaves[:: _every(len(leaves))]
-    said = leaf_predictions(tree, samples, shown)
+    room = None if ax is None else room_of(ax)
+    every = _every(len(leaves), None if room is None else room[1])
+    said = leaf_predictions(tree, samples, leaves[:: every if len(leaves) > MAX_CELLS else 1])
     words = leaf_words(told._replace(class_names=names), said)
     sizes = counts[leaves].sum(axis=1) / counts[0].sum()
+    wide = LONGEST if room is None else int(LABELS * room[0] / INCH / LEVEL_LETTER)
     labels = [
-        cut_end(f"leaf {v}, {share_text(s)}: {words.get(v, 'ends no path')}", LONGEST)
+        cut_end(f"leaf {v}, {share_text(s)}: {words.get(v, 'ends no path')}", min(LONGEST, wide))
         for v, s in zip(leaves, sizes, strict=True)
     ]
     ax = one_axes(ax, *_size_of_heat_map(names, labels))
@@ -93,11 +97,12 @@ def plot_leaf_classes(
     ax.set_xlabel("class")
     # The end of a slanted name is below its column.
     slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-    _label(ax.xaxis, names, **(slanted if _longest(names) > LEVEL else {}))
-    _label(ax.yaxis, labels)
+    across = _every(len(names), None if room is None else room[0])
+    _label(ax.xaxis, names, across, **(slanted if _longest(names) > LEVEL else {}))
+    _label(ax.yaxis, labels, every)
     ax.set_ylabel("leaf, its size:\nits own predictions")
     ax.spines[:].set_visible(False)
-    if max(shares.shape) <= MAX_CELLS:
+    if max(shares.shape) <= MAX_CELLS and (room_of(ax) / shares.shape[::-1] >= CELL).all():
         # Leave out numbers that are rounded to 0.
         percent = [[f"{100 * s:.0f}" if s >= 0.005 else "" for s in row] for row in shares]
         write_cells(ax, shares, percent)
@@ -218,25 +223,30 @@ def _draw_mean(
 
 def _size_of_heat_map(names: Sequence[str], labels: Sequence[str]) -> tuple[float, float]:
     """The width and the height in inches that cells with numbers and all labels need."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+
+    larger = FontProperties(size=rcParams["ytick.labelsize"]).get_size_in_points() / 10
     slant, leaves = SLANT * _longest(names), LEVEL_LETTER * _longest(labels)
-    width, height = 1.9 + 0.42 * min(len(names), 40), 1.1 + max(1.4, 0.3 * min(len(labels), 60))
-    return width + slant + leaves, height + slant
+    width, height = 0.42 * min(len(names), 40), max(1.4, 0.3 * min(len(labels), 60))
+    return width + larger * (1.9 + slant + leaves), larger * (1.1 + height + slant)
 
 
 def _longest(names: Sequence[str]) -> int:
     return max(map(len, names))
 
 
-def _label(axis: Axis, names: Sequence[str], **style: Any) -> None:
-    every = _every(len(names))
+def _label(axis: Axis, names: Sequence[str], every: int, **style: Any) -> None:
     axis.set_ticks(range(0, len(names), every), names[::every], **style)
     for tick in axis.get_major_ticks():
         as_written(tick.label1, tick.label2)
 
 
-def _every(number: int) -> int:
-    """The step between labels that are written, so that there are at most 40."""
-    return -(-number // MAX_TICKS)
+def _every(number: int, room: float | None) -> int:
+    """The step between labels, of which at most 40 are written, or as many as have room in
+    points."""
+    most = MAX_TICKS if room is None else min(MAX_TICKS, max(1, int(room / TICK)))
+    return -(-number // most)
 
 
 def _frame(ax: Axes, column_of: Mapping[int, int]) -> None:

@@ -86,7 +86,7 @@ def draw_boxes(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:
         return
     draw_marks(ax, sheet, scale)
     for v, across, y in zip(nodes, x, top - height / 2, strict=True):
-        write(ax, across, y, str(v), FONT * scale, ha="center")
+        write(ax, across, y, str(v), FONT * scale, ha="center", color="black")
 
 
 def draw_dots(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, scale: float) -> None:

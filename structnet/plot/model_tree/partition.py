@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from torch import Tensor
 
 from structnet.checks import check_integer, check_one_of
+from structnet.plot.model_tree.captions import brief
 from structnet.plot.model_tree.key import ONE_LEAF
 from structnet.plot.model_tree.region_words import FONT, write_leaves
 from structnet.plot.names import short_names
 from structnet.plot.palette import class_colors, confidence, region_colors
-from structnet.plot.style import MARKERS, add_legend, as_written, one_axes, percent_axis
+from structnet.plot.style import (
+    MARKERS,
+    add_legend,
+    as_written,
+    fit_legend,
+    one_axes,
+    percent_axis,
+)
 from structnet.routing.batches import answers
 from structnet.routing.on_demand import OnDemand
 from structnet.routing.protocol import RoutedTree
@@ -24,6 +33,7 @@ from structnet.routing.visits import leaf_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
 
 MARGIN = 0.08  # on each side, relative to the range of the samples
 MAX_LEGEND = 12  # most classes in the legend
@@ -89,8 +99,11 @@ def plot_partition(
     tree, x, names = told.tree, told.samples, told.class_names
     samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
     _check(tree, given_x, resolution)
+    # Two columns are small.
     if isinstance(given_x, OnDemand):
-        given_x = given_x[:]  # small, as it has two columns
+        given_x = given_x[:]
+    if issparse(given_x):
+        given_x = given_x.toarray()
     places = (
         given_x.detach().cpu().numpy() if isinstance(given_x, Tensor) else np.asarray(given_x)
     )  # [n, 2]
@@ -146,7 +159,7 @@ def _check(tree: RoutedTree, x: Tensor | np.ndarray, resolution: int) -> None:
             f"{list(tree.shape)}."
         )
     check_integer("resolution", resolution, 2)
-    if not len(x):
+    if not x.shape[0]:
         raise ValueError("there are no samples to draw; expected at least 1")
 
 
@@ -252,7 +265,9 @@ def _draw_contours(ax: Axes, sides: Sequence[np.ndarray], mean: np.ndarray) -> N
     if np.ptp(mean) == 0:
         return
     lines = ax.contour(*sides, mean, LEVELS, colors="black", linewidths=1.0, zorder=2)
-    ax.clabel(lines, fontsize=8)
+    step = np.ptp(mean) / LEVELS
+    digits = 3 + int(np.log10(max(np.abs(mean).max() / step, 1)))
+    ax.clabel(lines, fontsize=8, fmt=lambda at: brief(at if abs(at) > step / 1e3 else 0.0, digits))
 
 
 def _draw_numbers(
@@ -280,7 +295,12 @@ def _draw_samples(
 
 
 def _add_legend(ax: Axes, handles: Mapping[str, Any], title: str | None) -> None:
-    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
     style: dict[str, Any] = {"frameon": False, "handletextpad": 0.4, "columnspacing": 1.2}
     style |= {"fontsize": FONT, "title_fontsize": FONT, "title": title}
-    add_legend(ax, list(handles.values()), short_names(handles), **place, **style)
+    names = short_names(handles)
+
+    def made(columns: int) -> Legend:
+        return add_legend(ax, list(handles.values()), names, ncols=columns, **place, **style)
+
+    fit_legend(ax, 4, made)

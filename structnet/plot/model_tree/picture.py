@@ -216,6 +216,8 @@ class _Drawn:
             said = panels_said(told.tree, self.found, told.target_names)
             if told.class_names is not None:
                 told = told._replace(class_names=short_names(told.class_names))
+            if told.feature_names is not None:
+                told = told._replace(feature_names=short_names(told.feature_names))
             self.key = Key(note, told.class_names, said)
         share = None if self.found is None else self.found.share
         self.fold = partial(folded, topology, share, min_share)
@@ -291,10 +293,12 @@ def _draw(ax: Axes, drawn: _Drawn, sheet: Sheet) -> None:
     whole = int(tree.topology.depth.max())
     if key is not None and drawn.may_fold and deepest(sheet) < whole:
         key = key._replace(note=f"{key.note}; drawn to depth {deepest(sheet)} of {whole}")
-    if key is not None and sheet.form.unit == DOTS.unit:
-        key = key._replace(said=())  # dots have no panels to describe
-    above = key_height(key, room_of(ax)[0])
-    scale = scale_to(room_of(ax), sheet, above)
+    room = room_of(ax)
+    scale = scale_to(room, sheet, key_height(key, room[0]))
+    if key is not None and (sheet.form.unit == DOTS.unit or scale < MIN_TEXT):
+        key = key._replace(said=())  # as dots have no panels, or to leave room for the tree
+    above = key_height(key, room[0])
+    scale = scale_to(room, sheet, above)
     fit_limits(ax, sheet, scale, above)
     _draw_edges(ax, sheet, found, scale)
     if sheet.form.unit == DOTS.unit:

@@ -49,6 +49,7 @@ def write_leaves(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray, tol
             ground: dict[str, Any] = {"facecolor": "white", "alpha": 0.75, "linewidth": 0}
             ground["boxstyle"] = "round,pad=0.15"
             style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": FONT}
+            style["color"] = "black"
             written = ax.text(sides[0][column], sides[1][row], text, bbox=ground, zorder=4, **style)
             as_written(written)
             break

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.plot.fonts import fonts_for
 from structnet.plot.names import cut
-from structnet.plot.style import GREY, LINES, labelled, one_axes
+from structnet.plot.style import GREY, LINES, labelled, one_axes, whole_numbers
 from structnet.recipes.label_tree.runs import frequent
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = Non
     for (name, label), color in zip(names.items(), LINES, strict=False):
         ax.plot(at, [each[name] for each in rebuilds], label=label, color=color)
     ax.set_ylim(0, 1)
-    ax.locator_params("x", integer=True)
+    whole_numbers(ax)
     shares, title = "share of the best, or of all labels", "Labels on the move while a tree learns"
     return labelled(ax, "reassignment of labels", shares, title)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structnet.plot.style import GREY, LINES, labelled, one_axes
+from structnet.plot.style import GREY, LINES, labelled, one_axes, whole_numbers
 from structnet.recipes.recipe import Pictures
 from structnet.recipes.run import Run
 
@@ -54,7 +54,7 @@ def plot_utilisation(curves: Mapping[str, Sequence[float]], ax: Axes | None = No
     for color, (name, curve) in zip(LINES, curves.items(), strict=False):
         ax.plot(range(1, len(curve) + 1), curve, label=name, color=color)
     ax.set_ylim(bottom=0)
-    ax.locator_params(axis="x", integer=True)
+    whole_numbers(ax)
     steps = "step (a word a step, then until the last one is through)"
     title = "Share of the network that a sentence uses"
     return labelled(ax, steps, "bundles visited so far", title)
@@ -71,7 +71,7 @@ def plot_route_changes(changes: Sequence[tuple[int, float]], ax: Axes | None = N
     epochs, shares = zip(*changes, strict=True)
     ax.plot(epochs, shares, color=LINES[0], marker="o", markersize=4)
     ax.set_ylim(bottom=0)
-    ax.locator_params(axis="x", integer=True)
+    whole_numbers(ax)
     title = "Elections that end otherwise than an epoch before"
     return labelled(ax, "epoch", "elections that changed", title)
 

@@ -84,8 +84,8 @@ def of_ensemble(outputs: Sequence[Tensor], targets: Tensor, data: Described) -> 
 
 
 def of_rows(model: Opened, file: str, path: str) -> list[Answer]:
-    """The predictions of a tree for the rows of a file."""
-    x = inputs(read_table(file), model.data)
+    """The predictions of a tree for the rows of a file, or of the standard input."""
+    x = inputs(read_table(file, model.data), model.data)
     predicted = output(model.tree, Samples(x, torch.zeros(len(x))), path)
     found = [_prediction(each, model.data) for each in predicted]
     return [Answer(f"row {number}: {in_words(each)}", each) for number, each in enumerate(found, 1)]

@@ -25,7 +25,8 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
         ValueError: a file does not have its format, or the settings do not fit the data.
     """
     rows = settings.rows
-    arrays = load_arrays(settings.data, settings.place.data_dir, target=rows.target, task=rows.task)
+    told = {"target": rows.target, "task": rows.task, "bend": rows.bend or None}  # of a table alone
+    arrays = load_arrays(settings.data, settings.place.data_dir, **told)
     order = drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training")
     held_out = round(rows.validation_fraction * len(order))
     if len(order) < 2:

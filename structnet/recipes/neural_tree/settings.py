@@ -66,7 +66,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     | PAPER
     | SMOOTH,
 }
-OF_TABLE: dict[str, Any] = {"primitives": "table", "refine_epochs": 50}
+OF_TABLE: dict[str, Any] = {"primitives": "table", "refine_epochs": 50, "bend": True}
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class Rows:
         target: column of a table to predict, by name or number from 1 (default: the last)
         task: kind of a table's target (default: regression, unless it is not numeric or has only a
             few whole numbers)
+        bend: bend the columns of a table that have heavy tails, such as sizes and counts, like a
+            normal distribution before they are scaled (default: yes for a table)
         train_size: number of training examples, drawn at random; validation examples are taken from
             these (default: all)
         test_size: number of test examples, drawn at random (default: all)
@@ -92,6 +94,7 @@ class Rows:
 
     target: str | None = None
     task: Literal["classification", "regression"] | None = None
+    bend: bool | None = None
     train_size: int | None = None
     test_size: int | None = None
     validation_fraction: float = 0.1
@@ -219,6 +222,8 @@ class NeuralTreeRunSettings:
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
+    LACKED: ClassVar[dict[str, Any]] = {"bend": False}  # values of settings that older runs lack
+
     data: str
     rows: Rows = field(default_factory=Rows)
     modules: Modules = field(default_factory=Modules)
@@ -228,8 +233,8 @@ class NeuralTreeRunSettings:
     def __post_init__(self) -> None:
         check_data(self.data, tuple(DEFAULTS), TABLES)
         if not is_file(self.data, TABLES):
-            for name in ("target", "task"):
-                if getattr(self.rows, name) is not None:
+            for name in ("target", "task", "bend"):
+                if getattr(self.rows, name) not in (None, False):
                     raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
         if self.data == "digits" and self.place.data_dir is not None:
             raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
@@ -258,7 +263,8 @@ class NeuralTreeRunSettings:
         """
         table = is_file(self.data, TABLES)
         own = {name: getattr(NeuralTreeSettings, name) for name in Training.__annotations__}
-        known = own | {"finish": False} | (OF_TABLE if table else DEFAULTS[self.data])
+        known = own | {"finish": False, "bend": False}
+        known |= OF_TABLE if table else DEFAULTS[self.data]
         modules, training = filled(self.modules, known), filled(self.training, known)
         epochs: Any = training.refine_epochs  # resolved: not None
         known["finish"] &= epochs > 1  # otherwise half the epochs would be none

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structnet.plot import plot_history
+from structnet.plot.history import OBJECTIVE
 from structnet.plot.model_tree.folding import Mark, folded
 from structnet.plot.model_tree.key import ONE_LEAF
-from structnet.plot.style import GREY, LEAF, LINES, MARKERS, labelled, one_axes
+from structnet.plot.style import GREY, LEAF, labelled, look_of, one_axes
 from structnet.plot.tree_layout import Layout, layout
 from structnet.trees.tree import Tree
 
@@ -53,7 +55,7 @@ def draw_widths(
     ax.scatter(at[leaves], depth[leaves], s=area, zorder=2, label="_leaves", **dots)
     middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
     for leaf, size in zip(leaves, here, strict=True):
-        ax.annotate(f"{size:,}", (at[leaf], depth[leaf]), **middle)
+        ax.annotate(f"{size:,}", (at[leaf], depth[leaf]), color="black", **middle)
     for i, label in enumerate(labels):
         if isinstance(label, Mark):
             ax.annotate(label.words().replace(" leaves", "\nleaves"), (at[i], depth[i]), **middle)
@@ -100,19 +102,10 @@ def _level_words(sizes: np.ndarray, growth: GrowthSettings | None, classes: int,
 
 def draw_errors(history: History, *, ax: Axes | None = None) -> Axes:
     """Draws the errors over the iterations, with a line where the tree was expanded (Fig. 2)."""
-    ax = one_axes(ax, *SIZE)
-    names = {"error": "training", "validation_error": "validation"}
-    for (name, label), color in zip(names.items(), LINES, strict=False):
-        told = [(record["epoch"], record[name]) for record in history if name in record]
-        if told:  # the last iterations have no validation error if they learn from these examples
-            ax.plot(*zip(*told, strict=True), ".-", label=label, color=color, clip_on=False)
-    rounds = np.array(history["round"])
-    for number, place in enumerate(np.flatnonzero(np.diff(rounds) > 0)):
-        label = "_expanded" if number else "the tree is expanded"
-        ax.axvline(history.records[place + 1]["epoch"], color=GREY, linestyle=":", label=label)
-    ax.locator_params("x", integer=True)
-    ax.set_ylim(bottom=0)
-    return labelled(ax, "iteration", "error", "Training of a softmax tree")
+    told = [{name: record[name] for name in record if name != OBJECTIVE} for record in history]
+    [ax] = plot_history(told, ax=ax or one_axes(None, *SIZE))
+    ax.set_title("Training of a softmax tree", fontsize=11)
+    return ax
 
 
 def draw_costs(
@@ -127,11 +120,7 @@ def draw_costs(
     ax = one_axes(ax, *SIZE)
     for number, (name, pairs) in enumerate(found.items()):
         flops, errors = np.array(sorted(pairs)).T
-        style: dict[str, Any] = {
-            "color": LINES[number % len(LINES)],
-            "marker": MARKERS[number % len(MARKERS)],
-        }
-        ax.plot(flops, errors, label=name, **style)
+        ax.plot(flops, errors, label=name, **look_of(number))
     ax.set_xscale("log")
     title = "What a prediction costs, and how often it is wrong"
     return labelled(ax, "FLOPs of one prediction", "test error", title)

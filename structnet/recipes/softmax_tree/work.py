@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from structnet.datasets.catalogue import TABLES
+from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.plot import plot_model_tree
 from structnet.recipes.arrays import ArrayData, inputs, read_table
 from structnet.recipes.recipe import (
@@ -113,9 +113,12 @@ def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
 
 
 def _inputs(run: Run, file: str, place: Place) -> Any:
-    if is_file(file, TABLES):
-        return inputs(read_table(file), run.config["data"]).numpy()
     settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
+    if not is_file(file, SPARSE):  # a table, or rows of one from the standard input
+        if is_file(settings.data, SPARSE) and not is_file(file, TABLES):
+            raise ValueError(f"{run} was trained on sparse rows; expected the path of FILE.svm")
+        data = run.config["data"]
+        return inputs(read_table(file, data), data).numpy()
     return sparse_of_file(file, settings, run.config["data"])[0]
 
 

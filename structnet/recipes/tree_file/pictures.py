@@ -11,7 +11,7 @@ import numpy as np
 from structnet.datasets import TreeFile
 from structnet.datasets.tree_file_targets import NODES
 from structnet.plot import plot_explanation, plot_tree
-from structnet.plot.names import cut
+from structnet.plot.names import cut, short_names
 from structnet.plot.style import WRONG, as_written, one_axes, write_cells
 from structnet.recipes.tree_file.answers import Opened, relabelled, said_of
 from structnet.recipes.tree_lstm.trees import nearest_size
@@ -125,7 +125,7 @@ def draw_confusion(confusion: Mapping[str, Any], ax: Axes | None = None) -> Axes
     """
     counts = np.array(confusion["counts"])
     kept = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])
-    number, names = len(kept), [cut(confusion["classes"][i], 16) for i in kept]
+    number, names = len(kept), short_names([confusion["classes"][i] for i in kept], 16)
     shares = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))[np.ix_(kept, kept)]
     counts = counts[np.ix_(kept, kept)]
     side = 2.2 + 0.36 * number

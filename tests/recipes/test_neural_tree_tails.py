@@ -1,0 +1,82 @@
+"""Columns with heavy tails: bent as by the estimators, and left as they were in older runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from commands import SMALL, ran, refused
+from neural_tree_runs import of_run, settings_of, trained
+
+from structnet.estimators.tails import BentStandardizer
+from structnet.recipes.neural_tree.answers import output
+from structnet.recipes.run import Run
+from structnet.routing import Samples
+
+SETTINGS = [*SMALL, "--no-transformers", "--max-leaves", "2", "--batch-size", "32"]
+RNG = np.random.default_rng(0)
+X = np.stack([np.exp(3 * RNG.normal(size=200)), RNG.normal(size=200)], axis=1)  # one heavy tail
+FILES = {
+    "kind": [("large", "small")[i] for i in (X[:, 0] < 1).astype(int)],
+    "depth": np.log(X[:, 0]) + X[:, 1],
+}
+
+
+@pytest.fixture(params=list(FILES))
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A file of sizes, heights, and the kind or the depth to predict."""
+    target = FILES[request.param]
+    rows = [
+        f"{size!r},{height!r},{y}" for (size, height), y in zip(X.tolist(), target, strict=True)
+    ]
+    path = tmp_path / f"{request.param}.csv"
+    path.write_text("\n".join([f"size,height,{request.param}", *rows]))
+    return path
+
+
+def test_heavy_tails_are_bent_as_by_the_estimators(table: Path, tmp_path: Path) -> None:
+    ran("train", "neural-tree", "--data", table, *SETTINGS, "--out", tmp_path / "run")
+    arrays = of_run(tmp_path / "run").arrays
+    x, y = arrays.x_scale.inverse(arrays.x_train.astype(float)), arrays.y_train
+    expected = BentStandardizer.learned(x, y)
+    assert [bend.column for bend in expected.bends] == [0]
+    np.testing.assert_allclose(arrays.x_train, expected(x), atol=1e-5)
+    # A file is predicted and measured with the curve of the training.
+    found = ran("predict", tmp_path / "run", table).json["answers"]
+    bent = torch.from_numpy(arrays.x_scale(X).astype(np.float32))
+    predicted = output(trained(tmp_path / "run"), Samples(bent, bent)).numpy()
+    if arrays.classes is None:
+        values = arrays.y_scale.inverse(predicted.astype(float))[:, 0]
+        assert [each["values"]["depth"] for each in found] == pytest.approx(values, abs=1e-5)
+    else:
+        names = [arrays.classes[i] for i in predicted.argmax(1)]
+        assert [each["class"] for each in found] == names
+    done = ran("evaluate", tmp_path / "run", "--data", table).json["test"]
+    assert ran("evaluate", tmp_path / "run").json["test"].keys() == done.keys()
+
+
+def test_a_run_from_before_columns_were_bent_goes_on_without(table: Path, tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    given = ["--data", table, *SETTINGS, "--bend", "False", "--out", run.folder]
+    before = ran("train", "neural-tree", *given).json["test"]
+    assert "bends" not in run.config["data"]["x_scale"]
+    config = json.loads((run.folder / "config.json").read_text())
+    del config["settings"]["bend"]
+    run.write("config.json", config)
+    run.model_file.unlink()  # as if it was interrupted after growth
+    (run.folder / "result.json").unlink()
+    assert refused("train", "--resume", run, "--bend", "True").endswith("got bend True\n")
+    assert ran("plot", run).json
+    assert ran("train", "--resume", run).json["test"] == before
+    assert ran("evaluate", run).json["test"] == before
+
+
+def test_only_tables_are_bent() -> None:
+    found = [settings_of(data=data).rows.bend for data in ("houses.csv", "sarcos", "digits")]
+    assert found == [True, False, False]
+    assert "--bend is for a table" in refused(
+        "train", "neural-tree", "--data", "digits", "--bend", "True"
+    )

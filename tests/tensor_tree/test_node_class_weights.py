@@ -1,0 +1,109 @@
+"""Classes of nodes that count more or less than the number of their nodes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
+from sklearn.base import clone
+
+from structnet import Tree, TreeNodeClassifier
+from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
+from structnet.tensor_tree.label_table import BesideTable, LabelTable
+from structnet.trees.examples import NodeExamples
+from structnet.trees.forest import Forest
+
+WEIGHTS = torch.tensor([0.5, 1.0, 3.0])
+FEW = {"hidden_size": 8, "epochs": 8, "random_state": 0}
+
+
+def predictor(**given: torch.Tensor) -> NodePredictor:
+    torch.manual_seed(0)
+    return NodePredictor(ChildSumTreeLSTM(4, len(TYPES), len(TOKENS)), 3, **given)
+
+
+def examples(repeated: bool) -> NodeExamples:
+    """Random trees, each of them twice as often as the weights say if ``repeated``."""
+    rng, trees, labels = random.Random(0), [], []
+    for tree in random_trees(rng):
+        classes = [rng.randrange(-1, 3) for _ in tree.preorder()]
+        for place, of in enumerate(classes):
+            number = int(2 * WEIGHTS[of]) if repeated and of >= 0 else int(of >= 0)
+            trees += [tree] * number
+            labels += [[of if i == place else -1 for i in range(len(classes))]] * number
+    return NodeExamples(Forest.from_trees(trees, VOCABULARY), labels)
+
+
+def test_a_weight_is_a_number_of_nodes():
+    once, repeated = examples(repeated=False), examples(repeated=True)
+    plain, weighed = predictor(), predictor(class_weight=WEIGHTS)
+    total = repeated.counted / 2 / once.counted
+    torch.testing.assert_close(weighed.loss(once), plain.loss(repeated) * total)
+    assert weighed.accuracy(once) == pytest.approx(plain.accuracy(repeated))
+    tables = [LabelTable(len(TYPES), len(TOKENS), 3) for _ in range(2)]
+    tables[0].fit(once, 2 * WEIGHTS)
+    tables[1].fit(repeated)
+    torch.testing.assert_close(tables[0].count, tables[1].count)
+    torch.testing.assert_close(tables[0].of_all, tables[1].of_all)
+    doubled = BesideTable(predictor(class_weight=2 * WEIGHTS), tables[0]).eval()
+    mixed = BesideTable(plain, tables[1]).eval()
+    doubled.choose(once)
+    mixed.choose(repeated)
+    torch.testing.assert_close(doubled.shares, mixed.shares, atol=1e-3, rtol=0)
+
+
+def test_weights_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"must have shape \[3\], one per output; got \[2\]"):
+        predictor(class_weight=torch.ones(2))
+
+
+def rare(number: int) -> tuple[list[Tree], list[list[str | None]]]:
+    """A node x is rare in one of eight cases, which nothing tells."""
+    rng = random.Random(0)
+    X = [Tree("f", [Tree("x"), Tree(rng.choice("ab"))]) for _ in range(number)]
+    return X, [[None, rng.choice(["rare"] + ["often"] * 7), "leaf"] for _ in X]
+
+
+@pytest.mark.parametrize("bag", [True, False])
+def test_classes_that_weigh_more_are_predicted_more(bag: bool, tmp_path: Path):
+    X, y = rare(400)
+    share = {}
+    for asked in (None, "balanced", {"rare": 50}):
+        model = TreeNodeClassifier(class_weight=asked, bag=bag, **FEW).fit(X, y)
+        found = model.predict_proba(X[:1])[0][1]
+        share[str(asked)] = found[list(model.classes_).index("rare")]
+    assert share["None"] < 0.25 < 0.35 < share["balanced"] < 0.65 < 0.75 < share["{'rare': 50}"]
+    model.save(tmp_path / "model.safetensors")
+    again = TreeNodeClassifier.load(tmp_path / "model.safetensors")
+    assert again.class_weight == {"rare": 50} == clone(model).class_weight
+    np.testing.assert_array_equal(again.predict_proba(X[:1])[0], model.predict_proba(X[:1])[0])
+    torch.testing.assert_close(
+        again.model_.weights_of(torch.arange(3)), model.model_.weights_of(torch.arange(3))
+    )
+
+
+def test_nodes_of_a_class_that_weighs_nothing_are_as_if_they_had_none():
+    X, y = rare(60)
+    without = [[None if of == "leaf" else of for of in row] for row in y]
+    same = [[*row[:2], "leaf" if i == 0 else None] for i, row in enumerate(without)]
+    model = TreeNodeClassifier(class_weight={"leaf": 0}, **FEW)
+    found = [model.fit(X, each, X_val=X, y_val=y).predict_proba(X) for each in (y, same)]
+    np.testing.assert_array_equal(found[0], found[1])
+    assert model.classes_.tolist() == ["leaf", "often", "rare"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("often", "'class_weight' parameter must be a dict, 'balanced' or None"),
+        ({"rare": -1}, "made of finite numbers of at least 0"),
+        ({"leaf": 0, "often": 0, "rare": 0}, "above 0 for at least one class"),
+    ],
+)
+def test_wrong_weights(asked: object, message: str):
+    with pytest.raises(ValueError, match=message):
+        TreeNodeClassifier(class_weight=asked, **FEW).fit(*rare(40))
