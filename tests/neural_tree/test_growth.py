@@ -161,7 +161,7 @@ def test_the_rest_of_the_tree_stays_as_it_is(action: str, cache_bytes: float) ->
 def test_a_trained_candidate_differs_from_its_start() -> None:
     growth = make_growth(make_tree(norm=True), scripted("split"))
     growth.step()
-    fresh = growth._candidates(0)["split"]
+    [fresh] = growth._candidates(0)["split"]
     growth.step()
     router = growth.tree.nodes[0].router
     assert not torch.equal(router.weight, fresh.parts[0].weight)

@@ -173,7 +173,7 @@ def test_every_decision_draws_its_own_modules() -> None:
     growth = make_growth(kind=scripted("split"))
     growth.step()
     growth.step()
-    first = growth._candidates(1)["split"]
-    assert same_weights(first, growth._candidates(1)["split"])
+    [first] = growth._candidates(1)["split"]
+    assert same_weights(first, growth._candidates(1)["split"][0])
     growth.step()
-    assert not same_weights(first, growth._candidates(2)["split"])
+    assert not same_weights(first, growth._candidates(2)["split"][0])

@@ -278,8 +278,8 @@ def test_warm_solvers_are_copies_of_the_leafs() -> None:
     growth = make_growth(warm_start_solvers=True)
     growth.step()
     old = growth.tree.nodes[0].solver
-    candidates = growth._candidates(0)
-    new = [*candidates["split"].parts[1:], *candidates["deepen"].parts[1:]]
+    [split], [deepening] = growth._candidates(0).values()
+    new = [*split.parts[1:], *deepening.parts[1:]]
     assert len(new) == 3
     storages = {p.untyped_storage().data_ptr() for p in old.parameters()}
     for solver in new:
@@ -289,13 +289,13 @@ def test_warm_solvers_are_copies_of_the_leafs() -> None:
         storages |= here
     cold = make_growth()
     cold.step()
-    assert not same_weights(cold._candidates(0)["split"].parts[1], cold.tree.nodes[0].solver)
+    assert not same_weights(cold._candidates(0)["split"][0].parts[1], cold.tree.nodes[0].solver)
 
 
 def test_a_warm_split_starts_at_the_trees_loss() -> None:
     growth = make_growth(warm_start_solvers=True)
     growth.step()
-    split = growth._candidates(0)["split"]
+    [split] = growth._candidates(0)["split"]
     loss = evaluate(split, growth.validation)["loss"]
     assert loss == pytest.approx(growth.loss, rel=1e-12)
 
@@ -308,4 +308,4 @@ def test_a_solver_of_another_shape_starts_anew() -> None:
     )
     growth = make_growth(make_tree(primitives=primitives), warm_start_solvers=True)
     growth.step()
-    assert growth._candidates(0)["deepen"].parts[1].weight.shape == (4, 7)
+    assert growth._candidates(0)["deepen"][0].parts[1].weight.shape == (4, 7)

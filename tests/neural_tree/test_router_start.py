@@ -119,7 +119,7 @@ def test_growth_balances_on_what_arrives(balanced: bool) -> None:
     tree = NeuralTree(presets.mlp(2), (4,))
     growth = Growth(tree, samples, samples, NeuralTreeSettings(epochs=1, balance_routers=balanced))
     growth.step()
-    router = growth._candidates(0)["split"].parts[0]
+    router = growth._candidates(0)["split"][0].parts[0]
     logit = router(tree.nodes[0].transformers(x))
     if balanced:
         assert logit.std().item() == pytest.approx(SPREAD, rel=0.2)

@@ -7,8 +7,14 @@ import pytest
 import torch
 from sklearn.tree import DecisionTreeClassifier
 
-from structnet.neural_tree import Growth, NeuralTree, NeuralTreeClassifier, NeuralTreeSettings
-from structnet.neural_tree import SquaredError, presets
+from structnet.neural_tree import (
+    Growth,
+    NeuralTree,
+    NeuralTreeClassifier,
+    NeuralTreeSettings,
+    SquaredError,
+    presets,
+)
 from structnet.neural_tree.growth.lookahead import FEW
 from structnet.neural_tree.growth.regions import Regions
 from structnet.neural_tree.growth.steps import find_steps
@@ -106,7 +112,7 @@ def test_steps_are_tried_beside_lines_where_they_tell_more() -> None:
     samples = Samples(torch.tensor(x).float(), torch.tensor(y))
     reached = [start.shares(samples) for start in starts]
     soft, hard = (each.max(1).values.mean().item() for each in reached)
-    assert soft < 0.8 and hard > 0.99  # the share that takes its likeliest way
+    assert soft < 0.8 and hard > 0.98  # the share that takes its likeliest way
     assert reached[1].mean(0).min() * 800 >= FEW - 1
     bent = np.abs(x[:, :1]) - 0.8  # two lines, and many steps
     assert len(growth_of(x, bent)._candidates(0)["split"]) == 1
@@ -118,3 +124,10 @@ def test_rules_with_thresholds_are_learned_as_by_a_decision_tree() -> None:
     model = NeuralTreeClassifier(random_state=0, refine_epochs=5).fit(x, y)
     tree = DecisionTreeClassifier(random_state=0).fit(x, y)
     assert model.score(x_test, y_test) > max(0.975, tree.score(x_test, y_test) - 0.015)
+
+
+def test_a_smooth_surface_is_not_cut_into_steps() -> None:
+    x = np.random.default_rng(0).normal(size=(1000, 6))
+    y = np.square(x).sum(axis=1) > 5.35  # the median
+    model = NeuralTreeClassifier(random_state=0, refine_epochs=0).fit(x, y)
+    assert model.get_n_leaves() == 1 and model.tree_.num_transformers(0) == 1

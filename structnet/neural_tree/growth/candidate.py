@@ -154,6 +154,8 @@ class Candidate(nn.Module):
         modules: modules from the tree's ``new_split`` or ``new_deepening``.
     """
 
+    steps = False  # True for a split that begins as steps
+
     def __init__(self, tree: NeuralTree, leaf: int, modules: Sequence[nn.Module]):
         super().__init__()
         self._tree = (tree,)  # in a tuple, so that torch does not register its parameters
@@ -200,6 +202,7 @@ class Split(Candidate):
         tree, leaf: arguments of a :class:`Candidate`.
         modules: router or solver of each node of a small tree.
         topology: topology of that tree; by default a router with two solvers.
+        steps: True if its routers begin with hard borders, between regions without slopes.
     """
 
     def __init__(
@@ -208,8 +211,10 @@ class Split(Candidate):
         leaf: int,
         modules: Sequence[nn.Module],
         topology: Topology | None = None,
+        steps: bool = False,
     ):
         super().__init__(tree, leaf, modules)
+        self.steps = steps
         self.topology = Topology([(1, 2), (), ()]) if topology is None else topology
 
     @property
@@ -242,7 +247,7 @@ class Split(Candidate):
         if topology.num_nodes in (1, len(self.parts)):
             return self
         tree, modules = self._tree[0], [self.parts[chain[-1]] for chain in merged]
-        return Split(tree, self.leaf, modules, topology)
+        return Split(tree, self.leaf, modules, topology, self.steps)
 
     def put(self) -> list[int]:
         [tree], nodes = self._tree, {0: self.leaf}

@@ -17,12 +17,14 @@ class Gain(NamedTuple):
         gain: decrease of the validation loss by the candidate.
         error: standard error of the gain over the validation samples.
         share: share of the training samples at the smallest of a split's leaves; 1 for a deepening.
+        steps: True for a split that began as steps.
     """
 
     loss: float
     gain: float
     error: float
     share: float = 1.0
+    steps: bool = False
 
 
 def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
@@ -32,7 +34,8 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
     few samples, a candidate that has learned nothing does so half of the time; so the gain must
     also exceed its own noise, and no leaf of a split may have only a handful of samples. If a split
     and a deepening both gain enough, the split adds a question and keeps the solvers as simple as
-    they were: with ``prefer_split``, it is taken even if the deepening gains more.
+    they were: with ``prefer_split``, it is taken even if the deepening gains more. A split that
+    began as steps has no such credit, as many steps follow any curve, only not as well.
 
     Args:
         gains: gain of each candidate, by its kind.
@@ -47,16 +50,18 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
         'split'
         >>> choose(gains, NeuralTreeSettings(prefer_split=False))
         'deepen'
+        >>> choose(gains | {"split": Gain(0.8, 0.1, 0.01, steps=True)}, NeuralTreeSettings())
+        'deepen'
         >>> choose(gains, NeuralTreeSettings(gain_errors=20)), choose({}, NeuralTreeSettings())
         ('deepen', 'keep')
     """
     least = settings.prune or 0.0
     losses = {
         kind: loss
-        for kind, (loss, gain, error, share) in gains.items()
+        for kind, (loss, gain, error, share, _) in gains.items()
         if gain > max(settings.min_gain, settings.gain_errors * error) and share >= least
     }
-    if settings.prefer_split and "split" in losses:
+    if settings.prefer_split and "split" in losses and not gains["split"].steps:
         return "split"
     return min(losses, key=losses.__getitem__, default="keep")
 

@@ -306,7 +306,8 @@ class Growth:
                 if kind not in best or found[0].loss < best[kind][0].loss:
                     best[kind] = found
             gains = {kind: gain for kind, (gain, _) in best.items()}
-            if self.settings.prefer_split and self.choose(gains) == "split":
+            credited = self.settings.prefer_split and not gains[kind].steps
+            if credited and self.choose(gains) == "split":
                 break
         return best
 
@@ -333,7 +334,8 @@ class Growth:
                 return self._judged(evaluated, before, pruned, train, validation)
             share = float(shares.min())
         after = self._each(candidate.losses, validation)
-        return Gain(loss, *gained(before, after, self.validation.counts()), share), candidate
+        found = gained(before, after, self.validation.counts())
+        return Gain(loss, *found, share, candidate.steps), candidate
 
     def _each(self, answer: Callable[[Any], torch.Tensor], samples: Samples | AtLeaf) -> np.ndarray:
         return of_each(answer, self.tree, samples, self.device)

@@ -50,7 +50,7 @@ def regions_at(
     steps = find_steps(x, y, w, most, max(FEW, ROOM * prune * len(here)))
     if lines is None:
         return [steps] if steps.value < 0 else None
-    better = steps.value < lines.value - price_of_line(x.shape[1], w)
+    better = steps.value < lines.value - price_of_line(x.shape[1], float(w.sum()))
     return [lines] * (lines.value < 0) + [steps] * better
 
 
@@ -90,7 +90,7 @@ def split_into(
         _start(routers[-1], cut, regions, here)
     rest = iter(routers), iter(solvers)
     parts = [next(rest[cut is None]) for cut in regions.cuts]
-    return Split(tree, leaf, parts, Topology(regions.children))
+    return Split(tree, leaf, parts, Topology(regions.children), steps=regions.slope > 1)
 
 
 @torch.no_grad()

@@ -135,7 +135,7 @@ def find_regions(
         >>> found.children, abs(found.cuts[0].threshold) < 0.1
         ([(1, 2), (), ()], True)
     """
-    price = price_of_line(x.shape[1], weights)
+    price = price_of_line(x.shape[1], float(weights.sum()))
     if price > EVIDENCE * len(x):
         return _of_few_columns(x, residuals, weights, most, least)
     columns = np.eye(x.shape[1])
@@ -154,10 +154,9 @@ def _of_few_columns(
     if x.shape[1] > MANY:
         return None
     telling = np.argsort([-_told_by(column, y, weights, least) for column in x.T], kind="stable")
-    found, number = None, 1
-    while number <= min(FEW, x.shape[1] - 1) and price_of_line(number, weights) <= EVIDENCE * len(
-        x
-    ):
+    found, number, total = None, 1, float(weights.sum())
+    most_columns = min(FEW, x.shape[1] - 1)
+    while number <= most_columns and price_of_line(number, total) <= EVIDENCE * len(x):
         axes = np.zeros((number, x.shape[1]))
         axes[np.arange(number), np.sort(telling[:number])] = 1.0
         regions = _paying(x, y, weights, axes, most, least)
@@ -196,9 +195,9 @@ def _turned(
     return best[1]
 
 
-def price_of_line(axes: int, weights: np.ndarray) -> float:
-    """The price of one more region in nats, by the BIC: a fit, and the place of the cut."""
-    return (axes + 2) * math.log(max(float(weights.sum()), 2.0))
+def price_of_line(axes: int, number: float) -> float:
+    """The price of one more region among so many samples: a fit, and the place of the cut."""
+    return (axes + 2) * math.log(max(number, 2.0))
 
 
 def _paying(
@@ -212,21 +211,20 @@ def _paying(
     """The regions of the best criterion along some axes."""
     z = np.column_stack([np.ones(len(x)), x @ axes.T])
     regions, left = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
-    return with_best(regions, left, price_of_line(len(axes), weights), weights)
+    number = float(weights.sum())
+    return with_best(regions, left, price_of_line(len(axes), number), number)
 
 
-def with_best(
-    regions: Regions, left: Sequence[float], price: float, weights: np.ndarray
-) -> Regions:
+def with_best(regions: Regions, left: Sequence[float], price: float, number: float) -> Regions:
     """The regions after as many cuts as have the lowest criterion.
 
     Args:
         regions: regions after all cuts, whose nodes are in the order of the cuts.
         left: sum of squares of the residuals that is left after 0, 1, 2, ... cuts.
         price: price of a cut in nats.
-        weights: weights of the samples.
+        number: number of the samples, or the sum of their weights.
     """
-    logs = float(weights.sum()) * np.log(np.maximum(left, 1e-12))
+    logs = number * np.log(np.maximum(left, 1e-12))
     values = logs - logs[0] + price * np.arange(len(left))
     i = int(values.argmin())
     return regions.first(1 + 2 * i)._replace(value=float(values[i]))

@@ -61,4 +61,4 @@ def find_steps(
     # A cut has a place, a column and one more constant.
     price = 2 * (math.log(max(total, 2.0)) + math.log(columns))
     regions = Regions(children, cuts, np.eye(columns), slope=HARD)
-    return with_best(regions, left, price, weights)
+    return with_best(regions, left, price, total)
