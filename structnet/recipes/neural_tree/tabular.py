@@ -148,8 +148,18 @@ def _scores(runs: Sequence[Run], name: str) -> str:
     return mean_of([100 * test[name] for test in tests if name in test])
 
 
-def _notes(members: Members) -> list[str]:
+def _sizes() -> str:
     from structnet.recipes.neural_tree.tabular_data import SOURCES
+
+    named: dict[int, list[str]] = {}
+    for name, source in SOURCES.items():
+        if source.size:
+            named.setdefault(source.size, []).append(name)
+    return ", ".join(f"{size:,} ({', '.join(names)})" for size, names in named.items())
+
+
+def _notes(members: Members) -> list[str]:
+    from structnet.recipes.neural_tree.tabular_data import SOURCES, TESTED
 
     runs = [run for each in members.values() for run in each]
     sources = {name: f"details.seconds.{name}" for name in ("neural tree", "mlp")}
@@ -161,8 +171,9 @@ def _notes(members: Members) -> list[str]:
     leaves = (f"{name} {', '.join(map(str, counts[name]))}" for name in SOURCES)
     return [
         f"Accuracy in percent, of {', '.join(n for n in SOURCES if not SOURCES[n].classes)} R2 in "
-        f"percent, on a quarter of the rows; the mean of {_seeds(members)} seeds ± their "
-        "deviation. A seed draws the rows, those to test on, and what is random in a model.",
+        f"percent; the mean of {_seeds(members)} seeds ± their deviation. A seed draws the rows, "
+        "those to test on, and what is random in a model. Tests are on a quarter of the rows of "
+        f"published tables, and on {TESTED:,} rows of generated ones, which have {_sizes()} more.",
         "Ranks are over the first eight tables, 1 the best of six models; the tree without routers "
         f"is the same estimator with routers=False, on the tables made of regions: "
         f"{', '.join(regions)}.",
