@@ -154,6 +154,7 @@ class Choice:
       --table 8   single trees, and an ensemble of all of them
       --table figure3   errors and sizes by number of examples, also of a CNN and a linear model
       --table figure4   effect of the patience of growth
+      --table tabular   scores on small tables, beside scikit-learn's models, all at their defaults
 
     Each tree is trained once with each of the seeds 0 to N-1, which also determine what is held out
     for validation. The paper's numbers are those of its last version on arXiv. The tables share
