@@ -15,6 +15,7 @@ from structnet.neural_tree import (
     SquaredError,
     presets,
 )
+from structnet.neural_tree.growth.decision import Gain, is_better
 from structnet.neural_tree.growth.lookahead import FEW
 from structnet.neural_tree.growth.regions import Regions
 from structnet.neural_tree.growth.steps import find_steps
@@ -116,6 +117,21 @@ def test_steps_are_tried_beside_lines_where_they_tell_more() -> None:
     assert reached[1].mean(0).min() * 800 >= FEW - 1
     bent = np.abs(x[:, :1]) - 0.8  # two lines, and many steps
     assert len(growth_of(x, bent)._candidates(0)["split"]) == 1
+
+
+def test_steps_replace_lines_only_beyond_chance() -> None:
+    settings, rng = NeuralTreeSettings(gain_errors=2.0), np.random.default_rng(0)
+    losses, weights = rng.uniform(size=100), np.ones(100)
+    lines = Gain(losses.mean(), 0.1, 0.01, after=losses)
+    for lower, sure in ((0.05, True), (0.001, False)):
+        after = losses - lower + 0.05 * rng.normal(size=100)
+        after += losses.mean() - lower - after.mean()
+        steps = Gain(after.mean(), 0.1, 0.01, steps=True, after=after)
+        assert is_better(steps, lines, settings, weights) == sure
+        assert is_better(steps._replace(steps=False), lines, settings, weights)
+        assert not is_better(lines, steps, settings, weights)
+        diverged = Gain(float("inf"), 0.0, 0.0, after=np.full(100, np.nan))
+        assert is_better(steps, diverged, settings, weights)
 
 
 def test_rules_with_thresholds_are_learned_as_by_a_decision_tree() -> None:

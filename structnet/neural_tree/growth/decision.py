@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.training.gains import gained
 
 
 class Gain(NamedTuple):
@@ -18,6 +22,10 @@ class Gain(NamedTuple):
         error: standard error of the gain over the validation samples.
         share: share of the training samples at the smallest of a split's leaves; 1 for a deepening.
         steps: True for a split that began as steps.
+        after: loss of each validation sample with the candidate.
+
+    Shapes:
+        after ``[n]``.
     """
 
     loss: float
@@ -25,6 +33,29 @@ class Gain(NamedTuple):
     error: float
     share: float = 1.0
     steps: bool = False
+    after: np.ndarray | None = None
+
+
+def is_better(gain: Gain, best: Gain, settings: NeuralTreeSettings, weights: np.ndarray) -> bool:
+    """Does a candidate take the place of the best one of its kind so far?
+
+    The lower loss counts; but steps, which can follow the noise of few samples, must be better than
+    what they replace by more than chance (``gain_errors``).
+
+    Args:
+        gain, best: gains of the two, on the same validation samples.
+        settings: settings; ``gain_errors`` is used.
+        weights: weights of the validation samples.
+
+    Shapes:
+        weights ``[n]``.
+    """
+    lower = gain.loss < best.loss
+    if not (lower and gain.steps and math.isfinite(best.loss)):
+        return lower
+    assert best.after is not None and gain.after is not None  # as both were trained
+    difference, error = gained(best.after, gain.after, weights)
+    return difference > settings.gain_errors * error
 
 
 def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
@@ -58,7 +89,7 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
     least = settings.prune or 0.0
     losses = {
         kind: loss
-        for kind, (loss, gain, error, share, _) in gains.items()
+        for kind, (loss, gain, error, share, *_) in gains.items()
         if gain > max(settings.min_gain, settings.gain_errors * error) and share >= least
     }
     if settings.prefer_split and "split" in losses and not gains["split"].steps:
