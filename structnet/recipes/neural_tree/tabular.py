@@ -173,7 +173,8 @@ def _notes(members: Members) -> list[str]:
         f"Accuracy in percent, of {', '.join(n for n in SOURCES if not SOURCES[n].classes)} R2 in "
         f"percent; the mean of {_seeds(members)} seeds ± their deviation. A seed draws the rows, "
         "those to test on, and what is random in a model. Tests are on a quarter of the rows of "
-        f"published tables, and on {TESTED:,} rows of generated ones, which have {_sizes()} more.",
+        f"published tables, and on {TESTED:,} rows of generated ones beside those to learn from: "
+        f"{_sizes()}.",
         "Ranks are over the first eight tables, 1 the best of six models; the tree without routers "
         f"is the same estimator with routers=False, on the tables made of regions: "
         f"{', '.join(regions)}.",
