@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import inspect
 import io
+import pydoc
 import re
 import shlex
 import shutil
@@ -17,6 +18,7 @@ import matplotlib.pyplot as plt
 import pytest
 from commands import call, refused
 from fresh_python import ROOT, python
+from sklearn.base import BaseEstimator
 
 import structnet
 from structnet.cli.names import COMMANDS, chosen_recipe
@@ -156,6 +158,38 @@ def test_public_names_are_documented(name: str) -> None:
         isinstance(value, type) and issubclass(value, Exception)
     )
     assert explains_itself or ">>>" in doc or "Args:" in doc, f"{name}: add Args or an example"
+
+
+REFERENCE = re.compile(r":\w+:`~?(structnet\.[\w.]+)`")
+
+
+@pytest.mark.parametrize("name", structnet.__all__)
+def test_full_references_of_public_names_exist(name: str) -> None:
+    for there in REFERENCE.findall(inspect.getdoc(getattr(structnet, name)) or ""):
+        assert pydoc.locate(there) is not None, there
+
+
+ESTIMATORS = [
+    each
+    for each in map(structnet.__getattr__, structnet.__all__)
+    if isinstance(each, type) and issubclass(each, BaseEstimator)
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.__name__)
+def test_help_leads_to_the_meaning_of_every_parameter(estimator: type) -> None:
+    told, left = "", [estimator]
+    while left:
+        doc = inspect.getdoc(left.pop()) or ""
+        if doc not in told:
+            told += doc
+            left += map(pydoc.locate, REFERENCE.findall(doc))
+    missing = [
+        parameter
+        for parameter in inspect.signature(estimator).parameters
+        if not re.search(rf"^ {{4}}(\w+, )*{parameter}(, \w+)*: ", told, re.MULTILINE)
+    ]
+    assert not missing
 
 
 @pytest.mark.parametrize("name", COMMANDS)
