@@ -126,6 +126,15 @@ def test_pages_name_what_there_is() -> None:
         assert f"]({other.relative_to(ROOT)})" in README
 
 
+def test_pages_name_help_that_there_is(tmp_path: Path) -> None:
+    asked = [each for text in TEXT.values() for each in re.findall(r"`(help\([^`]*\))`", text)]
+    assert asked
+    program = "\n".join(["import structnet", "from structnet import *", *asked])
+    done = python("-c", program, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "No Python documentation found" not in done.stdout
+
+
 def test_the_default_of_lookahead_is_named() -> None:
     assert f"leaves unexplained has, up to {NeuralTreeSettings.lookahead}, and" in GUIDES["design"]
 
