@@ -78,10 +78,9 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)
         >>> y = np.repeat(["out", "in", "in", "out"], 20)
-        >>> settings = {"max_leaves": 3, "learning_rate": 0.1, "refine_epochs": 0}
-        >>> model = NeuralTreeClassifier(transformers=False, random_state=0, **settings)
-        >>> model.fit(X, y).predict([[-3.0], [-0.5], [3.0]])
-        array(['out', 'in', 'out'], dtype='<U3')
+        >>> model = NeuralTreeClassifier(max_leaves=3, random_state=0).fit(X, y)
+        >>> model.predict([[-3.0], [-0.5], [3.0]]), model.predict_proba(X).shape
+        (array(['out', 'in', 'out'], dtype='<U3'), (80, 2))
     """
 
     _losses = MappingProxyType({"log_loss": Categorical})
@@ -114,9 +113,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
 
     Example:
         >>> X = np.linspace(-1, 1, 200)[:, None]
-        >>> settings = {"max_leaves": 2, "learning_rate": 0.1}
-        >>> model = NeuralTreeRegressor(transformers=False, random_state=0, **settings)
-        >>> model.fit(X, np.abs(X[:, 0])).score(X, np.abs(X[:, 0])) > 0.98
+        >>> model = NeuralTreeRegressor(max_leaves=2, random_state=0).fit(X, np.abs(X[:, 0]))
+        >>> model.score(X, np.abs(X[:, 0])) > 0.98
         True
     """
 
