@@ -59,7 +59,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Args:
             X: samples: a table, dense or sparse.
             y: classes of the samples.
-            sample_weight: number of times that each sample counts; 0 leaves it out.
+            sample_weight: number of times that each sample counts; 0 leaves it out, not its class.
             X_val, y_val, sample_weight_val: samples, classes and weights by which a tree that grows
                 chooses its round, while settings are chosen by a part of X in any case; of a fixed
                 tree, ``history_`` tells their error after each iteration.
