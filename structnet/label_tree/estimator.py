@@ -66,7 +66,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         n_jobs: number of threads, -1 for all cores; None is one, and only one gives repeatable
             results.
         random_state: seed; an int makes results repeatable.
-        verbose: report trials and progress on standard error from time to time.
+        verbose: True to report trials and progress on standard error from time to time.
 
     Attributes:
         classes_: classes, sorted.

@@ -286,7 +286,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
             samples; sparse data, which stay sparse, are scaled as a whole to mean square 1, except
             that a column of far larger numbers is scaled separately.
         random_state: seed; an int makes results repeatable.
-        verbose: report from time to time, on standard error, what is tried and how far it is.
+        verbose: True to report trials and progress on standard error from time to time.
 
     Attributes:
         classes_: classes, sorted.
