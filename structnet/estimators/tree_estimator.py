@@ -62,7 +62,7 @@ class TreeEstimatorMixin(OneFileMixin):
         return leaves[0] if len(leaves) == 1 else np.stack(leaves, axis=1)
 
     def decision_path(self, X: Any) -> csr_matrix:
-        """The nodes on each sample's greedy path, marked by ones.
+        """The nodes on each sample's greedy path, along the likelier branches, marked by ones.
 
         Shapes:
             X as for ``predict`` -> ``[n, nodes]``; with several trees, the columns of each tree

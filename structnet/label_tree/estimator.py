@@ -51,11 +51,13 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     """A classifier for very many classes: a tree of softmaxes whose leaves are the classes.
 
     Args:
-        tree: kind of tree, see :class:`.LabelTreeSettings`, or your own tree: nested lists of
-            positions in the sorted classes, or :class:`.LabelCodes`; your own tree stays as it is.
+        tree: kind of tree, see :class:`structnet.label_tree.LabelTreeSettings`, or your own tree:
+            nested lists of positions in the sorted classes, or
+            :class:`structnet.label_tree.LabelCodes`; your own tree stays as it is.
         arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
             prior_weight, method, max_depth, memory, bias: hyper-parameters, see
-            :class:`.LabelTreeSettings`. Those that are None are chosen from the data.
+            :class:`structnet.label_tree.LabelTreeSettings`. Those that are None are chosen from the
+            data, except for ``max_depth``, without which there is no limit.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
             the sample; "balanced" gives all classes the same total weight, in ``fit`` alone.
         tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
@@ -64,7 +66,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         n_jobs: number of threads, -1 for all cores; None is one, and only one gives repeatable
             results.
         random_state: seed; an int makes results repeatable.
-        verbose: report trials and progress on standard error from time to time.
+        verbose: True to report trials and progress on standard error from time to time.
 
     Attributes:
         classes_: classes, sorted.

@@ -275,6 +275,16 @@ def train_language_model(
 
     Returns:
         One record for each epoch, as from :func:`.fit`.
+
+    Example:
+        >>> sentences = [["the", "cat", "sat"], ["the", "dog", "ran"]] * 50
+        >>> words = Words.from_sentences(sentences)
+        >>> settings = LanguageModelSettings(vector_size=4, arity=2, max_depth=None, context=2)
+        >>> model = LogBilinearLM(words, settings)
+        >>> text = NextWords(words.encode(sentences), model.boundary, settings.context)
+        >>> _ = train_language_model(model, text, progress=False)
+        >>> model.next_words(["the", "cat"], k=1)[0][0]
+        'sat'
     """
     settings = model.settings
 

@@ -52,6 +52,29 @@ def propagate(
             return a row for each that it gets, in the fields and shapes of ``bottom`` or of the
             other messages.
         RuntimeError: with "levels", in the backward pass: a second derivative is computed.
+
+    Example:
+        >>> from structnet import Tree, Vocabulary
+        >>> from structnet.message_passing import Layout
+        >>> class Size:
+        ...     sums = frozenset({"number"})  # these messages are only ever added up
+        ...     layout = Layout(num_types=1, arity=2, positional=False, pads=False)
+        ...
+        ...     def leaf(self, nodes):
+        ...         return {"number": torch.ones(len(nodes.tokens), 1)}
+        ...
+        ...     def bottom(self):
+        ...         return {"number": torch.zeros(1, 1)}
+        ...
+        ...     def message(self, edges):
+        ...         return {"number": edges.src["number"]}
+        ...
+        ...     def reduce(self, nodes):
+        ...         return {"number": 1 + nodes.mailbox["number"]}
+        >>> trees = [Tree("f", [Tree("x"), Tree("f", [Tree("y")])]), Tree("x")]
+        >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+        >>> propagate(forest, Size())["number"].tolist()
+        [[4.0], [1.0]]
     """
     check_one_of("backend", backend, ("levels", "dgl"), "propagate")
     nodes = forest.roots if nodes is None else positions(nodes, forest.num_nodes)

@@ -47,7 +47,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         vectors: word vectors: a file of GloVe or word2vec, or a dict word -> numbers; None to learn
             them from the text.
         sizes, dims, max_cone, objective, decoding: settings of the network, see
-            :class:`.NaruSettings`.
+            :class:`structnet.naru.NaruSettings`.
         vector_size, min_count, max_words, max_length: settings of the words, see there.
         epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: settings
             of the training, see there.

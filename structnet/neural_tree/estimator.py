@@ -28,12 +28,13 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         max_depth, max_leaves, max_parameters, max_transformers, min_gain, gain_errors,
             prefer_split, min_samples, epochs, refine_epochs, patience, stop_refinement, n_init,
             batch_size, learning_rate, weight_decay, warm_start_solvers, balance_routers, lookahead,
-            cache_bytes, prune: limits and hyper-parameters, see :class:`.NeuralTreeSettings`.
-            Refinement keeps the epoch with the highest validation accuracy, as in the paper; after
-            it the tree also learns from the validation samples, for half as many epochs, unless
-            ``fit`` was given some. On a table, the tree starts as a linear model with a penalty
-            whose strength is chosen on held-out samples; if it stays one, it is not refined, and
-            what grows from it has the same penalty.
+            cache_bytes, prune: limits and hyper-parameters, see
+            :class:`structnet.neural_tree.NeuralTreeSettings`. Refinement keeps the epoch with the
+            highest validation accuracy, as in the paper; after it the tree also learns from the
+            validation samples, for half as many epochs, unless ``fit`` was given some. On a table,
+            the tree starts as a linear model with a penalty whose strength is chosen on held-out
+            samples; if it stays one, it is not refined, and what grows from it has the same
+            penalty.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
             the sample; "balanced" gives all classes the same total weight. The validation samples
             are weighted too.
@@ -42,7 +43,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         standardize: scaling of each column of a table, or channel of an image, to mean 0 and
             standard deviation 1 over the training samples. Columns of a table with heavy tails are
             bent first, so that their numbers are spread like those of a normal distribution, see
-            :class:`.BentStandardizer`; what is told of a tree is in your units.
+            :class:`structnet.estimators.tails.BentStandardizer`; what is told of a tree is in your
+            units.
         path: way to predict, as in :meth:`NeuralTree.output`, with ``batch_size`` samples at a
             time.
         n_members: number of trees, each with its own seed and validation samples; their
@@ -56,7 +58,7 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
             ``partial_fit``, as a tree grows by comparing losses on all samples.
         random_state: seed; an int makes results repeatable.
         device: device for training and prediction; "cpu", "cuda", ...
-        verbose: show a progress bar for each training.
+        verbose: True to show a progress bar for each training.
         folder: folder in which growth and refinement are saved, epoch by epoch; an interrupted
             ``fit`` resumes from it, given the same data and parameters; ``random_state`` must be an
             int.
@@ -76,10 +78,9 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)
         >>> y = np.repeat(["out", "in", "in", "out"], 20)
-        >>> settings = {"max_leaves": 3, "learning_rate": 0.1, "refine_epochs": 0}
-        >>> model = NeuralTreeClassifier(transformers=False, random_state=0, **settings)
-        >>> model.fit(X, y).predict([[-3.0], [-0.5], [3.0]])
-        array(['out', 'in', 'out'], dtype='<U3')
+        >>> model = NeuralTreeClassifier(max_leaves=3, random_state=0).fit(X, y)
+        >>> model.predict([[-3.0], [-0.5], [3.0]]), model.predict_proba(X).shape
+        (array(['out', 'in', 'out'], dtype='<U3'), (80, 2))
     """
 
     _losses = MappingProxyType({"log_loss": Categorical})
@@ -88,8 +89,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
 class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     """A regressor, for one target column or several, that is an adaptive neural tree.
 
-    Its parameters and attributes are those of :class:`NeuralTreeClassifier`, except for the
-    following.
+    Its parameters and attributes are those of :class:`structnet.NeuralTreeClassifier`, except for
+    the following.
 
     Args:
         class_weight: None, as numbers have no classes.
@@ -112,9 +113,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
 
     Example:
         >>> X = np.linspace(-1, 1, 200)[:, None]
-        >>> settings = {"max_leaves": 2, "learning_rate": 0.1}
-        >>> model = NeuralTreeRegressor(transformers=False, random_state=0, **settings)
-        >>> model.fit(X, np.abs(X[:, 0])).score(X, np.abs(X[:, 0])) > 0.98
+        >>> model = NeuralTreeRegressor(max_leaves=2, random_state=0).fit(X, np.abs(X[:, 0]))
+        >>> model.score(X, np.abs(X[:, 0])) > 0.98
         True
     """
 

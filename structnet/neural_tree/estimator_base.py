@@ -118,7 +118,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             X: samples: a table, dense or sparse, or images. A sparse table is made dense batch by
                 batch; the cache of the samples at a leaf is dense, of at most ``cache_bytes``.
             y: classes or numbers of the samples.
-            sample_weight: number of times that each sample counts; 0 leaves it out.
+            sample_weight: number of times that each sample counts; 0 leaves it out, but not its
+                class.
             X_val, y_val, sample_weight_val: samples, targets and weights used for validation,
                 instead of a part of the samples.
 

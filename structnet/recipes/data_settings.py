@@ -51,7 +51,7 @@ class OfFile:
         task: kind of target (default: classification if the target is not numeric, or has only a
             few whole numbers); pairs and nodes are for trees
         header: yes if the first row of a table has the column names (default: yes if it contains no
-            number)
+            number, or a word above ten numbers or more)
         delimiter: character between the fields of a table (default: a comma, a semicolon or a tab,
             as the first rows look; a tab for FILE.tsv)
     """

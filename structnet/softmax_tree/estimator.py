@@ -59,10 +59,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Args:
             X: samples: a table, dense or sparse.
             y: classes of the samples.
-            sample_weight: number of times that each sample counts; 0 leaves it out.
+            sample_weight: number of times that each sample counts; 0 leaves it out, not its class.
             X_val, y_val, sample_weight_val: samples, classes and weights by which a tree that grows
-                chooses its round, instead of by a part of the samples; of a fixed tree,
-                ``history_`` tells their error after each iteration.
+                chooses its round, while settings are chosen by a part of X in any case; of a fixed
+                tree, ``history_`` tells their error after each iteration.
 
         Shapes:
             X ``[n, D]``; y, sample_weight ``[n]``.
@@ -278,7 +278,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         depth: number of decisions on each path; 0 is a flat softmax.
         k: largest number of classes in a leaf; at most all that there are.
         decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
-            hyper-parameters, see :class:`.SoftmaxTreeSettings`.
+            hyper-parameters, see :class:`structnet.softmax_tree.SoftmaxTreeSettings`.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
             the sample; "balanced" gives all classes the same total weight. The validation samples
             are weighted too.
@@ -286,7 +286,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
             samples; sparse data, which stay sparse, are scaled as a whole to mean square 1, except
             that a column of far larger numbers is scaled separately.
         random_state: seed; an int makes results repeatable.
-        verbose: report from time to time, on standard error, what is tried and how far it is.
+        verbose: True to report trials and progress on standard error from time to time.
 
     Attributes:
         classes_: classes, sorted.
@@ -338,7 +338,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
 class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     """A classifier that is a softmax tree which grows where that lowers the loss enough.
 
-    Its other parameters and its attributes are those of :class:`SoftmaxTreeClassifier`.
+    Its other parameters and its attributes are those of :class:`structnet.SoftmaxTreeClassifier`.
 
     Args:
         alpha: number of classes in the leaves that replace a leaf, as a share of that leaf's.
@@ -346,7 +346,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         start_depth: number of decisions on each path of the tree from which growth starts.
         start_k: largest number of classes in its leaves.
         step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters,
-            see :class:`.GrowthSettings`.
+            see :class:`structnet.softmax_tree.GrowthSettings`.
         validation_fraction: share of the samples by whose error the round of growth is chosen; the
             tree of that round then learns from them too.
 
@@ -357,9 +357,9 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     Example:
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)
         >>> y = np.repeat(["a", "b", "c", "d"], 20)
-        >>> model = AdaptiveSoftmaxTreeClassifier(0.5, 0.9, start_depth=0, random_state=0).fit(X, y)
-        >>> model.score(X, y), [trial.k for trial in model.trained_.trials][:1]
-        (1.0, [2])
+        >>> model = AdaptiveSoftmaxTreeClassifier(random_state=0).fit(X, y)
+        >>> model.score(X, y), model.predict_proba(X).shape
+        (1.0, (80, 4))
     """
 
     _lacks: ClassVar = {"depth": None, "k": None}

@@ -26,16 +26,35 @@ from structnet.tensor_tree.settings import TreeLSTMSettings
 class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
     """A classifier of trees, or of pairs of trees.
 
-    By default it is a Child-Sum Tree-LSTM with a vector for each label, whose states are read at
-    the root, by their maximum and by attention over all nodes. It is mixed with a logistic
-    regression on how often each label occurs and, for pairs, on how alike the two trees are.
+    By default it is a Child-Sum Tree-LSTM with a vector for each label (or, for trees of operators,
+    a Tucker one, if that is better on held-out trees), whose states are read at the root, by their
+    maximum and by attention over all nodes. It is mixed with a logistic regression on how often
+    each label occurs and, for pairs, on how alike the two trees are.
 
-    Args: those of :class:`TreeLSTMEstimator`, and
-        class_weight: weight of each class: a dictionary, "balanced", or None for equal weights.
-            Samples of a class that weighs 0 are left out.
+    A sample is a tree or a tuple of trees, with the same number of trees in all samples. A tree is
+    a :class:`structnet.Tree`, bracketed text, or a parse of nltk, spaCy, conllu, networkx or
+    tree-sitter.
+
+    Args:
+        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
+            the sample; "balanced" gives all classes the same total weight. Samples of a class that
+            weighs 0 are left out.
+        cell, hidden_size, rank, pools, bag, context, words, numbers, min_count, dropout,
+            label_dropout, epochs, batch_size, learning_rate, weight_decay, patience:
+            hyper-parameters, see :class:`structnet.tensor_tree.settings.TreeLSTMSettings`.
+        vectors: file of word vectors for the tokens, in the text format of GloVe and word2vec.
+        train_vectors: True to train these vectors further.
+        validation_fraction: share of the samples of ``fit`` that is held out to choose the epoch.
+        random_state: seed; an int makes results repeatable.
+        device: device for training and prediction; "cpu", "cuda", ...
+        folder: folder for the state of the training; calling ``fit`` again with the same data
+            resumes from it; ``random_state`` must be an int.
+        verbose: True to show a progress bar.
 
     Attributes:
         classes_: the sorted classes; if samples have several labels, the places of the labels.
+        trained_: the model, its vocabulary, and the hyper-parameters that were used.
+        history_: one record per epoch.
 
     Reference: Tai, Socher and Manning, ACL 2015, Sec. 3.1 and 4.1; Castellana and Bacciu, IJCNN
     2020, for the other cells.
@@ -103,7 +122,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             X: trees, or tuples of trees.
             y: one class per sample, text or a number; or one row of 0 and 1 per sample, for
                 several labels.
-            sample_weight: weight of each sample.
+            sample_weight: weight of each sample; 0 leaves it out, but not its class.
             groups: group of each sample, such as the file it comes from, if new samples will come
                 from other groups; samples are then held out in whole groups.
             X_val, y_val, sample_weight_val: samples, classes and weights to choose the epoch by; by

@@ -38,26 +38,7 @@ FREE = ("device", "folder", "verbose", "patience")
 class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     """The base of the estimators of trees: samples, hyper-parameters, files.
 
-    A sample is a tree or a tuple of trees, with the same number of trees in all samples. A tree is
-    a :class:`structnet.Tree`, bracketed text, or a parse of nltk, spaCy, conllu, networkx or
-    tree-sitter.
-
-    Args:
-        cell, hidden_size, rank, pools, bag, context, words, numbers, min_count, dropout,
-        label_dropout, epochs, batch_size, learning_rate, weight_decay, patience: hyper-parameters
-            of :class:`structnet.tensor_tree.settings.TreeLSTMSettings`, with its defaults.
-        vectors: file of word vectors for the tokens, in the text format of GloVe and word2vec.
-        train_vectors: True to train these vectors further.
-        validation_fraction: share of the samples of ``fit`` that is held out to choose the epoch.
-        random_state: seed of everything random, as in scikit-learn.
-        device: device to train and predict on: "cpu", "cuda", ...
-        folder: folder for the state of the training; calling ``fit`` again with the same data
-            resumes from it.
-        verbose: True to show a progress bar.
-
-    Attributes:
-        trained_: the model, its vocabulary, and the hyper-parameters that were used.
-        history_: one record per epoch.
+    The parameters are documented by :class:`structnet.TreeLSTMClassifier`.
     """
 
     trained_: Trained

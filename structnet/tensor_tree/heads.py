@@ -60,6 +60,20 @@ class TreeClassifier(_Head):
         output: logits ``[len(forest), num_classes]``.
 
     Reference: Castellana and Bacciu, IJCNN 2020, Sec. V (ListOps).
+
+    Example:
+        >>> from functools import partial
+        >>> from structnet import ChildSumTreeLSTM, Tree, Vocabulary, fit
+        >>> _ = torch.manual_seed(0)
+        >>> trees = [Tree("f", [Tree("x"), Tree("y")]), Tree("g", [Tree("y")])] * 20
+        >>> vocabulary = Vocabulary.from_trees(trees)
+        >>> examples = TreeExamples(Forest.from_trees(trees, vocabulary), [0, 1] * 20)
+        >>> encoder = ChildSumTreeLSTM(8, vocabulary.num_types, vocabulary.num_tokens)
+        >>> model = TreeClassifier(encoder, num_classes=2)
+        >>> adam = partial(torch.optim.Adam, lr=0.01)
+        >>> _ = fit(model, examples, epochs=5, batch_size=10, optimizer=adam, progress=False)
+        >>> model.predict(examples)[:4].tolist()
+        [0, 1, 0, 1]
     """
 
     def __init__(
@@ -99,6 +113,15 @@ class TreePairClassifier(_Head):
         ValueError: an odd number of trees.
 
     Reference: Castellana and Bacciu, IJCNN 2020, Sec. V (LRT); Bowman et al., CVSC 2015, Sec. 2.
+
+    Example:
+        >>> from structnet import ChildSumTreeLSTM, Tree, Vocabulary
+        >>> trees = [Tree("a"), Tree("b"), Tree("a"), Tree("a")]  # two pairs
+        >>> vocabulary = Vocabulary.from_trees(trees)
+        >>> encoder = ChildSumTreeLSTM(8, vocabulary.num_types, vocabulary.num_tokens)
+        >>> model = TreePairClassifier(encoder, num_classes=3)
+        >>> model.predict_proba(Forest.from_trees(trees, vocabulary)).shape
+        torch.Size([2, 3])
     """
 
     def __init__(

@@ -28,10 +28,9 @@ class TreeNodeClassifier(TreeLSTMEstimator):
     The labels of a tree must not contain the classes of its nodes. With ``context=False`` this
     only concerns the labels at and below a node, as nothing else is used to classify it.
 
-    Args: those of :class:`TreeLSTMEstimator`; ``pools`` is not used, and
-        ``bag`` is a table of how often nodes with a label, and with a token, have each class; and
-        class_weight: weight of each class: a dictionary, "balanced", or None for equal weights.
-            Nodes of a class that weighs 0 are as if they had none.
+    Args: those of :class:`structnet.TreeLSTMClassifier`; but ``pools`` is not used,
+        ``bag`` is a table of how often nodes with a label, and with a token, have each class, and
+        nodes of a class that ``class_weight`` gives 0 are as if they had none.
 
     Attributes:
         classes_: the classes, sorted.
@@ -91,7 +90,8 @@ class TreeNodeClassifier(TreeLSTMEstimator):
 
         Args:
             X: trees.
-            y: for each tree the classes of its nodes in preorder, None for a node without one.
+            y: for each tree the classes of its nodes in preorder (``Tree.preorder``: each node
+                before those below it), None for a node without one.
             groups: group of each sample, such as the file it comes from, if new samples will come
                 from other groups; samples are then held out in whole groups.
             X_val, y_val: trees and classes of their nodes to choose the epoch by; by default some

@@ -33,7 +33,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     ``TransformedTargetRegressor(TreeLSTMRegressor(), func=np.log1p, inverse_func=np.expm1)``.
     Leave out samples whose number is unknown and marked, for example, by -999.
 
-    Args: those of :class:`TreeLSTMEstimator`.
+    Args: those of :class:`structnet.TreeLSTMClassifier`, except ``class_weight``.
 
     Reference: that of :class:`TreeLSTMClassifier`.
 
@@ -64,7 +64,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         Args:
             X: trees, or tuples of trees.
             y: one number, or one row of numbers, per sample.
-            sample_weight: weight of each sample.
+            sample_weight: weight of each sample; 0 leaves it out.
             groups: group of each sample, such as the file it comes from, if new samples will come
                 from other groups; samples are then held out in whole groups.
             X_val, y_val, sample_weight_val: samples, numbers and weights to choose the epoch by; by

@@ -98,7 +98,7 @@ class TreeLSTMSettings:
         weight_decay: weight decay of AdamW; by default 0.01, and for numbers, which are soon
             learned by heart, 0.3.
         patience: number of epochs without a new best on the validation examples after which
-            training ends.
+            training ends; by default it does not end early.
         seed: number that determines everything random.
 
     Raises:

@@ -93,6 +93,8 @@ def load_model(path: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any
 
     Raises:
         CheckpointError: the file does not exist, is damaged, or is something else.
+
+    Example: that of :func:`save_model`.
     """
     tensors, config = _read(Path(path), "model")
     if not isinstance(config, dict):

@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import inspect
 import io
+import pydoc
 import re
 import shlex
 import shutil
@@ -17,6 +18,7 @@ import matplotlib.pyplot as plt
 import pytest
 from commands import call, refused
 from fresh_python import ROOT, python
+from sklearn.base import BaseEstimator
 
 import structnet
 from structnet.cli.names import COMMANDS, chosen_recipe
@@ -124,6 +126,15 @@ def test_pages_name_what_there_is() -> None:
         assert f"]({other.relative_to(ROOT)})" in README
 
 
+def test_pages_name_help_that_there_is(tmp_path: Path) -> None:
+    asked = [each for text in TEXT.values() for each in re.findall(r"`(help\([^`]*\))`", text)]
+    assert asked
+    program = "\n".join(["import structnet", "from structnet import *", *asked])
+    done = python("-c", program, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "No Python documentation found" not in done.stdout
+
+
 def test_the_default_of_lookahead_is_named() -> None:
     assert f"leaves unexplained has, up to {NeuralTreeSettings.lookahead}, and" in GUIDES["design"]
 
@@ -155,7 +166,39 @@ def test_public_names_are_documented(name: str) -> None:
     explains_itself = inspect.ismodule(value) or (
         isinstance(value, type) and issubclass(value, Exception)
     )
-    assert explains_itself or ">>>" in doc or "Args:" in doc, f"{name}: add Args or an example"
+    assert explains_itself or "\nExample:" in doc, f"{name}: add an example"
+
+
+REFERENCE = re.compile(r":\w+:`~?(structnet\.[\w.]+)`")
+
+
+@pytest.mark.parametrize("name", structnet.__all__)
+def test_full_references_of_public_names_exist(name: str) -> None:
+    for there in REFERENCE.findall(inspect.getdoc(getattr(structnet, name)) or ""):
+        assert pydoc.locate(there) is not None, there
+
+
+ESTIMATORS = [
+    each
+    for each in map(structnet.__getattr__, structnet.__all__)
+    if isinstance(each, type) and issubclass(each, BaseEstimator)
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.__name__)
+def test_help_leads_to_the_meaning_of_every_parameter(estimator: type) -> None:
+    told, left = "", [estimator]
+    while left:
+        doc = inspect.getdoc(left.pop()) or ""
+        if doc not in told:
+            told += doc
+            left += map(pydoc.locate, REFERENCE.findall(doc))
+    missing = [
+        parameter
+        for parameter in inspect.signature(estimator).parameters
+        if not re.search(rf"^ {{4}}(\w+, )*{parameter}(, \w+)*: ", told, re.MULTILINE)
+    ]
+    assert not missing
 
 
 @pytest.mark.parametrize("name", COMMANDS)

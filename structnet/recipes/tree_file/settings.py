@@ -70,10 +70,9 @@ class Source:
 class TreeFileSettings:
     """Trains a Tree-LSTM on your own trees, and tests it.
 
-    FILE has LABEL<TAB>TREE on each line (LABEL<TAB>TREE<TAB>TREE for pairs; if the label is a
-    number, the task is regression), objects with a tree and a label (.jsonl), or trees in brackets
-    (.mrg) or sentences (.conllu), whose labels can be the target. FOLDER has a folder of files for
-    each class.
+    FILE has LABEL<TAB>TREE on each line (LABEL<TAB>TREE<TAB>TREE for pairs), objects with a tree
+    and a label (.jsonl), or trees in brackets (.mrg) or sentences (.conllu), whose labels can be
+    the target. FOLDER has a folder of files for each class.
 
     The weights of the best epoch on the validation trees are kept; tree.png shows a test tree with
     the model's answer, why.png the parts on which that answer depends. The result has accuracy,

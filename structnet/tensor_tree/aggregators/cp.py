@@ -28,6 +28,14 @@ class CP(WithOnes):
         output: ``[num_types, G, r, c]``; bias: ``[num_types, G, c]``.
 
     Reference: Kolda and Bader, SIAM Review 51(3), 2009, Sec. 3.
+
+    Example:
+        >>> from functools import partial
+        >>> from structnet import TreeLSTM
+        >>> sizes = {"num_types": 4, "arity": 5, "inputs": torch.eye(10)}
+        >>> encoder = TreeLSTM(20, **sizes, aggregator=partial(CP, rank=32))
+        >>> CP.count(20, arity=5, rank=32)  # parameters of one gate of one type
+        3360
     """
 
     name = "cp"

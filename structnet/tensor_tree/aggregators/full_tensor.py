@@ -28,6 +28,13 @@ class FullTensor(Aggregator):
             is one. The gates share these modes, and are side by side in the last one.
 
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (4).
+
+    Example:
+        >>> from structnet import TreeLSTM
+        >>> sizes = {"num_types": 4, "arity": 5, "inputs": torch.eye(10)}
+        >>> encoder = TreeLSTM(5, **sizes, aggregator=FullTensor)
+        >>> FullTensor.count(5, arity=5)  # parameters of one gate of one type
+        38880
     """
 
     name = "full"

@@ -30,6 +30,14 @@ class TensorTrain(WithOnes):
         output: ``[num_types, G, r, c]``; bias: ``[num_types, G, c]``.
 
     Reference: Oseledets, SIAM J. Sci. Comput. 33(5), 2011, Eq. (1.2).
+
+    Example:
+        >>> from functools import partial
+        >>> from structnet import TreeLSTM
+        >>> sizes = {"num_types": 4, "arity": 5, "inputs": torch.eye(10)}
+        >>> encoder = TreeLSTM(20, **sizes, aggregator=partial(TensorTrain, rank=5))
+        >>> TensorTrain.count(20, arity=5, rank=5)  # parameters of one gate of one type
+        2630
     """
 
     name = "tensor-train"

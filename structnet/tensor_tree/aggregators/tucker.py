@@ -35,6 +35,14 @@ class Tucker(LowRank):
 
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (10). ("HOSVD" names an algorithm that finds
     such a form, here :meth:`from_full`.)
+
+    Example:
+        >>> from functools import partial
+        >>> from structnet import TreeLSTM
+        >>> sizes = {"num_types": 4, "arity": 5, "inputs": torch.eye(10)}
+        >>> encoder = TreeLSTM(20, **sizes, aggregator=partial(Tucker, rank=3))
+        >>> Tucker.count(20, arity=5, rank=3)  # parameters of one gate of one type
+        3372
     """
 
     name = "tucker"

@@ -22,6 +22,14 @@ class WeightedSum(Aggregator):
         bias: ``[num_types, G c]``.
 
     Reference: Castellana and Bacciu, IJCNN 2020, Eq. (5); Tai et al., ACL 2015 (N-ary).
+
+    Example:
+        >>> import torch
+        >>> from structnet import TreeLSTM
+        >>> sizes = {"num_types": 4, "arity": 5, "inputs": torch.eye(10)}
+        >>> encoder = TreeLSTM(20, **sizes, aggregator=WeightedSum)
+        >>> WeightedSum.count(20, arity=5)  # parameters of one gate of one type
+        2000
     """
 
     name = "sum"
@@ -85,6 +93,14 @@ class ChildSum(WeightedSum):
         weight: ``[num_types, c, G c]``.
 
     Reference: Tai et al., ACL 2015, Eq. (2)-(8).
+
+    Example:
+        >>> import torch
+        >>> from structnet import TreeLSTM
+        >>> sizes = {"num_types": 4, "arity": 5, "inputs": torch.eye(10)}
+        >>> encoder = TreeLSTM(20, **sizes, aggregator=ChildSum)
+        >>> ChildSum.count(20, arity=5)  # parameters of one gate of one type
+        400
     """
 
     name = "child-sum"
