@@ -64,14 +64,15 @@ class Targets:
     Attributes:
         samples: trees of each sample, the same number in all samples.
         answers: ``[n]`` or ``[n, outputs]``; for nodes, a list of classes in preorder per tree.
-        weights: weight of each sample, ``[n]``; None for equal weights.
+        weights: weight of each sample, ``[n]``; for nodes, a list of weights of mean 1 per tree;
+            None for equal weights.
         groups: group of each sample, such as its file, as a number from 0, ``[n]``; None if each
             is a group by itself. Samples are held out in whole groups.
     """
 
     samples: Sequence[tuple[Tree, ...]]
     answers: Any
-    weights: np.ndarray | None = None
+    weights: Any = None
     groups: np.ndarray | None = None
 
     @property
@@ -81,28 +82,15 @@ class Targets:
 
     def take(self, places: np.ndarray) -> Targets:
         """The samples at some places. ``[m]``."""
-        answers = self.answers
-        if isinstance(answers, np.ndarray):
-            answers = answers[places]
-        else:
-            answers = [answers[i] for i in places]
-        weights, groups = (
-            None if each is None else each[places] for each in (self.weights, self.groups)
-        )
-        return Targets([self.samples[i] for i in places], answers, weights, groups)
+        return Targets(*(_at(part, places) for part in self._parts))
 
     def with_others(self, others: Targets) -> Targets:
         """These samples and others of the same kind, whose weights have the same unit."""
-        answers = self.answers
-        if isinstance(answers, np.ndarray):
-            answers = np.concatenate((answers, others.answers))
-        else:
-            answers = [*answers, *others.answers]
-        weights, groups = (
-            one if one is None or other is None else np.concatenate((one, other))
-            for one, other in ((self.weights, others.weights), (self.groups, others.groups))
-        )
-        return Targets([*self.samples, *others.samples], answers, weights, groups)
+        return Targets(*map(_joined, self._parts, others._parts))
+
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return self.samples, self.answers, self.weights, self.groups
 
     def with_words(self) -> Targets:
         """The samples with the words of texts and names below them, see :func:`.with_words`."""
@@ -123,7 +111,8 @@ class Targets:
                     (type(x).__name__, x.label, len(x.children), x.token) for x in tree.preorder()
                 )
                 sha.update("\n".join(map(repr, each)).encode("utf-8", "surrogatepass"))
-        for part in (self.answers, mean_one(self.weights)):
+        of_nodes = isinstance(self.weights, list)
+        for part in (self.answers, self.weights if of_nodes else mean_one(self.weights)):
             values = part.tolist() if isinstance(part, np.ndarray) else part
             sha.update(json.dumps(values).encode())
         if self.groups is not None:
@@ -134,11 +123,25 @@ class Targets:
         """The samples as examples, whose labels are numbers of the vocabulary."""
         forest = Forest.from_trees(self.trees, vocabulary)
         if question.kind == "nodes":
-            return NodeExamples(forest, self.answers)
+            return NodeExamples(forest, self.answers, self.weights)
         dtype = np.int64 if question.kind == "classes" else np.float32
         weights = mean_one(self.weights)
         weights = None if weights is None else weights.astype(np.float32)
         return TreeExamples(forest, np.asarray(self.answers, dtype), weights)
+
+
+def _at(part: Any, places: np.ndarray) -> Any:
+    """The entries of a part of samples at some places; None if there is no such part."""
+    if part is None or isinstance(part, np.ndarray):
+        return None if part is None else part[places]
+    return [part[i] for i in places]
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """The entries of the same part of two sets of samples; None if one lacks it."""
+    if one is None or other is None:
+        return None
+    return np.concatenate((one, other)) if isinstance(one, np.ndarray) else [*one, *other]
 
 
 def label_sizes(vocabulary: Vocabulary) -> dict[str, Any]:

@@ -285,6 +285,15 @@ class NodeAnswers(nn.Module):
         """The weights of nodes of some classes. ``[n] -> [n]``."""
         raise NotImplementedError
 
+    def counts(self, batch: NodeExamples) -> Tensor:
+        """How much each node counts: its weight times that of its class, or 0 without a class.
+
+        Shapes:
+            ``[nodes of all trees]``, in preorder.
+        """
+        found = self.weights_of(batch.labels.clamp(min=0)) * (batch.labels >= 0)
+        return found if batch.weights is None else found * batch.weights
+
     def predict(self, batch: NodeExamples | Forest) -> Tensor:
         """The likeliest class of each node, ``[nodes of all trees]``."""
         return self(_forest_of(batch)).argmax(-1)
@@ -298,12 +307,9 @@ class NodeAnswers(nn.Module):
         return self(_forest_of(batch)).log_softmax(-1)
 
     def accuracy(self, batch: NodeExamples) -> float:
-        """The accuracy over the labelled nodes, weighted by their classes."""
-        labelled = batch.labels >= 0
-        labels = batch.labels[labelled]
-        right = self.predict(batch)[labelled] == labels
-        weights = self.weights_of(labels).double()
-        return (weights @ right.double() / weights.sum()).item() if len(right) else 1.0
+        """The accuracy over the labelled nodes, weighted by :meth:`counts`."""
+        right, counts = self.predict(batch) == batch.labels, self.counts(batch).double()
+        return (counts @ right.double() / counts.sum()).item() if counts.any() else 1.0
 
 
 class NodePredictor(NodeAnswers):
@@ -374,6 +380,5 @@ class NodePredictor(NodeAnswers):
         labelled = batch.labels >= 0
         labels = batch.labels[labelled]
         check_classes(labels, self.num_classes)
-        said = self(batch.forest)[labelled]
-        total = F.cross_entropy(said, labels, self.class_weight, reduction="sum")
-        return total / max(len(labels), 1)
+        losses = F.cross_entropy(self(batch.forest)[labelled], labels, reduction="none")
+        return (losses * self.counts(batch)[labelled]).sum() / max(len(labels), 1)

@@ -142,6 +142,37 @@ def numbered(groups: Any, size: int) -> np.ndarray | None:
     return np.array([known[group] for group in listed])
 
 
+def node_weights(samples: list[tuple[Tree, ...]], given: Any) -> list[np.ndarray]:
+    """The weights of all nodes, an array ``[nodes]`` per tree.
+
+    Args:
+        samples: samples of one tree each.
+        given: weight of each tree, which all of its nodes have; or weights of its nodes as a list
+            per tree; None for a weight of 1.
+
+    Raises:
+        ValueError: there is not one weight per tree, nor one per node, or one is below 0 or not
+            finite.
+    """
+    given = 1 if given is None else off_torch(given)
+    sizes = [tree.size for (tree,) in samples]
+    if not hasattr(given, "__iter__") or not any(map(np.ndim, given)):
+        each = check_weights(given, len(samples))
+        assert each is not None  # as some are given
+        return np.split(np.repeat(each, sizes), np.cumsum(sizes)[:-1])
+    if len(given) != len(samples):
+        raise ValueError(
+            f"sample_weight must have weights for each tree, {len(samples)}. Got {len(given)} "
+            "lists of them."
+        )
+    found = []
+    for i, (row, size) in enumerate(zip(given, sizes, strict=True)):
+        each = check_weights(np.ravel(row), size, "node", f" of tree {i}")
+        assert each is not None
+        found.append(each)
+    return found
+
+
 def node_labels(samples: list[tuple[Tree, ...]], y: Any) -> list[list[Any]]:
     """The labels of all nodes, one list per tree, as plain values or None.
 

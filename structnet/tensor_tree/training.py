@@ -182,9 +182,8 @@ class _Candidate:
                 batch = examples[slice(start, start + BATCH)].to(device)
                 outputs, kind = model(batch.forest), self.trained.question.kind
                 if isinstance(model, NodeAnswers):
-                    labels = batch.labels.clamp(min=0)
-                    each = losses_of("classes", outputs, labels) * model.weights_of(labels)
-                    each = (each * (batch.labels >= 0)).cpu().numpy()
+                    losses = losses_of("classes", outputs, batch.labels.clamp(min=0))
+                    each = (losses * model.counts(batch)).cpu().numpy()
                     found.append(np.add.reduceat(each, batch.order.offsets[:-1]))
                     continue
                 losses = losses_of(kind, outputs, batch.targets)
