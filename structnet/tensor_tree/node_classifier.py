@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -213,14 +212,14 @@ def _counting(given: Targets, by_class: np.ndarray, least: int) -> Targets:
     """
     kept = counting_places(np.array([each.any() for each in given.weights]), least)
     given = given if kept is None else given.take(kept)
-    ends = np.cumsum([len(each) for each in given.answers])[:-1]
-    places, weights = np.concatenate([*map(np.array, given.answers)]), np.concatenate(given.weights)
+    ends = np.cumsum([len(each) for each in given.y])[:-1]
+    places, weights = np.concatenate([*map(np.array, given.y)]), np.concatenate(given.weights)
     counts = (places >= 0) & (by_class[places] > 0) & (weights > 0)
     places[~counts], weights[~counts] = -1, 0
     if counts.any():
         weights[counts] = mean_one(weights[counts])
-    answers, of_nodes = (
+    codes, of_nodes = (
         [each.tolist() for each in np.split(part, ends)] for part in (places, weights)
     )
     equal = (weights[counts] == 1).all()
-    return replace(given, answers=answers, weights=None if equal else of_nodes)
+    return given._replace(y=codes, weights=None if equal else of_nodes)

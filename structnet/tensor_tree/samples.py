@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from structnet.estimators.checked import counting_places
 from structnet.estimators.inputs import check_weights, off_torch, plain_labels, plain_numbers
 from structnet.parse.conversion import as_tree
+from structnet.tensor_tree.building import Targets
 from structnet.trees.label_words import without_words
 from structnet.trees.tree import Tree
 
@@ -92,28 +92,23 @@ def numbers_of(samples: list, y: Any) -> np.ndarray:
     return found
 
 
-def counting(
+def targets_of(
     samples: list[tuple[Tree, ...]],
-    answers: np.ndarray,
+    y: np.ndarray,
     sample_weight: Any,
     groups: Any = None,
-    least: int = 2,
-) -> tuple[list[tuple[Tree, ...]], np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """The samples whose weight is above 0, with their answers, weights and groups.
+    least: int = 1,
+) -> Targets:
+    """The samples whose weight is above 0, with their answers.
 
     Shapes:
-        answers ``[n, ..]``; weights ``[n]``, or None if all are equal; groups ``[n]``, or None if
-        each sample is a group by itself.
+        y ``[n, ..]``.
 
     Raises:
         ValueError: the weights or groups are invalid, or fewer than ``least`` samples count.
     """
     weights = check_weights(sample_weight, len(samples))
-    of, kept = numbered(groups, len(samples)), counting_places(weights, least)
-    if weights is None or kept is None:
-        return samples, answers, weights, of
-    of = None if of is None else of[kept]
-    return [samples[i] for i in kept], answers[kept], weights[kept], of
+    return Targets(samples, y, weights, numbered(groups, len(samples))).counting(least)
 
 
 def numbered(groups: Any, size: int) -> np.ndarray | None:

@@ -145,6 +145,21 @@ def test_balanced_labels_count_alike():
             TreeLSTMClassifier(class_weight=wrong, **QUICK).fit(X, ["one", "two", "two"] * 20)
 
 
+def test_given_validation_samples_of_several_labels_are_balanced_like_those_to_learn_from():
+    rng = np.random.default_rng(0)
+    X = [f"(f {' '.join(rng.choice(list('abc'), 2))})" for _ in range(120)]
+    y = np.array([["a" in text or rng.random() < 0.2, "b" in text] for text in X]).astype(int)
+    weights = np.prod([(30 / np.bincount(of[60:]))[of] for of in y.T], axis=0)
+    asked = {"X_val": X[:60], "y_val": y[:60]}
+    balanced = TreeLSTMClassifier(class_weight="balanced", **QUICK)
+    weighed = TreeLSTMClassifier(**QUICK)
+    balanced.fit(X[60:], y[60:], **asked)
+    weighed.fit(X[60:], y[60:], weights[60:], sample_weight_val=weights[:60], **asked)
+    np.testing.assert_allclose(balanced.predict_proba(X), weighed.predict_proba(X), atol=1e-6)
+    told = [[one["validation_loss"] for one in model.history_] for model in (balanced, weighed)]
+    np.testing.assert_allclose(*told, atol=1e-6)
+
+
 def test_numbers_of_one_column_or_several(tmp_path: Path):
     rng = random.Random(0)
     X = [expression(rng) for _ in range(150)]

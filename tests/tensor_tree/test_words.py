@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,16 +126,16 @@ def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
     assert words_tell(learn, held, question, 0)
     monkeypatch.setattr("structnet.tensor_tree.word_choice.MOST", 50)
     assert words_tell(learn, held, question, 0)
-    noise = replace(learn, answers=np.random.default_rng(0).permutation(learn.answers))
+    noise = learn._replace(y=np.random.default_rng(0).permutation(learn.y))
     assert not words_tell(noise, held, question, 0)
 
 
 def test_a_few_held_out_examples_do_not_say_alone_whether_words_tell() -> None:
     targets, question = Targets([(with_words(tree),) for tree in X], Y), Question("classes", 2)
-    misled = replace(targets.take(np.arange(236, 240)), answers=1 - Y[236:])
+    misled = targets.take(np.arange(236, 240))._replace(y=1 - Y[236:])
     assert words_tell(targets.take(np.arange(200)), misled, question, 0)
     groups = np.zeros(200, int)  # nothing can be held out of one group: the four decide
-    assert not words_tell(replace(targets.take(np.arange(200)), groups=groups), misled, question, 0)
+    assert not words_tell(targets.take(np.arange(200))._replace(groups=groups), misled, question, 0)
 
 
 def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
