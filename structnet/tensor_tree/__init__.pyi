@@ -12,7 +12,7 @@ from .classifier import TreeLSTMClassifier as TreeLSTMClassifier
 from .explanation import TreeExplanation as TreeExplanation
 from .heads import TreeClassifier as TreeClassifier
 from .heads import TreePairClassifier as TreePairClassifier
-from .node_classifier import TreeNodeClassifier as TreeNodeClassifier
+from .node_classifier import TreeLSTMNodeClassifier as TreeLSTMNodeClassifier
 from .predictor import NodePredictor as NodePredictor
 from .predictor import TreePredictor as TreePredictor
 from .readout import TreeReadout as TreeReadout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +22,7 @@ from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.trees.forest import Forest
 
 
-class TreeNodeClassifier(TreeLSTMEstimator):
+class TreeLSTMNodeClassifier(TreeLSTMEstimator):
     """Predicts a class for each node of a tree from the whole tree, as for sentiment treebanks.
 
     The labels of a tree must not contain the classes of its nodes. With ``context=False`` this
@@ -40,14 +40,15 @@ class TreeNodeClassifier(TreeLSTMEstimator):
     that of :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
 
     Example:
-        >>> from structnet import TreeNodeClassifier
+        >>> from structnet import TreeLSTMNodeClassifier
         >>> X, y = ["(+ 1 0)", "(+ 0 0)"], [["odd", "odd", "even"], ["even", "even", "even"]]
-        >>> model = TreeNodeClassifier(epochs=20, random_state=0).fit(X * 20, y * 20)
+        >>> model = TreeLSTMNodeClassifier(epochs=20, random_state=0).fit(X * 20, y * 20)
         >>> model.predict(["(+ 0 1)"])
         [['odd', 'even', 'odd']]
     """
 
     classes_: np.ndarray
+    _former: ClassVar = {"TreeNodeClassifier": "TreeLSTMNodeClassifier"}
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
-    ) -> TreeNodeClassifier:
+    ) -> TreeLSTMNodeClassifier:
         """Learns from trees and the classes of their nodes.
 
         Args:

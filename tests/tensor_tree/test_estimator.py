@@ -19,10 +19,10 @@ from sklearn.preprocessing import FunctionTransformer
 from small_estimators import held_out
 from threadpoolctl import ThreadpoolController
 
-from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.tensor_tree.training import Trained
-from structnet.training.checkpoint import CheckpointError
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +227,7 @@ def test_a_class_for_each_node(tmp_path: Path):
     y = [[value(node) for node in tree.preorder()] for tree in X]
     for labels in y:
         labels[-1] = None
-    model = TreeNodeClassifier(epochs=20, hidden_size=16, random_state=0).fit(X, y)
+    model = TreeLSTMNodeClassifier(epochs=20, hidden_size=16, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.98
     assert [len(each) for each in model.predict(X)] == [tree.size for tree in X]
     probable, logarithm = model.predict_proba(X), model.predict_log_proba(X)
@@ -236,8 +236,13 @@ def test_a_class_for_each_node(tmp_path: Path):
         np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-6)
         np.testing.assert_allclose(np.log(p), log_p, atol=1e-4)
         assert model.classes_[p.argmax(axis=1)].tolist() == names
-    model.save(tmp_path / "model.safetensors")
-    assert TreeNodeClassifier.load(tmp_path / "model.safetensors").predict(X) == model.predict(X)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    assert TreeLSTMNodeClassifier.load(path).predict(X) == model.predict(X)
+    save_model(path, model.model_, {**load_model(path)[1], "estimator": "TreeNodeClassifier"})
+    assert TreeLSTMNodeClassifier.load(path).predict(X) == model.predict(X)  # its former name
+    with pytest.raises(CheckpointError, match=r"TreeNodeClassifier; expected TreeLSTMClassifier"):
+        TreeLSTMClassifier.load(path)
 
 
 def test_a_validation_set_of_ones_own():
@@ -289,7 +294,9 @@ def test_training_goes_on_where_it_stopped(tmp_path: Path):
     assert (resumed.predict_proba(X) == whole.predict_proba(X)).all()
 
 
-@pytest.mark.parametrize("estimator", [TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier])
+@pytest.mark.parametrize(
+    "estimator", [TreeLSTMClassifier, TreeLSTMRegressor, TreeLSTMNodeClassifier]
+)
 def test_the_defaults_are_those_of_the_settings(estimator: type):
     given, settings = estimator().get_params(), vars(TreeLSTMSettings())
     assert {name: given[name] for name in settings if name != "seed"} == {

@@ -12,7 +12,7 @@ import torch
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
 from sklearn.base import clone
 
-from structnet import Tree, TreeNodeClassifier
+from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.trees.examples import NodeExamples
@@ -74,12 +74,12 @@ def test_classes_that_weigh_more_are_predicted_more(bag: bool, tmp_path: Path):
     X, y = rare(400)
     share = {}
     for asked in (None, "balanced", {"rare": 50}):
-        model = TreeNodeClassifier(class_weight=asked, bag=bag, **FEW).fit(X, y)
+        model = TreeLSTMNodeClassifier(class_weight=asked, bag=bag, **FEW).fit(X, y)
         found = model.predict_proba(X[:1])[0][1]
         share[str(asked)] = found[list(model.classes_).index("rare")]
     assert share["None"] < 0.25 < 0.35 < share["balanced"] < 0.65 < 0.75 < share["{'rare': 50}"]
     model.save(tmp_path / "model.safetensors")
-    again = TreeNodeClassifier.load(tmp_path / "model.safetensors")
+    again = TreeLSTMNodeClassifier.load(tmp_path / "model.safetensors")
     assert again.class_weight == {"rare": 50} == clone(model).class_weight
     np.testing.assert_array_equal(again.predict_proba(X[:1])[0], model.predict_proba(X[:1])[0])
     torch.testing.assert_close(
@@ -91,7 +91,7 @@ def test_nodes_of_a_class_that_weighs_nothing_are_as_if_they_had_none():
     X, y = rare(60)
     without = [[None if of == "leaf" else of for of in row] for row in y]
     same = [[*row[:2], "leaf" if i == 0 else None] for i, row in enumerate(without)]
-    model = TreeNodeClassifier(class_weight={"leaf": 0}, **FEW)
+    model = TreeLSTMNodeClassifier(class_weight={"leaf": 0}, **FEW)
     found = [model.fit(X, each, X_val=X, y_val=y).predict_proba(X) for each in (y, same)]
     np.testing.assert_array_equal(found[0], found[1])
     assert model.classes_.tolist() == ["leaf", "often", "rare"]
@@ -107,7 +107,7 @@ def test_nodes_of_a_class_that_weighs_nothing_are_as_if_they_had_none():
 )
 def test_wrong_weights(asked: object, message: str):
     with pytest.raises(ValueError, match=message):
-        TreeNodeClassifier(class_weight=asked, **FEW).fit(*rare(40))
+        TreeLSTMNodeClassifier(class_weight=asked, **FEW).fit(*rare(40))
 
 
 def test_a_weight_of_a_node_is_a_number_of_nodes():
@@ -137,7 +137,7 @@ def test_trees_and_nodes_have_weights(bag: bool):
     of_trees = [7 if row[1] == "rare" else 1 for row in y]
     found = []
     for weights in (None, of_trees, of_nodes):
-        model = TreeNodeClassifier(bag=bag, **FEW).fit(X, y, weights)
+        model = TreeLSTMNodeClassifier(bag=bag, **FEW).fit(X, y, weights)
         found.append(model.predict_proba(X[:1])[0][1][list(model.classes_).index("rare")])
     assert found[0] < 0.25 < 0.3 < min(found[1:]) and max(found[1:]) < 0.65
     held = {"X_val": X[:40], "y_val": y[:40]}
@@ -160,7 +160,7 @@ def test_what_weighs_nothing_is_as_if_it_were_not_given():
     X, y = rare(60)
     other = [*X, Tree("g", [Tree("x"), Tree("new")])], [*y, ["leaf", "often", "leaf"]]
     without = [[None if of == "leaf" else of for of in row[:2]] + row[2:] for row in y]
-    model = TreeNodeClassifier(**FEW)
+    model = TreeLSTMNodeClassifier(**FEW)
     weights = [[float(of is not None) for of in row] for row in without]
     found = [
         model.fit(*data, given, X_val=X, y_val=y).predict_proba(X)
@@ -184,4 +184,4 @@ def test_wrong_weights_of_trees_and_nodes(weights: object, message: str):
     X, y = rare(2)
     y = [["often", "rare", "leaf"]] * 2
     with pytest.raises(ValueError, match=message):
-        TreeNodeClassifier(**FEW).fit(X, y, weights)
+        TreeLSTMNodeClassifier(**FEW).fit(X, y, weights)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.building import Question, Targets, child_sum
 from structnet.tensor_tree.word_choice import words_tell
 from structnet.trees import Tree, with_words
@@ -61,10 +61,10 @@ def test_other_cells_read_labels_whole() -> None:
 
 def test_nodes_are_told_by_words_if_asked_which_are_none_themselves() -> None:
     labels = [[None, "good" if y else "bad", None, None] for y in Y]
-    model = TreeNodeClassifier(epochs=8, words=True, random_state=0).fit(X[:160], labels[:160])
+    model = TreeLSTMNodeClassifier(epochs=8, words=True, random_state=0).fit(X[:160], labels[:160])
     assert model.score(X[160:], labels[160:]) > 0.9
     assert [len(each) for each in model.predict(X)] == [tree.size for tree in X]
-    whole = TreeNodeClassifier(epochs=8, random_state=0).fit(X[:160], labels[:160])
+    whole = TreeLSTMNodeClassifier(epochs=8, random_state=0).fit(X[:160], labels[:160])
     assert whole.trained_.settings.words is False
     assert whole.score(X[160:], labels[160:]) < 0.7
 
@@ -146,7 +146,7 @@ def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
         again = TreeLSTMClassifier(**given).fit(read[:60], Y[:60])
         np.testing.assert_array_equal(again.predict_proba(read), model.predict_proba(X))
     labels = [[None, "good" if y else "bad", None, None] for y in Y]
-    nodes = TreeNodeClassifier(epochs=1, random_state=0).fit(read[:60], labels[:60])
+    nodes = TreeLSTMNodeClassifier(epochs=1, random_state=0).fit(read[:60], labels[:60])
     assert [len(each) for each in nodes.predict(read)] == [4] * len(read)
 
 
