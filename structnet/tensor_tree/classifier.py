@@ -165,6 +165,9 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
     def explain(self, x: Any, target: Any = None) -> TreeExplanation | tuple[TreeExplanation, ...]:
         """How much each part of a tree matters to the log-odds of a class, ``log p / (1 - p)``.
 
+        For each node all nodes above it are computed again, so that the time for a chain grows with
+        the square of its length.
+
         Args:
             x: a tree, or a tuple of trees, each of which is explained while the others stay whole.
             target: class in ``classes_``; by default the likeliest one.

@@ -108,6 +108,9 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     def explain(self, x: Any, target: int = 0) -> TreeExplanation | tuple[TreeExplanation, ...]:
         """How much each part of a tree matters to a number.
 
+        For each node all nodes above it are computed again, so that the time for a chain grows with
+        the square of its length.
+
         Args:
             x: a tree, or a tuple of trees, each of which is explained while the others stay whole.
             target: place of the number, if there are several.
