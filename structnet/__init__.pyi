@@ -49,8 +49,8 @@ from .tensor_tree import TopDownTreeLSTM as TopDownTreeLSTM
 from .tensor_tree import TreeClassifier as TreeClassifier
 from .tensor_tree import TreeLSTM as TreeLSTM
 from .tensor_tree import TreeLSTMClassifier as TreeLSTMClassifier
+from .tensor_tree import TreeLSTMNodeClassifier as TreeLSTMNodeClassifier
 from .tensor_tree import TreeLSTMRegressor as TreeLSTMRegressor
-from .tensor_tree import TreeNodeClassifier as TreeNodeClassifier
 from .tensor_tree import TreePairClassifier as TreePairClassifier
 from .tensor_tree import Tucker as Tucker
 from .tensor_tree import WeightedSum as WeightedSum

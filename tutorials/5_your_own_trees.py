@@ -33,8 +33,8 @@ from sklearn.preprocessing import FunctionTransformer
 from structnet import (
     Tree,
     TreeLSTMClassifier,
+    TreeLSTMNodeClassifier,
     TreeLSTMRegressor,
-    TreeNodeClassifier,
     plot_explanation,
     plot_tree,
 )
@@ -166,7 +166,7 @@ plt.close(ax.figure)
 
 # %% [markdown]
 # ## Ask about nodes
-# `TreeNodeClassifier` predicts a class for each node, from the whole tree around it. Is a name
+# `TreeLSTMNodeClassifier` predicts a class for each node, from the whole tree around it. Is a name
 # read, written or deleted? Python's parser marks that; we remove the marks and predict them. The
 # answer depends on what is above a name, so without the second pass, from the root down
 # (`context=False`), there is little to learn.
@@ -185,7 +185,7 @@ found = python_functions(["json"] if SMOKE else ["json", "logging"], max_size=40
 shown, uses = zip(*(tree.fold(hide) for tree in found.trees), strict=True)
 shown, shown_test, uses, uses_test = train_test_split(shown, uses, random_state=0)
 for context in (False, True):
-    nodes = TreeNodeClassifier(context=context, random_state=0, epochs=EPOCHS).fit(shown, uses)
+    nodes = TreeLSTMNodeClassifier(context=context, random_state=0, epochs=EPOCHS).fit(shown, uses)
     print(f"context={context}: {nodes.score(shown_test, uses_test):.3f}")
 [(use, count)] = Counter(filter(None, chain(*uses_test))).most_common(1)
 print(f"always {use}: {count / sum(use is not None for use in chain(*uses_test)):.3f}")

@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 
 from structnet.checks import wrong
-from structnet.estimators.checked import Checked
 
 
-def weighed(
-    samples: Checked, given: Checked, classes: np.ndarray, asked: Any, least: int = 1
-) -> Checked:
+def weighed(samples: Any, given: Any, classes: np.ndarray, asked: Any, least: int = 1) -> Any:
     """The samples, with their weights multiplied by the weights of their classes.
 
     As with ``sample_weight``, those that weigh 0 are left out; their classes stay known.
 
     Args:
-        samples: samples to weigh; their targets are places in ``classes``.
+        samples: samples to weigh, :class:`.Checked` or like them; their targets are places in
+            ``classes``. Of several targets, the weights of all are multiplied.
         given: samples to learn from, whose counts balance the classes.
         classes: names of the classes.
         asked: a dict class -> weight, 1 for a class that is not in it; or "balanced", which makes
@@ -29,21 +27,22 @@ def weighed(
         least: smallest number of samples that must weigh more than 0.
 
     Shapes:
-        classes ``[classes]``.
+        ``samples.y``, ``given.y`` ``[n]`` or ``[n, targets]``; classes ``[classes]``.
 
     Raises:
         ValueError: ``asked`` is something else, or lacks a class while it has one that is unknown;
             or too few samples have a weight above 0.
 
     Example:
+        >>> from structnet.estimators.checked import Checked
         >>> rows = Checked(np.zeros((4, 1)), np.array([0, 1, 1, 1]), None)
         >>> weighed(rows, rows, np.array(["no", "yes"]), "balanced").weights.round(2).tolist()
         [2.0, 0.67, 0.67, 0.67]
     """
-    each = weights_by_class(asked, given.y, classes, given.weights)
     weights = 1.0 if samples.weights is None else samples.weights
-    found = samples._replace(weights=each[samples.y] * weights)
-    return found.counting(least)
+    for own, of in zip(np.atleast_2d(samples.y.T), np.atleast_2d(given.y.T), strict=True):
+        weights = weights_by_class(asked, of, classes, given.weights)[own] * weights
+    return samples._replace(weights=weights).counting(least)
 
 
 def weights_by_class(

@@ -36,7 +36,7 @@ class OneFileMixin:
     """An estimator that can be saved to a file and loaded from it."""
 
     get_params: Callable[..., dict[str, Any]]  # scikit-learn's
-    # Names of parameters, and of the family's own state, in older files -> today's.
+    # Names of the estimator, its parameters and the family's own state in older files -> today's.
     _former: ClassVar[Mapping[str, str]] = {}
 
     def save(self, path: str | Path) -> None:
@@ -81,8 +81,8 @@ class OneFileMixin:
             CheckpointError: the file does not exist, or holds something else.
         """
         weights, config = load_model(path)
-        found = config.get("estimator", "a model that is no estimator")
-        if found != cls.__name__:
+        found = str(config.get("estimator", "a model that is no estimator"))
+        if cls._former.get(found, found) != cls.__name__:
             raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
         try:
             parameters = cls._as_today(config["parameters"])

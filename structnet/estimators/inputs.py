@@ -241,8 +241,15 @@ def off_torch(values: Any) -> Any:
     return values.detach().cpu() if isinstance(values, torch.Tensor) else values
 
 
-def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
+def check_weights(
+    sample_weight: Any, size: int, unit: str = "sample", of: str = ""
+) -> np.ndarray | None:
     """The user's weights in float64; a single number is the weight of every sample. ``[size]``.
+
+    Args:
+        sample_weight: weights as the user gave them; None for none.
+        size: number of samples.
+        unit, of: words for the errors: what has a weight, and what it is part of.
 
     Raises:
         ValueError: there is not one weight for each sample, or one is below 0 or not finite.
@@ -257,13 +264,13 @@ def check_weights(sample_weight: Any, size: int) -> np.ndarray | None:
     )
     if weights.shape != (size,):
         raise ValueError(
-            f"sample_weight must have one number for each sample, [{size}]. Got shape "
+            f"sample_weight must have one number for each {unit}{of}, [{size}]. Got shape "
             f"{list(weights.shape)}."
         )
     if weights.min() < 0:
         raise ValueError(
-            f"sample_weight must be at least 0. Got {weights.min():g} for sample "
-            f"{weights.argmin()}."
+            f"sample_weight must be at least 0. Got {weights.min():g} for {unit} "
+            f"{weights.argmin()}{of}."
         )
     return weights
 

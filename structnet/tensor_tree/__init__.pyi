@@ -12,11 +12,12 @@ from .classifier import TreeLSTMClassifier as TreeLSTMClassifier
 from .explanation import TreeExplanation as TreeExplanation
 from .heads import TreeClassifier as TreeClassifier
 from .heads import TreePairClassifier as TreePairClassifier
-from .node_classifier import TreeNodeClassifier as TreeNodeClassifier
+from .node_classifier import TreeLSTMNodeClassifier as TreeLSTMNodeClassifier
 from .predictor import NodePredictor as NodePredictor
 from .predictor import TreePredictor as TreePredictor
 from .readout import TreeReadout as TreeReadout
 from .recursive_network import RecursiveNetwork as RecursiveNetwork
 from .regressor import TreeLSTMRegressor as TreeLSTMRegressor
+from .settings import TreeLSTMSettings as TreeLSTMSettings
 from .top_down_tree_lstm import TopDownTreeLSTM as TopDownTreeLSTM
 from .tree_lstm import TreeLSTM as TreeLSTM

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
 from structnet.checks import wrong
-from structnet.estimators.checked import mean_one
+from structnet.estimators.checked import counting_places, mean_one
 from structnet.tensor_tree.aggregators.names import AGGREGATORS
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.number_embedding import NumberEmbedding
@@ -57,21 +57,21 @@ class Question:
     class_weight: Sequence[float] | None = None
 
 
-@dataclass(frozen=True)
-class Targets:
+class Targets(NamedTuple):
     """Samples and their answers.
 
     Attributes:
         samples: trees of each sample, the same number in all samples.
-        answers: ``[n]`` or ``[n, outputs]``; for nodes, a list of classes in preorder per tree.
-        weights: weight of each sample, ``[n]``; None for equal weights.
+        y: answers, ``[n]`` or ``[n, outputs]``; for nodes, a list of classes in preorder per tree.
+        weights: weight of each sample, ``[n]``; for nodes, a list of weights of mean 1 per tree;
+            None for equal weights.
         groups: group of each sample, such as its file, as a number from 0, ``[n]``; None if each
             is a group by itself. Samples are held out in whole groups.
     """
 
     samples: Sequence[tuple[Tree, ...]]
-    answers: Any
-    weights: np.ndarray | None = None
+    y: Any
+    weights: Any = None
     groups: np.ndarray | None = None
 
     @property
@@ -81,36 +81,28 @@ class Targets:
 
     def take(self, places: np.ndarray) -> Targets:
         """The samples at some places. ``[m]``."""
-        answers = self.answers
-        if isinstance(answers, np.ndarray):
-            answers = answers[places]
-        else:
-            answers = [answers[i] for i in places]
-        weights, groups = (
-            None if each is None else each[places] for each in (self.weights, self.groups)
-        )
-        return Targets([self.samples[i] for i in places], answers, weights, groups)
+        return Targets(*(_at(part, places) for part in self))
+
+    def counting(self, least: int) -> Targets:
+        """The samples whose weight is above 0.
+
+        Raises:
+            ValueError: there are fewer than ``least`` of them.
+        """
+        kept = counting_places(self.weights, least)
+        return self if kept is None else self.take(kept)
 
     def with_others(self, others: Targets) -> Targets:
         """These samples and others of the same kind, whose weights have the same unit."""
-        answers = self.answers
-        if isinstance(answers, np.ndarray):
-            answers = np.concatenate((answers, others.answers))
-        else:
-            answers = [*answers, *others.answers]
-        weights, groups = (
-            one if one is None or other is None else np.concatenate((one, other))
-            for one, other in ((self.weights, others.weights), (self.groups, others.groups))
-        )
-        return Targets([*self.samples, *others.samples], answers, weights, groups)
+        return Targets(*map(_joined, self, others))
 
     def with_words(self) -> Targets:
         """The samples with the words of texts and names below them, see :func:`.with_words`."""
-        return replace(self, samples=[tuple(map(with_words, each)) for each in self.samples])
+        return self._replace(samples=[tuple(map(with_words, each)) for each in self.samples])
 
     def with_affixes(self) -> Targets:
         """The samples with the affixes of their words below them, see :func:`.with_affixes`."""
-        return replace(self, samples=[tuple(map(with_affixes, each)) for each in self.samples])
+        return self._replace(samples=[tuple(map(with_affixes, each)) for each in self.samples])
 
     def digest(self) -> str:
         """A text that is different for different samples."""
@@ -123,7 +115,8 @@ class Targets:
                     (type(x).__name__, x.label, len(x.children), x.token) for x in tree.preorder()
                 )
                 sha.update("\n".join(map(repr, each)).encode("utf-8", "surrogatepass"))
-        for part in (self.answers, mean_one(self.weights)):
+        of_nodes = isinstance(self.weights, list)
+        for part in (self.y, self.weights if of_nodes else mean_one(self.weights)):
             values = part.tolist() if isinstance(part, np.ndarray) else part
             sha.update(json.dumps(values).encode())
         if self.groups is not None:
@@ -134,11 +127,25 @@ class Targets:
         """The samples as examples, whose labels are numbers of the vocabulary."""
         forest = Forest.from_trees(self.trees, vocabulary)
         if question.kind == "nodes":
-            return NodeExamples(forest, self.answers)
+            return NodeExamples(forest, self.y, self.weights)
         dtype = np.int64 if question.kind == "classes" else np.float32
         weights = mean_one(self.weights)
         weights = None if weights is None else weights.astype(np.float32)
-        return TreeExamples(forest, np.asarray(self.answers, dtype), weights)
+        return TreeExamples(forest, np.asarray(self.y, dtype), weights)
+
+
+def _at(part: Any, places: np.ndarray) -> Any:
+    """The entries of a part of samples at some places; None if there is no such part."""
+    if part is None or isinstance(part, np.ndarray):
+        return None if part is None else part[places]
+    return [part[i] for i in places]
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """The entries of the same part of two sets of samples; None if one lacks it."""
+    if one is None or other is None:
+        return None
+    return np.concatenate((one, other)) if isinstance(one, np.ndarray) else [*one, *other]
 
 
 def label_sizes(vocabulary: Vocabulary) -> dict[str, Any]:

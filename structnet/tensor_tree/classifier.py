@@ -11,15 +11,14 @@ from sklearn.base import ClassifierMixin
 from torch import Tensor, nn
 
 from structnet.checks import wrong
-from structnet.estimators.checked import counting_places, encode_labels
-from structnet.estimators.class_weights import weights_by_class
+from structnet.estimators.checked import encode_labels
+from structnet.estimators.class_weights import weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import check_weights
-from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
-from structnet.tensor_tree.samples import counting, indicators, labels_of
+from structnet.tensor_tree.samples import indicators, labels_of, targets_of
 from structnet.tensor_tree.settings import TreeLSTMSettings
 
 
@@ -41,7 +40,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             weighs 0 are left out.
         cell, hidden_size, rank, pools, bag, context, words, numbers, min_count, dropout,
             label_dropout, epochs, batch_size, learning_rate, weight_decay, patience:
-            hyper-parameters, see :class:`structnet.tensor_tree.settings.TreeLSTMSettings`.
+            hyper-parameters, see :class:`structnet.tensor_tree.TreeLSTMSettings`.
         vectors: file of word vectors for the tokens, in the text format of GloVe and word2vec.
         train_vectors: True to train these vectors further.
         validation_fraction: share of the samples of ``fit`` that is held out to choose the epoch.
@@ -142,19 +141,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         else:
             weights = check_weights(sample_weight, len(samples))
             classes, codes = encode_labels(labels.ravel(), weights=weights)
-        samples, codes, weights, of_groups = counting(samples, codes, sample_weight, groups)
-        asked, by_class = self.class_weight, None
-        if asked is not None:
-            if several and isinstance(asked, dict):
-                raise wrong("class_weight", "'balanced' or None for several labels", "a dict")
-            if several:
-                there = np.array([0, 1])
-                each = [weights_by_class(asked, label, there, weights)[label] for label in codes.T]
-                counts = np.prod(each, axis=0)
-            else:
-                by_class = weights_by_class(asked, codes, classes, weights)
-                counts = by_class[codes]
-            weights = counts if weights is None else weights * counts
+        given = targets_of(samples, codes, sample_weight, groups, least=2)
         held = None
         validation = validation_set(X_val, y_val, sample_weight_val)
         if validation is not None:
@@ -162,12 +149,13 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             others = self._samples(others, roots=len(samples[0]))
             answers = labels_of(others, answers)
             of = indicators(answers) if several else encode_labels(answers.ravel(), classes)[1]
-            others, of, count, _ = counting(others, of, count, least=1)
-            if by_class is not None:  # weighted like the samples to learn from
-                count = by_class[of] if count is None else count * by_class[of]
-            held = _counting(Targets(others, of, count), 1)
-        given = _counting(Targets(samples, codes, weights, of_groups), 2)
-        learn, held = self._parted(given, held, None if several else given.answers)
+            held = targets_of(others, of, count)
+        if self.class_weight is not None:
+            if several and isinstance(self.class_weight, dict):
+                raise wrong("class_weight", "'balanced' or None for several labels", "a dict")
+            how = given, np.arange(2) if several else classes, self.class_weight
+            held, given = held and weighed(held, *how), weighed(given, *how, least=2)
+        learn, held = self._parted(given, held, None if several else given.y)
         self._fitted(
             "labels" if several else "classes", len(classes), learn, held, validation is not None
         )
@@ -195,6 +183,9 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
 
     def explain(self, x: Any, target: Any = None) -> TreeExplanation | tuple[TreeExplanation, ...]:
         """How much each part of a tree matters to the log-odds of a class, ``log p / (1 - p)``.
+
+        For each node all nodes above it are computed again, so that the time for a chain grows with
+        the square of its length.
 
         Args:
             x: a tree, or a tuple of trees, each of which is explained while the others stay whole.
@@ -225,9 +216,3 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
             return outputs[:, column] - outputs[:, others].logsumexp(-1)
 
         return explain(self.model_, self.trained_.vocabulary, sample, scored, target)
-
-
-def _counting(given: Targets, least: int) -> Targets:
-    """The samples whose class has a weight above 0; there must be at least so many of them."""
-    kept = counting_places(given.weights, least)
-    return given if kept is None else given.take(kept)

@@ -13,12 +13,33 @@ from torch import Tensor, nn
 from structnet.checks import check_integer
 from structnet.routing.samples import weighted_mean
 from structnet.training.targets import check_classes
-from structnet.trees.examples import TreeExamples
+from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
 
 
-class _Head(nn.Module):
-    """The loss and the predictions of both heads, from their logits."""
+def forest_of(batch: TreeExamples | NodeExamples | Forest) -> Forest:
+    """The trees of a batch, which may also be a forest."""
+    return batch if isinstance(batch, Forest) else batch.forest
+
+
+class ClassLogits(nn.Module):
+    """Predictions of modules whose outputs are logits of classes, a row per example or node."""
+
+    def predict(self, batch: TreeExamples | NodeExamples | Forest) -> Tensor:
+        """The likeliest class of each example or node, ``[n]``."""
+        return self(forest_of(batch)).argmax(-1)
+
+    def predict_log_proba(self, batch: TreeExamples | NodeExamples | Forest) -> Tensor:
+        """Log-probabilities of the classes, ``[n, num_classes]``."""
+        return self(forest_of(batch)).log_softmax(-1)
+
+    def predict_proba(self, batch: TreeExamples | NodeExamples | Forest) -> Tensor:
+        """Probabilities of the classes, ``[n, num_classes]``."""
+        return self(forest_of(batch)).softmax(-1)
+
+
+class _Head(ClassLogits):
+    """The loss of both heads."""
 
     num_classes: int
 
@@ -34,18 +55,6 @@ class _Head(nn.Module):
             return F.cross_entropy(logits, batch.targets)
         losses = F.cross_entropy(logits, batch.targets, reduction="none")
         return weighted_mean(losses, batch.weights.to(losses))
-
-    def predict(self, batch: TreeExamples | Forest) -> Tensor:
-        """The likeliest class of each example, ``[n]``."""
-        return self(getattr(batch, "forest", batch)).argmax(-1)
-
-    def predict_log_proba(self, batch: TreeExamples | Forest) -> Tensor:
-        """Log-probabilities of the classes, ``[n, num_classes]``."""
-        return self(getattr(batch, "forest", batch)).log_softmax(-1)
-
-    def predict_proba(self, batch: TreeExamples | Forest) -> Tensor:
-        """Probabilities of the classes, ``[n, num_classes]``."""
-        return self(getattr(batch, "forest", batch)).softmax(-1)
 
 
 class TreeClassifier(_Head):

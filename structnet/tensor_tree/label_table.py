@@ -64,6 +64,8 @@ class LabelTable(nn.Module):
         nodes, classes = examples.order.nodes[labels >= 0], labels[labels >= 0]
         each = np.ones(len(self.of_all)) if class_weight is None else class_weight.cpu().numpy()
         weights = each[classes].astype(np.float64)
+        if examples.weights is not None:
+            weights *= examples.weights.cpu().numpy()[labels >= 0]
         of_all = np.bincount(classes, weights, minlength=len(self.of_all))
         count = np.zeros(self.count.shape)
         for row in self._rows(examples.forest):
@@ -121,13 +123,13 @@ class BesideTable(NodeAnswers):
     @torch.no_grad()
     def choose(self, examples: NodeExamples, batch_size: int = 500) -> None:
         """Sets the shares that fit some examples best, which neither part has learned from."""
-        said, targets = [], []
+        said, targets, counts = [], [], []
         for start in batch_starts(examples, batch_size):
             batch = examples[slice(start, start + batch_size)]
             known = batch.labels >= 0
             said.append(torch.stack(self.parts(batch.forest))[:, known].cpu())
             targets.append(batch.labels[known].cpu())
+            counts.append(self.counts(batch)[known].cpu())
         which = torch.cat(targets)
         if len(which):
-            count = self.weights_of(which.to(self.shares.device)).cpu()
-            self.shares.copy_(best_shares(torch.cat(said, 1).double(), which, count))
+            self.shares.copy_(best_shares(torch.cat(said, 1).double(), which, torch.cat(counts)))

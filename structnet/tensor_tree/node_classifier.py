@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from structnet.estimators.checked import counting_places, encode_labels
+from structnet.estimators.checked import counting_places, encode_labels, mean_one
 from structnet.estimators.class_weights import weights_by_class
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
-from structnet.tensor_tree.samples import node_labels, numbered
+from structnet.tensor_tree.samples import node_labels, node_weights, numbered
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.trees.forest import Forest
 
 
-class TreeNodeClassifier(TreeLSTMEstimator):
+class TreeLSTMNodeClassifier(TreeLSTMEstimator):
     """Predicts a class for each node of a tree from the whole tree, as for sentiment treebanks.
 
     The labels of a tree must not contain the classes of its nodes. With ``context=False`` this
@@ -39,14 +39,15 @@ class TreeNodeClassifier(TreeLSTMEstimator):
     that of :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
 
     Example:
-        >>> from structnet import TreeNodeClassifier
+        >>> from structnet import TreeLSTMNodeClassifier
         >>> X, y = ["(+ 1 0)", "(+ 0 0)"], [["odd", "odd", "even"], ["even", "even", "even"]]
-        >>> model = TreeNodeClassifier(epochs=20, random_state=0).fit(X * 20, y * 20)
+        >>> model = TreeLSTMNodeClassifier(epochs=20, random_state=0).fit(X * 20, y * 20)
         >>> model.predict(["(+ 0 1)"])
         [['odd', 'even', 'odd']]
     """
 
     classes_: np.ndarray
+    _former: ClassVar = {"TreeNodeClassifier": "TreeLSTMNodeClassifier"}
 
     def __init__(
         self,
@@ -84,18 +85,28 @@ class TreeNodeClassifier(TreeLSTMEstimator):
 
     @whole
     def fit(
-        self, X: Any, y: Any, *, groups: Any = None, X_val: Any = None, y_val: Any = None
-    ) -> TreeNodeClassifier:
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> TreeLSTMNodeClassifier:
         """Learns from trees and the classes of their nodes.
 
         Args:
             X: trees.
             y: for each tree the classes of its nodes in preorder (``Tree.preorder``: each node
                 before those below it), None for a node without one.
+            sample_weight: weight of each tree, which all of its nodes have; or for each tree the
+                weights of its nodes, in the order of y.
             groups: group of each sample, such as the file it comes from, if new samples will come
                 from other groups; samples are then held out in whole groups.
-            X_val, y_val: trees and classes of their nodes to choose the epoch by; by default some
-                of X are held out.
+            X_val, y_val, sample_weight_val: trees, classes of their nodes and weights to choose
+                the epoch by; by default some of X are held out.
 
         Raises:
             TypeError: a sample is not a tree.
@@ -104,28 +115,31 @@ class TreeNodeClassifier(TreeLSTMEstimator):
         """
         self._begin()
         samples = self._samples(X, least=2, roots=1)
-        labels = node_labels(samples, y)
-        known = [label for each in labels for label in each if label is not None]
-        if not known:
+        labels, weights = node_labels(samples, y), node_weights(samples, sample_weight)
+        there = np.array([label is not None for each in labels for label in each])
+        if not there.any():
             raise ValueError("no node has a class in y; expected at least 2 classes")
-        classes, places = encode_labels(np.asarray(plain_labels(known)))
-        codes, by_class = _codes(labels, classes), None
-        if self.class_weight is not None:
-            by_class = weights_by_class(self.class_weight, places, classes)
-            counting_places(by_class[places], least=2)
-            by_class /= np.average(by_class[places], weights=by_class[places] > 0)
-            codes = _counting(codes, by_class)
-        held, validation = None, validation_set(X_val, y_val)
+        known = [label for each in labels for label in each if label is not None]
+        count = np.concatenate(weights)[there]
+        classes, places = encode_labels(np.asarray(plain_labels(known)), weights=count)
+        by_class = weights_by_class(self.class_weight, places, classes, count)
+        each = by_class[places]
+        counting_places(each * count, least=2)
+        by_class /= np.average(each, weights=count * (each > 0))
+        given = _counting(
+            Targets(samples, _codes(labels, classes), weights, numbered(groups, len(samples))),
+            by_class,
+            2,
+        )
+        held, validation = None, validation_set(X_val, y_val, sample_weight_val)
         if validation is not None:
-            others, answers, _ = validation
+            others, answers, weights_val = validation
             others = self._samples(others, roots=1)
             found = _codes(node_labels(others, answers), classes)
-            held = Targets(others, found if by_class is None else _counting(found, by_class))
-        learn, held = self._parted(
-            Targets(samples, codes, groups=numbered(groups, len(samples))), held
-        )
-        weights = None if by_class is None else by_class.tolist()
-        self._fitted("nodes", len(classes), learn, held, validation is not None, weights)
+            held = _counting(Targets(others, found, node_weights(others, weights_val)), by_class, 1)
+        learn, held = self._parted(given, held)
+        asked = None if self.class_weight is None else by_class.tolist()
+        self._fitted("nodes", len(classes), learn, held, validation is not None, asked)
         self.classes_ = classes
         return self
 
@@ -156,23 +170,30 @@ class TreeNodeClassifier(TreeLSTMEstimator):
             found += np.split(said.numpy(), ends)
         return found
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy over all nodes that have a class.
 
+        Args:
+            X, y, sample_weight: trees, classes of their nodes and weights, as ``fit`` takes them.
+
         Raises:
-            ValueError: a tree does not have as many classes as nodes, or no node has a class.
+            ValueError: a tree does not have as many classes as nodes, no node has a class, or all
+                that have one weigh 0.
         """
         check_is_fitted(self)
-        labels = node_labels(self._samples(X, roots=1), y)
-        right = [
-            guess == true
-            for guesses, trues in zip(self.predict(X), labels, strict=True)
-            for guess, true in zip(guesses, trues, strict=True)
+        samples = self._samples(X, roots=1)
+        labels, weights = node_labels(samples, y), node_weights(samples, sample_weight)
+        found = [
+            (guess == true, weight)
+            for row in zip(self.predict(X), labels, weights, strict=True)
+            for guess, true, weight in zip(*row, strict=True)
             if true is not None
         ]
-        if not right:
+        if not found:
             raise ValueError("no node has a class in y; expected at least 1")
-        return float(np.mean(right))
+        right, counts = map(np.array, zip(*found, strict=True))
+        counting_places(counts, least=1)
+        return float(np.average(right, weights=counts))
 
 
 def _codes(labels: list[list[Any]], classes: np.ndarray) -> list[list[int]]:
@@ -185,6 +206,21 @@ def _codes(labels: list[list[Any]], classes: np.ndarray) -> list[list[int]]:
     return [[-1 if label is None else place[label] for label in each] for each in labels]
 
 
-def _counting(codes: list[list[int]], by_class: np.ndarray) -> list[list[int]]:
-    """The same places, -1 for those of classes that weigh 0."""
-    return [[i if i >= 0 and by_class[i] > 0 else -1 for i in each] for each in codes]
+def _counting(given: Targets, by_class: np.ndarray, least: int) -> Targets:
+    """The trees of which some node weighs more than 0; there must be at least so many of them.
+
+    The class is -1 for nodes that weigh 0, and the weights have the mean 1 over all others.
+    """
+    kept = counting_places(np.array([each.any() for each in given.weights]), least)
+    given = given if kept is None else given.take(kept)
+    ends = np.cumsum([len(each) for each in given.y])[:-1]
+    places, weights = np.concatenate([*map(np.array, given.y)]), np.concatenate(given.weights)
+    counts = (places >= 0) & (by_class[places] > 0) & (weights > 0)
+    places[~counts], weights[~counts] = -1, 0
+    if counts.any():
+        weights[counts] = mean_one(weights[counts])
+    codes, of_nodes = (
+        [each.tolist() for each in np.split(part, ends)] for part in (places, weights)
+    )
+    equal = (weights[counts] == 1).all()
+    return given._replace(y=codes, weights=None if equal else of_nodes)

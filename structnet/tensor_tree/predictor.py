@@ -15,6 +15,7 @@ from structnet.checks import check_bool, check_integer, check_number, check_one_
 from structnet.routing.samples import weighted_mean
 from structnet.tensor_tree.child_sum_cell import looked_up
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
+from structnet.tensor_tree.heads import ClassLogits, forest_of
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
@@ -101,7 +102,7 @@ class TreePredictor(nn.Module):
     def predict(self, batch: TreeExamples | Forest) -> Tensor:
         """The likeliest class, ``[n]``; or ``[n, outputs]``: for each label 1 if it is likelier
         than not, else 0; or the numbers."""
-        outputs = self(_forest_of(batch))
+        outputs = self(forest_of(batch))
         if self.kind == "classes":
             return outputs.argmax(-1)
         return (outputs > 0).long() if self.kind == "labels" else outputs
@@ -123,7 +124,7 @@ class TreePredictor(nn.Module):
     def _logits(self, batch: TreeExamples | Forest) -> Tensor:
         if self.kind == "numbers":
             raise ValueError("a model of kind 'numbers' has no probabilities; it has predict")
-        return self(_forest_of(batch))
+        return self(forest_of(batch))
 
 
 def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: int) -> None:
@@ -173,10 +174,6 @@ def losses_of(
     return F.binary_cross_entropy_with_logits(
         outputs, targets.to(outputs), pos_weight=class_weight, reduction="none"
     ).mean(-1)
-
-
-def _forest_of(batch: TreeExamples | NodeExamples | Forest) -> Forest:
-    return batch if isinstance(batch, Forest) else batch.forest
 
 
 class BesideBag(nn.Module):
@@ -274,7 +271,7 @@ def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
     return torch.from_numpy(np.clip(found.x, 0, 1))
 
 
-class NodeAnswers(nn.Module):
+class NodeAnswers(ClassLogits):
     """Predictions of modules whose outputs are logits of nodes.
 
     The logits are ``[nodes of all trees, num_classes]``, with nodes in preorder, tree after tree:
@@ -285,25 +282,19 @@ class NodeAnswers(nn.Module):
         """The weights of nodes of some classes. ``[n] -> [n]``."""
         raise NotImplementedError
 
-    def predict(self, batch: NodeExamples | Forest) -> Tensor:
-        """The likeliest class of each node, ``[nodes of all trees]``."""
-        return self(_forest_of(batch)).argmax(-1)
+    def counts(self, batch: NodeExamples) -> Tensor:
+        """How much each node counts: its weight times that of its class, or 0 without a class.
 
-    def predict_proba(self, batch: NodeExamples | Forest) -> Tensor:
-        """The probability of each class at each node, ``[nodes of all trees, num_classes]``."""
-        return self(_forest_of(batch)).softmax(-1)
-
-    def predict_log_proba(self, batch: NodeExamples | Forest) -> Tensor:
-        """The logarithms of these probabilities, ``[nodes of all trees, num_classes]``."""
-        return self(_forest_of(batch)).log_softmax(-1)
+        Shapes:
+            ``[nodes of all trees]``, in preorder.
+        """
+        found = self.weights_of(batch.labels.clamp(min=0)) * (batch.labels >= 0)
+        return found if batch.weights is None else found * batch.weights
 
     def accuracy(self, batch: NodeExamples) -> float:
-        """The accuracy over the labelled nodes, weighted by their classes."""
-        labelled = batch.labels >= 0
-        labels = batch.labels[labelled]
-        right = self.predict(batch)[labelled] == labels
-        weights = self.weights_of(labels).double()
-        return (weights @ right.double() / weights.sum()).item() if len(right) else 1.0
+        """The accuracy over the labelled nodes, weighted by :meth:`counts`."""
+        right, counts = self.predict(batch) == batch.labels, self.counts(batch).double()
+        return (counts @ right.double() / counts.sum()).item() if counts.any() else 1.0
 
 
 class NodePredictor(NodeAnswers):
@@ -374,6 +365,5 @@ class NodePredictor(NodeAnswers):
         labelled = batch.labels >= 0
         labels = batch.labels[labelled]
         check_classes(labels, self.num_classes)
-        said = self(batch.forest)[labelled]
-        total = F.cross_entropy(said, labels, self.class_weight, reduction="sum")
-        return total / max(len(labels), 1)
+        losses = F.cross_entropy(self(batch.forest)[labelled], labels, reduction="none")
+        return (losses * self.counts(batch)[labelled]).sum() / max(len(labels), 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +13,9 @@ from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.outliers import warn_of_far_targets
 from structnet.estimators.scale import Standardizer
-from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
-from structnet.tensor_tree.samples import counting, numbers_of
+from structnet.tensor_tree.samples import numbers_of, targets_of
 
 
 class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
@@ -80,28 +78,26 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         """
         self._begin()
         samples = self._samples(X, least=2)
-        samples, numbers, weights, of_groups = counting(
-            samples, numbers_of(samples, y), sample_weight, groups
-        )
-        warn_of_far_targets(numbers, stacklevel=4)  # the caller of fit, which `whole` wraps
-        rows, held = numbers.reshape(len(numbers), -1), None
+        given = targets_of(samples, numbers_of(samples, y), sample_weight, groups, least=2)
+        warn_of_far_targets(given.y, stacklevel=4)  # the caller of fit, which `whole` wraps
+        shape, held = given.y.shape[1:], None
         validation = validation_set(X_val, y_val, sample_weight_val)
         if validation is not None:
             others, answers, count = validation
             others = self._samples(others, roots=len(samples[0]))
-            others, of, count, _ = counting(others, numbers_of(others, answers), count, least=1)
-            if of.shape[1:] != numbers.shape[1:]:
+            held = targets_of(others, numbers_of(others, answers), count)
+            if held.y.shape[1:] != shape:
                 raise ValueError(
-                    f"the validation targets have shape {list(of.shape)}; expected "
-                    f"{[len(others), *numbers.shape[1:]]}, as in the y to learn from"
+                    f"the validation targets have shape {list(held.y.shape)}; expected "
+                    f"{[len(held.y), *shape]}, as in the y to learn from"
                 )
-            held = Targets(others, of.reshape(len(others), -1), count)
-        learn, held = self._parted(Targets(samples, rows, weights, of_groups), held)
-        scale = Standardizer.fitted(learn.answers, learn.weights)
-        learn = replace(learn, answers=scale(learn.answers))
-        held = held and replace(held, answers=scale(held.answers))
+        learn, held = self._parted(given, held)
+        rows = learn.y.reshape(len(learn.y), -1)
+        scale = Standardizer.fitted(rows, learn.weights)
+        learn = learn._replace(y=scale(rows))
+        held = held and held._replace(y=scale(held.y.reshape(len(held.y), -1)))
         self._fitted("numbers", rows.shape[1], learn, held, validation is not None)
-        self.target_scale_, self.target_shape_ = scale, numbers.shape[1:]
+        self.target_scale_, self.target_shape_ = scale, shape
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -111,6 +107,9 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
 
     def explain(self, x: Any, target: int = 0) -> TreeExplanation | tuple[TreeExplanation, ...]:
         """How much each part of a tree matters to a number.
+
+        For each node all nodes above it are computed again, so that the time for a chain grows with
+        the square of its length.
 
         Args:
             x: a tree, or a tuple of trees, each of which is explained while the others stay whole.

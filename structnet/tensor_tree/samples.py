@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from structnet.estimators.checked import counting_places
 from structnet.estimators.inputs import check_weights, off_torch, plain_labels, plain_numbers
 from structnet.parse.conversion import as_tree
+from structnet.tensor_tree.building import Targets
 from structnet.trees.label_words import without_words
 from structnet.trees.tree import Tree
 
@@ -92,28 +92,23 @@ def numbers_of(samples: list, y: Any) -> np.ndarray:
     return found
 
 
-def counting(
+def targets_of(
     samples: list[tuple[Tree, ...]],
-    answers: np.ndarray,
+    y: np.ndarray,
     sample_weight: Any,
     groups: Any = None,
-    least: int = 2,
-) -> tuple[list[tuple[Tree, ...]], np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """The samples whose weight is above 0, with their answers, weights and groups.
+    least: int = 1,
+) -> Targets:
+    """The samples whose weight is above 0, with their answers.
 
     Shapes:
-        answers ``[n, ..]``; weights ``[n]``, or None if all are equal; groups ``[n]``, or None if
-        each sample is a group by itself.
+        y ``[n, ..]``.
 
     Raises:
         ValueError: the weights or groups are invalid, or fewer than ``least`` samples count.
     """
     weights = check_weights(sample_weight, len(samples))
-    of, kept = numbered(groups, len(samples)), counting_places(weights, least)
-    if weights is None or kept is None:
-        return samples, answers, weights, of
-    of = None if of is None else of[kept]
-    return [samples[i] for i in kept], answers[kept], weights[kept], of
+    return Targets(samples, y, weights, numbered(groups, len(samples))).counting(least)
 
 
 def numbered(groups: Any, size: int) -> np.ndarray | None:
@@ -140,6 +135,37 @@ def numbered(groups: Any, size: int) -> np.ndarray | None:
             raise ValueError(f"groups must name the group of each sample. Got {group} at {place}.")
         known.setdefault(group, len(known))
     return np.array([known[group] for group in listed])
+
+
+def node_weights(samples: list[tuple[Tree, ...]], given: Any) -> list[np.ndarray]:
+    """The weights of all nodes, an array ``[nodes]`` per tree.
+
+    Args:
+        samples: samples of one tree each.
+        given: weight of each tree, which all of its nodes have; or weights of its nodes as a list
+            per tree; None for a weight of 1.
+
+    Raises:
+        ValueError: there is not one weight per tree, nor one per node, or one is below 0 or not
+            finite.
+    """
+    given = 1 if given is None else off_torch(given)
+    sizes = [tree.size for (tree,) in samples]
+    if not hasattr(given, "__iter__") or not any(map(np.ndim, given)):
+        each = check_weights(given, len(samples))
+        assert each is not None  # as some are given
+        return np.split(np.repeat(each, sizes), np.cumsum(sizes)[:-1])
+    if len(given) != len(samples):
+        raise ValueError(
+            f"sample_weight must have weights for each tree, {len(samples)}. Got {len(given)} "
+            "lists of them."
+        )
+    found = []
+    for i, (row, size) in enumerate(zip(given, sizes, strict=True)):
+        each = check_weights(np.ravel(row), size, "node", f" of tree {i}")
+        assert each is not None
+        found.append(each)
+    return found
 
 
 def node_labels(samples: list[tuple[Tree, ...]], y: Any) -> list[list[Any]]:

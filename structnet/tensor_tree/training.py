@@ -182,9 +182,8 @@ class _Candidate:
                 batch = examples[slice(start, start + BATCH)].to(device)
                 outputs, kind = model(batch.forest), self.trained.question.kind
                 if isinstance(model, NodeAnswers):
-                    labels = batch.labels.clamp(min=0)
-                    each = losses_of("classes", outputs, labels) * model.weights_of(labels)
-                    each = (each * (batch.labels >= 0)).cpu().numpy()
+                    losses = losses_of("classes", outputs, batch.labels.clamp(min=0))
+                    each = (losses * model.counts(batch)).cpu().numpy()
                     found.append(np.add.reduceat(each, batch.order.offsets[:-1]))
                     continue
                 losses = losses_of(kind, outputs, batch.targets)
@@ -314,7 +313,7 @@ def _labels_of(
     vocabulary = listed(least)
     every = listed(1) if vectors and settings.min_count is None else vocabulary
     size = every.num_types + every.num_tokens
-    given = settings.resolved(len(learn.answers), size, question.kind)
+    given = settings.resolved(len(learn.y), size, question.kind)
     given = replace(given, numbers=vocabulary.numbers, min_count=least)
     # Without dropout by rarity, the unknown label's vector is only learned from labels left out.
     if settings.min_count is not None or given.label_dropout is not None:

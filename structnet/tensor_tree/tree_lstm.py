@@ -21,6 +21,7 @@ from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import Shape, allocate
 from structnet.training.modules import hold_constant, not_compiled, restore_constants
 from structnet.trees.forest import Forest
+from structnet.trees.numbering import positions
 
 
 class TreeLSTM(WithInputs):
@@ -175,7 +176,7 @@ class TreeLSTM(WithInputs):
 
         Args:
             forest: the trees.
-            nodes: numbers of nodes in the forest.
+            nodes: numbers of nodes in the forest, or a mask of all of them.
             backend: backend as for :func:`structnet.message_passing.propagate`; on a CPU "levels"
                 is compiled where :mod:`structnet.tensor_tree.compiled` supports the model, with
                 equal results.
@@ -185,11 +186,13 @@ class TreeLSTM(WithInputs):
 
         Raises:
             GraphError: the forest has types, places or tokens that the model does not have.
+            IndexError: ``nodes`` are not numbers of nodes, or out of range.
             ValueError: a parameter no longer has its shape.
         """
         self.check_sweep(forest)
         if backend == "levels" and covers(self, forest):
-            return sweep(self, forest, None if nodes is None else np.asarray(nodes, np.int64))
+            chosen = None if nodes is None else positions(nodes, forest.num_nodes)
+            return sweep(self, forest, chosen)
         return propagate(forest, _Cell(self), nodes, backend)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:

@@ -8,7 +8,7 @@ new words, as names of packages or short texts in many languages do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,20 +43,14 @@ def words_tell(learn: Targets, validation: Targets | None, question: Question, s
         question: question of kind "classes", "labels" or "numbers".
         seed: seed of the folds, and of the random choice of examples if there are very many.
     """
-    learn = _some(learn, seed)
-    vocabulary = _vocabulary(learn)
-    given = learn.examples(question, vocabulary)
-    held = validation and _some(validation, seed).examples(question, vocabulary)
-    assert isinstance(given, TreeExamples) and isinstance(held, TreeExamples | None)
-    asked = held is not None or question.kind != "classes"
-    if not asked or given.forest.texts is None or len(given.targets.unique(dim=0)) < 2:
+    told = _Choice.of(learn, validation, question, seed)
+    if not told.tells or told.given.forest.texts is None:
         return True
-    told = vocabulary, question, seed, learn.groups
-    with_words = _loss(given, held, *told)
-    for examples in (given, held):
+    with_words = told.loss()
+    for examples in (told.given, told.held):
         if examples is not None:
             examples.forest.texts = None
-    return with_words <= _loss(given, held, *told)
+    return with_words <= told.loss()
 
 
 def letters_tell(learn: Targets, validation: Targets | None, question: Question, seed: int) -> bool:
@@ -69,19 +63,13 @@ def letters_tell(learn: Targets, validation: Targets | None, question: Question,
     Args:
         learn, validation, question, seed: arguments of :func:`words_tell`.
     """
-    learn = _some(learn, seed)
-    vocabulary = _vocabulary(learn).with_letters()
-    given = learn.examples(question, vocabulary)
-    held = validation and _some(validation, seed).examples(question, vocabulary)
-    assert isinstance(given, TreeExamples) and isinstance(held, TreeExamples | None)
-    texts = given.forest.texts
+    told = _Choice.of(learn, validation, question, seed, letters=True)
+    texts = told.given.forest.texts
     few = texts is None or texts.spelling is None or len(texts.spelling.listed) <= MANY
-    if few or (held is None and question.kind == "classes") or question.kind == "labels":
+    if few or not told.tells or question.kind == "labels":
         return False
-    if len(given.targets.unique(dim=0)) < 2:
-        return False
-    losses = _losses_of_numbers if question.kind == "numbers" else _losses_of_classes
-    before, after, counts = losses(given, held, vocabulary, question, seed, learn.groups)
+    numbers = question.kind == "numbers"
+    before, after, counts = told.losses_of_numbers() if numbers else told.losses_of_classes()
     gain, error = gained(before, after, counts)
     return gain > BETTER * error
 
@@ -101,56 +89,128 @@ def affixes_help(trees: Iterable[Tree], settings: TreeLSTMSettings, question: Qu
     return False
 
 
-def _losses_of_classes(
-    given: TreeExamples,
-    held: TreeExamples | None,
-    vocabulary: Vocabulary,
-    question: Question,
-    seed: int,
-    groups: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The losses of held-out examples without and with letters, and the examples' weights.
+@dataclass(frozen=True)
+class _Choice:
+    """Examples of which linear models say whether something helps.
 
-    Shapes:
-        ``[n]`` each.
+    Attributes:
+        given: examples to learn from.
+        held: validation examples, if there are any.
+        vocabulary: numbers of the labels.
+        question: question about the examples.
+        seed: seed of the folds and parts.
+        groups: group of each example to learn from, ``[n]``; None if each is one by itself.
     """
-    assert held is not None
-    found, sizes = [], bag_sizes(vocabulary, question)
-    for plain, learn, judge in _fitted(given, held, vocabulary, question, seed, groups):
-        lettered = LabelBag.knowing(learn.forest, True, **(sizes | {"form": plain.form}))
-        lettered.penalty = plain.penalty
-        lettered.fit_classes(learn)
-        count = np.ones(len(judge)) if judge.weights is None else judge.weights.double().numpy()
-        found.append((plain.losses(judge), lettered.losses(judge), count))
-        if count @ (found[-1][0] - found[-1][1]) <= 0:
-            break  # a large gain is seen in each part
-    before, after, counts = (np.concatenate(each) for each in zip(*found, strict=True))
-    return before, after, counts
 
+    given: TreeExamples
+    held: TreeExamples | None
+    vocabulary: Vocabulary
+    question: Question
+    seed: int
+    groups: np.ndarray | None
 
-def _losses_of_numbers(
-    given: TreeExamples,
-    held: TreeExamples | None,
-    vocabulary: Vocabulary,
-    question: Question,
-    seed: int,
-    groups: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The same over folds, where letters must be as much better as other forms of the counts."""
-    y, sizes = given.targets.numpy().astype(np.float64), bag_sizes(vocabulary, question)
-    weights = None if given.weights is None else given.weights.double().numpy()
-    plain = LabelBag.knowing(given.forest, **sizes)
-    before = plain.fit_numbers(given.forest, y, weights, seed, groups=groups)
-    lettered = LabelBag.knowing(given.forest, True, **sizes)
-    after = lettered.fit_numbers(given.forest, y, weights, seed, [plain.form], groups)
-    losses = (((said - y) ** 2).mean(axis=1) for said in (before, after))
-    return next(losses), HARDER * next(losses), weights
+    @classmethod
+    def of(
+        cls,
+        learn: Targets,
+        validation: Targets | None,
+        question: Question,
+        seed: int,
+        letters: bool = False,
+    ) -> _Choice:
+        """Some of the examples, with letters of their words if ``letters``."""
+        learn = _some(learn, seed)
+        vocabulary = Vocabulary.from_trees(
+            learn.trees, unknown=True, min_count=2, any_arity=True, numbers=None
+        )
+        vocabulary = vocabulary.with_letters() if letters else vocabulary
+        given = learn.examples(question, vocabulary)
+        held = validation and _some(validation, seed).examples(question, vocabulary)
+        assert isinstance(given, TreeExamples) and isinstance(held, TreeExamples | None)
+        return cls(given, held, vocabulary, question, seed, learn.groups)
 
+    @property
+    def tells(self) -> bool:
+        """Whether there are different answers, and a way to predict some of them."""
+        asked = self.held is not None or self.question.kind != "classes"
+        return asked and len(self.given.targets.unique(dim=0)) > 1
 
-def _vocabulary(learn: Targets) -> Vocabulary:
-    return Vocabulary.from_trees(
-        learn.trees, unknown=True, min_count=2, any_arity=True, numbers=None
-    )
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The weights of the examples to learn from, ``[n]``."""
+        return None if self.given.weights is None else self.given.weights.double().numpy()
+
+    def losses_of_classes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The losses of held-out examples without and with letters, and the examples' weights.
+
+        Shapes:
+            ``[n]`` each.
+        """
+        found, sizes = [], bag_sizes(self.vocabulary, self.question)
+        for plain, learn, judge in self._fitted():
+            lettered = LabelBag.knowing(learn.forest, True, **(sizes | {"form": plain.form}))
+            lettered.penalty = plain.penalty
+            lettered.fit_classes(learn)
+            count = np.ones(len(judge)) if judge.weights is None else judge.weights.double().numpy()
+            found.append((plain.losses(judge), lettered.losses(judge), count))
+            if count @ (found[-1][0] - found[-1][1]) <= 0:
+                break  # a large gain is seen in each part
+        before, after, counts = (np.concatenate(each) for each in zip(*found, strict=True))
+        return before, after, counts
+
+    def losses_of_numbers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The same over folds, where letters must be as much better as other forms of counts."""
+        y, sizes = self.given.targets.numpy(), bag_sizes(self.vocabulary, self.question)
+        y = y.astype(np.float64)
+        plain = LabelBag.knowing(self.given.forest, **sizes)
+        how = self.given.forest, y, self.weights, self.seed
+        before = plain.fit_numbers(*how, groups=self.groups)
+        lettered = LabelBag.knowing(self.given.forest, True, **sizes)
+        after = lettered.fit_numbers(*how, [plain.form], self.groups)
+        losses = (((said - y) ** 2).mean(axis=1) for said in (before, after))
+        return next(losses), HARDER * next(losses), self.weights
+
+    def loss(self) -> float:
+        """The loss of a linear model on examples that it has not learned from."""
+        targets, forms, question = self.given.targets.numpy(), list(FORMS), self.question
+        if question.kind == "classes":
+            losses, sizes = [], []
+            for bag, _, judge in self._fitted():
+                losses.append(bag.loss(judge))
+                sizes.append(len(judge) if judge.weights is None else float(judge.weights.sum()))
+            return float(np.average(losses, weights=sizes))
+        if question.kind == "labels":
+            targets = targets[:, np.argsort(-targets.var(axis=0), kind="stable")[:MOST_LABELS]]
+            question, forms = replace(question, num_outputs=targets.shape[1]), ["logarithm"]
+        bag = LabelBag.knowing(self.given.forest, **bag_sizes(self.vocabulary, question))
+        y = targets.astype(np.float64)
+        said = bag.fit_numbers(self.given.forest, y, self.weights, self.seed, forms, self.groups)
+        return float(np.average(((said - targets) ** 2).mean(axis=1), weights=self.weights))
+
+    def _fitted(self) -> Iterator[tuple[LabelBag, TreeExamples, TreeExamples]]:
+        """Linear models, each with the examples it has learned from and those to judge it by."""
+        for learn, judge in self._parts():
+            bag = LabelBag.knowing(learn.forest, **bag_sizes(self.vocabulary, self.question))
+            bag.fit_classes(learn, judge)
+            yield bag, learn, judge
+
+    def _parts(self) -> Iterator[tuple[TreeExamples, TreeExamples]]:
+        """Pairs of examples to learn from and to judge by, until enough have been judged by."""
+        assert self.held is not None
+        yield self.given, self.held
+        judged, labels = len(self.held), self.given.targets.numpy()
+        for part in range(1, PARTS + 1):
+            if judged >= ENOUGH:
+                return
+            seed = self.seed + part
+            try:
+                learn, judge = hold_out(len(self.given), SHARE, seed, labels, groups=self.groups)
+            except ValueError:  # too few examples, or groups too large
+                return
+            if len(np.unique(labels[learn])) < 2:
+                return
+            yield self.given[learn], self.given[judge]
+            judged += len(judge)
 
 
 def _some(targets: Targets, seed: int) -> Targets:
@@ -158,63 +218,3 @@ def _some(targets: Targets, seed: int) -> Targets:
     if number <= MOST:
         return targets
     return targets.take(np.random.default_rng(seed).permutation(number)[:MOST])
-
-
-def _loss(
-    given: TreeExamples,
-    held: TreeExamples | None,
-    vocabulary: Vocabulary,
-    question: Question,
-    seed: int,
-    groups: np.ndarray | None,
-) -> float:
-    """The loss of a linear model on examples that it has not learned from."""
-    weights = None if given.weights is None else given.weights.double().numpy()
-    targets, forms = given.targets.numpy(), list(FORMS)
-    if question.kind == "labels":
-        targets = targets[:, np.argsort(-targets.var(axis=0), kind="stable")[:MOST_LABELS]]
-        question, forms = replace(question, num_outputs=targets.shape[1]), ["logarithm"]
-    if question.kind == "classes":
-        assert held is not None
-        losses, sizes = [], []
-        for bag, _, judge in _fitted(given, held, vocabulary, question, seed, groups):
-            losses.append(bag.loss(judge))
-            sizes.append(len(judge) if judge.weights is None else float(judge.weights.sum()))
-        return float(np.average(losses, weights=sizes))
-    bag = LabelBag.knowing(given.forest, **bag_sizes(vocabulary, question))
-    said = bag.fit_numbers(given.forest, targets.astype(np.float64), weights, seed, forms, groups)
-    return float(np.average(((said - targets) ** 2).mean(axis=1), weights=weights))
-
-
-def _fitted(
-    given: TreeExamples,
-    held: TreeExamples,
-    vocabulary: Vocabulary,
-    question: Question,
-    seed: int,
-    groups: np.ndarray | None,
-) -> Iterator[tuple[LabelBag, TreeExamples, TreeExamples]]:
-    """Linear models, each with the examples it has learned from and those to judge it by."""
-    for learn, judge in _parts(given, held, seed, groups):
-        bag = LabelBag.knowing(learn.forest, **bag_sizes(vocabulary, question))
-        bag.fit_classes(learn, judge)
-        yield bag, learn, judge
-
-
-def _parts(
-    given: TreeExamples, held: TreeExamples, seed: int, groups: np.ndarray | None
-) -> Iterator[tuple[TreeExamples, TreeExamples]]:
-    """Pairs of examples to learn from and to judge by, until enough have been judged by."""
-    yield given, held
-    judged, labels = len(held), given.targets.numpy()
-    for part in range(1, PARTS + 1):
-        if judged >= ENOUGH:
-            return
-        try:
-            learn, judge = hold_out(len(given), SHARE, seed + part, labels, groups=groups)
-        except ValueError:  # too few examples, or groups too large
-            return
-        if len(np.unique(labels[learn])) < 2:
-            return
-        yield given[learn], given[judge]
-        judged += len(judge)

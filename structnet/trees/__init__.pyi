@@ -1,9 +1,9 @@
+from .arrays import Level as Level
 from .binarization import binarize as binarize
 from .binarization import unbinarize as unbinarize
 from .examples import NodeExamples as NodeExamples
 from .examples import TreeExamples as TreeExamples
 from .forest import Forest as Forest
-from .forest import Level as Level
 from .forest import Preorder as Preorder
 from .label_words import with_words as with_words
 from .networkx_graph import from_networkx as from_networkx

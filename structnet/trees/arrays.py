@@ -1,4 +1,4 @@
-"""Checks of a forest's arrays, which compiled loops rely on without checking any index."""
+"""A forest's arrays and their checks: compiled loops rely on them without checking any index."""
 
 from __future__ import annotations
 
@@ -30,6 +30,18 @@ class ForestArrays(NamedTuple):
     children: np.ndarray
     pos: np.ndarray
     roots: np.ndarray
+
+
+class Level(NamedTuple):
+    """The nodes of one height.
+
+    Shapes:
+        nodes: ``[n]``, ascending.
+        children: ``[n, arity]``, -1 where there is no child.
+    """
+
+    nodes: np.ndarray
+    children: np.ndarray
 
 
 def check_arrays(arrays: ForestArrays, arity: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -78,9 +79,11 @@ class NodeExamples:
     Args:
         forest: the trees.
         labels: for each tree, a class number for each of its nodes in preorder, -1 for none.
+        weights: for each tree, a weight for each of its nodes; of mean 1 over all nodes with a
+            class. None for equal weights.
 
     Raises:
-        ValueError: a tree does not have as many labels as nodes.
+        ValueError: a tree does not have as many labels, or weights, as nodes.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -92,19 +95,21 @@ class NodeExamples:
         [0]
     """
 
-    def __init__(self, forest: Forest, labels: Sequence[Sequence[int]]):
+    def __init__(
+        self,
+        forest: Forest,
+        labels: Sequence[Sequence[int]],
+        weights: Sequence[Sequence[float]] | None = None,
+    ):
         order = forest.preorder()
-        given, found = [len(each) for each in labels], np.diff(order.offsets).tolist()
-        if given != found:
-            i = next((i for i, (a, b) in enumerate(zip(given, found)) if a != b), len(found))  # noqa: B905
-            told = f"tree {i} has {found[i]} nodes" if i < len(found) else f"{len(found)} trees"
-            got = f"{given[i]} labels" if i < min(len(given), len(found)) else f"{len(given)} lists"
-            raise ValueError(f"{told}; got {got}, expected one label per node, -1 for none")
-        flat = [label for each in labels for label in each]
-        self._hold(forest, order, torch.tensor(flat, dtype=torch.int64))
+        flat = torch.tensor(_flat(labels, order, "label", ", -1 for none"), dtype=torch.int64)
+        each = None if weights is None else torch.tensor(_flat(weights, order, "weight"))
+        self._hold(forest, order, flat, each)
 
-    def _hold(self, forest: Forest, order: Preorder, labels: Tensor) -> NodeExamples:
-        self.forest, self.order, self.labels = forest, order, labels
+    def _hold(
+        self, forest: Forest, order: Preorder, labels: Tensor, weights: Tensor | None
+    ) -> NodeExamples:
+        self.forest, self.order, self.labels, self.weights = forest, order, labels, weights
         return self
 
     @property
@@ -132,9 +137,27 @@ class NodeExamples:
         order = forest.preorder()
         first = np.repeat(starts[chosen] - order.offsets[:-1], np.diff(order.offsets))
         places = torch.from_numpy(first + np.arange(len(first)))
-        return NodeExamples.__new__(NodeExamples)._hold(forest, order, self.labels[places])
+        weights = None if self.weights is None else self.weights[places]
+        held = NodeExamples.__new__(NodeExamples)
+        return held._hold(forest, order, self.labels[places], weights)
 
     def to(self, device: str | torch.device) -> NodeExamples:
         """The same examples for models on ``device``."""
-        forest = self.forest.to(device)
-        return NodeExamples.__new__(NodeExamples)._hold(forest, self.order, self.labels.to(device))
+        weights = None if self.weights is None else self.weights.to(device)
+        held = NodeExamples.__new__(NodeExamples)
+        return held._hold(self.forest.to(device), self.order, self.labels.to(device), weights)
+
+
+def _flat(rows: Sequence[Sequence[Any]], order: Preorder, what: str, note: str = "") -> list[Any]:
+    """The values of all nodes, tree after tree.
+
+    Raises:
+        ValueError: a tree does not have as many values as nodes.
+    """
+    given, found = [len(each) for each in rows], np.diff(order.offsets).tolist()
+    if given != found:
+        i = next((i for i, (a, b) in enumerate(zip(given, found)) if a != b), len(found))  # noqa: B905
+        told = f"tree {i} has {found[i]} nodes" if i < len(found) else f"{len(found)} trees"
+        got = f"{given[i]} {what}s" if i < min(len(given), len(found)) else f"{len(given)} lists"
+        raise ValueError(f"{told}; got {got}, expected one {what} per node{note}")
+    return [value for each in rows for value in each]

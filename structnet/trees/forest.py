@@ -16,7 +16,7 @@ import torch
 from structnet.checks import check_memory
 from structnet.errors import GraphError
 from structnet.trees import _kernels
-from structnet.trees.arrays import MAX_PLACE, ForestArrays, check_arrays, check_numbers
+from structnet.trees.arrays import MAX_PLACE, ForestArrays, Level, check_arrays, check_numbers
 from structnet.trees.label_words import Text
 from structnet.trees.memory import collector_paused
 from structnet.trees.number_tokens import FIRST, values_of
@@ -28,18 +28,6 @@ from structnet.trees.vocabulary import NONE, Vocabulary
 
 if TYPE_CHECKING:
     from dgl import DGLGraph
-
-
-class Level(NamedTuple):
-    """The nodes of one height.
-
-    Shapes:
-        nodes: ``[n]``, ascending.
-        children: ``[n, arity]``, -1 where there is no child.
-    """
-
-    nodes: np.ndarray
-    children: np.ndarray
 
 
 class Preorder(NamedTuple):
@@ -343,7 +331,15 @@ class Forest:
 
     @property
     def levels(self) -> list[Level]:
-        """The nodes by height, from the leaves up, with their children padded to the arity."""
+        """The nodes by height, from the leaves up, with their children padded to the arity.
+
+        Raises:
+            ValueError: so many places of so many nodes do not fit in memory.
+        """
+        places = self.num_nodes * self.arity
+        check_memory(
+            f"a table of {self.arity} places for each of {self.num_nodes} nodes", 8 * places
+        )
         table = np.full((self.num_nodes, self.arity), NONE, np.int64)
         parent = np.repeat(np.arange(self.num_nodes), np.diff(self.offsets))
         table[parent, self.pos] = self.children

@@ -20,8 +20,8 @@ from structnet import (
     LabelTreeClassifier,
     SoftmaxTreeClassifier,
     TreeLSTMClassifier,
+    TreeLSTMNodeClassifier,
     TreeLSTMRegressor,
-    TreeNodeClassifier,
     load_model,
     save_model,
 )
@@ -100,7 +100,7 @@ def test_targets_that_are_no_numbers_are_named(lines: tuple) -> None:
         regressor().fit(X, csr_matrix(np.ones((len(X), 1))))
     with pytest.raises(ValueError, match=r"y must be numbers: .*; for classes there is"):
         TreeLSTMRegressor().fit(TREES, [[1], [1, 2]] * 20)
-    for kind in (TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier):
+    for kind in (TreeLSTMClassifier, TreeLSTMRegressor, TreeLSTMNodeClassifier):
         with pytest.raises(
             ValueError, match=r"y must be one answer for each sample\. Got NoneType"
         ):

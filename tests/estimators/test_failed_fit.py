@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from small_estimators import classifier
 
-from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.label_tree import LabelTreeClassifier
 from structnet.label_tree.training import Training
 from structnet.naru import RoutedLanguageModel
@@ -63,7 +63,7 @@ NARU = RoutedLanguageModel(sizes=(1, 2, 1), dims=(4,), vector_size=4, **QUICK)
         (TreeLSTMClassifier(**QUICK), (TREES, [0, 1] * 10), (TREES[::-1], [2, 3] * 10)),
         (TreeLSTMRegressor(**QUICK), (TREES, range(20)), (TREES[::-1], range(20))),
         (
-            TreeNodeClassifier(**QUICK),
+            TreeLSTMNodeClassifier(**QUICK),
             *(([tree] * 9, [[*names]] * 9) for tree, names in (("(a b)", "xy"), ("(b a)", "pq"))),
         ),
     ],

@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from structnet import (
     RoutedLanguageModel,
     TreeLSTMClassifier,
+    TreeLSTMNodeClassifier,
     TreeLSTMRegressor,
-    TreeNodeClassifier,
 )
 from structnet.label_tree import LabelTreeClassifier
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
@@ -95,7 +95,7 @@ OF_NUMPY = [
     (TreeLSTMClassifier(), OF_TREES, TREES, CLASSES),
     (TreeLSTMClassifier(cell="tucker"), HELD | {"rank": 2, "hidden_size": 3}, TREES, CLASSES),
     (TreeLSTMRegressor(), OF_TREES, TREES, ROWS[:, 0]),
-    (TreeNodeClassifier(), OF_TREES | {"context": True}, TREES, NODES),
+    (TreeLSTMNodeClassifier(), OF_TREES | {"context": True}, TREES, NODES),
     (NeuralTreeClassifier(), GROWN, ROWS, CLASSES),
     (NeuralTreeRegressor(), GROWN, ROWS, ROWS[:, 0]),
     (SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "k": 2}, ROWS, CLASSES),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structnet import Forest, Tree, TreeNodeClassifier
+from structnet import Forest, Tree, TreeLSTMNodeClassifier
 from structnet.trees import with_words
 from structnet.trees.number_tokens import number_of
 from structnet.trees.spelling import affixes_of, with_affixes
@@ -33,11 +33,11 @@ def sentences(number: int, stems: int) -> tuple[list[Tree], list[list[str | None
 
 def test_nodes_with_new_words(tmp_path: Path):
     X, y = sentences(200, 10**6)
-    model = TreeNodeClassifier(**FEW).fit(X[:150], y[:150])
+    model = TreeLSTMNodeClassifier(**FEW).fit(X[:150], y[:150])
     assert model.score(X[150:], y[150:]) > 0.95
     assert "beginnings and endings of words" in model.summary()
     model.save(tmp_path / "model.safetensors")
-    again = TreeNodeClassifier.load(tmp_path / "model.safetensors")
+    again = TreeLSTMNodeClassifier.load(tmp_path / "model.safetensors")
     for one, other in zip(model.predict_proba(X), again.predict_proba(X), strict=True):
         np.testing.assert_array_equal(one, other)
     old = model.trained_.config()
@@ -48,14 +48,14 @@ def test_nodes_with_new_words(tmp_path: Path):
 @pytest.mark.parametrize("given", [{"words": False}, {"cell": "sum"}])
 def test_affixes_are_not_read_if_words_are_not(given: dict):
     X, y = sentences(150, 10**6)
-    model = TreeNodeClassifier(**FEW, **given).fit(X, y)
+    model = TreeLSTMNodeClassifier(**FEW, **given).fit(X, y)
     assert not model.trained_.affixes
     assert "endings" not in model.summary()
 
 
 def test_affixes_are_not_read_of_few_words():
     X, y = sentences(150, 30)
-    assert not TreeNodeClassifier(**FEW).fit(X, y).trained_.affixes
+    assert not TreeLSTMNodeClassifier(**FEW).fit(X, y).trained_.affixes
 
 
 @pytest.mark.parametrize("share", [True, False])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from small_estimators import held_out
 
-from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree import training
 from structnet.tensor_tree.cell_choice import best_of, cells
 from structnet.tensor_tree.samples import as_sample
@@ -108,7 +108,7 @@ def test_nodes_with_a_class_choose_a_cell(table: bool, monkeypatch: pytest.Monke
     monkeypatch.setattr(training, "best_of", lambda losses: found.append(losses) or "tucker")
     X, signs = products(100)
     y = [[bool(sign), None, child] for sign, child in zip(signs, signs[::-1], strict=True)]
-    model = TreeNodeClassifier(hidden_size=4, epochs=2, bag=table, random_state=0)
+    model = TreeLSTMNodeClassifier(hidden_size=4, epochs=2, bag=table, random_state=0)
     model.fit(X[:60], y[:60], X_val=X[60:], y_val=y[60:])
     (losses,) = found
     assert model.trained_.settings.cell == "tucker"

@@ -19,10 +19,10 @@ from sklearn.preprocessing import FunctionTransformer
 from small_estimators import held_out
 from threadpoolctl import ThreadpoolController
 
-from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.tensor_tree.training import Trained
-from structnet.training.checkpoint import CheckpointError
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +145,21 @@ def test_balanced_labels_count_alike():
             TreeLSTMClassifier(class_weight=wrong, **QUICK).fit(X, ["one", "two", "two"] * 20)
 
 
+def test_given_validation_samples_of_several_labels_are_balanced_like_those_to_learn_from():
+    rng = np.random.default_rng(0)
+    X = [f"(f {' '.join(rng.choice(list('abc'), 2))})" for _ in range(120)]
+    y = np.array([["a" in text or rng.random() < 0.2, "b" in text] for text in X]).astype(int)
+    weights = np.prod([(30 / np.bincount(of[60:]))[of] for of in y.T], axis=0)
+    asked = {"X_val": X[:60], "y_val": y[:60]}
+    balanced = TreeLSTMClassifier(class_weight="balanced", **QUICK)
+    weighed = TreeLSTMClassifier(**QUICK)
+    balanced.fit(X[60:], y[60:], **asked)
+    weighed.fit(X[60:], y[60:], weights[60:], sample_weight_val=weights[:60], **asked)
+    np.testing.assert_allclose(balanced.predict_proba(X), weighed.predict_proba(X), atol=1e-6)
+    told = [[one["validation_loss"] for one in model.history_] for model in (balanced, weighed)]
+    np.testing.assert_allclose(*told, atol=1e-6)
+
+
 def test_numbers_of_one_column_or_several(tmp_path: Path):
     rng = random.Random(0)
     X = [expression(rng) for _ in range(150)]
@@ -212,7 +227,7 @@ def test_a_class_for_each_node(tmp_path: Path):
     y = [[value(node) for node in tree.preorder()] for tree in X]
     for labels in y:
         labels[-1] = None
-    model = TreeNodeClassifier(epochs=20, hidden_size=16, random_state=0).fit(X, y)
+    model = TreeLSTMNodeClassifier(epochs=20, hidden_size=16, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.98
     assert [len(each) for each in model.predict(X)] == [tree.size for tree in X]
     probable, logarithm = model.predict_proba(X), model.predict_log_proba(X)
@@ -221,8 +236,13 @@ def test_a_class_for_each_node(tmp_path: Path):
         np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-6)
         np.testing.assert_allclose(np.log(p), log_p, atol=1e-4)
         assert model.classes_[p.argmax(axis=1)].tolist() == names
-    model.save(tmp_path / "model.safetensors")
-    assert TreeNodeClassifier.load(tmp_path / "model.safetensors").predict(X) == model.predict(X)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    assert TreeLSTMNodeClassifier.load(path).predict(X) == model.predict(X)
+    save_model(path, model.model_, {**load_model(path)[1], "estimator": "TreeNodeClassifier"})
+    assert TreeLSTMNodeClassifier.load(path).predict(X) == model.predict(X)  # its former name
+    with pytest.raises(CheckpointError, match=r"TreeNodeClassifier; expected TreeLSTMClassifier"):
+        TreeLSTMClassifier.load(path)
 
 
 def test_a_validation_set_of_ones_own():
@@ -274,7 +294,9 @@ def test_training_goes_on_where_it_stopped(tmp_path: Path):
     assert (resumed.predict_proba(X) == whole.predict_proba(X)).all()
 
 
-@pytest.mark.parametrize("estimator", [TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier])
+@pytest.mark.parametrize(
+    "estimator", [TreeLSTMClassifier, TreeLSTMRegressor, TreeLSTMNodeClassifier]
+)
 def test_the_defaults_are_those_of_the_settings(estimator: type):
     given, settings = estimator().get_params(), vars(TreeLSTMSettings())
     assert {name: given[name] for name in settings if name != "seed"} == {

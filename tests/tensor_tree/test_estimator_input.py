@@ -10,7 +10,7 @@ import torch
 from expressions import QUICK, data
 from small_estimators import held_out
 
-from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.building import Targets
 from structnet.training.checkpoint import CheckpointError
 
@@ -149,7 +149,7 @@ def test_labels_that_no_file_holds_are_refused(tmp_path: Path):
 def test_nodes_have_one_label_each():
     X = ["(f a b)"] * 4
     rows = [[0, 1, 1]] * 4
-    model = TreeNodeClassifier(epochs=1, random_state=0)
+    model = TreeLSTMNodeClassifier(epochs=1, random_state=0)
     for y, words in (
         ([[0, 1]] * 4, "tree 0 has 3 nodes; got 2 labels"),
         ([0] * 4, "a row of labels for each tree. Got 0 for tree 0"),

@@ -11,7 +11,7 @@ import torch
 from sklearn.model_selection import GroupKFold
 from small_estimators import held_out
 
-from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet import Tree, TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree import estimator as module
 from structnet.tensor_tree import label_bag, ridge
 from structnet.tensor_tree.building import Targets
@@ -25,7 +25,7 @@ def data(kind: type) -> tuple[list[str], Any]:
     rng = np.random.default_rng(0)
     X = [f"(f {' '.join(rng.choice(list('abcd'), 3))})" for _ in range(60)]
     count = np.array([text.count("a") for text in X])
-    if kind is TreeNodeClassifier:
+    if kind is TreeLSTMNodeClassifier:
         return X, [[None, *(text[i] == "a" for i in (3, 5, 7))] for text in X]
     return X, count > 0 if kind is TreeLSTMClassifier else count.astype(float)
 
@@ -43,7 +43,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Targets, Targets]]:
     return found
 
 
-@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier])
+@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor, TreeLSTMNodeClassifier])
 def test_no_group_is_both_learnt_from_and_chosen_by(kind: type, parts: list) -> None:
     X, y = data(kind)
     kind(**TOLD, bag=kind is TreeLSTMRegressor).fit(X, y, groups=NAMES)

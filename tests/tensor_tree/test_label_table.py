@@ -11,7 +11,7 @@ import pytest
 import torch
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
 
-from structnet import Tree, TreeNodeClassifier
+from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.trees.examples import NodeExamples
@@ -91,11 +91,11 @@ def sentences(number: int, seed: int, carried: bool) -> tuple[list[Tree], list[l
 def test_words_that_few_trees_have(bag: bool, carried: bool, tmp_path: Path):
     X, y = sentences(150, 0, carried)
     few = {"hidden_size": 8, "epochs": 4, "random_state": 0}
-    model = TreeNodeClassifier(bag=bag, **few).fit(X, y)
+    model = TreeLSTMNodeClassifier(bag=bag, **few).fit(X, y)
     assert (model.score(X, y) > 0.9) is bag
     assert ("a table of the classes of each label" in model.summary()) is bag
     model.save(tmp_path / "model.safetensors")
-    again = TreeNodeClassifier.load(tmp_path / "model.safetensors")
+    again = TreeLSTMNodeClassifier.load(tmp_path / "model.safetensors")
     for one, other in zip(model.predict_proba(X), again.predict_proba(X), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -103,7 +103,7 @@ def test_words_that_few_trees_have(bag: bool, carried: bool, tmp_path: Path):
 def test_rare_labels_are_known_where_nodes_are_asked_about():
     X, y = sentences(150, 0, carried=False)
     few = {"hidden_size": 2, "epochs": 1, "random_state": 0}
-    assert TreeNodeClassifier(**few).fit(X, y).trained_.settings.min_count == 1
-    assert TreeNodeClassifier(min_count=3, **few).fit(X, y).trained_.settings.min_count == 3
+    assert TreeLSTMNodeClassifier(**few).fit(X, y).trained_.settings.min_count == 1
+    assert TreeLSTMNodeClassifier(min_count=3, **few).fit(X, y).trained_.settings.min_count == 3
     X, y = ["(f a b)", "(g b a)"] * 9, [[0, 1, 0], [1, 0, 1]] * 9
-    assert TreeNodeClassifier(**few).fit(X, y).trained_.settings.min_count == 2
+    assert TreeLSTMNodeClassifier(**few).fit(X, y).trained_.settings.min_count == 2

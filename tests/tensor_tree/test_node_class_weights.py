@@ -1,7 +1,8 @@
-"""Classes of nodes that count more or less than the number of their nodes."""
+"""Classes of nodes, nodes and trees that count more or less than the number of their nodes."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import torch
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
 from sklearn.base import clone
 
-from structnet import Tree, TreeNodeClassifier
+from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
 from structnet.tensor_tree.label_table import BesideTable, LabelTable
 from structnet.trees.examples import NodeExamples
@@ -73,12 +74,12 @@ def test_classes_that_weigh_more_are_predicted_more(bag: bool, tmp_path: Path):
     X, y = rare(400)
     share = {}
     for asked in (None, "balanced", {"rare": 50}):
-        model = TreeNodeClassifier(class_weight=asked, bag=bag, **FEW).fit(X, y)
+        model = TreeLSTMNodeClassifier(class_weight=asked, bag=bag, **FEW).fit(X, y)
         found = model.predict_proba(X[:1])[0][1]
         share[str(asked)] = found[list(model.classes_).index("rare")]
     assert share["None"] < 0.25 < 0.35 < share["balanced"] < 0.65 < 0.75 < share["{'rare': 50}"]
     model.save(tmp_path / "model.safetensors")
-    again = TreeNodeClassifier.load(tmp_path / "model.safetensors")
+    again = TreeLSTMNodeClassifier.load(tmp_path / "model.safetensors")
     assert again.class_weight == {"rare": 50} == clone(model).class_weight
     np.testing.assert_array_equal(again.predict_proba(X[:1])[0], model.predict_proba(X[:1])[0])
     torch.testing.assert_close(
@@ -90,7 +91,7 @@ def test_nodes_of_a_class_that_weighs_nothing_are_as_if_they_had_none():
     X, y = rare(60)
     without = [[None if of == "leaf" else of for of in row] for row in y]
     same = [[*row[:2], "leaf" if i == 0 else None] for i, row in enumerate(without)]
-    model = TreeNodeClassifier(class_weight={"leaf": 0}, **FEW)
+    model = TreeLSTMNodeClassifier(class_weight={"leaf": 0}, **FEW)
     found = [model.fit(X, each, X_val=X, y_val=y).predict_proba(X) for each in (y, same)]
     np.testing.assert_array_equal(found[0], found[1])
     assert model.classes_.tolist() == ["leaf", "often", "rare"]
@@ -106,4 +107,81 @@ def test_nodes_of_a_class_that_weighs_nothing_are_as_if_they_had_none():
 )
 def test_wrong_weights(asked: object, message: str):
     with pytest.raises(ValueError, match=message):
-        TreeNodeClassifier(class_weight=asked, **FEW).fit(*rare(40))
+        TreeLSTMNodeClassifier(class_weight=asked, **FEW).fit(*rare(40))
+
+
+def test_a_weight_of_a_node_is_a_number_of_nodes():
+    once, repeated = examples(repeated=False), examples(repeated=True)
+    flat = [2 * WEIGHTS[of].item() if of >= 0 else 0 for of in once.labels.tolist()]
+    sizes = once.order.offsets
+    rows = [flat[a:b] for a, b in itertools.pairwise(sizes.tolist())]
+    parts = np.split(once.labels.numpy(), sizes[1:-1])
+    once = NodeExamples(once.forest, [each.tolist() for each in parts], rows)
+    model = predictor()
+    total = repeated.counted / once.counted
+    torch.testing.assert_close(model.loss(once), model.loss(repeated) * total)
+    assert model.accuracy(once) == pytest.approx(model.accuracy(repeated))
+    tables = [LabelTable(len(TYPES), len(TOKENS), 3) for _ in range(2)]
+    mixed = [BesideTable(model, table).eval() for table in tables]
+    for table, one, given in zip(tables, mixed, (once, repeated), strict=True):
+        table.fit(given)
+        one.choose(given)
+    torch.testing.assert_close(tables[0].count, tables[1].count)
+    torch.testing.assert_close(mixed[0].shares, mixed[1].shares, atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("bag", [True, False])
+def test_trees_and_nodes_have_weights(bag: bool):
+    X, y = rare(400)
+    of_nodes = [[1, 7 if row[1] == "rare" else 1, 1] for row in y]
+    of_trees = [7 if row[1] == "rare" else 1 for row in y]
+    found = []
+    for weights in (None, of_trees, of_nodes):
+        model = TreeLSTMNodeClassifier(bag=bag, **FEW).fit(X, y, weights)
+        found.append(model.predict_proba(X[:1])[0][1][list(model.classes_).index("rare")])
+    assert found[0] < 0.25 < 0.3 < min(found[1:]) and max(found[1:]) < 0.65
+    held = {"X_val": X[:40], "y_val": y[:40]}
+    said = [
+        model.fit(X, y, **held, **given).predict_proba(X)
+        for given in (
+            {"sample_weight": np.full(400, 3), "sample_weight_val": 2},
+            {"sample_weight": [np.ones(3)] * 400},
+            {},
+        )
+    ]
+    np.testing.assert_array_equal(said[0], said[1])
+    np.testing.assert_array_equal(said[0], said[2])
+    right = [said[1] == row[1] for said, row in zip(model.predict(X), y, strict=True)]
+    expected = np.average(right, weights=of_trees)
+    assert model.score(X, y, [[0, weight, 0] for weight in of_trees]) == pytest.approx(expected)
+
+
+def test_what_weighs_nothing_is_as_if_it_were_not_given():
+    X, y = rare(60)
+    other = [*X, Tree("g", [Tree("x"), Tree("new")])], [*y, ["leaf", "often", "leaf"]]
+    without = [[None if of == "leaf" else of for of in row[:2]] + row[2:] for row in y]
+    model = TreeLSTMNodeClassifier(**FEW)
+    weights = [[float(of is not None) for of in row] for row in without]
+    found = [
+        model.fit(*data, given, X_val=X, y_val=y).predict_proba(X)
+        for data, given in (((X, without), None), (other, [*weights, [0, 0, 0]]))
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1], r"one number for each sample, \[2\]. Got shape \[1\]"),
+        ([[1, 1, 1]], "sample_weight must have weights for each tree, 2. Got 1 lists of them"),
+        ([[1, 1, 1], [1, 1]], r"for each node of tree 1, \[3\]. Got shape \[2\]"),
+        ([[1, 1, 1], [1, 1, -2]], "at least 0. Got -2 for node 2 of tree 1"),
+        ([0, 0], "all but 0 of .* have the weight zero; expected at least 2"),
+        ([1, 0], "expected at least 2 above it"),
+    ],
+)
+def test_wrong_weights_of_trees_and_nodes(weights: object, message: str):
+    X, y = rare(2)
+    y = [["often", "rare", "leaf"]] * 2
+    with pytest.raises(ValueError, match=message):
+        TreeLSTMNodeClassifier(**FEW).fit(X, y, weights)

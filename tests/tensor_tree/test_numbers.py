@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier, parse
+from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor, parse
 from structnet.errors import GraphError
 from structnet.tensor_tree import ChildSumTreeLSTM, RecursiveNetwork, TreeLSTM
 from structnet.tensor_tree.label_bag import LabelBag
@@ -230,7 +230,7 @@ def test_every_question_can_be_asked_of_numbers(kind: str):
     trees, y = expressions(80, 2)
     few = {"hidden_size": 4, "epochs": 2, "random_state": 0}
     if kind == "nodes":
-        model = TreeNodeClassifier(**few)
+        model = TreeLSTMNodeClassifier(**few)
         labels = [["n" if number_of(n.label) else "o" for n in t.preorder()] for t in trees]
         model.fit(trees, labels)
         assert len(model.predict(trees)[0]) == trees[0].size

@@ -122,6 +122,17 @@ def test_states_of_chosen_nodes(configuration: Configuration):
     assert_equal(ours, truth, 1e-10)
 
 
+def test_a_mask_chooses_nodes():
+    model, forest = COVERED[0].model(), forest_for(COVERED[0], 1)
+    mask = forest.types == 0
+    assert 0 < mask.sum() < forest.num_nodes
+    chosen = model.states(forest, np.flatnonzero(mask))
+    for given in (mask, torch.from_numpy(mask)):
+        assert torch.equal(model.states(forest, given)["h"], chosen["h"])
+    with pytest.raises(IndexError, match="out of bounds"):
+        model.states(forest, [forest.num_nodes])
+
+
 @every_covered
 def test_without_gradients(configuration: Configuration):
     """The products of one block are then thrown away at the next."""

@@ -11,7 +11,7 @@ import torch
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
 from torch import Tensor, nn
 
-from structnet import Tree, TreeNodeClassifier
+from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.errors import GraphError
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor, TopDownTreeLSTM
 from structnet.tensor_tree.compiled import child_sum_sweep
@@ -152,14 +152,16 @@ def below_not(number: int, seed: int) -> tuple[list[Tree], list[list]]:
 def test_what_stands_above_is_learnt(tmp_path: Path):
     X, y = below_not(400, 0)
     few = {"hidden_size": 16, "epochs": 12, "random_state": 0}
-    model = TreeNodeClassifier(**few).fit(X[:300], y[:300])
+    model = TreeLSTMNodeClassifier(**few).fit(X[:300], y[:300])
     assert model.score(X[300:], y[300:]) > 0.95
     assert "reads what is above and beside a node, too" in model.summary()
-    alone = TreeNodeClassifier(context=False, **few).fit(X[:300], y[:300])
+    alone = TreeLSTMNodeClassifier(context=False, **few).fit(X[:300], y[:300])
     assert alone.score(X[300:], y[300:]) < 0.75
     assert "reads what is above" not in alone.summary()
     model.save(tmp_path / "model.safetensors")
-    assert TreeNodeClassifier.load(tmp_path / "model.safetensors").predict(X) == model.predict(X)
+    assert TreeLSTMNodeClassifier.load(tmp_path / "model.safetensors").predict(X) == model.predict(
+        X
+    )
 
 
 def test_states_of_other_trees_are_refused():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from structnet import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.building import Question, Targets, child_sum
 from structnet.tensor_tree.word_choice import words_tell
 from structnet.trees import Tree, with_words
@@ -62,10 +61,10 @@ def test_other_cells_read_labels_whole() -> None:
 
 def test_nodes_are_told_by_words_if_asked_which_are_none_themselves() -> None:
     labels = [[None, "good" if y else "bad", None, None] for y in Y]
-    model = TreeNodeClassifier(epochs=8, words=True, random_state=0).fit(X[:160], labels[:160])
+    model = TreeLSTMNodeClassifier(epochs=8, words=True, random_state=0).fit(X[:160], labels[:160])
     assert model.score(X[160:], labels[160:]) > 0.9
     assert [len(each) for each in model.predict(X)] == [tree.size for tree in X]
-    whole = TreeNodeClassifier(epochs=8, random_state=0).fit(X[:160], labels[:160])
+    whole = TreeLSTMNodeClassifier(epochs=8, random_state=0).fit(X[:160], labels[:160])
     assert whole.trained_.settings.words is False
     assert whole.score(X[160:], labels[160:]) < 0.7
 
@@ -127,16 +126,16 @@ def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
     assert words_tell(learn, held, question, 0)
     monkeypatch.setattr("structnet.tensor_tree.word_choice.MOST", 50)
     assert words_tell(learn, held, question, 0)
-    noise = replace(learn, answers=np.random.default_rng(0).permutation(learn.answers))
+    noise = learn._replace(y=np.random.default_rng(0).permutation(learn.y))
     assert not words_tell(noise, held, question, 0)
 
 
 def test_a_few_held_out_examples_do_not_say_alone_whether_words_tell() -> None:
     targets, question = Targets([(with_words(tree),) for tree in X], Y), Question("classes", 2)
-    misled = replace(targets.take(np.arange(236, 240)), answers=1 - Y[236:])
+    misled = targets.take(np.arange(236, 240))._replace(y=1 - Y[236:])
     assert words_tell(targets.take(np.arange(200)), misled, question, 0)
     groups = np.zeros(200, int)  # nothing can be held out of one group: the four decide
-    assert not words_tell(replace(targets.take(np.arange(200)), groups=groups), misled, question, 0)
+    assert not words_tell(targets.take(np.arange(200))._replace(groups=groups), misled, question, 0)
 
 
 def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
@@ -147,7 +146,7 @@ def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
         again = TreeLSTMClassifier(**given).fit(read[:60], Y[:60])
         np.testing.assert_array_equal(again.predict_proba(read), model.predict_proba(X))
     labels = [[None, "good" if y else "bad", None, None] for y in Y]
-    nodes = TreeNodeClassifier(epochs=1, random_state=0).fit(read[:60], labels[:60])
+    nodes = TreeLSTMNodeClassifier(epochs=1, random_state=0).fit(read[:60], labels[:60])
     assert [len(each) for each in nodes.predict(read)] == [4] * len(read)
 
 

@@ -75,6 +75,16 @@ def test_levels(trees: list[Tree], share: bool):
             assert row == [places.get(j, -1) for j in range(ARITY)]
 
 
+def test_levels_of_very_wide_trees_do_not_fit_in_memory():
+    n = 10**6
+    leaves, none = np.arange(n), np.full(n, -1)
+    types, tokens, height = (np.append(*each) for each in ((none, 0), (leaves, -1), (0 * none, 1)))
+    offsets = np.append(np.zeros(n + 1, np.int64), n)
+    forest = Forest(types, tokens, height, offsets, leaves, leaves, np.array([n]), n)
+    with pytest.raises(ValueError, match=r"1000000 places for each of 1000001 nodes needs .* GiB"):
+        forest.levels  # noqa: B018
+
+
 def test_no_trees():
     forest = forest_of([])
     assert (len(forest), forest.num_nodes, forest.levels) == (0, 0, [])

@@ -36,7 +36,7 @@ def estimator(task: str | None) -> Any:
     return {
         "classification": tensor_tree.TreeLSTMClassifier,
         "regression": tensor_tree.TreeLSTMRegressor,
-        "nodes": tensor_tree.TreeNodeClassifier,
+        "nodes": tensor_tree.TreeLSTMNodeClassifier,
     }[str(task)]
 
 

@@ -141,11 +141,11 @@ def score(said: np.ndarray, y: np.ndarray) -> float:
 def _tree(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarray) -> np.ndarray:
     import numpy as np
 
-    from structnet.tensor_tree import TreeLSTMClassifier, TreeLSTMRegressor, TreeNodeClassifier
+    from structnet.tensor_tree import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 
     kind: Any = TreeLSTMRegressor if task.of_numbers else TreeLSTMClassifier
     if task.of_nodes:
-        kind = TreeNodeClassifier
+        kind = TreeLSTMNodeClassifier
     model = kind(random_state=settings.seed, device=settings.place.device)
     model.fit([task.trees[i] for i in learn], task.y[learn])
     said = model.predict([task.trees[i] for i in test])
