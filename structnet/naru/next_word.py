@@ -204,7 +204,7 @@ class NextWord(nn.Module):
         y, past, word = (torch.cat(part)[:most] for part in zip(*parts, strict=True))
 
         def losses(scores: Tensor) -> Tensor:
-            return cross_entropy(scores, word, reduction="none").double()
+            return cross_entropy(scores, word, reduction="none").double().cpu()
 
         if self.following is not None:
             self.following.choose_longest(past, word)
