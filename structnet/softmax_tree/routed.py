@@ -44,9 +44,8 @@ class Routed:
                 branch = arriving[list(children)].T if children else None
                 yield Visit(node, here, branch)
 
-    def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
+    def predicted(self, x: Any) -> np.ndarray:
         """Log-probabilities, -inf for classes outside the leaf. ``[n, D] -> [n, K]``."""
-        check_one_of("path", path, ("multi", "greedy"))
         return self.choices(x).dense(self.num_classes)
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
