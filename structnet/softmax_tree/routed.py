@@ -28,6 +28,7 @@ class Routed:
         def arrays(self) -> Packed: ...
         @property
         def num_classes(self) -> int: ...
+        def _rows(self, x: Any) -> Any: ...
         def leaves_of(self, x: Any) -> np.ndarray: ...
         def choices(self, x: Any) -> Any: ...
 
@@ -52,7 +53,7 @@ class Routed:
         """The log-probabilities of one leaf for all samples. ``[n, D] -> [n, K]``."""
         own = self.arrays.leaf(leaf, self.shape[0])
         found = np.full((x.shape[0], self.num_classes), -np.inf)
-        found[:, own.classes] = own.log_probs(x)
+        found[:, own.classes] = own.log_probs(self._rows(x))
         return found
 
     def facts(self, node: int) -> Facts:
