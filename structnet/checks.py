@@ -1,7 +1,7 @@
 """Checks of parameters, and the one sentence that refuses a wrong one; without torch and numpy.
 
-Every function takes the parameter's name and value and, if the error should name it, the function
-or class that the parameter belongs to as ``owner``.
+Every check but that of ``n_jobs`` takes the parameter's name and value and, if the error should
+name it, the function or class that the parameter belongs to as ``owner``.
 """
 
 from __future__ import annotations
@@ -56,24 +56,20 @@ def check_integer(
         )
 
 
-def check_jobs(name: str, value: Any, *, optional: bool = False) -> None:
-    """Refuses a number of threads that is no int, or 0; a negative one counts from all cores.
-
-    Args:
-        optional: True if None is allowed too.
+def check_jobs(n_jobs: Any) -> None:
+    """Refuses a number of threads that is no int, or 0; see :func:`num_threads`.
 
     Raises:
-        ValueError: the value is not allowed.
+        ValueError: the number is neither such an int nor None.
 
     Example:
-        >>> check_jobs("n_jobs", 0)
+        >>> check_jobs(0)
         Traceback (most recent call last):
-        ValueError: The 'n_jobs' parameter must be an int other than 0. Got 0 instead.
+        ValueError: The 'n_jobs' parameter must be an int other than 0 or None. Got 0 instead.
     """
-    if value is None and optional:
-        return
-    if not isinstance(value, Integral) or isinstance(value, bool) or value == 0:
-        raise wrong(name, f"an int other than 0{' or None' * optional}", value)
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0
+    if n_jobs is not None and not whole:
+        raise wrong("n_jobs", "an int other than 0 or None", n_jobs)
 
 
 def num_threads(n_jobs: int | None) -> int:

@@ -6,7 +6,7 @@
 ``scale``               :class:`Standardizer`, the one scaler; means and deviations of any size
 ``tails``               :class:`BentStandardizer`, which bends columns with heavy tails
 ``class_weights``       :func:`weighed`: classes that count more or less than their samples
-``held_out``            :func:`hold_out`, the one way to set samples aside
+``held_out``            :func:`hold_out`: samples set aside, for choices or a test
 ``outliers``            :func:`warn_of_far_targets`: numbers that outweigh all others
 ``tree_estimator``      :class:`TreeEstimatorMixin`: methods of all estimators made of model trees
 ``hyper_parameters``    :func:`settings_of`: an estimator's parameters as its family's settings

@@ -14,6 +14,7 @@ from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import usual_arity
 from structnet.label_tree.trials import Trials, Tried
+from structnet.training.gains import is_better
 from structnet.training.progress import Progress
 
 ONE_NODE = 500  # labels up to which a single node is tried: slower, but without a path to err on
@@ -154,7 +155,11 @@ def _try_solved(
     tries: list[Tried] = []
     for rate in sorted(rates) if node.epochs else []:
         tries.append(trials.run(replace(node, learning_rate=rate)))
-        if start is not None and len(tries) == 1 and not tries[0].beats(start, errors):
+        if (
+            start is not None
+            and len(tries) == 1
+            and not is_better(start.wrong, tries[0].wrong, errors, trials.weights)
+        ):
             trials.found.pop()
             target = start.score
             break
@@ -244,7 +249,8 @@ def for_stream(
 
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
     """The learning rate at which a step corrects a decision by about its error."""
-    size = examples.sum_of_squares / max(len(examples), 1)  # mean square of a row
+    # The mean square of a row times its weight, as its step is.
+    size = examples.sum_of_squares / max(len(examples), 1)
     return rate_for(size, settings, examples.features.is_table)
 
 

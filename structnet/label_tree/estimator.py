@@ -259,7 +259,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     def _settings(self) -> LabelTreeSettings:
         check_bool("tokens", self.tokens)
         check_bool("standardize", self.standardize)
-        check_jobs("n_jobs", self.n_jobs, optional=True)
+        check_jobs(self.n_jobs)
         said = {name: getattr(self, name) for name in OWN}
         if not (said["tree"] is None or isinstance(said["tree"], str)):
             said["tree"] = None

@@ -17,7 +17,7 @@ from structnet.checks import check_one_of
 from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
 from structnet.label_tree.ngram_mixture import NGramMixture
 from structnet.label_tree.shapes import clustered
-from structnet.label_tree.softmax import TreeSoftmaxLoss
+from structnet.label_tree.softmax import TreeSoftmaxLoss, TreeSoftmaxOutput
 from structnet.label_tree.sparse_adagrad import SparseAdagrad
 from structnet.text import Encoded, NGrams, Words, learn_vectors
 from structnet.text.ngrams import WORDS, contexts_of
@@ -81,12 +81,10 @@ class FlatSoftmaxLoss(nn.Module):
         nn.init.zeros_(self.linear.weight)
         nn.init.zeros_(self.linear.bias)
 
-    def forward(self, input: Tensor, target: Tensor) -> Any:
-        """The mean loss, as the field ``loss``."""
-        return nn.modules.adaptive._ASMoutput(
-            output := -F.cross_entropy(self.linear(input), target, reduction="none"),
-            -output.mean(),
-        )
+    def forward(self, input: Tensor, target: Tensor) -> TreeSoftmaxOutput:
+        """The log-probability of each target, and the mean loss."""
+        output = -F.cross_entropy(self.linear(input), target, reduction="none")
+        return TreeSoftmaxOutput(output, -output.mean())
 
     def log_prob(self, input: Tensor) -> Tensor:
         """The log-probabilities of all classes. ``[n, in_features] -> [n, n_classes]``."""
@@ -224,7 +222,7 @@ class LogBilinearLM(nn.Module):
         else:
             values, labels = self.log_prob(words).topk(min(k, len(known)))
         pairs = zip(labels[0].tolist(), values[0].exp().tolist(), strict=True)
-        return [(known.words[label], round(p, 6)) for label, p in pairs if label >= 0]
+        return [(known.words[label], p) for label, p in pairs if label >= 0]
 
 
 def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None) -> nn.Module:

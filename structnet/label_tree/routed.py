@@ -82,27 +82,10 @@ class Routed(nn.Module):
             logits = r @ softmax.weight[inner].T + softmax.bias[inner]
             return logits.double().cpu()[:, there].softmax(1).numpy()
 
-    def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
-        """The log-probabilities of the labels; on the greedy path, its leaf's label is certain.
-
-        Shapes:
-            ``[n, features] -> [n, labels]``.
-
-        Raises:
-            ValueError: the path is unknown.
-        """
-        check_one_of("path", path, PATHS)
+    def predicted(self, x: Any) -> np.ndarray:
+        """The log-probabilities of the labels. ``[n, features] -> [n, labels]``."""
         with evaluating(self), torch.no_grad():
-            if path == "multi":
-                return self.predict_log_proba(x).cpu().numpy()
-        label, found = (
-            self.softmax.codes.numbering.label,
-            np.full((len(x), self.num_classes), -np.inf),
-        )
-        for visit in self.visits(x, "greedy"):
-            if visit.branch is None:
-                found[visit.arriving > 0, label[visit.node]] = 0.0
-        return found
+            return self.predict_log_proba(x).cpu().numpy()
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
         """The prediction of one leaf: its label is certain. ``[n, features] -> [n, labels]``."""

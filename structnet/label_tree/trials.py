@@ -23,21 +23,16 @@ class Tried(NamedTuple):
 
     Attributes:
         score: accuracy, plus a thousandth of the mean log-probability of the right labels.
-        right: weight of each example that it gets right; 0 for the others.
+        wrong: True for each example that it gets wrong.
         settings: its settings.
 
     Shapes:
-        right ``[n]``.
+        wrong ``[n]``.
     """
 
     score: float
-    right: np.ndarray
+    wrong: np.ndarray
     settings: LabelTreeSettings
-
-    def beats(self, other: Tried, errors: float) -> bool:
-        """Does it get more right than another, by more than so many standard errors?"""
-        gains = self.right.astype(float) - other.right
-        return bool(gains.sum() > errors * np.sqrt(np.square(gains).sum()))
 
 
 @dataclass
@@ -58,6 +53,11 @@ class Trials:
     found: list[Tried] = field(default_factory=list)
     _begun: dict[LabelTreeSettings, LabelTree] = field(default_factory=dict)
 
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The weight of each held-out example; None if all count the same. ``[n]``."""
+        return self.held.shares if len(self.held.shares) else None
+
     def run(self, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
         """Trains with some settings, and records the result; -inf if training collapses.
 
@@ -72,14 +72,14 @@ class Trials:
                 training.run(self.learn, until=max(total // PART, 1))
             if target == -np.inf or self._asked(tree)[0] >= FAR * target:
                 training.run(self.learn)
-            score, right = self._asked(tree)
+            score, wrong = self._asked(tree)
         except CollapseError:
-            score, right = -np.inf, np.zeros(len(self.held))
+            score, wrong = -np.inf, np.ones(len(self.held), bool)
         kind = (
             f"a {settings.tree} tree of arity {settings.arity}, rate {settings.learning_rate:.3g}"
         )
         self.progress.say_when_due(f"tried {kind}: score {score:.3f} held out", last=False)
-        self.found.append(Tried(score, right, settings))
+        self.found.append(Tried(score, wrong, settings))
         return self.found[-1]
 
     def _beginning(self, settings: LabelTreeSettings) -> LabelTree:
@@ -90,10 +90,9 @@ class Trials:
         return deepcopy(self._begun[alike])
 
     def _asked(self, tree: LabelTree) -> tuple[float, np.ndarray]:
-        """The score, and the weight of each held-out example that is right, else 0."""
-        held = self.held
-        weights = held.shares if len(held.shares) else np.ones(len(held))
-        right = tree.top_k(held.features)[1][:, 0] == held.labels
+        """The score, and True for each held-out example that is wrong."""
+        held, weights = self.held, self.weights
+        wrong = tree.top_k(held.features)[1][:, 0] != held.labels
         log_p = np.maximum(tree.score(held.features, held.labels), -50)
         certainty = np.average(log_p, weights=weights)
-        return float(np.average(right, weights=weights) + 1e-3 * certainty), right * weights
+        return float(np.average(~wrong, weights=weights) + 1e-3 * certainty), wrong

@@ -15,7 +15,7 @@ from structnet.naru.settings import LOSSES
 from structnet.naru.statistics import RoutingStats
 from structnet.text import NGrams
 from structnet.text.ngrams import WORDS
-from structnet.training.gains import gained
+from structnet.training.gains import is_better
 
 BATCH = 256  # sentences processed at once
 AT_ONCE = 2**24  # scores of words computed at once
@@ -204,7 +204,7 @@ class NextWord(nn.Module):
         y, past, word = (torch.cat(part)[:most] for part in zip(*parts, strict=True))
 
         def losses(scores: Tensor) -> Tensor:
-            return cross_entropy(scores, word, reduction="none").double()
+            return cross_entropy(scores, word, reduction="none").double().cpu()
 
         if self.following is not None:
             self.following.choose_longest(past, word)
@@ -212,8 +212,8 @@ class NextWord(nn.Module):
         found = {variance: losses(near / variance + prior) for variance in VARIANCES}
         best = min(found, key=lambda variance: found[variance].mean().item())
         if self.following is not None:
-            gain, error = gained(losses(prior).numpy(), found[best].numpy())
-            best = best if gain > SURE * error else torch.inf
+            sure = is_better(losses(prior).numpy(), found[best].numpy(), SURE)
+            best = best if sure else torch.inf
         self.variance.fill_(best)
 
     def _predicted(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:

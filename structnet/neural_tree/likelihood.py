@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from structnet.routing.samples import check_indices
+from structnet.training.targets import check_classes, check_form
 
 
 @runtime_checkable
@@ -82,9 +82,13 @@ class Categorical(_LogTotals):
         return num_targets
 
     def term(self, log_prob: Tensor, outputs: Tensor, targets: Tensor) -> Tensor:
-        check_indices(targets, len(outputs))
+        check_form(targets, len(outputs))
         index = targets.view(-1, *[1] * (outputs.dim() - 1)).expand(*outputs.shape[:-1], 1)
-        chosen = outputs.gather(-1, index).squeeze(-1)
+        try:
+            chosen = outputs.gather(-1, index).squeeze(-1)
+        except RuntimeError:  # looking at each batch beforehand would wait for an accelerator
+            check_classes(targets, outputs.shape[-1])
+            raise
         return log_prob + chosen - outputs.logsumexp(-1)  # log pi_l + log p_l(y)
 
     def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:

@@ -94,10 +94,10 @@ class Routed(nn.Module):
         follow(self.topology, x, step)
         return found
 
-    def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
+    def predicted(self, x: Any) -> np.ndarray:
         """The result of ``output`` as an array. ``[n, *shape] -> [n, classes or columns]``."""
         with evaluating(self):
-            return _numbers(self.output(self._taken(x), path))
+            return _numbers(self.output(self._taken(x)))
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
         """The prediction of one leaf alone. ``[n, *shape] -> [n, classes or columns]``."""

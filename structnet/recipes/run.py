@@ -4,7 +4,7 @@
 ``config.json``             the model's name, its settings, and a description of the data; a trained
                             model has its own copy of these, which then counts
 ``checkpoint.safetensors``  the state of a training after its last whole epoch (of neural trees
-                            ``growth.safetensors`` and ``refine/``)
+                            ``growth.safetensors`` and ``refinement/``)
 ``history.jsonl``           one record per epoch
 ``model.safetensors``       the weights
 ``result.json``             the result; only pictures are written after it

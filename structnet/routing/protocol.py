@@ -85,7 +85,7 @@ class RoutedTree(Protocol):
             ValueError: the path is unknown, or the samples have another shape.
         """
 
-    def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
+    def predicted(self, x: Any) -> np.ndarray:
         """Log-probabilities of the classes, or means. ``[n, outputs]``."""
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:

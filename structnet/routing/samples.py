@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 from torch import Tensor
 
 from structnet.routing.on_demand import FromDataset, OnDemand
+from structnet.training.targets import check_classes
 
 
 @dataclass(frozen=True)
@@ -165,13 +166,15 @@ def as_samples(given: Any, num_classes: int | None) -> Samples:
 
     Raises:
         TypeError: the samples have another type.
-        ValueError: a target is not a class of the tree, or the weights are below 0 or all 0.
+        TargetError: a target is not a class of the tree.
+        ValueError: the targets have another shape or type, or the weights are below 0 or all 0.
     """
     samples = given if isinstance(given, Samples) else Samples.from_dataset(given)
     if num_classes is None and samples is not given and samples.targets.dim() == 1:
         # Whole numbers, which from_dataset takes for classes.
         samples = replace(samples, targets=samples.targets.float()[:, None])
-    check_targets(samples.targets, num_classes)
+    if num_classes is not None:
+        check_classes(samples.targets, num_classes, "the samples")
     samples.counts()  # refuses weights below 0 and weights that are all 0
     return samples
 
@@ -215,50 +218,3 @@ def counted(x: Any) -> tuple[Any, np.ndarray]:
             f"torch Dataset, Samples.from_dataset(dataset). Got {type(x).__name__}."
         )
     return (x.x, x.counts()) if isinstance(x, Samples) else (x, np.ones(x.shape[0], np.int64))
-
-
-def check_targets(targets: Tensor, num_classes: int | None) -> None:
-    """Refuses targets that are not classes of a tree that predicts classes.
-
-    Losses do not check the range, which on an accelerator would mean to wait for every batch.
-
-    Args:
-        targets: targets of all samples.
-        num_classes: number of classes of the tree; None if it predicts numbers, which are not
-            checked.
-
-    Shapes:
-        targets ``[n]``, int64.
-
-    Raises:
-        ValueError: the targets are not int64, have another shape, or one is out of range.
-
-    Example:
-        >>> check_targets(torch.tensor([0, 3]), num_classes=3)
-        Traceback (most recent call last):
-        ValueError: targets must be classes from 0 to 2, as the tree has 3 outputs. Got 3 at
-        sample 1.
-    """
-    if num_classes is None:
-        return
-    check_indices(targets, len(targets))
-    wrong = ((targets < 0) | (targets >= num_classes)).nonzero()
-    if len(wrong):
-        raise ValueError(
-            f"targets must be classes from 0 to {num_classes - 1}, as the tree has {num_classes} "
-            f"outputs. Got {int(targets[wrong[0]])} at sample {int(wrong[0])}."
-        )
-
-
-def check_indices(targets: Tensor, length: int) -> None:
-    """Refuses targets that are not one class for each of ``length`` samples.
-
-    Shapes:
-        targets ``[length]``, int64.
-
-    Raises:
-        ValueError: the shape or the dtype is another.
-    """
-    if targets.shape != (length,) or targets.dtype != torch.int64:
-        got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
-        raise ValueError(f"targets must be classes [{length}], int64. Got {got}.")

@@ -10,7 +10,8 @@ import numpy as np
 
 from structnet.routing.batches import answers
 from structnet.routing.protocol import RoutedTree, Visit
-from structnet.routing.samples import Samples, check_targets, counted
+from structnet.routing.samples import Samples, counted
+from structnet.training.targets import check_classes
 
 BINS = 10  # for the probabilities of branches
 EDGES = np.linspace(0, 1, BINS + 1)
@@ -224,7 +225,7 @@ def _terms(
     """
     targets = samples.targets.cpu().numpy()
     if tree.num_classes is not None:
-        check_targets(samples.targets, tree.num_classes)
+        check_classes(samples.targets, tree.num_classes, "the samples")
         width = 1 + tree.num_classes
 
         def one_hot(rows: slice) -> np.ndarray:

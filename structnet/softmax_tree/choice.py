@@ -33,7 +33,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
-from structnet.softmax_tree.fold import BETTER, STEPS, Fold, exceeds, lowest
+from structnet.softmax_tree.fold import BETTER, STEPS, Fold, Wrongness, least_wrong, lowest
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import (
     ChosenGrowth,
@@ -126,7 +126,7 @@ class _Search:
     def best(self) -> Kind:
         """The settings of the lowest error."""
         tried = self._walked()
-        good = sorted(tried, key=lambda kind: tried[kind].mean())[: MORE if self._cheap else GOOD]
+        good = sorted(tried, key=lambda kind: tried[kind].mean)[: MORE if self._cheap else GOOD]
         if self._length is None:
             good += [kind for kind in tried if not kind.depth and kind not in good]
         best = good[0]
@@ -139,7 +139,7 @@ class _Search:
         told = self.given.leaf_penalty is not None or not best.max_iter
         return best if told else self._penalised(best)
 
-    def _walked(self) -> dict[Kind, np.ndarray]:
+    def _walked(self) -> dict[Kind, Wrongness]:
         """The wrongness of all kinds that are tried, after one iteration."""
         limit = math.inf if self.growth is None else self.growth.deepest
         most = max(1, int(math.log2(max(len(self.points) / 20, 2))))  # 20 samples a leaf
@@ -150,7 +150,7 @@ class _Search:
         if self.given.start is not None:
             return self._walk(self.given.start, depths, {})
         found = self._walk("centroids", depths, {})
-        depth = min(found, key=lambda kind: found[kind].mean()).depth
+        depth = min(found, key=lambda kind: found[kind].mean).depth
         assert depth is not None
         deepest = max(depths) if self._cheap else max(depth, 1)
         found |= self._walk("rows", [d for d in depths if 0 < d <= deepest], {})
@@ -159,8 +159,8 @@ class _Search:
         return found
 
     def _walk(
-        self, start: Any, depths: Iterable[int], before: dict[Kind, np.ndarray]
-    ) -> dict[Kind, np.ndarray]:
+        self, start: Any, depths: Iterable[int], before: dict[Kind, Wrongness]
+    ) -> dict[Kind, Wrongness]:
         """The wrongness of one start, from the deepest to the first that is worse than another.
 
         As the error may rise between narrow leaves and the flat softmax, the latter is tried too if
@@ -170,23 +170,21 @@ class _Search:
         found = self._until_worse(start, reversed(waiting), before)
         waiting = waiting[: -len(found)]
         if waiting[:1] == [0] and self._flat(self._parts[0].learn.x) <= FLAT:
-            least = min((before | found).values(), key=np.mean)
+            least = least_wrong((before | found).values())
             found |= self._until_worse(start, [0], {})
-            if exceeds(least, found[self._kind(0, start)]):
+            if least.exceeds(found[self._kind(0, start)]):
                 found |= self._until_worse(start, waiting[1:], found)
         return found
 
     def _until_worse(
-        self, start: Any, depths: Iterable[int], before: dict[Kind, np.ndarray]
-    ) -> dict[Kind, np.ndarray]:
+        self, start: Any, depths: Iterable[int], before: dict[Kind, Wrongness]
+    ) -> dict[Kind, Wrongness]:
         """The wrongness of some depths, up to the first that is worse than a previous kind."""
-        found: dict[Kind, np.ndarray] = {}
+        found: dict[Kind, Wrongness] = {}
         for depth in depths:
             kind = self._kind(depth, start)
-            wrong = self._wrong_about(kind, iterations=1)
-            least = min((before | found).values(), key=np.mean, default=wrong)
-            found[kind] = wrong
-            if exceeds(wrong, least) and not self._cheap:
+            found[kind] = wrong = self._wrong_about(kind, iterations=1)
+            if wrong.exceeds(least_wrong((before | found).values())) and not self._cheap:
                 break
         return found
 
@@ -202,10 +200,10 @@ class _Search:
                 by = sure if factor < 0.1 else BETTER
                 kind = replace(best, leaf_penalty=factor * self._count)
                 wrong = self._wrong_about(kind, iterations=length)
-                if exceeds(wrong, least) if factor > 1 else not exceeds(least, wrong, by):
+                if wrong.exceeds(least) if factor > 1 else not least.exceeds(wrong, by):
                     break
                 # The lowest so far, so that not each one can be a little worse than the last.
-                found, least = kind, min(least, wrong, key=np.mean)
+                found, least = kind, least_wrong((least, wrong))
             if found is not best:
                 break
         assert found.leaf_penalty is not None
@@ -213,7 +211,7 @@ class _Search:
         for factor in RIDGES:
             kind = replace(found, leaf_penalty=weak, leaf_ridge=factor * self._count)
             wrong = self._wrong_about(kind, iterations=length)
-            if not exceeds(least, wrong):
+            if not least.exceeds(wrong):
                 break
             found, least = kind, wrong
         return found
@@ -234,12 +232,12 @@ class _Search:
             parts = [part.fewer(number, given.seed)]
         how = parts, self._length
         plain, least = (self._wrong_about(kind, *how) for kind in (self._plain, best))
-        return not exceeds(plain, least)
+        return not plain.exceeds(least)
 
     def _wrong_about(
         self, kind: Kind, parts: list[Fold] | None = None, iterations: int | None = ITERATIONS
-    ) -> np.ndarray:
-        """The wrongness of a kind on each held-out sample.
+    ) -> Wrongness:
+        """The wrongness of a kind on held-out samples.
 
         After one iteration it is that on the first fold alone, otherwise on all folds.
         """
@@ -247,10 +245,10 @@ class _Search:
         if growth is not None:
             growth = replace(growth, start_depth=kind.depth)
         parts = parts or self._parts[: 1 if iterations == 1 else PARTS]
-        wrong = np.concatenate([part.wrong_about(kind, growth, iterations) for part in parts])
-        self.progress.say_when_due(
-            f"{_name(kind)}: wrong by {wrong.mean():.4f} held out", last=False
-        )
+        each = [part.wrong_about(kind, growth, iterations) for part in parts]
+        weights = [part.test.weights for part in parts]
+        wrong = Wrongness(np.concatenate(each), np.concatenate(weights))
+        self.progress.say_when_due(f"{_name(kind)}: wrong by {wrong.mean:.4f} held out", last=False)
         return wrong
 
     @cached_property

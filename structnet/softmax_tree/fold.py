@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings
 from structnet.softmax_tree.start import first_draft
 from structnet.softmax_tree.wrongness import wrong_about
+from structnet.training.gains import is_better
 
 STEPS, SETTLED = 15, 1e-2  # steps of the solver and tolerance in a short training
 BETTER = 0.5  # standard errors by which one kind must be better than a simpler one
@@ -78,31 +81,46 @@ class Fold:
         return alternate(draft, self.learn, objective, min(iterations, kind.max_iter), tol)
 
 
-def exceeds(wrong: np.ndarray, other: np.ndarray, by: float = BETTER) -> bool:
-    """True if one kind is more wrong than another on the same samples, beyond chance.
+@dataclass(frozen=True, eq=False)
+class Wrongness:
+    """How wrong a kind is about held-out samples, by their weights.
 
-    The standard error is that of the differences, as two kinds mostly err on the same samples.
-
-    Args:
-        wrong, other: results of :func:`.wrong_about` for the two kinds.
-        by: number of standard errors.
-
-    Shapes:
-        wrong, other ``[tested]``.
-    """
-    difference = np.subtract(wrong, other, dtype=np.float64)
-    noise = (difference**2).mean() ** 0.5 / len(wrong) ** 0.5
-    return bool(difference.mean() > by * noise)
-
-
-def lowest(wrong: Mapping[ChosenSettings, np.ndarray]) -> ChosenSettings:
-    """The first kind whose error exceeds the lowest one only by chance.
-
-    Args:
-        wrong: result of :func:`.wrong_about` for each kind; simpler kinds come first.
+    Attributes:
+        each: result of :func:`.wrong_about`.
+        weights: number of times that each sample counts.
 
     Shapes:
-        wrong ``[tested]`` for each kind.
+        both ``[tested]``.
     """
-    best = min(wrong.values(), key=np.mean)
-    return next(kind for kind, each in wrong.items() if not exceeds(each, best))
+
+    each: np.ndarray
+    weights: np.ndarray
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean over the samples."""
+        return float(np.average(self.each, weights=self.weights))
+
+    def exceeds(self, other: Wrongness, errors: float = BETTER) -> bool:
+        """True if the other is less wrong about the same samples, beyond chance.
+
+        Args:
+            other: wrongness of the other kind.
+            errors: number of standard errors of the differences.
+        """
+        return is_better(self.each, other.each, errors, self.weights)
+
+
+def least_wrong(found: Iterable[Wrongness]) -> Wrongness:
+    """The first with the lowest mean."""
+    return min(found, key=attrgetter("mean"))
+
+
+def lowest(found: Mapping[ChosenSettings, Wrongness]) -> ChosenSettings:
+    """The first kind whose wrongness exceeds the lowest one only by chance.
+
+    Args:
+        found: wrongness of each kind; simpler kinds come first.
+    """
+    best = least_wrong(found.values())
+    return next(kind for kind, each in found.items() if not each.exceeds(best))

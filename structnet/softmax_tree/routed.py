@@ -28,6 +28,7 @@ class Routed:
         def arrays(self) -> Packed: ...
         @property
         def num_classes(self) -> int: ...
+        def _rows(self, x: Any) -> Any: ...
         def leaves_of(self, x: Any) -> np.ndarray: ...
         def choices(self, x: Any) -> Any: ...
 
@@ -44,16 +45,15 @@ class Routed:
                 branch = arriving[list(children)].T if children else None
                 yield Visit(node, here, branch)
 
-    def predicted(self, x: Any, path: str = "multi") -> np.ndarray:
+    def predicted(self, x: Any) -> np.ndarray:
         """Log-probabilities, -inf for classes outside the leaf. ``[n, D] -> [n, K]``."""
-        check_one_of("path", path, ("multi", "greedy"))
         return self.choices(x).dense(self.num_classes)
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
         """The log-probabilities of one leaf for all samples. ``[n, D] -> [n, K]``."""
         own = self.arrays.leaf(leaf, self.shape[0])
         found = np.full((x.shape[0], self.num_classes), -np.inf)
-        found[:, own.classes] = own.log_probs(x)
+        found[:, own.classes] = own.log_probs(self._rows(x))
         return found
 
     def facts(self, node: int) -> Facts:

@@ -80,7 +80,7 @@ class SoftmaxTreeSettings:
             check_one_of("start", self.start, STARTS)
         for name, least in (("max_iter", 0), ("solver_steps", 1), ("seed", 0)):
             check_integer(name, getattr(self, name), least)
-        check_jobs("n_jobs", self.n_jobs, optional=True)
+        check_jobs(self.n_jobs)
 
     def check_classes(self, num_classes: int) -> None:
         """Refuses a leaf size above the number of classes.

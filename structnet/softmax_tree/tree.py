@@ -200,13 +200,17 @@ class SoftmaxTree(Routed, nn.Module):
 
     def _taken(self, x: Any) -> tuple:
         """Samples as the kernels take them, in the tree's precision."""
+        return parts(self._rows(x))
+
+    def _rows(self, x: Any) -> Any:
+        """Samples as an array or a CSR matrix, in the tree's precision. ``[n, D] -> [n, D]``."""
         if tuple(x.shape[1:]) != self.shape or len(x.shape) != 2:
             raise ValueError(f"x must be [n, {self.shape[0]}]. Got {list(x.shape)}.")
         dtype = np.float64 if self.weights.dtype == torch.float64 else np.float32
         if issparse(x):
-            return parts(narrow(x.tocsr().astype(dtype, copy=False)))
+            return narrow(x.tocsr().astype(dtype, copy=False))
         x = x.detach().cpu().numpy() if isinstance(x, Tensor) else x
-        return parts(np.ascontiguousarray(x, dtype))
+        return np.ascontiguousarray(x, dtype)
 
     # On disk
 

@@ -96,7 +96,8 @@ def fit(
         monitor: validation value that decides which epoch is best, "loss" or the name of a metric;
             among epochs with the same value, the lower loss decides.
         mode: "min" or "max", the direction of the best value; None for "min" if the monitor's name
-            ends in loss, error or perplexity, else "max".
+            ends in loss, error, perplexity, mse, mae or nll, and for "max" if it ends in accuracy,
+            precision, recall, f1 or auc. Any other name needs one.
         metrics: name -> ``metric(model, batch)``, the mean of a measure over a validation batch.
         validation_batch_size: examples per batch in validation.
         seed: seed which, with the number of the epoch, determines the order of the examples and all

@@ -1,7 +1,8 @@
 """How much one model is better than another on the same samples, and how surely.
 
-Whatever is chosen by held-out samples, such as a deeper tree, another cell or a second part of a
-model, is chosen only if its gain exceeds some of its own standard errors.
+A deeper tree, another cell or a second part of a model costs more, and the best of several is best
+by chance, too: one is taken in place of a simpler one if its gain on held-out samples exceeds some
+of its own standard errors.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def gained(
     of the differences. It is infinite if only one sample counts.
 
     Args:
-        before, after: losses of the same samples.
+        before, after: losses of the same samples; True for mistakes counts 1.
         weights: weights of the samples, on any scale; None for equal weights.
 
     Shapes:
@@ -30,9 +31,31 @@ def gained(
         >>> gained(np.array([2.0, 3.0]), np.array([1.0, 1.0]))
         (1.5, 0.5)
     """
-    weights = np.full(len(before), 1 / len(before)) if weights is None else weights / weights.sum()
-    drops = before - after
-    gain = float(weights @ drops)
+    drops = np.subtract(before, after, dtype=np.float64)
+    gain = float(np.average(drops, weights=weights))
+    shares = np.full(len(drops), 1 / len(drops)) if weights is None else weights / weights.sum()
     # Bessel's correction, with Kish's effective number of samples.
-    squares, rest = float(weights**2 @ (drops - gain) ** 2), 1 - float(weights @ weights)
+    squares, rest = float(shares**2 @ (drops - gain) ** 2), 1 - float(shares @ shares)
     return gain, math.sqrt(squares / rest) if rest > 0 else math.inf
+
+
+def is_better(
+    before: np.ndarray, after: np.ndarray, errors: float, weights: np.ndarray | None = None
+) -> bool:
+    """True if the mean of losses falls by more than some standard errors; see :func:`gained`.
+
+    Args:
+        before, after, weights: losses of the same samples and their weights, as there.
+        errors: number of standard errors; 0 if any fall is enough.
+
+    Shapes:
+        before, after, weights ``[n]``.
+
+    Example:
+        >>> before, after = np.array([2.0, 3.0]), np.array([1.0, 1.0])
+        >>> is_better(before, after, 2), is_better(before, after, 4), is_better(after, before, 0)
+        (True, False, False)
+    """
+    gain, error = gained(before, after, weights)
+    # If one sample alone differs, the gain is one error: rounding must not decide.
+    return gain > errors * error * (1 + 1e-9)

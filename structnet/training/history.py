@@ -11,7 +11,9 @@ from pathlib import Path
 from structnet.checks import wrong
 from structnet.training.files import naming, replacing
 
-LOWER_IS_BETTER = ("loss", "error", "perplexity")
+# Ends of names that leave no doubt. "score" does: of Brier's, the lowest is best.
+LOWER_IS_BETTER = ("loss", "error", "perplexity", "mse", "mae", "nll")
+HIGHER_IS_BETTER = ("accuracy", "precision", "recall", "f1", "auc")
 
 
 class History:
@@ -128,11 +130,12 @@ class Monitor:
 
     Args:
         name: ``"loss"`` or the name of a metric.
-        mode: ``"min"`` if lower is better, ``"max"`` if higher is; None to choose by the name:
-            ``"min"`` for names that end in loss, error or perplexity, ``"max"`` for others.
+        mode: ``"min"`` if lower is better, ``"max"`` if higher is; None where the name tells:
+            ``"min"`` for names that end in loss, error, perplexity, mse, mae or nll, ``"max"`` for
+            accuracy, precision, recall, f1 or auc.
 
     Raises:
-        ValueError: the mode is none of these.
+        ValueError: the mode is none of these, or None though the name does not tell.
 
     Example:
         >>> best = {"accuracy": 0.8, "loss": 0.5}
@@ -150,12 +153,16 @@ class Monitor:
     def __post_init__(self) -> None:
         if self.mode not in (None, "min", "max"):
             raise wrong("mode", "'min', 'max' or None", self.mode, "fit")
+        told = self.name.lower().endswith(LOWER_IS_BETTER + HIGHER_IS_BETTER)
+        if self.mode is None and not told:
+            expected = f"'min' or 'max', as the name {self.name!r} does not tell which is better"
+            raise wrong("mode", expected, self.mode, "fit")
 
     @property
     def lower(self) -> bool:
         """Whether a lower value is better."""
         if self.mode is None:
-            return self.name.endswith(LOWER_IS_BETTER)
+            return self.name.lower().endswith(LOWER_IS_BETTER)
         return self.mode == "min"
 
     def improves(self, scores: Mapping[str, float], best: Mapping[str, float] | None) -> bool:

@@ -28,19 +28,20 @@ class TargetError(ValueError):
         return TargetError(self.value, self.num_classes, example, where)
 
 
-def check_classes(targets: Tensor, num_classes: int) -> None:
+def check_classes(targets: Tensor, num_classes: int, where: str = "the batch") -> None:
     """Refuses targets that a loss would skip or fail on: torch silently skips -100.
 
     Args:
-        targets: classes of a batch.
+        targets: classes of the examples.
         num_classes: number of the model's classes.
+        where: name of the examples, for the error.
 
     Shapes:
         targets ``[n]``, int64.
 
     Raises:
         TargetError: a target is out of range.
-        ValueError: the targets are not int64.
+        ValueError: the targets are not int64, or have another shape.
 
     Example:
         >>> check_classes(torch.tensor([0, 3]), num_classes=3)
@@ -48,13 +49,31 @@ def check_classes(targets: Tensor, num_classes: int) -> None:
         structnet.training.targets.TargetError: targets must be classes from 0 to 2; example 1 of
         the batch has 3
     """
-    if targets.dtype != torch.int64 or targets.dim() != 1:
-        got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
-        raise ValueError(f"targets must be classes [n], int64. Got {got}.")
+    check_form(targets)
     if not len(targets):
         return
     low, high = torch.stack(torch.aminmax(targets)).tolist()  # waits for an accelerator once
     if low < 0 or high >= num_classes:
         wrong = (targets < 0) | (targets >= num_classes)
         first = int(wrong.int().argmax())
-        raise TargetError(int(targets[first]), num_classes, first, "the batch")
+        raise TargetError(int(targets[first]), num_classes, first, where)
+
+
+def check_form(targets: Tensor, number: int | None = None) -> None:
+    """Refuses targets that are not one whole number each; does not wait for an accelerator.
+
+    Args:
+        targets: classes of the examples.
+        number: number of examples; None for any.
+
+    Shapes:
+        targets ``[number]``, int64.
+
+    Raises:
+        ValueError: the shape or the dtype is another.
+    """
+    told = targets.dim() == 1 if number is None else targets.shape == (number,)
+    if not told or targets.dtype != torch.int64:
+        got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
+        expected = "n" if number is None else number
+        raise ValueError(f"targets must be classes [{expected}], int64. Got {got}.")

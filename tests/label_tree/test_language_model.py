@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from structnet.label_tree import LanguageModelSettings, LogBilinearLM, train_language_model
-from structnet.label_tree.language_model import NextWords
+from structnet.label_tree.language_model import FlatSoftmaxLoss, NextWords
 from structnet.label_tree.ngram_mixture import DOUBT, NGramMixture
+from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.text import NGrams, Words
 
 SETTINGS = LanguageModelSettings(vector_size=6, arity=3, max_depth=None, epochs=2)
@@ -50,6 +51,25 @@ def test_what_is_known_by_heart_is_said_so() -> None:
     assert alone > 40**0.25 * 2
     mixed = counted.log_prob_of(past, target, model.log_prob(past).gather(1, target[:, None])[:, 0])
     torch.testing.assert_close(mixed, said.gather(1, target[:, None])[:, 0])
+
+
+def test_the_likeliest_words_have_the_probabilities_of_all() -> None:
+    words = Words.from_sentences(phrases(20, 0))
+    model = LogBilinearLM(words, SETTINGS)
+    expected = model.log_prob(torch.full((1, SETTINGS.context), len(words))).exp()[0]
+    found = dict(model.next_words([], len(words)))
+    assert len(found) == len(words)
+    for word, probability in found.items():
+        assert probability == pytest.approx(expected[words.id_of(word)].item(), rel=1e-6)
+
+
+def test_one_softmax_says_what_a_tree_of_one_node_does() -> None:
+    given, target = torch.randn(5, 8), torch.arange(5)
+    flat, tree = FlatSoftmaxLoss(8, 6), TreeSoftmaxLoss(8, 6, arity=6)
+    found, expected = flat(given, target), tree(given, target)
+    assert type(found) is type(expected)
+    torch.testing.assert_close(found.output, expected.output)
+    torch.testing.assert_close(found.loss, expected.loss)
 
 
 def test_without_counts_there_are_none() -> None:

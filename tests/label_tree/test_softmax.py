@@ -331,7 +331,6 @@ def test_a_greedy_walk_comes_to_one_leaf() -> None:
     model, (x, _) = tree(), batch()
     ends = [v for v in model.visits(x, "greedy") if v.branch is None]
     np.testing.assert_allclose(sum(v.arriving for v in ends), np.ones(len(x)))
-    assert model.predicted(x, "greedy").max(1).tolist() == [0.0] * len(x)
     with pytest.raises(ValueError, match="path"):
         list(model.visits(x, "best"))
 

@@ -1,4 +1,4 @@
-"""Candidates that are tried: how they count, when they are left, and when one beats another."""
+"""Candidates that are tried: how they count, and when they are left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from label_trees import table
 
 from structnet.label_tree import Examples, LabelTreeSettings, Training
-from structnet.label_tree.trials import Trials, Tried
+from structnet.label_tree.trials import Trials
+from structnet.training.gains import is_better
 from structnet.training.progress import Progress
 
 UNTOLD = LabelTreeSettings()
@@ -34,8 +35,8 @@ def test_a_trial_counts_by_weight() -> None:
     others = replace(held, labels=labels)[wrong]
     worse = Trials(learn, others, 27, progress).run(settings)
     assert worse.score < alone.score / 2  # which would lower the score by a sixth
-    light = Tried(0.0, np.where(wrong, shares, 0), settings)
-    assert found.beats(light, 2) and not light.beats(found, 0)
+    assert is_better(~wrong, found.wrong, 2, shares)
+    assert not is_better(found.wrong, ~wrong, 0, shares)
 
 
 @pytest.fixture
@@ -79,17 +80,5 @@ def test_trials_do_not_know_each_other() -> None:
     for rate in (0.3, 0.1):
         found = of_one.run(replace(settings, learning_rate=rate))
     alone = trials(table()).run(settings)
-    assert found.score == alone.score and (found.right == alone.right).all()
+    assert found.score == alone.score and (found.wrong == alone.wrong).all()
     assert of_one.run(replace(settings, learning_rate=1e9)).score == -np.inf  # it collapses
-
-
-def test_what_is_right_elsewhere_as_often_is_no_better() -> None:
-    right = np.arange(100) < 50
-    before = Tried(0.5, right, UNTOLD)
-    assert not Tried(0.5, ~right, UNTOLD).beats(before, 0)
-    few = right | (np.arange(100) >= 97)
-    assert Tried(0.53, few, UNTOLD).beats(before, 1) and not Tried(0.53, few, UNTOLD).beats(
-        before, 2
-    )
-    mixed = few ^ (np.arange(100) < 2)
-    assert not Tried(0.51, mixed, UNTOLD).beats(before, 1)

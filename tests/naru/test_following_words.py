@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from structnet.naru import NextWord, RoutedLanguageModel, RoutedNetwork, Sentences, Wiring
 from structnet.naru.next_word import VARIANCES
@@ -92,6 +94,28 @@ def test_a_network_that_knows_nothing_is_not_asked() -> None:
     for longest in range(WORDS + 1):
         model.following.longest.fill_(longest)
         assert likelihood(model, sentences[5:]) <= best + 1e-3
+
+
+class Elsewhere(TorchFunctionMode):
+    """As on an accelerator, numpy knows only what ``cpu`` has fetched."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if func is torch.Tensor.numpy:
+            assert hasattr(args[0], "fetched")
+        if func is torch.Tensor.cpu:
+            found.fetched = True
+        return found
+
+
+def test_the_network_is_weighed_on_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, sentences = untrained(0)
+    model.count(sentences[:5])
+    predicted = model._predicted(sentences[5:])
+    monkeypatch.setattr(model, "_predicted", lambda batch: predicted)
+    with Elsewhere():
+        model.calibrate(sentences[5:])
+    assert math.isinf(model.variance.item())
 
 
 def test_rows_of_words_are_known_where_the_network_says_nothing(tmp_path: Path) -> None:

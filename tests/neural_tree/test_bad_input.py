@@ -130,15 +130,23 @@ def test_unknown_paths() -> None:
             torch.zeros(3, 1, dtype=torch.int64),
             "targets must be classes [3], int64. Got int64 [3, 1].",
         ),
+        (
+            "categorical",
+            torch.tensor([0, 1, 9]),
+            "targets must be classes from 0 to 3; example 2 of the batch has 9",
+        ),
+        (
+            "categorical",
+            torch.tensor([0, -1, 1]),
+            "targets must be classes from 0 to 3; example 1 of the batch has -1",
+        ),
         ("squared error", torch.zeros(3), "targets must be numbers [3, 2]. Got [3]."),
         ("squared error", torch.zeros(3, 1), "targets must be numbers [3, 2]. Got [3, 1]."),
         ("gaussian mixture", torch.zeros(3), "targets must be numbers [3, 2]. Got [3]."),
         ("gaussian mixture", torch.zeros(3, 4), "targets must be numbers [3, 2]. Got [3, 4]."),
     ],
 )
-def test_targets_of_another_shape_are_not_broadcast(
-    name: str, targets: Tensor, message: str
-) -> None:
+def test_targets_that_do_not_fit_the_outputs(name: str, targets: Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=exactly(message)):
         tree_of(name).loss(Samples(draw(name, 3).x, targets))
 

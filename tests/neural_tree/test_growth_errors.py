@@ -95,8 +95,7 @@ def test_numbers_out_of_range(name: str) -> None:
 def test_every_class_has_an_output(place: int, wrong: int) -> None:
     both = [make_samples(20), make_samples(20)]
     both[place].targets[7] = wrong
-    message = f"targets must be classes from 0 to 3, as the tree has 4 outputs. Got {wrong} "
-    message += "at sample 7."
+    message = f"targets must be classes from 0 to 3; example 7 of the samples has {wrong}"
     with pytest.raises(ValueError, match=exactly(message)):
         Growth(make_tree(), *both)
 

@@ -216,7 +216,7 @@ def test_classes_go_by_accuracy_and_numbers_by_loss() -> None:
 def test_every_class_has_an_output(place: int) -> None:
     both = data()
     both[place].targets[3] = 4
-    message = "targets must be classes from 0 to 3, as the tree has 4 outputs. Got 4 at sample 3."
+    message = "targets must be classes from 0 to 3; example 3 of the samples has 4"
     with pytest.raises(ValueError, match=exactly(message)):
         refine(make_tree(), *both, **OPTIONS)
 

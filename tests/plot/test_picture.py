@@ -47,11 +47,11 @@ from structnet.routing.visits import BINS, reach
     [
         (
             Samples(torch.zeros(2, COLUMNS), torch.tensor([0, 3])),
-            r"0 to 2, as the tree has 3 outputs\. Got 3",
+            r"0 to 2; example 1 of the samples has 3",
         ),
         (
             Samples(torch.zeros(2, COLUMNS), torch.tensor([0, -1])),
-            r"0 to 2, as .* outputs\. Got -1",
+            r"0 to 2; example 1 of the samples has -1",
         ),
         (Samples(torch.zeros(0, COLUMNS), torch.zeros(0, dtype=torch.long)), "got 0 examples"),
         (Samples(torch.zeros(2, 4), torch.tensor([0, 1])), r"Got .*\b4\]"),

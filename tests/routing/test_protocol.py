@@ -175,9 +175,8 @@ def test_a_neural_tree_answers_in_numpy_and_stays_as_it_is() -> None:
     left, _ = tree.split(0)
     x = draw().x
     assert tree.training
-    for path in ("multi", "greedy"):
-        found = tree.predicted(x.numpy(), path)  # an array is taken in the tree's own precision
-        np.testing.assert_array_equal(found, tree.output(x.float(), path).detach().numpy())
+    found = tree.predicted(x.numpy())  # an array is taken in the tree's own precision
+    np.testing.assert_array_equal(found, tree.output(x.float()).detach().numpy())
     alone = tree.predicted_at(x.float(), left)
     output = tree.nodes[left].solver(tree.nodes[0].transformers(x.float()))
     np.testing.assert_array_equal(alone, output.log_softmax(1).detach().numpy())

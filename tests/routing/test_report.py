@@ -309,10 +309,10 @@ def test_names_that_do_not_fit() -> None:
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        (torch.tensor([0.0, 1.0]), "targets must be classes [2], int64. Got float32 [2]."),
+        (torch.tensor([0.0, 1.0]), "targets must be classes [n], int64. Got float32 [2]."),
         (
             torch.tensor([0, 7]),
-            "targets must be classes from 0 to 3, as the tree has 4 outputs. Got 7 at sample 1.",
+            "targets must be classes from 0 to 3; example 1 of the samples has 7",
         ),
     ],
 )

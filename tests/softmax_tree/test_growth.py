@@ -154,7 +154,7 @@ def test_what_is_chosen_is_what_is_trained() -> None:
     points, growth = points_of(300), GrowthSettings(alpha=0.7, start_k=2)
     search = _Search(points, ChosenSettings.of(SETTINGS), growth, Progress(shown=False))
     part = search._parts[-1]
-    right = search._wrong_about(search._kind(0, "centroids"), [part]) == 0
+    right = search._wrong_about(search._kind(0, "centroids"), [part]).each == 0
     assert 0 < len(set(part.test.y[right])) <= 2 < points.num_classes
 
 

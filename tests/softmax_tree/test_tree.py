@@ -232,3 +232,14 @@ def test_the_loss_is_that_of_the_leaves(tree: SoftmaxTree, x: np.ndarray) -> Non
 def test_samples_of_another_shape(tree: SoftmaxTree, shape: tuple) -> None:
     with pytest.raises(ValueError, match=r"x must be \[n, 13\]\. Got "):
         tree.classes_of(np.zeros(shape))
+
+
+def test_a_leaf_alone_says_what_it_does_as_the_end_of_a_path(
+    tree: SoftmaxTree, x: np.ndarray
+) -> None:
+    ends = tree.leaves_of(x)
+    for rows in (x, torch.from_numpy(x), csr_matrix(x)):
+        for leaf in np.unique(ends):
+            here = ends == leaf
+            said, expected = tree.predicted_at(rows, leaf)[here], tree.predicted(rows)[here]
+            np.testing.assert_allclose(said, expected, rtol=1e-4, atol=1e-6)

@@ -7,10 +7,11 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from structnet.softmax_tree import SoftmaxTreeSettings, train
-from structnet.softmax_tree.fold import Fold, exceeds
+from structnet.softmax_tree.fold import BETTER, Fold
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings
 from structnet.softmax_tree.wrongness import FEW, wrong_about
+from structnet.training.gains import is_better
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -45,4 +46,4 @@ def test_of_kinds_with_the_same_mistakes_the_one_that_knows_more_is_better() -> 
     ]
     weak, strong = (fold.wrong_about(kind, None, None) for kind in kinds)
     assert (weak // 1 == strong // 1).mean() > 0.995  # whole parts are mistakes
-    assert exceeds(strong, weak) and not exceeds(weak, strong)
+    assert is_better(strong, weak, BETTER) and not is_better(weak, strong, BETTER)

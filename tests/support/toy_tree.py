@@ -60,8 +60,8 @@ class ToyTree:
                         arriving[child] = comes
             yield Visit(v, here, branch)
 
-    def predicted(self, x: object, path: str = "multi") -> np.ndarray:
-        ends = [each for each in self.visits(x, path) if each.branch is None]
+    def predicted(self, x: object) -> np.ndarray:
+        ends = [each for each in self.visits(x) if each.branch is None]
         return self._said(sum(each.arriving[:, None] * self.values[each.node] for each in ends))
 
     def predicted_at(self, x: object, leaf: int) -> np.ndarray:

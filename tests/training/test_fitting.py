@@ -221,8 +221,8 @@ def test_monitor_a_metric() -> None:
         return float(-((model.steps - 2) ** 2))
 
     metrics = {"closeness": steps, "step_error": lambda m, b: -steps(m, b)}
-    for monitor in metrics:
-        model, history = scripted_fit([1.0] * 4, metrics=metrics, monitor=monitor)
+    for monitor, mode in (("closeness", "max"), ("step_error", None)):
+        model, history = scripted_fit([1.0] * 4, metrics=metrics, monitor=monitor, mode=mode)
         assert history.best["epoch"] == 2, monitor
         assert history["validation_closeness"] == [-1, 0, -1, -4]
         model, _ = scripted_fit([1.0] * 4, metrics=metrics, monitor="closeness", mode="min")
@@ -269,6 +269,10 @@ def test_monitor_reads_the_direction_off_the_name() -> None:
     assert Monitor("loss").lower and Monitor("mean_error").lower and Monitor("perplexity").lower
     assert not Monitor("accuracy").lower and not Monitor("loss", "max").lower
     assert Monitor("accuracy", "min").lower
+    for name in ("mse", "RMSE", "val_mae", "nll"):
+        assert Monitor(name).lower
+    for name in ("f1", "macro_recall", "roc_auc"):
+        assert not Monitor(name).lower
 
 
 # ---- what the model and the caller are left with

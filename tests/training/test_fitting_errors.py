@@ -142,6 +142,10 @@ def test_what_is_no_loss_is_refused(loss: Callable, message: str, clip_norm: flo
         ({"validation": rows(0)}, "'validation'"),
         ({"monitor": "accurcy"}, r"'monitor' .* one of \['loss'\]. Got 'accurcy' instead"),
         ({"mode": "lowest"}, "'mode' .* 'min', 'max' or None. Got 'lowest'"),
+        (
+            {"monitor": "brier_score", "metrics": {"brier_score": accuracy}, "validation": rows(2)},
+            "'mode' .* 'min' or 'max', as the name 'brier_score' does not tell which is better",
+        ),
         ({"metrics": {"loss": accuracy}, "validation": rows(2)}, "'metrics' .* 'loss'"),
         ({"schedule_per": "step"}, "'schedule_per' .* Got 'step'"),
         ({"clip_norm": 0}, "'clip_norm' .* above 0"),

@@ -197,7 +197,7 @@ def answer(model: LogBilinearLM, texts: Sequence[str], ask: AskOfWords) -> list[
     """The likeliest words after each beginning of a sentence."""
     found = []
     for text in texts:
-        told = dict(model.next_words(text.split(), ask.top))
+        told = {word: round(p, 6) for word, p in model.next_words(text.split(), ask.top)}
         words = ", ".join(f"{word} {percent(p, 1)}" for word, p in told.items())
         found.append(Answer(f"{text} ... {words}", {"text": text, "words": told}))
     return found
