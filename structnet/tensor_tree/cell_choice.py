@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
-from structnet.training.gains import gained
+from structnet.training.gains import is_better
 from structnet.trees.tree import Tree
 
 MOST_CHILDREN = 3
@@ -68,7 +68,6 @@ def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
     first, *others = losses
     best = first
     for cell in others:
-        gain, error = gained(losses[best], losses[cell])
-        if gain > BETTER * error:
+        if is_better(losses[best], losses[cell], BETTER):
             best = cell
     return best

@@ -21,7 +21,7 @@ from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
 from structnet.tensor_tree.top_down_tree_lstm import TopDownTreeLSTM
 from structnet.tensor_tree.tree_lstm import TreeLSTM
-from structnet.training.gains import gained
+from structnet.training.gains import is_better
 from structnet.training.metrics import batch_starts
 from structnet.training.modules import hold_constant, not_compiled
 from structnet.training.targets import check_classes
@@ -237,8 +237,8 @@ class BesideBag(nn.Module):
                 (targets - bag - part * tree).square().sum(1).numpy() for part in (0.0, share)
             )
             # A gain that is no larger than its own noise may come from a single example.
-            gain, error = gained(before, after, count.numpy())
-            self.shares[0] = share if len(targets) < 2 or gain > error else 0.0
+            sure = len(targets) < 2 or is_better(before, after, 1, count.numpy())
+            self.shares[0] = share if sure else 0.0
             return
         self.shares.copy_(best_shares(torch.stack([tree, bag]), targets, count))
 

@@ -16,7 +16,7 @@ from structnet.estimators.held_out import hold_out
 from structnet.tensor_tree.building import Question, Targets, bag_sizes
 from structnet.tensor_tree.label_bag import FORMS, HARDER, LabelBag
 from structnet.tensor_tree.settings import MANY, TreeLSTMSettings
-from structnet.training.gains import gained
+from structnet.training.gains import is_better
 from structnet.trees.examples import TreeExamples
 from structnet.trees.spelling import word_of
 from structnet.trees.tree import Tree
@@ -70,8 +70,7 @@ def letters_tell(learn: Targets, validation: Targets | None, question: Question,
         return False
     numbers = question.kind == "numbers"
     before, after, counts = told.losses_of_numbers() if numbers else told.losses_of_classes()
-    gain, error = gained(before, after, counts)
-    return gain > BETTER * error
+    return is_better(before, after, BETTER, counts)
 
 
 def affixes_help(trees: Iterable[Tree], settings: TreeLSTMSettings, question: Question) -> bool:

@@ -15,7 +15,7 @@ from structnet.neural_tree import (
     SquaredError,
     presets,
 )
-from structnet.neural_tree.growth.decision import Gain, is_better
+from structnet.neural_tree.growth.decision import Gain, takes_place
 from structnet.neural_tree.growth.lookahead import FEW
 from structnet.neural_tree.growth.regions import Regions
 from structnet.neural_tree.growth.steps import find_steps
@@ -127,11 +127,11 @@ def test_steps_replace_lines_only_beyond_chance() -> None:
         after = losses - lower + 0.05 * rng.normal(size=100)
         after += losses.mean() - lower - after.mean()
         steps = Gain(after.mean(), 0.1, 0.01, steps=True, after=after)
-        assert is_better(steps, lines, settings, weights) == sure
-        assert is_better(steps._replace(steps=False), lines, settings, weights)
-        assert not is_better(lines, steps, settings, weights)
+        assert takes_place(steps, lines, settings, weights) == sure
+        assert takes_place(steps._replace(steps=False), lines, settings, weights)
+        assert not takes_place(lines, steps, settings, weights)
         diverged = Gain(float("inf"), 0.0, 0.0, after=np.full(100, np.nan))
-        assert is_better(steps, diverged, settings, weights)
+        assert takes_place(steps, diverged, settings, weights)
 
 
 def test_rules_with_thresholds_are_learned_as_by_a_decision_tree() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.training.gains import gained
+from structnet.training.gains import is_better
 
 
 class Gain(NamedTuple):
@@ -36,7 +36,7 @@ class Gain(NamedTuple):
     after: np.ndarray | None = None
 
 
-def is_better(gain: Gain, best: Gain, settings: NeuralTreeSettings, weights: np.ndarray) -> bool:
+def takes_place(gain: Gain, best: Gain, settings: NeuralTreeSettings, weights: np.ndarray) -> bool:
     """Does a candidate take the place of the best one of its kind so far?
 
     The lower loss counts; but steps, which can follow the noise of few samples, must be better than
@@ -54,8 +54,7 @@ def is_better(gain: Gain, best: Gain, settings: NeuralTreeSettings, weights: np.
     if not (lower and gain.steps and math.isfinite(best.loss)):
         return lower
     assert best.after is not None and gain.after is not None  # as both were trained
-    difference, error = gained(best.after, gain.after, weights)
-    return difference > settings.gain_errors * error
+    return is_better(best.after, gain.after, settings.gain_errors, weights)
 
 
 def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:

@@ -24,7 +24,7 @@ from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth import state
 from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached_each
-from structnet.neural_tree.growth.decision import Decision, Gain, choose, is_better
+from structnet.neural_tree.growth.decision import Decision, Gain, choose, takes_place
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
 from structnet.neural_tree.growth.pace import Behind, pacer
 from structnet.neural_tree.growth.proposal import propose
@@ -303,7 +303,7 @@ class Growth:
             for attempt, candidate in enumerate(candidates):
                 loss = self._train(candidate, kind, leaf, train, validation, attempt)
                 found = self._judged(loss, before, candidate, train, validation)
-                if kind not in best or is_better(found[0], best[kind][0], self.settings, counts):
+                if kind not in best or takes_place(found[0], best[kind][0], self.settings, counts):
                     best[kind] = found
             gains = {kind: gain for kind, (gain, _) in best.items()}
             credited = self.settings.prefer_split and not gains[kind].steps
