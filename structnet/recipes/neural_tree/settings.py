@@ -66,7 +66,15 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     | PAPER
     | SMOOTH,
 }
-OF_TABLE: dict[str, Any] = {"primitives": "table", "refine_epochs": 50, "bend": True}
+# A user's own table is learned from as by the estimators; the others as in the paper.
+OF_TABLE: dict[str, Any] = {
+    "primitives": "table",
+    "refine_epochs": 50,
+    "bend": True,
+    "validation_fraction": 0.2,
+    "finish": True,
+}
+OTHERWISE: dict[str, Any] = {"bend": False, "validation_fraction": 0.1, "finish": False}
 
 
 @dataclass(frozen=True)
@@ -83,11 +91,12 @@ class Rows:
             these (default: all)
         test_size: number of test examples, drawn at random (default: all)
         validation_fraction: share of the training examples that is held out to make decisions
+            (default: 0.2 for a table, 0.1 for the others)
         learn_size: number of examples to learn from, out of those not held out, for instance for a
             curve over the number of examples with the same validation data; drawn without regard to
             classes, so that a small number may lack a class (default: all)
         finish: learn from the held-out examples too, at the end, for half as many epochs as
-            refinement may take (default: no; yes for sarcos)
+            refinement may take (default: yes for a table and sarcos, no for the others)
     """
 
     TITLE: ClassVar[str] = "data"
@@ -97,7 +106,7 @@ class Rows:
     bend: bool | None = None
     train_size: int | None = None
     test_size: int | None = None
-    validation_fraction: float = 0.1
+    validation_fraction: float | None = None
     learn_size: int | None = None
     finish: bool | None = None
 
@@ -105,7 +114,9 @@ class Rows:
         check_integer("train_size", self.train_size, 2, optional=True)
         check_integer("test_size", self.test_size, 2, optional=True)
         check_integer("learn_size", self.learn_size, 2, optional=True)
-        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+        check_number(
+            "validation_fraction", self.validation_fraction, 0, 1, open=True, optional=True
+        )
 
 
 @dataclass(frozen=True)
@@ -222,7 +233,7 @@ class NeuralTreeRunSettings:
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    LACKED: ClassVar[dict[str, Any]] = {"bend": False}  # values of settings that older runs lack
+    LACKED: ClassVar[dict[str, Any]] = OTHERWISE  # values of settings that older runs lack
 
     data: str
     rows: Rows = field(default_factory=Rows)
@@ -263,8 +274,7 @@ class NeuralTreeRunSettings:
         """
         table = is_file(self.data, TABLES)
         own = {name: getattr(NeuralTreeSettings, name) for name in Training.__annotations__}
-        known = own | {"finish": False, "bend": False}
-        known |= OF_TABLE if table else DEFAULTS[self.data]
+        known = own | OTHERWISE | (OF_TABLE if table else DEFAULTS[self.data])
         modules, training = filled(self.modules, known), filled(self.training, known)
         epochs: Any = training.refine_epochs  # resolved: not None
         known["finish"] &= epochs > 1  # otherwise half the epochs would be none
