@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from structnet.datasets._kernels import tokens_of
+from structnet.trees.ranges import offsets_of
 
 PREFIX = "__label__"
 UNKNOWN = -1
@@ -121,7 +122,7 @@ def read_fasttext(
     ids, at = of_words[numbers[~own]], line[~own]
     there = ids != UNKNOWN
     sizes[1] = np.bincount(at[there], minlength=len(lines) - 1)
-    offsets = [np.append(0, np.cumsum(size[kept])) for size in sizes]
+    offsets = [offsets_of(size[kept]) for size in sizes]
     left_out = int((~there).sum())
     return LabelledText(
         known_words, known_labels, offsets[1], ids[there], offsets[0], of_labels[numbers[own]],

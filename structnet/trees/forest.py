@@ -21,6 +21,7 @@ from structnet.trees.label_words import Text
 from structnet.trees.memory import collector_paused
 from structnet.trees.number_tokens import FIRST, values_of
 from structnet.trees.numbering import add_shared, add_unshared, positions, renumbered
+from structnet.trees.ranges import offsets_of, ranges
 from structnet.trees.schema import edges_by_place, make_graph
 from structnet.trees.texts import Texts
 from structnet.trees.tree import Tree, checked_trees
@@ -197,7 +198,7 @@ class Forest:
         if len(order) < len(types):
             raise GraphError("the graph has a cycle; children must come before their parents")
         arity = max(int(pos.max(initial=-1)) + 1, (vocabulary and vocabulary.arity) or 0)
-        offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
+        offsets = offsets_of(np.bincount(parent, minlength=len(types)))
         if roots is None:
             roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0).tolist()
         chosen = np.asarray(roots)
@@ -280,7 +281,7 @@ class Forest:
         """
         sizes = self.sizes()
         check_memory("a row for each node of these trees", 8 * sizes.sum())
-        offsets = np.concatenate(([0], np.cumsum(sizes.astype(np.int64))))
+        offsets = offsets_of(sizes)
         nodes = _kernels.preorder(self.roots, self.offsets, self.children, offsets[-1])
         return Preorder(offsets, nodes)
 
@@ -303,8 +304,7 @@ class Forest:
             [[0, 0, 0], [0, 1, 0]]
         """
         count = np.diff(self.offsets)[order.nodes]  # children of each node of each tree
-        first = np.repeat(self.offsets[:-1][order.nodes] - np.cumsum(count) + count, count)
-        child = self.children[first + np.arange(len(first))]
+        child = self.children[ranges(self.offsets[:-1][order.nodes], count)]
         return np.repeat(np.arange(len(count)), count), child
 
     def parents(self, order: Preorder) -> np.ndarray:
