@@ -98,12 +98,23 @@ def load_arrays(data: str, folder: Path | None, **options: Any) -> Arrays:
 def drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
     """The places of ``size`` examples drawn at random, ``[size]``; of all examples for None.
 
+    Args:
+        available: number of examples.
+        size: number of those to draw.
+        seed: seed of the choice.
+        what: name of the examples in the error, in the plural.
+
     Raises:
         ValueError: there are fewer examples.
     """
-    if size is not None and size > available:
-        raise ValueError(f"there are only {available:,} {what} examples; got a size of {size:,}")
+    check_size(available, size, what)
     return np.random.default_rng(seed).permutation(available)[:size]
+
+
+def check_size(available: int, size: int | None, what: str) -> None:
+    """Refuses a size larger than the number of examples, named as in :func:`drawn`."""
+    if size is not None and size > available:
+        raise ValueError(f"there are only {available:,} {what}; got a size of {size:,}")
 
 
 # ---- the rows of a user's file

@@ -27,7 +27,7 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
     rows = settings.rows
     told = {"target": rows.target, "task": rows.task, "bend": rows.bend or None}  # of a table alone
     arrays = load_arrays(settings.data, settings.place.data_dir, **told)
-    order = drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training")
+    order = drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training examples")
     share: Any = rows.validation_fraction  # resolved: not None
     held_out = round(share * len(order))
     if len(order) < 2:
@@ -53,7 +53,7 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
             f"train on, besides {held_out:,} for validation; expected at least {len(classes):,}, "
             "as many as classes"
         )
-    test = drawn(len(arrays.x_test), rows.test_size, 0, "test")
+    test = drawn(len(arrays.x_test), rows.test_size, 0, "test examples")
     labels = None if arrays.classes is None else arrays.y_train[order]
     learn, held = hold_out(len(order), share, settings.training.seed, labels)
     augment = shifted_and_mirrored if arrays.name == "cifar10" else None
