@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -318,6 +319,16 @@ def test_each_unknown_label_of_a_line_counts() -> None:
     lines = LabelledLines(features, np.array([0, 1]), wanted=wanted)
     found = zip(*map(np.ndarray.tolist, wanted_labels(lines)), strict=True)
     assert sorted(found) == [(0, -1), (0, -1), (0, 0), (1, 1)]
+
+
+def test_a_file_of_a_larger_tree_than_it_holds_is_refused(
+    run: tuple[Path, Done], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(run[0], tmp_path / "run")
+    weights, content = load_model(folder / "model.safetensors")
+    stored: Any = SimpleNamespace(state_dict=lambda: weights)
+    save_model(folder / "model.safetensors", stored, content | {"size": 10**10})
+    assert "larger than all that the file holds together" in refused("predict", folder, "0")
 
 
 def _as_of_before(folder: Path) -> None:

@@ -17,7 +17,15 @@ from typing import Any, ClassVar, Literal, get_args
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.datasets.catalogue import TABLES
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.recipes.recipe import Ask, Place, check_data, filled, is_file, whole_path
+from structnet.recipes.recipe import (
+    Ask,
+    Place,
+    check_data,
+    check_data_dir,
+    filled,
+    is_file,
+    whole_path,
+)
 
 Way = Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"]
 PATHS: tuple[str, ...] = get_args(Way)
@@ -247,8 +255,7 @@ class NeuralTreeRunSettings:
             for name in ("target", "task", "bend"):
                 if getattr(self.rows, name) not in (None, False):
                     raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
-        if self.data == "digits" and self.place.data_dir is not None:
-            raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+        check_data_dir(self.data, self.place.data_dir)
         epochs = self.training.refine_epochs
         if self.rows.finish and epochs is not None and epochs < 2:
             raise ValueError(
