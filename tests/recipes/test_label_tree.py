@@ -223,6 +223,12 @@ def test_sparse_rows(unit: float, tmp_path: Path) -> None:
     done = call("train", "label-tree", "--data", file, "--epochs", "30", "--out", folder)
     assert done.json["test"]["accuracy"] > 0.9
     assert call("evaluate", folder, "--data", file).json["test"]["accuracy"] > 0.9
+    told = ran("predict", folder, file, "--top", "1")
+    found = [next(iter(each["labels"])) for each in told.json["answers"]]
+    assert np.mean(np.array(found, int) == y) > 0.9
+    assert told.out.startswith(f"row 1: {found[0]} ")
+    assert "expected FILE.svm, or numbers of test examples" in refused("predict", folder, "x.csv")
+    assert "expected one file, or numbers" in refused("predict", folder, file, "0")
     learnt = load_data(LabelTreeRunSettings(data=str(file)), print).train.features.weights
     assert np.square(learnt).mean() == pytest.approx(1, rel=1e-6)  # of no other rows
     file.write_text("".join(lines).replace(f":{unit} ", f":{2 * unit} "))
