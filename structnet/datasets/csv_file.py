@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from structnet.checks import wrong
+from structnet.datasets.packed import opening
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
 DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally
@@ -149,7 +150,9 @@ def read(
     known: Collection[str] = (),
     text: str | None = None,
 ) -> Table:
-    """Reads a file in UTF-8; fields may be quoted, and blank lines are skipped.
+    """Reads a file in UTF-8, which may be compressed; fields may be quoted.
+
+    Blank lines are skipped.
 
     Between semicolons, numbers may have decimal commas (``12,5``) if none has a decimal point.
 
@@ -167,7 +170,8 @@ def read(
     Raises:
         TableError: the file is not UTF-8, it has no rows, its rows have different lengths, or a
             quotation is broken.
-        ValueError: the delimiter is not one character, or is a quotation mark or a line break.
+        ValueError: the delimiter is not one character, or is a quotation mark or a line break; or
+            a compressed file is damaged.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -218,7 +222,8 @@ def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        with opening(path) as file:
+            return file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TableError(f"{path} is not UTF-8 text: {error}") from None
 

@@ -48,7 +48,8 @@ def test_few_epochs_leave_none_for_the_end_unless_it_is_asked_for() -> None:
         ("train neural-tree", "--data is missing: digits, mnist, cifar10, sarcos, or FILE.csv"),
         (
             "train neural-tree --data letters",
-            "sarcos, or a file whose name ends in .csv or .tsv; got",
+            "sarcos, or a file whose name ends in .csv or .tsv (.csv and .tsv also compressed, as "
+            ".gz or .bz2); got",
         ),
         ("train neural-tree --data digits --primitives mnist_c --width 3", "--width is for"),
         ("train neural-tree --data digits --router-width 3", "--router-width is for table, mlp,"),
