@@ -9,16 +9,13 @@ command is imported when it is called, as importing torch takes a second or two,
 
 from __future__ import annotations
 
-import codecs
 import importlib
-import io
-import json
 import os
 import sys
 from collections.abc import Sequence
 
 from structnet.cli.names import COMMANDS, models
-from structnet.recipes import EXAMPLES
+from structnet.recipes import EXAMPLES, letters
 from structnet.recipes.recipe import did_you_mean, interruptible
 
 BAD_INPUT, FAILURE, INTERRUPTED, CLOSED = 2, 1, 130, 141
@@ -36,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = [str(word) for word in (sys.argv[1:] if argv is None else argv)]
     status = 0
-    _know_all_letters()
+    letters.allow_all()
     try:
         status = _status_of([word for word in words if word != "--debug"], "--debug" in words)
         print(end="", flush=True)  # unlike sys.stdout.flush, also without an output
@@ -49,21 +46,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             return status  # the error has been printed
         return CLOSED if seen_enough else _end("", FAILURE, f"error: the output: {error.strerror}")
     return status
-
-
-def _know_all_letters() -> None:
-    """Lets letters be read and written that are not in the encoding of the terminal's language."""
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8")  # as files are
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        codecs.register_error("structnet", _as_in_json)
-        sys.stdout.reconfigure(errors="structnet")
-
-
-def _as_in_json(error: UnicodeError) -> tuple[str, int]:
-    """What stands in the place of letters that cannot be written."""
-    assert isinstance(error, UnicodeEncodeError)
-    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _status_of(words: Sequence[str], debug: bool) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from structnet.datasets._kernels import tokens_of
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 
 PREFIX = "__label__"
 UNKNOWN = -1

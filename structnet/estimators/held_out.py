@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from structnet.checks import check_number
-from structnet.trees.ranges import ranges
+from structnet.trees.end_to_end import ranges
 
 
 def validation_set(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> tuple | None:

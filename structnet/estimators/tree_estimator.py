@@ -40,8 +40,8 @@ from structnet.routing.reading import Reading
 from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
 from structnet.routing.visits import leaf_of
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.networkx_graph import to_networkx
-from structnet.trees.ranges import offsets_of
 
 
 class TreeEstimatorMixin(OneFileMixin):

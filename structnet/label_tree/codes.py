@@ -13,7 +13,7 @@ import numpy as np
 from structnet.checks import check_integer
 from structnet.label_tree._kernels import EMPTY, codes_of
 from structnet.routing.topology import Topology
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 
 
 def least_nodes(num_labels: int, arity: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from structnet.label_tree._sgd_kernels import take_rows
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from structnet.label_tree.features import Features
-from structnet.trees.ranges import offsets_of, ranges
+from structnet.trees.end_to_end import offsets_of, ranges
 
 BUCKETS = 200_000  # hash values that pairs and pieces share
 PRIME = np.uint64(0x9E3779B97F4A7C15)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.tree import LabelTree
-from structnet.trees.ranges import offsets_of, ranges
+from structnet.trees.end_to_end import offsets_of, ranges
 
 
 class Part(NamedTuple):

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from structnet.text import Encoded
 from structnet.text.ngrams import contexts_of
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.numbering import positions
-from structnet.trees.ranges import offsets_of
 
 
 class Sentences:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from structnet.errors import NotATreeError
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.schema import edges_by_place, make_graph
 from structnet.trees.tree import Tree
 

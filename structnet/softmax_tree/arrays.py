@@ -12,7 +12,7 @@ from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import CLASSES, FEATURES, FIELDS, LEFT, RIGHT, SIZE, WEIGHTS
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
 from structnet.trees._kernels import grouped
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 
 
 class Packed(NamedTuple):

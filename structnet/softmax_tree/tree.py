@@ -19,7 +19,7 @@ from structnet.softmax_tree.arrays import Packed
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.points import narrow, parts
 from structnet.softmax_tree.routed import Routed
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 
 # Types that the loops for a single row read directly; others are copied.
 QUICK = {np.dtype(np.float32), np.dtype(np.float64)}

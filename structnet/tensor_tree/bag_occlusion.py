@@ -18,8 +18,8 @@ from torch import Tensor
 from structnet.tensor_tree.counted import Counted, beside, labels_met
 from structnet.tensor_tree.label_bag import LENGTH_1, LabelBag
 from structnet.trees import _kernels
+from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest
-from structnet.trees.ranges import ranges
 from structnet.trees.texts import Texts
 
 MOST = 2**20  # counts of subtrees that are held at once

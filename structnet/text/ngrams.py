@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from structnet.text.words import Encoded
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 
 WORDS = 4  # words before the next one; a fifth adds little
 

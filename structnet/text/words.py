@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structnet.checks import check_integer
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 
 UNKNOWN = "<unk>"
 

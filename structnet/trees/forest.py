@@ -17,11 +17,11 @@ from structnet.checks import check_memory
 from structnet.errors import GraphError
 from structnet.trees import _kernels
 from structnet.trees.arrays import MAX_PLACE, ForestArrays, check_arrays, check_numbers
+from structnet.trees.end_to_end import offsets_of, ranges
 from structnet.trees.label_words import Text
 from structnet.trees.memory import collector_paused
 from structnet.trees.number_tokens import FIRST, values_of
 from structnet.trees.numbering import add_shared, add_unshared, positions, renumbered
-from structnet.trees.ranges import offsets_of, ranges
 from structnet.trees.schema import edges_by_place, make_graph
 from structnet.trees.texts import Texts
 from structnet.trees.tree import Tree, checked_trees

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from structnet.trees.end_to_end import offsets_of, ranges
 from structnet.trees.label_words import Text, own_children, spelled
-from structnet.trees.ranges import offsets_of, ranges
 from structnet.trees.spelling import Spelling
 from structnet.trees.texts import Texts
 from structnet.trees.tree import Tree

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from structnet.trees.end_to_end import offsets_of, ranges
 from structnet.trees.forest import Forest
-from structnet.trees.ranges import offsets_of, ranges
 from structnet.trees.vocabulary import NONE
 
 

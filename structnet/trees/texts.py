@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structnet.trees.ranges import offsets_of, ranges
+from structnet.trees.end_to_end import offsets_of, ranges
 from structnet.trees.spelling import Spelling
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from structnet.trees import _kernels
 from structnet.trees.arrays import ForestArrays
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.forest import Forest, Preorder
-from structnet.trees.ranges import offsets_of
 from structnet.trees.vocabulary import NONE
 
 

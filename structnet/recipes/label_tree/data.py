@@ -23,7 +23,7 @@ from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
 from structnet.recipes.words import counted
-from structnet.trees.ranges import offsets_of
+from structnet.trees.end_to_end import offsets_of
 
 CONTEXT = 4  # words before the one to predict
 SHARE = 0.1  # of a file for validation, and as much for testing

@@ -12,8 +12,8 @@ from structnet.tensor_tree.compiled.kernels import child_sum as kernels
 from structnet.tensor_tree.compiled.pieces import at_once, cut, in_parallel, side_by_side
 from structnet.training.backward import by_hand
 from structnet.trees._kernels import add_rows, grouped
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.forest import Forest
-from structnet.trees.ranges import offsets_of
 
 _OF_A_NODE = 100  # multiplications that its nonlinearities cost, per number of its state
 

@@ -18,8 +18,8 @@ from structnet.message_passing.transfer import moved
 from structnet.tensor_tree.gpu import _kernels as kernels
 from structnet.training.backward import by_hand
 from structnet.trees._kernels import grouped
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.forest import Forest
-from structnet.trees.ranges import offsets_of
 
 EDGES = 512  # summed by one program for the gradients of places
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from structnet.trees.ranges import offsets_of, ranges
+from structnet.trees.end_to_end import offsets_of, ranges
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 50])
