@@ -50,8 +50,8 @@ class OfFile:
             comment
         task: kind of target (default: classification if the target is not numeric, or has only a
             few whole numbers); pairs and nodes are for trees
-        header: yes if the first row of a table has the column names (default: yes if it contains no
-            number)
+        header: yes if the first row of a table has the column names (default: as it looks, beside
+            the other rows)
         delimiter: character between the fields of a table (default: a comma, a semicolon or a tab,
             as the first rows look; a tab for FILE.tsv)
     """
