@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from structnet.cli.names import COMMANDS, models
-from structnet.recipes import EXAMPLES
+from structnet.recipes import EXAMPLES, letters
 from structnet.recipes.recipe import did_you_mean, interruptible
 
 BAD_INPUT, FAILURE, INTERRUPTED, CLOSED = 2, 1, 130, 141
@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = [str(word) for word in (sys.argv[1:] if argv is None else argv)]
     status = 0
+    letters.allow_all()
     try:
         status = _status_of([word for word in words if word != "--debug"], "--debug" in words)
         print(end="", flush=True)  # unlike sys.stdout.flush, also without an output

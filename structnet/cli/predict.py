@@ -19,7 +19,7 @@ the variables a to f. A run on your own trees takes a file like the one that it 
 or without targets, or a tree. A run on a table or on images takes a file of rows, with the columns
 that it was trained on (or, if they are a table, these rows on the standard input), or the numbers
 of test examples, for which it also explains its answer.
-Without an INPUT, the standard input is read."""
+Without an INPUT, the standard input is read, as UTF-8."""
 EXAMPLES = """\
   structnet predict runs/first "[MAX 2 9 [MIN 4 7 ] 0 ]"
   structnet predict runs/sum "( a ( and b ) )" "a"

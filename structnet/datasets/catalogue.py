@@ -18,9 +18,9 @@ TEXT_SETS = {
     "gutenberg": "the books of Project Gutenberg found in your data folder",
     "pydoc": "Python's own help on the language; comes with Python",
 }
-TABLES = (".csv", ".tsv")  # endings of the names of tables
 PACKED = (".gz", ".bz2")
-# Endings of files of sparse rows, which may be compressed.
+# Endings of the names of tables, and of files of sparse rows; they may be compressed.
+TABLES = tuple(f".{kind}{end}" for kind in ("csv", "tsv") for end in ("", *PACKED))
 SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in ("", *PACKED))
 TEXTS = (".txt",)
 OWN = {

@@ -14,11 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from structnet.checks import wrong
+from structnet.datasets.packed import opening
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
 DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally
 GUESSED_FROM = 20  # rows
 ALIKE = 10  # least number of rows that tell a name above numbers from a class
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")  # or, between semicolons, decimals
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")  # or a whole number
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
@@ -81,6 +83,8 @@ class Table:
         """The words that end the error for a feature that is not a number."""
         if self.rows[row][column].lower() in MISSING:
             return "; fill it in, for example with the median of the column, or leave the row out"
+        if THOUSANDS.fullmatch(self.rows[row][column]):
+            return "; write numbers without commas between thousands, and decimals with points"
         if DECIMAL_COMMA.fullmatch(self.rows[row][column]):
             return "; write the decimals of the column with points"
         words = sum(not is_number(each[column]) for each in self.rows)
@@ -146,7 +150,9 @@ def read(
     known: Collection[str] = (),
     text: str | None = None,
 ) -> Table:
-    """Reads a file in UTF-8; fields may be quoted, and blank lines are skipped.
+    """Reads a file in UTF-8, which may be compressed; fields may be quoted.
+
+    Blank lines are skipped.
 
     Between semicolons, numbers may have decimal commas (``12,5``) if none has a decimal point.
 
@@ -154,7 +160,8 @@ def read(
         path: path of the file.
         header: True if the first row names the columns, False if not; None to take it for names if
             none of its fields is a number, or one has letters and all others of its column, at
-            least 10, are numbers.
+            least 10, are numbers, or it counts its columns from 0, with or without words in their
+            place that do not occur again, above at least 10 rows.
         delimiter: character between fields; None to take the comma, the semicolon or the tab,
             whichever fits the first rows best.
         known: names of columns; the first row has names if these are among its fields.
@@ -163,7 +170,8 @@ def read(
     Raises:
         TableError: the file is not UTF-8, it has no rows, its rows have different lengths, or a
             quotation is broken.
-        ValueError: the delimiter is not one character, or is a quotation mark or a line break.
+        ValueError: the delimiter is not one character, or is a quotation mark or a line break; or
+            a compressed file is damaged.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -202,15 +210,20 @@ def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
         return True
     words = [i for i, text in enumerate(first) if re.search(r"[^\W\d_]", text)]
     words = [i for i in words if not is_number(first[i]) and first[i].lower() not in MISSING]
-    if not words or len(rows) < ALIKE:
+    if len(rows) < ALIKE:
         return False
+    counted = [i for i, text in enumerate(first) if text == str(i)]  # as pandas names columns
+    again = first in rows or any(row[i] == first[i] for row in rows for i in words)
+    if len(counted) + len(words) == len(first) and not again:
+        return True
     rows = _with_points(rows, delimiter)
     return any(all(is_number(row[i]) for row in rows) for i in words)
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        with opening(path) as file:
+            return file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TableError(f"{path} is not UTF-8 text: {error}") from None
 

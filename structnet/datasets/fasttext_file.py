@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from structnet.datasets._kernels import tokens_of
+from structnet.trees.end_to_end import offsets_of
 
 PREFIX = "__label__"
 UNKNOWN = -1
@@ -115,13 +116,13 @@ def read_fasttext(
     line = np.repeat(np.arange(len(lines) - 1), np.diff(lines))  # the line of each token
     own = is_label[numbers] if len(names) else np.zeros(0, bool)
     sizes = [np.bincount(line[which], minlength=len(lines) - 1) for which in (own, ~own)]
-    kept = _checked_lines(path, *sizes)
+    kept = _checked_lines(path, prefix, *sizes)
     of_words, known_words = _numbered(names, ~is_label, words, "")
     of_labels, known_labels = _numbered(names, is_label, labels, prefix)
     ids, at = of_words[numbers[~own]], line[~own]
     there = ids != UNKNOWN
     sizes[1] = np.bincount(at[there], minlength=len(lines) - 1)
-    offsets = [np.append(0, np.cumsum(size[kept])) for size in sizes]
+    offsets = [offsets_of(size[kept]) for size in sizes]
     left_out = int((~there).sum())
     return LabelledText(
         known_words, known_labels, offsets[1], ids[there], offsets[0], of_labels[numbers[own]],
@@ -129,12 +130,14 @@ def read_fasttext(
     )  # fmt: skip
 
 
-def _checked_lines(path: str | Path, labels: np.ndarray, words: np.ndarray) -> np.ndarray:
+def _checked_lines(
+    path: str | Path, prefix: str, labels: np.ndarray, words: np.ndarray
+) -> np.ndarray:
     """True for each line that is not empty; refuses lines that lack a label or words."""
     if not (labels.any() or words.any()):
-        raise LabelledTextError(f"{path} is empty; expected lines like '{PREFIX}x some words'")
+        raise LabelledTextError(f"{path} is empty; expected lines like '{prefix}x some words'")
     for what, lacks in (
-        (f"no label; expected one that begins with {PREFIX}", (labels == 0) & (words > 0)),
+        (f"no label; expected one that begins with {prefix}", (labels == 0) & (words > 0)),
         ("a label without words; expected words after it", (labels > 0) & (words == 0)),
     ):
         if lacks.any():

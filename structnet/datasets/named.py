@@ -9,6 +9,7 @@ from typing import Any
 from structnet.datasets import cifar10, digits, mnist, sarcos, svmlight_file, table
 from structnet.datasets.arrays import Arrays
 from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.datasets.packed import kind_of
 
 LOADERS: dict[str, Callable[..., Any]] = {
     "digits": digits.load,
@@ -24,8 +25,8 @@ def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
     Args:
         name: ``"digits"``, ``"mnist"``, ``"cifar10"`` or ``"sarcos"``; or the path of a ``.csv``
             file, whose fields are separated by commas, semicolons or tabs, or of a ``.tsv`` file,
-            with tabs; or the path of a ``.svm``, ``.libsvm`` or ``.svmlight`` file of sparse rows,
-            which may be compressed (``.gz``, ``.bz2``).
+            with tabs; or the path of a ``.svm``, ``.libsvm`` or ``.svmlight`` file of sparse rows.
+            Files may be compressed (``.gz``, ``.bz2``).
         folder: folder to search for the files of a named data set, before the cache; the path of a
             file is relative to it. Digits have no files.
         options: other arguments of that data set's ``load``, such as ``download=True``, or
@@ -47,11 +48,11 @@ def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
     path = Path(folder or "", name)
     if path.name.lower().endswith(SPARSE):
         return svmlight_file.load(path, **options)
-    if path.suffix.lower() not in TABLES:
+    if not path.name.lower().endswith(TABLES):
         raise ValueError(
             f"there is no data set {name!r}; there are {', '.join(LOADERS)}, and files of your "
-            f"own, FILE{' or FILE'.join((*TABLES, SPARSE[0]))}"
+            f"own, FILE{' or FILE'.join(('.csv', '.tsv', '.svm'))}"
         )
-    if path.suffix.lower() == ".tsv":
+    if kind_of(path) == ".tsv":
         options = {"delimiter": "\t"} | options
     return table.load(path, **options)

@@ -6,11 +6,8 @@ begins with ``#``. Columns ascend; they count from 1 or, if there is a column 0,
 
 from __future__ import annotations
 
-import bz2
-import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -18,8 +15,7 @@ from scipy.sparse import csr_matrix
 from structnet.checks import check_one_of
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import TableError, number
-
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+from structnet.datasets.packed import opening
 
 
 def load(
@@ -124,7 +120,7 @@ def read(files: Sequence[Path], beside: Path | None = None) -> list[tuple[csr_ma
 
 def _check_lines(file: Path) -> None:
     """Raises TableError for the first line that does not have the format."""
-    with OPENERS.get(file.suffix.lower(), open)(file, "rb") as lines:
+    with opening(file) as lines:
         for place, line in enumerate(lines, 1):
             words = line.decode(errors="replace").partition("#")[0].split()
             try:

@@ -11,6 +11,7 @@ from structnet.checks import check_one_of
 from structnet.datasets import csv_file
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import Table, TableError
+from structnet.datasets.packed import unpacked
 
 MAX_CLASSES = 20  # different whole numbers at most that are taken for classes by default
 
@@ -85,7 +86,7 @@ def load(
         (x_test, y_test),
         classes,
         bend,
-        name=table.path.stem,
+        name=unpacked(table.path).stem,
         split=split,
         files=(table.path,) if other is None else (table.path, other.path),
         features=names and tuple(name for i, name in enumerate(names) if i != column),

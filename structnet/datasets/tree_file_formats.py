@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from structnet import parse
+from structnet.datasets.packed import kind_of
 from structnet.parse import ParseError
 from structnet.parse.phylogenies import statements
 from structnet.trees.tree import Tree
@@ -158,7 +159,7 @@ def format_of_ending(path: PurePath) -> str | None:
         >>> format_of_ending(PurePath("wsj_0001.MRG")), format_of_ending(PurePath("trees.txt"))
         ('bracketed', None)
     """
-    ending = path.suffix.lower()
+    ending = kind_of(path)
     if ending in LINES_ENDINGS:
         return LINES
     return next((name for name, of in FORMATS.items() if ending in of.endings), None)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from structnet.datasets.packed import kind_of
 from structnet.datasets.tree_file_formats import (
     LINES_ENDINGS,
     NAMES,
@@ -96,7 +97,7 @@ def read_rows(path: Path, text: str) -> Rows:
             fields, in others tabs.
         text: content of the file.
     """
-    ending = path.suffix.lower()
+    ending = kind_of(path)
     if ending in LINES_ENDINGS or text.lstrip().startswith("{"):
         return _objects(path, _json_lines(text))
     reader = _commas if ending == ".csv" else _tabs

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from structnet.datasets.packed import kind_of, opening
 from structnet.datasets.tree_file_formats import (
     ANY,
     ENDINGS,
@@ -138,12 +139,12 @@ def is_tree_file(path: str | Path) -> bool:
         (True, False)
     """
     path = Path(path)
-    ending = path.suffix.lower()
+    ending = kind_of(path)
     if path.is_dir() or ending in ENDINGS:
         return True
     if ending not in ANY or not path.is_file():
         return False
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with opening(path, "rt", encoding="utf-8", errors="replace") as file:
         lines = [line.strip() for line in file.readlines(20_000) if line.strip()][:5]
     found = [_has_tree(line, ending == ".csv") for line in lines]
     found = found[1:] or found  # the first one may be names of columns
@@ -157,7 +158,8 @@ def _has_tree(line: str, commas: bool) -> bool:
 
 def _read(path: Path, expected: str = "a tree on each line, or LABEL<TAB>TREE") -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        with opening(path) as file:
+            text = file.read().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         byte = f"the byte {error.object[error.start]:#x}"
@@ -220,9 +222,9 @@ def _rows(path: Path, text: str, ending: str | None, format_: str | None) -> Row
     before, tab, _ = first.partition("\t")
     # A tab may also be within a tree that spans several lines.
     columns = bool(tab) and before.count("(") == before.count(")")
-    columns |= path.suffix.lower() == ".tsv"
+    columns |= kind_of(path) == ".tsv"
     columns &= "conllu" not in (format_, ending)  # whose lines have columns for words
-    if columns or ending == LINES or path.suffix.lower() == ".csv" or first[:2] == '{"':
+    if columns or ending == LINES or kind_of(path) == ".csv" or first[:2] == '{"':
         return read_rows(path, text)
     return None
 
@@ -339,7 +341,7 @@ def _format_of(file: Path) -> str | None:
     told = format_of_ending(file)
     if told != "bracketed":
         return told
-    with file.open(encoding="utf-8-sig", errors="replace") as text:
+    with opening(file, "rt", encoding="utf-8-sig", errors="replace") as text:
         return "newick" if is_nexus(text.read(100)) else told
 
 

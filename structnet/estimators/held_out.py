@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from structnet.checks import check_number
+from structnet.trees.end_to_end import ranges
 
 
 def validation_set(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> tuple | None:
@@ -187,6 +188,6 @@ def _mixed(
         )
     order = order[np.argsort(labels[order], kind="stable")]  # class by class
     last = np.repeat(sizes, sizes) - 1  # [size], of the same class
-    place = np.arange(size) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within its class
+    place = ranges(0, sizes)  # within its class
     due = (place + 0.5) / (last + 1) + (place == last)
     return order[np.lexsort((rng.random(size), due))]

@@ -40,6 +40,7 @@ from structnet.routing.reading import Reading
 from structnet.routing.samples import Samples
 from structnet.routing.topology import Topology
 from structnet.routing.visits import leaf_of
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.networkx_graph import to_networkx
 
 
@@ -330,7 +331,7 @@ def path_matrix(topology: Topology, nodes: np.ndarray) -> csr_matrix:
     """
     ends, place = np.unique(nodes, return_inverse=True)
     paths = [topology.path(node) for node in ends]
-    starts = np.cumsum([0, *map(len, paths)])
+    starts = offsets_of(list(map(len, paths)))
     columns = np.array([node for path in paths for node in path], np.int64)
     ones = np.ones(len(columns), np.int64)
     return csr_matrix((ones, columns, starts), shape=(len(ends), topology.num_nodes))[place]

@@ -13,6 +13,7 @@ import numpy as np
 from structnet.checks import check_integer
 from structnet.label_tree._kernels import EMPTY, codes_of
 from structnet.routing.topology import Topology
+from structnet.trees.end_to_end import offsets_of
 
 
 def least_nodes(num_labels: int, arity: int) -> int:
@@ -241,7 +242,7 @@ class LabelCodes:
             counts.append((table != EMPTY).sum(1))
             level = table[table != EMPTY]
         value = np.concatenate(levels)
-        offsets = np.append(0, np.cumsum(np.concatenate(counts)))
+        offsets = offsets_of(np.concatenate(counts))
         topology = Topology.from_arrays(offsets, np.arange(1, len(value)))
         is_leaf = value >= self.num_nodes
         return Numbering(

@@ -7,7 +7,6 @@ from dataclasses import asdict, fields, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
-import torch
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -357,13 +356,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         self.input_scale_ = scale = Standardizer.from_lists(config["input_scale"])
         self.settings_ = LabelTreeSettings(**config["settings"])
         self._stream = Stream.of(config.get("stream"))
-        size = self.settings_.embedding_size or None
-        how = {"arity": self.settings_.arity, **self.settings_.rules}
-        # The tree's arrays are no larger than the file's weights: `bounded` refuses larger ones.
-        torch.empty(self.settings_.arity or 0, size or self.n_features_in_)
-        torch.empty(self.n_features_in_, size or 1)
-        tree = LabelTree(self.n_features_in_, len(self.classes_), size, **how).float()
-        if size is None and (scale is None or scale.keeps_zeros):  # sparse rows
+        tree = LabelTree.empty(self.n_features_in_, len(self.classes_), self.settings_)
+        if tree.embedding is None and (scale is None or scale.keeps_zeros):  # sparse rows
             tree.softmax.arrays(by_feature=True, lay=True)
         self.training_ = Training.of(tree, self.settings_, config["training"])
         return tree

@@ -10,6 +10,8 @@ from scipy.sparse import csr_matrix, issparse
 
 from structnet.label_tree.features import Features
 
+AXES = 100  # random ones; so many features need none
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -98,16 +100,12 @@ def label_means(
     return np.where(counts > 0, (sums + prior * mean) / np.maximum(counts, 1e-300), mean)
 
 
-def random_axes(features: Features, most: int = 100) -> np.ndarray | None:
+def random_axes(features: Features) -> np.ndarray | None:
     """Random axes to project many sparse features on; None for few features, or a table.
 
-    Args:
-        features: features to project.
-        most: number of axes; also the number of features up to which none are needed.
-
     Shapes:
-        ``[features, most]``.
+        ``[features, AXES]``.
     """
-    if features.is_table or features.size <= most:
+    if features.is_table or features.size <= AXES:
         return None
-    return np.random.default_rng(0).normal(size=(features.size, most)) / np.sqrt(most)
+    return np.random.default_rng(0).normal(size=(features.size, AXES)) / np.sqrt(AXES)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from structnet.label_tree._sgd_kernels import take_rows
+from structnet.trees.end_to_end import offsets_of
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Features:
         if ids.dtype.kind not in "iu":
             raise ValueError(f"features must be whole numbers. Got {ids.dtype}.")
         size = int(ids.max(initial=0)) + 1 if size is None else size
-        return cls.from_bags(np.append(0, np.cumsum(lengths)), ids, size)
+        return cls.from_bags(offsets_of(lengths), ids, size)
 
     @property
     def is_table(self) -> bool:

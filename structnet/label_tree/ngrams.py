@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from structnet.label_tree.features import Features
+from structnet.trees.end_to_end import offsets_of, ranges
 
 BUCKETS = 200_000  # hash values that pairs and pieces share
 PRIME = np.uint64(0x9E3779B97F4A7C15)
@@ -64,9 +65,9 @@ class TextFeatures:
         """The features of lines of words; unknown words are left out."""
         number = {word: i for i, word in enumerate(self.words)}
         lists = [[number[word] for word in line if word in number] for line in lines]
-        offsets = np.append(0, np.cumsum([len(each) for each in lists]))
+        offsets = offsets_of([len(each) for each in lists])
         ids = np.array([each for one in lists for each in one], np.int32)
-        return self.from_ids(offsets.astype(np.int64), ids)
+        return self.from_ids(offsets, ids)
 
     def from_ids(self, offsets: np.ndarray, ids: np.ndarray) -> Features:
         """The features of lines of numbered words.
@@ -84,12 +85,11 @@ class TextFeatures:
         if self.pieces is not None:
             starts, pieces = self._pieces()
             size = np.diff(starts)[ids]
-            place = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
             lines.append(np.repeat(line, size))
-            found.append(pieces[np.repeat(starts[ids], size) + place])
+            found.append(pieces[ranges(starts[ids], size)])
         where = np.concatenate(lines)
         order = np.argsort(where, kind="stable")
-        ends = np.append(0, np.cumsum(np.bincount(where, minlength=len(offsets) - 1)))
+        ends = offsets_of(np.bincount(where, minlength=len(offsets) - 1))
         bags = Features.from_bags(ends, np.concatenate(found)[order], self.size)
         return self._weighted(bags) if self.lines else bags
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.tree import LabelTree
+from structnet.trees.end_to_end import offsets_of, ranges
 
 
 class Part(NamedTuple):
@@ -79,16 +80,14 @@ class Touched(NamedTuple):
 
 def _rows(offsets: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The places of the labels' codes, those of each label in order. ``[labels] -> [rows]``."""
-    lengths = np.diff(offsets)[labels]
-    ends = np.cumsum(lengths)
-    return np.arange(lengths.sum()) + np.repeat(offsets[labels] - ends + lengths, lengths)
+    return ranges(offsets[labels], np.diff(offsets)[labels])
 
 
 def _nodes_and_features(tree: LabelTree, examples: Examples) -> tuple[np.ndarray, np.ndarray]:
     """The pairs of a node and a feature that meet in an example, each once; both ``[pairs]``."""
     codes, features = tree.codes, examples.features
     nodes = codes.nodes[_rows(codes.offsets, examples.labels)]
-    ends = np.append(0, np.cumsum(codes.depth[examples.labels]))
+    ends = offsets_of(codes.depth[examples.labels])
     shape = len(examples), codes.num_nodes
     passed = csr_matrix((np.ones(len(nodes), np.float32), nodes, ends), shape=shape)
     # Ones, as a product of the weights themselves may be 0.

@@ -13,6 +13,7 @@ from structnet.label_tree.arrays import TreeArrays
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features, as_features
 from structnet.label_tree.routed import Routed
+from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.routing.batches import ask
 from structnet.routing.samples import Samples
@@ -71,6 +72,22 @@ class LabelTree(Routed):
             drawn = np.random.default_rng(seed).random((num_features, size), np.float32)
             self.embedding = nn.Parameter(torch.from_numpy((2 * drawn - 1) * np.float32(bound)))
         self.softmax = TreeSoftmaxLoss(size, num_classes, seed=seed, **softmax)
+
+    @classmethod
+    def empty(cls, num_features: int, num_classes: int, settings: LabelTreeSettings) -> LabelTree:
+        """The tree of a file before its weights are loaded, in single precision.
+
+        Args:
+            num_features, num_classes: numbers of features and of labels.
+            settings: settings with which the tree was trained.
+
+        Raises:
+            CheckpointError: within :func:`.bounded`, an array is larger than the file's weights.
+        """
+        size = settings.embedding_size or None
+        torch.empty(settings.arity or 0, size or num_features)  # which `bounded` looks at
+        torch.empty(num_features, size or 1)
+        return cls(num_features, num_classes, size, arity=settings.arity, **settings.rules).float()
 
     @property
     def codes(self) -> LabelCodes:

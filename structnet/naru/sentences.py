@@ -10,6 +10,7 @@ from torch import Tensor
 
 from structnet.text import Encoded
 from structnet.text.ngrams import contexts_of
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.numbering import positions
 
 
@@ -126,4 +127,4 @@ class Sentences:
 def _joined(pieces: list[np.ndarray]) -> Encoded:
     lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
     ids = np.concatenate([np.zeros(0, np.int64), *pieces])
-    return Encoded(ids, np.append(0, np.cumsum(lengths)))
+    return Encoded(ids, offsets_of(lengths))

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.trees.end_to_end import offsets_of
+
 
 @dataclass(frozen=True)
 class Waves:
@@ -37,12 +39,12 @@ class Waves:
         longest = int(lengths.max(initial=0))
         ending = np.bincount(lengths, minlength=longest + 1)  # sentences of each length
         counts = len(lengths) - np.cumsum(ending)[:longest]
-        return cls(order, lengths[order], counts, np.append(0, np.cumsum(counts)))
+        return cls(order, lengths[order], counts, offsets_of(counts))
 
     def predicted(self) -> Waves:
         """The waves of the last capsule."""
         counts = np.append(self.counts[1:], np.zeros(min(1, len(self.counts)), np.int64))
-        return replace(self, counts=counts, starts=np.append(0, np.cumsum(counts)))
+        return replace(self, counts=counts, starts=offsets_of(counts))
 
     @property
     def size(self) -> int:

@@ -14,7 +14,7 @@ from structnet.trees.tree import Tree
 SHOWN = 100  # nodes; larger trees are shown from the root down to so many
 
 
-def tree_svg(tree: Tree, max_nodes: int = SHOWN) -> str:
+def tree_svg(tree: Tree) -> str:
     """The picture of :func:`plot_tree` as SVG, drawn without pyplot and without a window.
 
     Texts are not outlines, but drawn with the viewer's fonts. A label that is cut appears in full
@@ -22,10 +22,6 @@ def tree_svg(tree: Tree, max_nodes: int = SHOWN) -> str:
 
     Args:
         tree: tree to draw.
-        max_nodes: largest number of nodes.
-
-    Raises:
-        ValueError: ``max_nodes`` is not an int of at least 1.
 
     Example:
         >>> svg = tree_svg(Tree("MAX", [Tree("2"), Tree("9")]))
@@ -38,7 +34,7 @@ def tree_svg(tree: Tree, max_nodes: int = SHOWN) -> str:
     # Texts that are not outlines do not need the fonts of this machine, so do not warn about them.
     with warnings.catch_warnings(), rc_context({"svg.fonttype": "none", "svg.hashsalt": "tree"}):
         warnings.simplefilter("ignore", UserWarning)
-        picture = Picture([tree], None, None, "auto", (max_nodes, None, MAX_LABEL))
+        picture = Picture([tree], None, None, "auto", (SHOWN, None, MAX_LABEL))
         picture.labels.fonts = picture.labels.fonts._replace(missing=frozenset())
         figure: Any = picture.draw_new(Figure).figure
         file = StringIO()

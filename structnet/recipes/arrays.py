@@ -15,6 +15,7 @@ from torch import Tensor
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import TABLES
 from structnet.datasets.csv_file import Table, TableError, read
+from structnet.datasets.packed import kind_of
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
 from structnet.estimators.tails import BentStandardizer
@@ -98,12 +99,32 @@ def load_arrays(data: str, folder: Path | None, **options: Any) -> Arrays:
 def drawn(available: int, size: int | None, seed: int, what: str) -> np.ndarray:
     """The places of ``size`` examples drawn at random, ``[size]``; of all examples for None.
 
+    Args:
+        available: number of examples.
+        size: number of those to draw.
+        seed: seed of the choice.
+        what: name of the examples in the error, in the plural.
+
+    Raises:
+        ValueError: there are fewer examples.
+    """
+    check_size(available, size, what)
+    return np.random.default_rng(seed).permutation(available)[:size]
+
+
+def check_size(available: int, size: int | None, what: str) -> None:
+    """Refuses a size larger than the number of examples.
+
+    Args:
+        available: number of examples.
+        size: number of those that are wanted; None for all.
+        what: name of the examples in the error, in the plural.
+
     Raises:
         ValueError: there are fewer examples.
     """
     if size is not None and size > available:
-        raise ValueError(f"there are only {available:,} {what} examples; got a size of {size:,}")
-    return np.random.default_rng(seed).permutation(available)[:size]
+        raise ValueError(f"there are only {available:,} {what}; got a size of {size:,}")
 
 
 # ---- the rows of a user's file
@@ -119,7 +140,7 @@ def read_table(name: str, data: Mapping[str, Any]) -> Table:
     known = data["features"] or ()
     if not is_file(name, TABLES):
         return read("the standard input", known=known, text=name)
-    return read(name, None, "\t" if name.lower().endswith(".tsv") else None, known=known)
+    return read(name, None, "\t" if kind_of(Path(name)) == ".tsv" else None, known=known)
 
 
 def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Literal
 from structnet.checks import check_integer
 from structnet.datasets import catalogue
 from structnet.datasets.catalogue import SPARSE, TABLES, TEXT_SETS, TEXTS, TREE_SETS
-from structnet.recipes.recipe import did_you_mean, is_file
+from structnet.recipes.recipe import check_data_dir, did_you_mean, is_file
 from structnet.recipes.tree_file.settings import Format, Task
 
 KNOWN = TREE_SETS | catalogue.ARRAY_SETS | TEXT_SETS
@@ -50,8 +50,8 @@ class OfFile:
             comment
         task: kind of target (default: classification if the target is not numeric, or has only a
             few whole numbers); pairs and nodes are for trees
-        header: yes if the first row of a table has the column names (default: yes if it contains no
-            number, or a word above ten numbers or more)
+        header: yes if the first row of a table has the column names (default: as it looks, beside
+            the other rows)
         delimiter: character between the fields of a table (default: a comma, a semicolon or a tab,
             as the first rows look; a tab for FILE.tsv)
     """
@@ -112,8 +112,7 @@ def kind_of(name: str, told: DataSettings) -> str:
         if flag != "generate" and value is not None and not made.generate:
             raise ValueError(f"--{flag} goes with --generate")
     _check_flags(name, file, trees)
-    if name == "digits" and told.data_dir is not None:
-        raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+    check_data_dir(name, told.data_dir)
     if trees:
         return "trees"
     texts = name in TEXT_SETS or is_file(name, TEXTS)

@@ -307,6 +307,16 @@ def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> s
     return str(Path(folder or "", data).resolve()) if is_file(data, files) else data
 
 
+def check_data_dir(data: str, folder: str | Path | None) -> None:
+    """Refuses a folder of published files for data that have none.
+
+    Raises:
+        ValueError: there is such a folder.
+    """
+    if data == "digits" and folder is not None:
+        raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+
+
 def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:
     """The file to predict for, or its content; None if numbers of examples were given.
 

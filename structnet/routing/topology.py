@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from structnet.errors import NotATreeError
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.schema import edges_by_place, make_graph
 from structnet.trees.tree import Tree
 
@@ -55,7 +56,7 @@ class Topology:
     def __init__(self, children: Sequence[Sequence[int]]):
         counts = np.fromiter(map(len, children), np.int64, len(children))
         flat = np.fromiter(chain.from_iterable(children), np.int64, counts.sum())
-        self._fill(np.append(0, np.cumsum(counts)), flat)
+        self._fill(offsets_of(counts), flat)
 
     @classmethod
     def from_arrays(cls, offsets: np.ndarray, children: np.ndarray) -> Topology:
@@ -101,7 +102,7 @@ class Topology:
         """
         child, parent, _ = edges_by_place(graph)
         counts = np.bincount(parent, minlength=graph.num_nodes())
-        return cls.from_arrays(np.append(0, np.cumsum(counts)), child)
+        return cls.from_arrays(offsets_of(counts), child)
 
     def _fill(self, offsets: np.ndarray, children: np.ndarray) -> None:
         self.parent = _parents(offsets, children)

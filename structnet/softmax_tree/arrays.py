@@ -12,6 +12,7 @@ from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import CLASSES, FEATURES, FIELDS, LEFT, RIGHT, SIZE, WEIGHTS
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
 from structnet.trees._kernels import grouped
+from structnet.trees.end_to_end import offsets_of
 
 
 class Packed(NamedTuple):
@@ -157,7 +158,7 @@ class _Pack:
         self.sparse = True
         rows, places = np.nonzero(node.weight)
         features, counts = np.unique(rows, return_counts=True)
-        ends = self.filled + np.append(0, np.cumsum(counts))
+        ends = self.filled + offsets_of(counts)
         columns = node.columns[features]
         record[FEATURES] = self._tell(np.concatenate([[len(columns)], columns, ends]))
         self._write(node.weight[rows, places], places.astype(np.int32))

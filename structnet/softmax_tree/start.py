@@ -187,9 +187,7 @@ def _axis(points: Points, feature: int, threshold: float) -> Hyperplane:
     return Hyperplane(weight, bias)
 
 
-def complete_draft(
-    points: Points, depth: int, k: int, start: str, seed: int, rows: np.ndarray | None = None
-) -> Draft:
+def complete_draft(points: Points, depth: int, k: int, start: str, seed: int) -> Draft:
     """A complete tree, whose leaves predict the frequencies of their most frequent classes.
 
     Args:
@@ -199,14 +197,10 @@ def complete_draft(
         k: largest number of classes in a leaf.
         start: "centroids", "rows" or "random", as in :class:`.SoftmaxTreeSettings`.
         seed: seed of the random numbers.
-        rows: rows at the root; by default all.
-
-    Shapes:
-        rows ``[m]``, their places among the points.
     """
     rng = np.random.default_rng(seed)
     draft = Draft([], [])
-    waiting = [(np.arange(len(points)) if rows is None else rows, depth)]
+    waiting = [(np.arange(len(points)), depth)]
     for here, left in waiting:
         plane = _plane(points, here, start, rng) if left else None
         if plane is not None:

@@ -19,6 +19,7 @@ from structnet.softmax_tree.arrays import Packed
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.points import narrow, parts
 from structnet.softmax_tree.routed import Routed
+from structnet.trees.end_to_end import offsets_of
 
 # Types that the loops for a single row read directly; others are copied.
 QUICK = {np.dtype(np.float32), np.dtype(np.float64)}
@@ -346,7 +347,7 @@ class Predictor:
 def _choices(rows: tuple, number: int, arrays: Packed) -> Choices:
     """The classes in the leaf of each row in kernel form."""
     leaves = arrays.leaves_of(rows, np.arange(number))
-    starts = np.append(0, np.cumsum(arrays.sizes()[leaves]))
+    starts = offsets_of(arrays.sizes()[leaves])
     classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
     _kernels.log_probs_of(*rows, leaves, starts, *arrays.told, classes, log_prob)
     return Choices(classes, log_prob, starts)

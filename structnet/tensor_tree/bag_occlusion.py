@@ -18,6 +18,7 @@ from torch import Tensor
 from structnet.tensor_tree.counted import Counted, beside, labels_met
 from structnet.tensor_tree.label_bag import LENGTH_1, LabelBag
 from structnet.trees import _kernels
+from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest
 from structnet.trees.texts import Texts
 
@@ -91,8 +92,7 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
     said = []
     for first, last in _parts(end - begin):
         count = (end - begin)[first:last]
-        shift = begin[first:last] - np.cumsum(count) + count
-        lost = column[np.arange(count.sum()) + np.repeat(shift, count)]
+        lost = column[ranges(begin[first:last], count)]
         there, gone = ((first <= each) & (each < last) for each in (new_at, before_at))
         lost = np.concatenate((lost, size + before.code[gone]))
         own = np.repeat(np.arange(last - first), count)
@@ -129,8 +129,7 @@ def _of_pieces(bag: LabelBag, forest: Forest, texts: Texts, places: _Places) -> 
     said = []
     for first, last in _parts(PIECES * (end - begin)):
         count = (end - begin)[first:last]
-        shift = begin[first:last] - np.cumsum(count) + count
-        lost = word[np.arange(count.sum()) + np.repeat(shift, count)]
+        lost = word[ranges(begin[first:last], count)]
         where = np.repeat(np.arange(last - first), count), lost
         shape = (last - first, pieces.shape[0])
         without = csr_matrix((np.ones(len(lost)), where), shape) @ pieces

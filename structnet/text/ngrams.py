@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from structnet.text.words import Encoded
+from structnet.trees.end_to_end import offsets_of
 
 WORDS = 4  # words before the next one; a fifth adds little
 
@@ -118,7 +119,7 @@ class NGrams(nn.Module):
         events, counts, discounts = _counted(rows, behind, self.num_words)
         self.histories = torch.from_numpy(histories).to(device)
         self.events = torch.from_numpy(events).to(device)
-        self.sums = torch.from_numpy(np.append(0, np.cumsum(counts))).to(device)
+        self.sums = torch.from_numpy(offsets_of(counts)).to(device)
         self.discounts = torch.from_numpy(discounts).to(self.discounts)
 
     def choose_longest(self, contexts: Tensor, words: Tensor) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structnet.checks import check_integer
+from structnet.trees.end_to_end import offsets_of
 
 UNKNOWN = "<unk>"
 
@@ -168,7 +169,7 @@ class Words:
         """
         sentences = list(sentences)
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
-        offsets = np.append(0, np.cumsum(lengths))
+        offsets = offsets_of(lengths)
         none = -1 if self.unknown is None else self.unknown
         get = self._ids.get
         tokens = (get(word, none) for word in chain.from_iterable(sentences))

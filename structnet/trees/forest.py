@@ -17,6 +17,7 @@ from structnet.checks import check_memory
 from structnet.errors import GraphError
 from structnet.trees import _kernels
 from structnet.trees.arrays import MAX_PLACE, ForestArrays, Level, check_arrays, check_numbers
+from structnet.trees.end_to_end import offsets_of, ranges
 from structnet.trees.label_words import Text
 from structnet.trees.memory import collector_paused
 from structnet.trees.number_tokens import FIRST, values_of
@@ -185,7 +186,7 @@ class Forest:
         if len(order) < len(types):
             raise GraphError("the graph has a cycle; children must come before their parents")
         arity = max(int(pos.max(initial=-1)) + 1, (vocabulary and vocabulary.arity) or 0)
-        offsets = np.concatenate(([0], np.cumsum(np.bincount(parent, minlength=len(types)))))
+        offsets = offsets_of(np.bincount(parent, minlength=len(types)))
         if roots is None:
             roots = np.flatnonzero(np.bincount(child, minlength=len(types)) == 0).tolist()
         chosen = np.asarray(roots)
@@ -268,7 +269,7 @@ class Forest:
         """
         sizes = self.sizes()
         check_memory("a row for each node of these trees", 8 * sizes.sum())
-        offsets = np.concatenate(([0], np.cumsum(sizes.astype(np.int64))))
+        offsets = offsets_of(sizes)
         nodes = _kernels.preorder(self.roots, self.offsets, self.children, offsets[-1])
         return Preorder(offsets, nodes)
 
@@ -291,8 +292,7 @@ class Forest:
             [[0, 0, 0], [0, 1, 0]]
         """
         count = np.diff(self.offsets)[order.nodes]  # children of each node of each tree
-        first = np.repeat(self.offsets[:-1][order.nodes] - np.cumsum(count) + count, count)
-        child = self.children[first + np.arange(len(first))]
+        child = self.children[ranges(self.offsets[:-1][order.nodes], count)]
         return np.repeat(np.arange(len(count)), count), child
 
     def parents(self, order: Preorder) -> np.ndarray:

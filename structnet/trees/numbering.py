@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from structnet.trees.end_to_end import offsets_of, ranges
 from structnet.trees.label_words import Text, own_children, spelled
 from structnet.trees.spelling import Spelling
 from structnet.trees.texts import Texts
@@ -30,9 +31,8 @@ def renumbered(
     rank = np.empty_like(order)  # [n] the new number of each node
     rank[order] = np.arange(len(order))
     sizes = np.diff(offsets)[order]
-    begins = offsets[:-1][order]
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    edges = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], sizes)  # where each was
+    edges = ranges(offsets[:-1][order], sizes)  # where each was
+    offsets = offsets_of(sizes)
     return types[order], tokens[order], offsets, rank[children[edges]], pos[edges], rank[roots]
 
 
@@ -122,7 +122,7 @@ def _to_arrays(
     flat = np.fromiter(
         (x for node in nodes for x in node), np.int64, int(sizes.sum()) + 3 * len(nodes)
     )
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    offsets = offsets_of(sizes)
     starts = offsets[:-1] + 3 * np.arange(len(nodes))  # where each node's type stands
     children = np.delete(flat, np.concatenate((starts, starts + 1, starts + 2)))
     arrays = flat[starts], flat[starts + 1], offsets, children, np.asarray(roots, np.int64)

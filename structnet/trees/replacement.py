@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from structnet.trees.end_to_end import offsets_of, ranges
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import NONE
 
@@ -60,9 +61,9 @@ def each_replaced(
         instead = count + np.arange(len(at))
         count += len(at)
     of = np.concatenate(copied)  # [count] the node that each is a copy of
-    offsets = np.concatenate(([0], np.cumsum(sizes[of])))
+    offsets = offsets_of(sizes[of])
     shift = offsets[:-1] - forest.offsets[of]  # of the edges of each
-    source = np.arange(offsets[-1]) - np.repeat(shift, sizes[of])
+    source = ranges(forest.offsets[of], sizes[of])
     children = forest.children[source]
     children[np.concatenate(edges) + shift[n:]] = np.concatenate(below)
     first, last = (np.tile(forest.roots[list(each)], (len(roots), 1)) for each in (before, behind))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structnet.trees.end_to_end import offsets_of, ranges
 from structnet.trees.spelling import Spelling
 
 
@@ -33,7 +34,7 @@ class Texts(NamedTuple):
         cls, of: np.ndarray, words: Sequence[Sequence[int]], spelling: Spelling | None = None
     ) -> Texts:
         """The texts whose words are given as lists."""
-        offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
+        offsets = offsets_of(list(map(len, words)))
         flat = (word for each in words for word in each)
         return cls(of, offsets, np.fromiter(flat, np.int64, int(offsets[-1])), spelling)
 
@@ -76,6 +77,4 @@ def _entries(
     place = np.flatnonzero(text >= 0)
     begin, end = offsets[text[place]], offsets[text[place] + 1]
     count = end - begin
-    shift = begin - np.cumsum(count) + count
-    entry = np.arange(count.sum()) + np.repeat(shift, count)
-    return np.repeat(place, count), words[entry]
+    return np.repeat(place, count), words[ranges(begin, count)]

@@ -12,6 +12,7 @@ import numpy as np
 
 from structnet.trees import _kernels
 from structnet.trees.arrays import ForestArrays
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.vocabulary import NONE
 
@@ -68,7 +69,7 @@ def upside_down(forest: Forest, order: Preorder | None = None) -> WaysDown:
     nodes, edge = entries[entry], edge[entry]
     has = edge >= 0
     pos = forest.pos[edge[has]]
-    offsets, children = np.concatenate(([0], np.cumsum(has))), roots[parent[entry[has]]]
+    offsets, children = offsets_of(has), roots[parent[entry[has]]]
     of_nodes = forest.types[nodes], forest.tokens[nodes], depth[entry]
     arrays = ForestArrays(*of_nodes, offsets, children, pos, roots)
     arity = int(pos.max(initial=-1)) + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shlex
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from commands import assert_told, call, edit_config, ran, refused
 from disks import files_of_at_most, held
+from fresh_python import python
 from tree_lstm_runs import EXPRESSION, TRAIN
 
 from structnet.cli import data
@@ -302,3 +304,19 @@ def test_evaluate_names_the_bad_line(listops_run: Path, tmp_path: Path) -> None:
 def test_debug_shows_where_an_error_came_from() -> None:
     with pytest.raises(ValueError, match="holds no run"):
         call("predict", "nowhere", EXPRESSION, "--debug")
+
+
+def test_letters_that_the_terminal_does_not_know(tmp_path: Path) -> None:
+    rows = ["é,b,y", *(f"{i},{i % 3},日{i % 2}" for i in range(40))]
+    (tmp_path / "rows.csv").write_text("\n".join(rows), encoding="utf-8")
+    short = ["--epochs", "1", "--refine-epochs", "0", "--out", "run"]
+    train = ["train", "neural-tree", "--data", "rows.csv", *short]
+    old = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    done = python("-m", "structnet", *train, cwd=tmp_path, **old)
+    assert done.returncode == 0, done.stderr
+    expected = call("predict", tmp_path / "run", tmp_path / "rows.csv").json["answers"]
+    for words, typed in ((["rows.csv"], None), ([], "\n".join(rows))):
+        given = ["-m", "structnet", "predict", "run", *words]
+        done = python(*given, cwd=tmp_path, typed=typed, **old)
+        assert json.loads(done.stdout.splitlines()[-1])["answers"] == expected
+        assert done.stdout.startswith("row 1: class \\u65e5") and done.stdout.isascii()

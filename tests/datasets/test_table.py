@@ -145,6 +145,26 @@ def test_numbers_are_names_beside_a_word_above_numbers(
     assert read(write(f"{first}\n{other}\n"), known=[column]).names is not None
 
 
+@pytest.mark.parametrize(
+    ("first", "others", "named"),
+    [
+        ("0,1,2,3", ["5,1,2,3", "0,1,2,4"], True),
+        ("0,1,2,species", ["5,1,2,oak", "0,1,2,elm"], True),
+        ("0,1,2,oak", ["5,1,2,oak", "0,1,2,elm"], False),
+        ("0,1", ["1,1", "0,1"], False),
+        ("0,1,3", ["1,1,2", "0,1,2"], False),
+        ("0,1.0,2", ["1,1,2", "0,1,2"], False),
+        ("0,1,", ["1,1,2", "0,1,2"], False),
+    ],
+)
+def test_columns_that_are_counted_are_names(
+    write, first: str, others: list[str], named: bool
+) -> None:
+    names = tuple(first.split(",")) if named else None
+    assert read(write("\n".join([first, *others * 5]))).names == names
+    assert read(write("\n".join([first, *others * 4]))).names is None  # too few to tell
+
+
 def test_other_delimiters(write) -> None:
     assert read(write("a;b\n1;2\n"), delimiter=";").rows == [["1", "2"]]
     assert load(str(write(TREES.replace(",", "\t"), "a.tsv"))).classes == ("elm", "oak")
@@ -187,6 +207,9 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ("a,b\n1,x\none,y\n", r"line 3, column 1 \('a'\): expected a number; got 'one'"),
         ("1,2,x\n1,1_000,y\n", "line 2, column 2: expected a number; got '1_000'"),
         ("a,b\n1,x\n\n\ninf,y\n", r"line 5, column 1 \('a'\): expected a finite number; got 'inf'"),
+        ('a,b\n"1,005",x\n', "got '1,005'; write numbers without commas between thousands"),
+        ('a,b\n"1,234,567.5",x\n', "without commas between thousands, and decimals with points"),
+        ('a,b\n"0,005",x\n', "got '0,005'; write the decimals of the column with points"),
         ("a,b\n1e999,x\n", "expected a finite number; got '1e999'"),
         ("a,b\n1,x\n ,y\n", r"column 1 \('a'\): the value is missing; fill it in, .*median"),
         ("a,b\n1,x\n2,\n", r"\('b'\): the value is missing; fill it in, or leave the row out"),

@@ -120,6 +120,10 @@ def test_trees_of_the_user() -> None:
         LabelCodes.from_codes([codes.code(label) for label in range(6)]),
     ):
         assert other.to_nested() == codes.to_nested() == [[0, 3], 1, [2, [4, 5]]]
+    wide = LabelCodes.from_networkx(graph, arity=5)
+    assert wide.children.shape == (4, 5) and wide.to_nested() == codes.to_nested()
+    with pytest.raises(ValueError, match=r"slots must be between 0 and 1\. Got 0 to 2"):
+        LabelCodes.from_networkx(graph, arity=2)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,17 @@ def test_one_softmax_says_what_a_tree_of_one_node_does() -> None:
     torch.testing.assert_close(found.loss, expected.loss)
 
 
+def test_callbacks_are_told_of_every_epoch() -> None:
+    words, told = Words.from_sentences(phrases(50, 0)), []
+    learnt = NextWords(words.encode(phrases(50, 0)), len(words), SETTINGS.context)
+    model = LogBilinearLM(words, SETTINGS)
+    history = train_language_model(
+        model, learnt, callbacks=[lambda *given: told.append(given)], progress=False
+    )
+    assert [given[0] for given in told] == [model, model]
+    assert list(told[-1][1]) == list(history)
+
+
 def test_without_counts_there_are_none() -> None:
     model, _ = trained(replace(SETTINGS, ngrams=False))
     assert model.counted is None

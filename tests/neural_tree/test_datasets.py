@@ -152,6 +152,16 @@ def test_pixels_that_are_integers_become_numbers() -> None:
     assert samples.x[2].tolist() == [2.0, 2.0] and samples.x[1:3].shape == (2, 2)
 
 
+def test_samples_of_a_dataset_count_by_their_weights() -> None:
+    data, weights = make_samples(), torch.arange(len(make_samples())).float()
+    samples = Samples.from_dataset(Dataset64(data), weights)
+    assert torch.equal(samples[np.array([3, 1])].weights, weights[[3, 1]])
+    tree, plain = make_tree(), Samples(data.x, data.targets, weights)
+    assert evaluate(tree, samples) == pytest.approx(evaluate(tree, plain))
+    with pytest.raises(ValueError, match="there are 2 weights for"):
+        Samples.from_dataset(Dataset64(data), weights[:2])
+
+
 def test_what_needs_all_at_once_is_told_to_take_some() -> None:
     samples = Samples.from_dataset([(torch.rand(1, 6, 6), i % 3) for i in range(20)])
     tree = image_tree()

@@ -38,6 +38,8 @@ def test_html_elements_that_are_trees():
     assert list(map(str, parse.html_many(text, elements=("ul", "li")))) == [
         "(ul (li a (ul (li b))) (li (@class k) c))"
     ]
+    assert list(map(str, parse.html_many(text, elements="li", attributes=False)))[1] == "(li c)"
+    assert list(map(str, parse.html_many(text, elements="li", label="class")))[1] == "(k c)"
 
 
 @pytest.mark.parametrize("many", [parse.xml_many, parse.html_many])

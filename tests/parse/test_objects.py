@@ -114,6 +114,7 @@ def test_conllu_package():
     for parsed in (tree, TokenList([tree])):
         assert str(parse.from_conllu(parsed)) == "(root/bark nsubj/Dogs)"
         assert str(parse.from_conllu(parsed, token="lemma")) == "(root/bark nsubj/dogs)"
+        assert str(parse.from_conllu(parsed, label="lemma")) == "(bark/bark dogs/Dogs)"
         assert str(parse.from_conllu(parsed, sides=True)) == "(root/bark nsubj</Dogs)"
     with pytest.raises(TypeError, match="expected a conllu TokenList or TokenTree; got dict"):
         parse.from_conllu({})

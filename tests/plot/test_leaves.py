@@ -20,10 +20,10 @@ from pictures import (
     written,
 )
 
-from structnet.neural_tree import NeuralTree, SquaredError, presets
+from structnet.neural_tree import NeuralTree, NeuralTreeClassifier, SquaredError, presets
 from structnet.plot import plot_leaf_classes, plot_leaf_means
 from structnet.plot.model_tree.captions import share_text
-from structnet.plot.model_tree.key import GREEDY
+from structnet.plot.model_tree.key import GREEDY, ONE_LEAF
 from structnet.plot.style import write_cells
 from structnet.routing import Samples
 
@@ -173,6 +173,14 @@ def test_leaf_means_in_colour_and_without_targets() -> None:
     expected = (data.x[3:].mean(0).movedim(0, -1).numpy() - low) / (high - low)
     assert np.array(ax.images[1].get_array()) == pytest.approx(expected, abs=1e-6)
     assert written(ax) == ["leaf 1: 38 %\n", "leaf 2: 62 %\n", GREEDY]
+
+
+def test_leaf_means_of_an_estimator_have_its_classes() -> None:
+    x, y = np.random.default_rng(0).random((20, 1, 4, 4)), np.repeat(["ape", "bee"], [8, 12])
+    model = NeuralTreeClassifier(presets.mlp, max_leaves=1, epochs=1, refine_epochs=0).fit(x, y)
+    ax = plot_leaf_means(model, x, y, ax=axes())
+    assert written(ax) == ["leaf 0: 100 %\nbee: 60 %", ONE_LEAF]
+    assert written(plot_leaf_means(model, x, ax=axes())) == ["leaf 0: 100 %\n", ONE_LEAF]
 
 
 def test_leaves_without_images() -> None:

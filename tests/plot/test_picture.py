@@ -265,6 +265,14 @@ def test_pictures_say_what_their_shares_are(greedy: bool) -> None:
     assert "shares" not in "".join(written(plot_model_tree(tree, ax=axes())))
 
 
+def test_a_refinement_is_drawn_to_a_depth_with_the_names_of_columns() -> None:
+    tree, data, names = grown(5), samples(), [f"column {i}" for i in range(COLUMNS)]
+    for drawn in plot_refinement(tree, tree, data, feature_names=names, max_depth=1):
+        alone = plot_model_tree(tree, data, feature_names=names, max_depth=1)
+        assert written(drawn) == written(alone) != written(plot_model_tree(tree, data))
+        assert "column" in "".join(written(drawn))
+
+
 def test_pictures_say_what_their_panels_are() -> None:
     tree, data = grown(3), samples()
     numbers = Samples(data.x, data.x[:, :1])

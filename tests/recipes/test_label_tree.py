@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -222,6 +223,12 @@ def test_sparse_rows(unit: float, tmp_path: Path) -> None:
     done = call("train", "label-tree", "--data", file, "--epochs", "30", "--out", folder)
     assert done.json["test"]["accuracy"] > 0.9
     assert call("evaluate", folder, "--data", file).json["test"]["accuracy"] > 0.9
+    told = ran("predict", folder, file, "--top", "1")
+    found = [next(iter(each["labels"])) for each in told.json["answers"]]
+    assert np.mean(np.array(found, int) == y) > 0.9
+    assert told.out.startswith(f"row 1: {found[0]} ")
+    assert "expected FILE.svm, or numbers of test examples" in refused("predict", folder, "x.csv")
+    assert "expected one file, or numbers" in refused("predict", folder, file, "0")
     learnt = load_data(LabelTreeRunSettings(data=str(file)), print).train.features.weights
     assert np.square(learnt).mean() == pytest.approx(1, rel=1e-6)  # of no other rows
     file.write_text("".join(lines).replace(f":{unit} ", f":{2 * unit} "))
@@ -318,6 +325,16 @@ def test_each_unknown_label_of_a_line_counts() -> None:
     lines = LabelledLines(features, np.array([0, 1]), wanted=wanted)
     found = zip(*map(np.ndarray.tolist, wanted_labels(lines)), strict=True)
     assert sorted(found) == [(0, -1), (0, -1), (0, 0), (1, 1)]
+
+
+def test_a_file_of_a_larger_tree_than_it_holds_is_refused(
+    run: tuple[Path, Done], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(run[0], tmp_path / "run")
+    weights, content = load_model(folder / "model.safetensors")
+    stored: Any = SimpleNamespace(state_dict=lambda: weights)
+    save_model(folder / "model.safetensors", stored, content | {"size": 10**10})
+    assert "larger than all that the file holds together" in refused("predict", folder, "0")
 
 
 def _as_of_before(folder: Path) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from commands import Done, call, ran, refused
 
 from structnet.recipes.naru.measures import counts_alone
+from structnet.recipes.naru.settings import NaruRunSettings
+from structnet.recipes.naru.text import load_data
 from structnet.recipes.naru.work import open as open_run
-from structnet.recipes.recipe import Place
+from structnet.recipes.recipe import Place, settings_from
 from structnet.recipes.run import Run
 
 SMALL = ["--sizes", "1,2,2,1", "--dims", "6,6", "--vector-size", "5"]
@@ -102,6 +105,24 @@ def test_the_baseline(file: Path) -> None:
 def test_bad_words_are_refused(words: list[str], said: str, tmp_path: Path) -> None:
     err = refused("train", "naru", *words, "--out", tmp_path / "run", "--train-size", "20")
     assert said in err
+
+
+@pytest.mark.parametrize("model", ["naru", "language-model"])
+def test_fewer_sentences_than_to_train_on_are_refused(
+    model: str, file: Path, tmp_path: Path
+) -> None:
+    words = ["--data", file, "--train-size", "49", "--out", tmp_path / "run"]
+    said = "there are only 48 training sentences; got a size of 49"
+    assert said in refused("train", model, *words)
+
+
+def test_sizes_of_sentences_are_drawn(file: Path) -> None:
+    told = {"data": str(file), "train_size": 20, "validation_size": 4, "test_size": 9}
+    whole = load_data(NaruRunSettings(str(file)))
+    data = load_data(settings_from(NaruRunSettings, told))
+    assert [len(part) for part in (data.train, data.validation, data.test)] == [20, 4, 6]
+    place = np.sort(np.random.default_rng(0).permutation(48)[:20])
+    assert data.train == [whole.train[i] for i in place] != whole.train[:20]
 
 
 def test_the_figures_of_the_thesis(tmp_path: Path) -> None:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from commands import refused
+from commands import SMALL, ran, refused
 from neural_tree_runs import settings_of
 
-from structnet.neural_tree import NeuralTreeSettings
+from structnet.neural_tree import NeuralTreeClassifier, NeuralTreeSettings
 from structnet.neural_tree import tree as library
 from structnet.neural_tree.presets import PRESETS
 from structnet.recipes.neural_tree.baselines import NETWORKS
 from structnet.recipes.neural_tree.figures import ABLATIONS, BASELINES, ENSEMBLES, TREES
 from structnet.recipes.neural_tree.paper import NAMES, ONE_PATH, VARIANTS
-from structnet.recipes.neural_tree.settings import DEFAULTS, PATHS, PRIMITIVES
+from structnet.recipes.neural_tree.settings import (
+    DEFAULTS,
+    PATHS,
+    PRIMITIVES,
+    NeuralTreeRunSettings,
+)
+from structnet.recipes.run import Run
 
 
 def test_what_is_known_without_torch_is_what_there_is() -> None:
@@ -41,7 +48,8 @@ def test_few_epochs_leave_none_for_the_end_unless_it_is_asked_for() -> None:
         ("train neural-tree", "--data is missing: digits, mnist, cifar10, sarcos, or FILE.csv"),
         (
             "train neural-tree --data letters",
-            "sarcos, or a file whose name ends in .csv or .tsv; got",
+            "sarcos, or a file whose name ends in .csv or .tsv (.csv and .tsv also compressed, as "
+            ".gz or .bz2); got",
         ),
         ("train neural-tree --data digits --primitives mnist_c --width 3", "--width is for"),
         ("train neural-tree --data digits --router-width 3", "--router-width is for table, mlp,"),
@@ -106,5 +114,31 @@ def test_the_defaults_are_those_of_the_paper() -> None:
     assert training.told().batch(54_000) == 512 and training.weight_decay == 0
     assert settings_of(data="sarcos").training.weight_decay > 0
     assert not training.prefer_split and not training.warm_start_solvers
-    table = settings_of(data="houses.csv").training.told()
-    assert replace(table, seed=0) == NeuralTreeSettings()  # as an estimator has it
+    assert settings_of(data="mnist").rows.validation_fraction == 0.1
+    finish = [settings_of(data=data).rows.finish for data in ("mnist", "cifar10", "digits")]
+    assert finish == [False] * 3
+
+
+def test_a_table_is_learned_from_as_by_an_estimator() -> None:
+    table, estimator = settings_of(data="houses.csv"), NeuralTreeClassifier()
+    assert replace(table.training.told(), seed=0) == NeuralTreeSettings()
+    assert table.rows.validation_fraction == estimator.validation_fraction
+    assert table.rows.finish  # as an estimator does
+
+
+def test_a_table_is_learned_from_whole_in_the_end(tmp_path: Path) -> None:
+    lines = [f"{i % 7},{i},{3 * (i % 7) + i / 9}" for i in range(125)]
+    (tmp_path / "rows.csv").write_text("\n".join(["a,b,y", *lines]))
+    given = ["train", "neural-tree", "--data", tmp_path / "rows.csv", "--out", tmp_path / "run"]
+    done = ran(*given, *SMALL, "--primitives", "mlp")
+    assert done.json["sizes"] == {"train": 80, "validation": 20, "test": 25}
+    run = Run(tmp_path / "run")
+    assert run.history["phase"][-1] == "finish"
+    # A run from before tables were learned from so goes on as it began.
+    for own, former in (("finish", False), ("validation_fraction", 0.1)):
+        config = json.loads((run.folder / "config.json").read_text())
+        assert config["settings"].pop(own) != former
+        run.write("config.json", config)
+    run.model_file.unlink()
+    rows = run.settings(NeuralTreeRunSettings).rows
+    assert (rows.finish, rows.validation_fraction) == (False, 0.1)

@@ -241,8 +241,8 @@ def test_some_models_of_a_table(tmp_path: Path) -> None:
         (["--data", "cluster"], "did you mean 'clusters'?"),
         (
             ["--data", "some.png"],
-            "or a file whose name ends in .csv, .tsv, .svm, .libsvm or .svmlight (.svm, "
-            ".libsvm and .svmlight also compressed, as .gz or .bz2); got 'some.png'",
+            "or a file whose name ends in .csv, .tsv, .svm, .libsvm or .svmlight (.csv, .tsv, "
+            ".svm, .libsvm and .svmlight also compressed, as .gz or .bz2); got 'some.png'",
         ),
     ],
 )

@@ -23,6 +23,7 @@ from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
 from structnet.recipes.words import counted
+from structnet.trees.end_to_end import offsets_of
 
 CONTEXT = 4  # words before the one to predict
 SHARE = 0.1  # of a file for validation, and as much for testing
@@ -176,7 +177,7 @@ def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
     number = np.full(len(found.words), -1, np.int32)
     number[learnt] = np.arange(len(learnt))
     known = number[found.ids] >= 0
-    ends = np.append(0, np.cumsum(np.bincount(line[known], minlength=len(found))))
+    ends = offsets_of(np.bincount(line[known], minlength=len(found)))
     features = how.from_ids(ends, number[found.ids[known]])
     if may_be_direct(settings.training, len(found.labels), how.size):
         how = how.weighted(features[parts[0]])

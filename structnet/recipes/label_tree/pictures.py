@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from structnet.label_tree import LabelTree
 
+LEVELS = 2  # depth of the last level drawn
 WIDEST = 24  # nodes drawn in a level, approximately
 FEWEST = 3  # children drawn for each node, so that its content is visible
 LONGEST = 16  # letters of a label
@@ -43,28 +44,27 @@ def plot_rebuilds(rebuilds: Sequence[Mapping[str, float]], ax: Axes | None = Non
     return labelled(ax, "reassignment of labels", shares, title)
 
 
-def plot_label_tree(
-    tree: LabelTree, labels: Sequence[str], levels: int = 2, ax: Axes | None = None
-) -> Axes:
+def plot_label_tree(tree: LabelTree, labels: Sequence[str], ax: Axes | None = None) -> Axes:
     """Draws the first levels of a tree, with the most frequent labels of each node (Fig. 3).
+
+    Of many children only the most frequent are drawn.
 
     Args:
         tree: label tree.
         labels: names of its labels.
-        levels: depth of the last level drawn; of many children only the most frequent are drawn.
         ax: axes to draw on; None for new ones.
     """
     counts, topology = tree.softmax.counts.numpy(), tree.topology
-    at_nodes = frequent(tree, levels, shown=4)
+    at_nodes = frequent(tree, LEVELS, shown=4)
     kept, last = {0}, [0]
-    for _ in range(levels):
+    for _ in range(LEVELS):
         share, below = max(FEWEST, WIDEST // max(len(last), 1)), []
         for node in last:
             children = filter(at_nodes.__contains__, topology.children_of(node))
             below += sorted(children, key=lambda v: -counts[at_nodes[v][1]].sum())[:share]
         last = [v for v in below if topology.inner[v]]
         kept |= set(below)
-    rows = _from_top(topology, kept, levels)
+    rows = _from_top(topology, kept, LEVELS)
     words = [_words(at_nodes, labels, node) for node in rows]
     ax = one_axes(ax, 9, 0.25 * len(rows) + 0.9)
     place = {row.node: number for number, row in enumerate(rows) if not row.hidden}
@@ -78,8 +78,8 @@ def plot_label_tree(
         color = GREY if row.hidden else "black"
         style: dict[str, Any] = {"fontsize": 8, "color": color, "family": family}
         ax.text(x, number, text, va="center", parse_math=False, **style)
-    ax.set(xlim=(-0.1, levels + 1.9), ylim=(len(rows) - 0.4, -0.6))
-    ax.set_title(TITLE.format(levels), fontsize=10)
+    ax.set(xlim=(-0.1, LEVELS + 1.9), ylim=(len(rows) - 0.4, -0.6))
+    ax.set_title(TITLE.format(LEVELS), fontsize=10)
     ax.set_axis_off()
     return ax
 

@@ -104,13 +104,7 @@ def content_of(data: LabelData, training: Training) -> dict[str, Any]:
 
 def _empty(content: dict[str, Any]) -> LabelTree:
     chosen = LabelTreeSettings(**content["chosen"])
-    return LabelTree(
-        content["size"],
-        len(content["labels"]),
-        chosen.embedding_size or None,
-        arity=chosen.arity,
-        **chosen.rules,
-    ).float()
+    return LabelTree.empty(content["size"], len(content["labels"]), chosen)
 
 
 def opened(run: Run, place: Place) -> Opened:

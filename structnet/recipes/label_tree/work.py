@@ -27,6 +27,7 @@ from structnet.recipes.recipe import (
     Say,
     example_number,
     is_file,
+    one_file,
 )
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
@@ -79,15 +80,21 @@ def read(run: Run, file: str, place: Place) -> Examples:
             )
         return lines_of(found, model.text.from_ids(found.offsets, found.ids))
     if model.text is None and is_file(file, SPARSE):
-        learnt = Path(run.settings(LabelTreeRunSettings).data)  # for the numbering of columns
-        ((x, values),) = read_svmlight([Path(file)], learnt)
+        features, values = _rows_of(model, file)
         number = {name: i for i, name in enumerate(model.labels)}
         y = np.array([number.get(f"{value:.17g}", -1) for value in values])
-        x.resize(x.shape[0], model.tree.shape[0])  # without columns that the tree does not know
-        rows = in_single(x if model.scale is None else model.scale(x))
-        return Examples(Features.from_csr(rows), y)
+        return Examples(features, y)
     kind = "labelled text, FILE.txt" if model.text is not None else "sparse rows, FILE.svm"
     raise ValueError(f"--data must be {kind}, like the training data; got {file!r}")
+
+
+def _rows_of(model: Opened, file: str) -> tuple[Features, np.ndarray]:
+    """The rows of a file as the tree takes them, and the labels that stand before them, ``[n]``."""
+    # The file that the run learned from also tells where columns are numbered from.
+    learnt = Path(model.run.settings(LabelTreeRunSettings, model.place).data)
+    ((x, values),) = read_svmlight([Path(file)], learnt)
+    x.resize(x.shape[0], model.tree.shape[0])  # without columns that the tree does not know
+    return Features.from_csr(in_single(x if model.scale is None else model.scale(x))), values
 
 
 def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
@@ -112,16 +119,21 @@ def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, fl
 
 
 def answer(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer]:
-    """The likeliest labels of lines of words, or of test examples by number.
+    """The likeliest labels of lines of words, of the rows of a file, or of test examples by number.
 
     Raises:
-        ValueError: there is no such example.
+        TableError: the file does not have the format.
+        ValueError: there is more than one file, a file and a number, or no such example.
     """
     if model.text is not None:
         features = model.text.of([text.split() for text in texts])
         return _named(model, features, [f"{text!r}" for text in texts], ask)
+    file = one_file(texts, SPARSE)
+    if file is not None and is_file(file, SPARSE):
+        features, _ = _rows_of(model, file)
+        return _named(model, features, [f"row {i}" for i in range(1, len(features) + 1)], ask)
     test = load_data(model.run.settings(LabelTreeRunSettings, model.place), print).test
-    rows = np.array([example_number(text, len(test)) for text in texts])
+    rows = np.array([example_number(text, len(test), "FILE.svm, or ") for text in texts])
     names = [f"test example {row}, {model.labels[test.labels[row]]}" for row in rows]
     return _named(model, test.features[rows], names, ask)
 

@@ -83,7 +83,7 @@ class Choice:
         only: some of learned, huffman, clusters, random, flat, adaptive, separated by commas
             (default: all)
         epochs: passes through the text
-        train_size: number of training sentences (default: all)
+        train_size: number of training sentences, taken from the beginning (default: all)
     """
 
     data: Literal["brown", "wikitext-2", "gutenberg", "pydoc"] = "brown"

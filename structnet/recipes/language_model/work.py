@@ -23,6 +23,7 @@ from structnet.label_tree import (
 from structnet.label_tree.language_model import Context
 from structnet.label_tree.ngram_mixture import NGramMixture
 from structnet.label_tree.shapes import check_depth
+from structnet.recipes.arrays import check_size
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
@@ -67,12 +68,14 @@ def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
 
     Raises:
         TextError, WordError, DownloadError: the text does not exist, or is too short.
-        ValueError: the text has only one word, or its words do not fit into the depth.
+        ValueError: the text has only one word or too few sentences, or its words do not fit into
+            the depth.
     """
     say(f"reading {settings.data} ...")
     told, rows = settings.training, settings.rows
     text = load_text(settings.data, settings.place.data_dir, told.seed)
-    train = text.train[: rows.train_size]
+    check_size(len(text.train), rows.train_size, "training sentences")
+    train = text.train[: rows.train_size]  # from its beginning, as it is one text
     words = Words.from_sentences(train, rows.min_count, rows.max_words)
     if len(words) < 2:
         raise ValueError(f"{settings.data} has only one word; expected at least 2")

@@ -22,9 +22,9 @@ class Sentences:
 
     Args:
         train_size: number of training sentences, drawn at random (default: all)
-        validation_size: number of sentences on which the best epoch is chosen, drawn at random
-            (default: all)
-        test_size: number of test sentences, drawn at random (default: all)
+        validation_size: largest number of sentences on which the best epoch is chosen, drawn at
+            random (default: all)
+        test_size: largest number of test sentences, drawn at random (default: all)
         longest: largest number of words in a sentence; longer sentences are left out (default: no
             limit)
         vectors: file of word vectors in the format of GloVe or word2vec (default: vectors are

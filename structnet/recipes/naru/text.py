@@ -12,6 +12,7 @@ from structnet.datasets.text import Text, load_text
 from structnet.naru import NextWord, Sentences, Wiring
 from structnet.naru.language_model import build, over_words
 from structnet.naru.recurrent import RecurrentNetwork
+from structnet.recipes.arrays import drawn
 from structnet.recipes.naru.settings import NaruRunSettings, Training
 from structnet.text import Words
 from structnet.training.seeding import seeded
@@ -48,7 +49,7 @@ def load_data(settings: NaruRunSettings) -> TextData:
     """The sentences that the settings ask for.
 
     Raises:
-        ValueError: a part has no such sentence.
+        ValueError: a part has no such sentence, or there are too few to train on.
     """
     said, seed = settings.sentences, settings.training.seed
     text: Text = load_text(settings.data, settings.place.data_dir, seed)
@@ -59,16 +60,16 @@ def load_data(settings: NaruRunSettings) -> TextData:
             for words in getattr(text, part)
             if len(words) > 1 and (said.longest is None or len(words) <= said.longest)
         ]
-        size = getattr(said, f"{part}_size")
-        if size is not None and size < len(found):
-            chosen = np.random.default_rng(seed).permutation(len(found))[:size]
-            found = [found[i] for i in np.sort(chosen)]
         if not found:
             raise ValueError(
                 f"{settings.data} has no sentence for {part} of two words or more"
                 + (f" and at most {said.longest}" if said.longest else "")
             )
-        parts[part] = found
+        size = getattr(said, f"{part}_size")
+        if part != "train" and size is not None:  # the largest number
+            size = min(size, len(found))
+        chosen = drawn(len(found), size, seed, "training sentences")
+        parts[part] = [found[i] for i in np.sort(chosen)]
     return TextData(settings.data, text.split, **parts)
 
 

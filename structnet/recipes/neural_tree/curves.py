@@ -15,7 +15,7 @@ from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.plot.style import LINES, MARKERS, labelled, one_axes
 from structnet.recipes.neural_tree import baselines, paper
 from structnet.recipes.neural_tree import figures as known
-from structnet.recipes.neural_tree.settings import DEFAULTS, PRIMITIVES, Rows
+from structnet.recipes.neural_tree.settings import DEFAULTS, OTHERWISE, PRIMITIVES
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, over_seeds
 from structnet.recipes.recipe import parts
 from structnet.recipes.words import counted
@@ -58,7 +58,7 @@ def trajectory(run: Run) -> tuple[list[tuple[int, float]], list[tuple[int, float
 def of_sizes(choice: Choice, seed: int) -> list[Member]:
     """Trees, a CNN and a linear classifier, each trained on several numbers of examples."""
     whole = choice.train_size or known.SIZES[choice.data][0]
-    most, found = whole - round(Rows.validation_fraction * whole), []
+    most, found = whole - round(OTHERWISE["validation_fraction"] * whole), []
     for size in (*(each for each in LEARN if each < most), most):
         own = {"learn_size": None if size == most else size}
         end = "" if size == most else f"-of-{size}"

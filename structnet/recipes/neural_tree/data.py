@@ -27,8 +27,9 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
     rows = settings.rows
     told = {"target": rows.target, "task": rows.task, "bend": rows.bend or None}  # of a table alone
     arrays = load_arrays(settings.data, settings.place.data_dir, **told)
-    order = drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training")
-    held_out = round(rows.validation_fraction * len(order))
+    order = drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training examples")
+    share: Any = rows.validation_fraction  # resolved: not None
+    held_out = round(share * len(order))
     if len(order) < 2:
         raise ValueError(
             f"{arrays.name}: got {counted(len(order), 'training example')}; expected at least 2, "
@@ -36,7 +37,7 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
         )
     if not 0 < held_out < len(order):
         raise ValueError(
-            f"--validation-fraction {rows.validation_fraction} of {len(order)} training "
+            f"--validation-fraction {share} of {len(order)} training "
             f"examples is {held_out}; expected from 1 to {len(order) - 1}"
         )
     number, classes = len(order) - held_out, arrays.classes or ()
@@ -52,9 +53,9 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
             f"train on, besides {held_out:,} for validation; expected at least {len(classes):,}, "
             "as many as classes"
         )
-    test = drawn(len(arrays.x_test), rows.test_size, 0, "test")
+    test = drawn(len(arrays.x_test), rows.test_size, 0, "test examples")
     labels = None if arrays.classes is None else arrays.y_train[order]
-    learn, held = hold_out(len(order), rows.validation_fraction, settings.training.seed, labels)
+    learn, held = hold_out(len(order), share, settings.training.seed, labels)
     augment = shifted_and_mirrored if arrays.name == "cifar10" else None
     return ArrayData(
         arrays,

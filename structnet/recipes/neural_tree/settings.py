@@ -16,8 +16,17 @@ from typing import Any, ClassVar, Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.datasets.catalogue import TABLES
+from structnet.datasets.packed import unpacked
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.recipes.recipe import Ask, Place, check_data, filled, is_file, whole_path
+from structnet.recipes.recipe import (
+    Ask,
+    Place,
+    check_data,
+    check_data_dir,
+    filled,
+    is_file,
+    whole_path,
+)
 
 Way = Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"]
 PATHS: tuple[str, ...] = get_args(Way)
@@ -66,7 +75,15 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     | PAPER
     | SMOOTH,
 }
-OF_TABLE: dict[str, Any] = {"primitives": "table", "refine_epochs": 50, "bend": True}
+# A user's own table is learned from as by the estimators; the others as in the paper.
+OF_TABLE: dict[str, Any] = {
+    "primitives": "table",
+    "refine_epochs": 50,
+    "bend": True,
+    "validation_fraction": 0.2,
+    "finish": True,
+}
+OTHERWISE: dict[str, Any] = {"bend": False, "validation_fraction": 0.1, "finish": False}
 
 
 @dataclass(frozen=True)
@@ -83,11 +100,12 @@ class Rows:
             these (default: all)
         test_size: number of test examples, drawn at random (default: all)
         validation_fraction: share of the training examples that is held out to make decisions
+            (default: 0.2 for a table, 0.1 for the others)
         learn_size: number of examples to learn from, out of those not held out, for instance for a
             curve over the number of examples with the same validation data; drawn without regard to
             classes, so that a small number may lack a class (default: all)
         finish: learn from the held-out examples too, at the end, for half as many epochs as
-            refinement may take (default: no; yes for sarcos)
+            refinement may take (default: yes for a table and sarcos, no for the others)
     """
 
     TITLE: ClassVar[str] = "data"
@@ -97,7 +115,7 @@ class Rows:
     bend: bool | None = None
     train_size: int | None = None
     test_size: int | None = None
-    validation_fraction: float = 0.1
+    validation_fraction: float | None = None
     learn_size: int | None = None
     finish: bool | None = None
 
@@ -105,7 +123,9 @@ class Rows:
         check_integer("train_size", self.train_size, 2, optional=True)
         check_integer("test_size", self.test_size, 2, optional=True)
         check_integer("learn_size", self.learn_size, 2, optional=True)
-        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+        check_number(
+            "validation_fraction", self.validation_fraction, 0, 1, open=True, optional=True
+        )
 
 
 @dataclass(frozen=True)
@@ -222,7 +242,7 @@ class NeuralTreeRunSettings:
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    LACKED: ClassVar[dict[str, Any]] = {"bend": False}  # values of settings that older runs lack
+    LACKED: ClassVar[dict[str, Any]] = OTHERWISE  # values of settings that older runs lack
 
     data: str
     rows: Rows = field(default_factory=Rows)
@@ -236,8 +256,7 @@ class NeuralTreeRunSettings:
             for name in ("target", "task", "bend"):
                 if getattr(self.rows, name) not in (None, False):
                     raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
-        if self.data == "digits" and self.place.data_dir is not None:
-            raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+        check_data_dir(self.data, self.place.data_dir)
         epochs = self.training.refine_epochs
         if self.rows.finish and epochs is not None and epochs < 2:
             raise ValueError(
@@ -248,7 +267,7 @@ class NeuralTreeRunSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{Path(self.data).stem}-{self.modules.primitives}"
+        return f"{unpacked(Path(self.data)).stem}-{self.modules.primitives}"
 
     def resolved(self) -> NeuralTreeRunSettings:
         """The same settings with the data set's defaults for those not given.
@@ -263,8 +282,7 @@ class NeuralTreeRunSettings:
         """
         table = is_file(self.data, TABLES)
         own = {name: getattr(NeuralTreeSettings, name) for name in Training.__annotations__}
-        known = own | {"finish": False, "bend": False}
-        known |= OF_TABLE if table else DEFAULTS[self.data]
+        known = own | OTHERWISE | (OF_TABLE if table else DEFAULTS[self.data])
         modules, training = filled(self.modules, known), filled(self.training, known)
         epochs: Any = training.refine_epochs  # resolved: not None
         known["finish"] &= epochs > 1  # otherwise half the epochs would be none

@@ -35,13 +35,13 @@ def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
             "--target names another column)"
         )
     seed = settings.training.seed
-    order = drawn(len(arrays.y_train), told.train_size, seed, "training")
+    order = drawn(len(arrays.y_train), told.train_size, seed, "training examples")
     learn, held = order, order[:0]
     if settings.growth_told is not None:
         labels = arrays.y_train[order]
         places, aside = parted(len(order), told.validation_fraction, seed, labels)
         learn, held = order[places], order[:0] if aside is None else order[aside]
-    test = drawn(len(arrays.y_test), told.test_size, 0, "test")
+    test = drawn(len(arrays.y_test), told.test_size, 0, "test examples")
     train, test_arrays = (arrays.x_train, arrays.y_train), (arrays.x_test, arrays.y_test)
     learnt, held_out = _samples(*train, learn), _samples(*train, held)
     return ArrayData(arrays, learnt, held_out, _samples(*test_arrays, test))

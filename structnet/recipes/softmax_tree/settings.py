@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE, TABLES
-from structnet.recipes.recipe import Place, check_data, is_file, whole_path
+from structnet.recipes.recipe import Place, check_data, check_data_dir, is_file, whole_path
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 
 FILES = TABLES + SPARSE
@@ -81,8 +81,7 @@ class SoftmaxTreeRunSettings:
             raise ValueError(f"--test-file is for sparse rows, FILE.svm, not {self.data}")
         if samples.classes is not None and self.data not in TEXTS + GENERATED:
             raise ValueError(f"--classes is for texts and generated rows, not {self.data}")
-        if self.data == "digits" and self.place.data_dir is not None:
-            raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
+        check_data_dir(self.data, self.place.data_dir)
 
     @property
     def name(self) -> str:

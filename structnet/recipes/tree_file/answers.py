@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
+from structnet.datasets.packed import kind_of
 from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS, Place
 from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
-from structnet.recipes.recipe import Answer, is_file
+from structnet.recipes.recipe import Answer
 from structnet.recipes.tree_file.data import read_like, read_typed
 from structnet.routing.words import percent
 from structnet.training.checkpoint import CheckpointError
@@ -81,7 +82,8 @@ def _is_path(text: str) -> bool:
         there = bool(text.strip()) and Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a null character
         return False
-    return there or (re.fullmatch(r"[\w./~-]+", text) is not None and is_file(text, ENDINGS + ANY))
+    named = re.fullmatch(r"[\w./~-]+", text) is not None
+    return there or (named and kind_of(Path(text)) in ENDINGS + ANY)
 
 
 def answer(model: Opened, texts: Sequence[str], ask: object) -> list[Answer]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,6 +14,7 @@ from structnet.datasets import find, lrt, num_operators, relation
 from structnet.datasets.lrt_generator import MAX_OPERATORS, Pair
 from structnet.datasets.source import Source
 from structnet.datasets.truth import VARIABLES
+from structnet.recipes.arrays import drawn
 from structnet.recipes.tree_lstm.settings import Sizes
 from structnet.recipes.tree_lstm.trees import DATA_SEED, Labelled, TreeData, TreeDataSet
 from structnet.trees.tree import Tree
@@ -60,10 +60,12 @@ class LRTData(TreeDataSet):
             pairs = PAIRS_PER_TRAIN * (train_size or 0), PAIRS_PER_TEST * (test_size or 0)
             num_pairs = max(pairs) if train_size and test_size else lrt.GENERATED
             data = lrt.generated(max(num_pairs, 100), seed=DATA_SEED)
-        train = _chosen(data.train, train_size, "training")
+        train = _chosen(data.train, train_size, "training pairs")
         # A small run must not spend most of its time on validation.
-        validation = _chosen(data.validation, min(len(data.validation), len(train)), "validation")
-        test = _chosen([p for n in sorted(data.test) for p in data.test[n]], test_size, "test")
+        held_out = min(len(data.validation), len(train))
+        validation = _chosen(data.validation, held_out, "validation pairs")
+        pairs_by_size = [pair for n in sorted(data.test) for pair in data.test[n]]
+        test = _chosen(pairs_by_size, test_size, "test pairs")
         learn, choose, ask = map(self._labelled, (train, validation, test))
         return TreeData(learn, choose, ask, data.origin, self.known)
 
@@ -104,7 +106,4 @@ def _chosen(pairs: Sequence[Pair], size: int | None, what: str) -> list[Pair]:
     """``size`` of the pairs, always the same random ones; all of them for None."""
     if size is None:
         return list(pairs)
-    if size > len(pairs):
-        raise ValueError(f"there are only {len(pairs):,} {what} pairs; got a size of {size:,}")
-    order = np.random.default_rng(DATA_SEED).permutation(len(pairs))
-    return [pairs[i] for i in order[:size].tolist()]
+    return [pairs[i] for i in drawn(len(pairs), size, DATA_SEED, what).tolist()]

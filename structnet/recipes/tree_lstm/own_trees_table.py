@@ -53,7 +53,8 @@ class Settings:
     Args:
         data: name of the task, one of ``TASKS``.
         model: name of the model, one of ``NAMES``.
-        train_size, test_size: number of trees, drawn at random; None for all.
+        train_size, test_size: largest number of trees, drawn at random; None for all, as a task
+            may have fewer.
         treebank: file of bracketed sentences; None for tasks without sentences.
         seed: seed of the split and of the model.
         place: device.

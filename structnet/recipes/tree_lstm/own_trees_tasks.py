@@ -35,6 +35,7 @@ from structnet.parse import bracketed_many
 from structnet.trees.tree import Tree
 
 LEAST = 10  # examples that a class must have
+HIDDEN = 4  # words of a sentence whose tag is asked for, each in an example of its own
 TRACE = "-NONE-"  # the tag of a trace, which stands for words that are elsewhere
 
 # Labels of leaves that belong to Python's grammar; others are the author's.
@@ -191,12 +192,12 @@ def _root(trees: list[Tree]) -> Task:
     return _frequent([Tree("?", tree.children) for tree in trees], [_kind(t) for t in trees])
 
 
-def _tag(trees: list[Tree], times: int = 4) -> Task:
+def _tag(trees: list[Tree]) -> Task:
     rng, masked, y, groups = random.Random(0), [], [], []
     for i, tree in enumerate(trees):
         nodes = list(tree.postorder())
         tags = [k for k, n in enumerate(nodes) if _is_tag(n) and n.label != TRACE]
-        for k in rng.sample(tags, min(times, len(tags))):
+        for k in rng.sample(tags, min(HIDDEN, len(tags))):
             hidden = (k - 1, k)  # in postorder a word is just before its tag
             told = (
                 ("?" if j in hidden else n.label, len(n.children), n.token)

@@ -12,6 +12,7 @@ from structnet.tensor_tree.compiled.kernels import child_sum as kernels
 from structnet.tensor_tree.compiled.pieces import at_once, cut, in_parallel, side_by_side
 from structnet.training.backward import by_hand
 from structnet.trees._kernels import add_rows, grouped
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.forest import Forest
 
 _OF_A_NODE = 100  # multiplications that its nonlinearities cost, per number of its state
@@ -140,7 +141,7 @@ def make_plan(forest: Forest, types: np.ndarray, tokens: np.ndarray, apart: bool
     Shapes:
         types, tokens ``[num_nodes]``.
     """
-    starts = np.concatenate(([0], np.cumsum(np.bincount(forest.height))))
+    starts = offsets_of(np.bincount(forest.height))
     leaves = int(starts[1])
     label, inner = np.arange(len(types)), leaves
     if not apart:

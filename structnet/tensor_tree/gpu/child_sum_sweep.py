@@ -18,6 +18,7 @@ from structnet.message_passing.transfer import moved
 from structnet.tensor_tree.gpu import _kernels as kernels
 from structnet.training.backward import by_hand
 from structnet.trees._kernels import grouped
+from structnet.trees.end_to_end import offsets_of
 from structnet.trees.forest import Forest
 
 EDGES = 512  # summed by one program for the gradients of places
@@ -64,7 +65,7 @@ def make_plan(forest: Forest, places: int) -> Plan:
         forest: the trees.
         places: number of places; children in later ones share the last.
     """
-    starts = np.concatenate(([0], np.cumsum(np.bincount(forest.height))))
+    starts = offsets_of(np.bincount(forest.height))
     parents = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
     back_edges, back_offsets = grouped(forest.children, forest.num_nodes)
     arrays = (
