@@ -19,6 +19,7 @@ from structnet.label_tree.choice import for_stream
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.discriminant_analysis import LEAST
 from structnet.label_tree.examples import Examples
+from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Columns, Stream, rescale
 from structnet.label_tree.training import Training, begin
@@ -110,6 +111,11 @@ class StreamMixin:
         if codes is not None:
             settings = replace(settings, tree="huffman", arity=codes.arity)
         self.settings_ = for_stream(examples, number, settings)
+        direct = self.standardize and not self.settings_.embedding_size
+        if direct and isinstance(found.x, Features):
+            # A mean of many tokens is short, and only the biases would learn at a common rate.
+            self.input_scale_ = Standardizer.of_rows(found.x.to_csr(), found.weights)
+            examples = self._examples(found)
         enough = len(examples) >= max(LEAST, EACH * number)
         tree = begin(examples, number, self.settings_, codes, solves=enough)
         self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
