@@ -359,3 +359,17 @@ def test_a_stream_learns_words_of_few_or_many_classes(
     loaded, answers = LabelTreeClassifier.load(tmp_path / "model"), model.predict_proba(x[5000:])
     assert np.array_equal(loaded.predict_proba(x[5000:]), answers)
     np.testing.assert_allclose(model.explain(x[5000]).mixture, answers[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [100, 1000])
+def test_labels_of_a_stream_seldom_move_by_chance(size: int) -> None:
+    texts, y = favourites(6000, 300, 1)
+    x = bags_of(texts, 5000).to_csr()
+    model = LabelTreeClassifier(arity=20, random_state=0)
+    for start in range(0, 5000, size):
+        part = slice(start, start + size)
+        model.partial_fit(x[part], y[part], classes=np.arange(300))
+    assert sum(record["moved"] for record in model.training_.rebuilds) < 0.5
+    assert model.score(x[5000:], y[5000:]) > 0.87
+    told = LabelTreeClassifier(arity=20, memory=0.6).partial_fit(x, y, classes=np.arange(300))
+    assert (told.settings_.prior_weight, told.settings_.memory) == (1, 0.6)
