@@ -240,7 +240,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         if not self.tokens:
             return super().explain(x)
         check_is_fitted(self)
-        row = bags_of([x], self.n_features_in_).to_csr()
+        row = self._scaled(bags_of([x], self.n_features_in_).to_csr())
         return explain(self._trees()[0], row, self.classes_.tolist())
 
     def apply(self, X: Any) -> np.ndarray:
@@ -323,7 +323,9 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     def _features(self, x: Any) -> Features:
         """Checked inputs as the tree takes them."""
         if isinstance(x, Features):
-            return x
+            if self.input_scale_ is None:
+                return x
+            x = x.to_csr()
         x = self._scaled(x)
         return Features.from_csr(x) if issparse(x) else Features.from_table(x)
 
@@ -341,7 +343,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         return [cast(RoutedTree, self.tree_)]
 
     def _asked(self, x: Any) -> list[tuple[RoutedTree, Any]]:
-        x = x.to_csr() if isinstance(x, Features) else self._scaled(x)
+        x = self._scaled(x.to_csr() if isinstance(x, Features) else x)
         return [(self._trees()[0], x)]
 
     def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:

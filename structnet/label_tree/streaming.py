@@ -19,6 +19,7 @@ from structnet.label_tree.choice import for_stream
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.discriminant_analysis import LEAST
 from structnet.label_tree.examples import Examples
+from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Columns, Stream, rescale
 from structnet.label_tree.training import Training, begin
@@ -26,6 +27,9 @@ from structnet.label_tree.training import Training, begin
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+# Settings of reassignment: the few samples of a label in a portion tell little of where it belongs,
+# and if it moves, it loses what nodes have learned of it.
+ANCHORS, KEPT = 10.0, 0.98
 EACH = 3  # samples of a class in the first portion from which a single node starts as a solution
 
 
@@ -58,7 +62,9 @@ class StreamMixin:
         highest token that is known, are those of the first call. Where :meth:`fit` would try
         several kinds of trees, up to 500 classes are in a single node here, and sparse rows or
         tokens are classified without vectors in between. If ``start`` is "groups", which ``fit``
-        may choose, a learned tree starts as Huffman's here. After ``fit``, the rate is a tenth of
+        may choose, a learned tree starts as Huffman's here. If all settings of reassignments have
+        their defaults, ``prior_weight`` is 10 and ``memory`` 0.98, so that few labels move by
+        chance. After ``fit``, the rate is a tenth of
         that of ``fit``, and scales and labels stay as they are.
 
         Args:
@@ -110,6 +116,13 @@ class StreamMixin:
         if codes is not None:
             settings = replace(settings, tree="huffman", arity=codes.arity)
         self.settings_ = for_stream(examples, number, settings)
+        if self.settings_.tree == "learned" and not settings.of_reassignments:
+            self.settings_ = replace(self.settings_, prior_weight=ANCHORS, memory=KEPT)
+        direct = self.standardize and not self.settings_.embedding_size
+        if direct and isinstance(found.x, Features):
+            # A mean of many tokens is short, and only the biases would learn at a common rate.
+            self.input_scale_ = Standardizer.of_rows(found.x.to_csr(), found.weights)
+            examples = self._examples(found)
         enough = len(examples) >= max(LEAST, EACH * number)
         tree = begin(examples, number, self.settings_, codes, solves=enough)
         self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))

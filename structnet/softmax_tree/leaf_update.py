@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Leaf, first_leaf
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points, used_columns
-from structnet.softmax_tree.solver import multinomial
+from structnet.softmax_tree.solver import in_range, multinomial
+
+BLOCK = 1024  # columns whose slopes are held at a time
 
 
 def updated_leaf(leaf: Leaf, points: Points, rows: np.ndarray, objective: Objective) -> Leaf:
@@ -56,9 +60,17 @@ def warm_started(leaf: Leaf, points: Points, rows: np.ndarray) -> Leaf:
 def _solved(
     leaf: Leaf, points: Points, rows: np.ndarray, y: np.ndarray, objective: Objective
 ) -> Leaf:
-    """The leaf with weights that are fitted to rows of its classes."""
-    x, columns = used_columns(points.x[rows])
-    weight = leaf.weight
+    """The leaf with weights that are fitted to rows of its classes.
+
+    Of sparse rows, most columns have too little to do with the classes to get a weight. Those where
+    0 is the best weight now are left out; a later update looks at them again.
+    """
+    x, weight = points.x[rows], leaf.weight
+    columns = None
+    if points.sparse:
+        needed = _needed(leaf, x, y, points.weights[rows], objective.leaf_penalty)
+        x, columns = used_columns(x[:, needed])
+        columns = needed[columns]
     if columns is not None and leaf.columns is not None:
         weight = _at(weight, leaf.columns, columns)
     found, bias = multinomial(
@@ -74,6 +86,25 @@ def _solved(
         kept = found.any(axis=1)
         found, columns = np.ascontiguousarray(found[kept]), columns[kept]
     return Leaf(leaf.classes, found, bias, leaf.k, columns)
+
+
+def _needed(leaf: Leaf, x: Any, y: np.ndarray, counts: np.ndarray, penalty: float) -> np.ndarray:
+    """Columns with weights, or where the loss falls by more than a first weight costs. ``[kept]``.
+
+    Shapes:
+        x ``[n, D]``, CSR; y, counts ``[n]``.
+    """
+    shares, penalty = in_range(counts, penalty)
+    slopes = np.exp(leaf.log_probs(x)).astype(np.float32)
+    slopes[np.arange(len(y)), y] -= 1
+    slopes *= shares[:, None]
+    turned, steepest = x.T.tocsr(), np.zeros(x.shape[1], np.float32)
+    used = np.flatnonzero(np.diff(turned.indptr))
+    for low in range(0, len(used), BLOCK):
+        some = used[low : low + BLOCK]
+        steepest[some] = np.abs(turned[some] @ slopes).max(axis=1)
+    steepest[leaf.columns] = np.inf
+    return np.flatnonzero(~(steepest <= penalty)).astype(np.int32)  # also where sums overflow
 
 
 def _at(weight: np.ndarray, columns: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -245,8 +245,7 @@ def _through(points: Points, direction: np.ndarray, place: np.ndarray) -> Hyperp
     The absolute values of its weights sum to 1.
     """
     if points.sparse:  # only the largest entries are kept
-        places = np.argsort(-np.abs(direction))[:LARGEST]
-        direction[np.setdiff1d(np.arange(len(direction)), places)] = 0
+        direction[np.argsort(-np.abs(direction))[LARGEST:]] = 0
     norm = np.abs(direction).sum()
     if not norm:
         return None

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree import CollapseError, LabelTreeClassifier
 from structnet.label_tree.stream import rescale
+from structnet.label_tree.tokens import bags_of
 
 
 def test_a_stream(points: tuple) -> None:
@@ -324,3 +325,51 @@ def test_a_row_far_from_all_others_is_no_collapse() -> None:
     for place in (1e3, -1e3):
         model.partial_fit([[place, 0.0]], [int(place < 0)])
     assert np.isfinite(model.partial_fit(x, y).predict_log_proba(x)).all()
+
+
+def favourites(number: int, classes: int, seed: int) -> tuple[list[list[int]], np.ndarray]:
+    """Lists of 20 tokens, of which 6 are among ten favourites of their class, and the classes."""
+    rng, own = np.random.default_rng(seed), np.random.default_rng(0).integers(0, 5000, (300, 10))
+    y = rng.integers(0, classes, number)
+    rest = (5000 * rng.random((number, 14)) ** 3).astype(int)
+    tokens = np.append(
+        own[y][np.arange(number)[:, None], rng.integers(0, 10, (number, 6))], rest, 1
+    )
+    return tokens.tolist(), y
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+@pytest.mark.parametrize("wrong", [0, 1500])
+@pytest.mark.parametrize("classes", [20, 300])
+def test_a_stream_learns_words_of_few_or_many_classes(
+    classes: int, wrong: int, tokens: bool, tmp_path: Path
+) -> None:
+    texts, y = favourites(6000, classes, 1)
+    told = y.copy()
+    told[:wrong] = np.random.default_rng(2).integers(0, classes, wrong)
+    order = np.random.default_rng(3).permutation(5000)
+    x = texts if tokens else bags_of(texts, 5000).to_csr()
+    model = LabelTreeClassifier(tokens=tokens, random_state=0)
+    for start in range(0, 5000, 1000):
+        part = order[start : start + 1000]
+        some = [texts[row] for row in part] if tokens else x[part]
+        model.partial_fit(some, told[part], classes=np.arange(classes))
+    assert model.score(x[5000:], y[5000:]) > (0.95 if wrong else 0.98)
+    model.save(tmp_path / "model")
+    loaded, answers = LabelTreeClassifier.load(tmp_path / "model"), model.predict_proba(x[5000:])
+    assert np.array_equal(loaded.predict_proba(x[5000:]), answers)
+    np.testing.assert_allclose(model.explain(x[5000]).mixture, answers[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [100, 1000])
+def test_labels_of_a_stream_seldom_move_by_chance(size: int) -> None:
+    texts, y = favourites(6000, 300, 1)
+    x = bags_of(texts, 5000).to_csr()
+    model = LabelTreeClassifier(arity=20, random_state=0)
+    for start in range(0, 5000, size):
+        part = slice(start, start + size)
+        model.partial_fit(x[part], y[part], classes=np.arange(300))
+    assert sum(record["moved"] for record in model.training_.rebuilds) < 0.5
+    assert model.score(x[5000:], y[5000:]) > 0.87
+    told = LabelTreeClassifier(arity=20, memory=0.6).partial_fit(x, y, classes=np.arange(300))
+    assert (told.settings_.prior_weight, told.settings_.memory) == (1, 0.6)

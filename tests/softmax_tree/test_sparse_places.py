@@ -6,10 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import coo_array, csr_array, csr_matrix
-from softmax_trees import clusters, points_of, thinned
+from scipy.sparse import coo_array, csr_array, csr_matrix, hstack
+from scipy.sparse import random as random_rows
+from softmax_trees import clusters, objective, points_of, thinned
 
-from structnet.softmax_tree import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier, start
+from structnet.softmax_tree import (
+    AdaptiveSoftmaxTreeClassifier,
+    SoftmaxTreeClassifier,
+    leaf_update,
+    start,
+)
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.nodes import first_leaf
 from structnet.softmax_tree.points import Points
 
 X, Y = clusters(240, classes=6)
@@ -57,3 +65,27 @@ def test_more_columns_than_places_can_count_are_refused() -> None:
     wide = csr_matrix(([1.0], [2**32], [0, 1]), shape=(1, 2**33))
     with pytest.raises(ValueError, match="x has 8589934592 columns; expected at most 2147483647"):
         Points.made(wide, [0], 2)
+
+
+def test_columns_that_get_no_weight_cost_a_leaf_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, (x, y) = np.random.default_rng(0), clusters(400, classes=6)
+    rare = random_rows(400, 5000, 0.002, "csr", np.float32, rng)
+    rare.data[:] = 1
+    points = Points.made(hstack([thinned(x), rare], format="csr"), y, 6)
+    widths, solved = [], leaf_update.multinomial
+
+    def noted(x: Any, *given: Any) -> Any:
+        widths.append(x.shape[1])
+        return solved(x, *given)
+
+    aim, rows = objective(leaf=3.0, classes=6, steps=400), np.arange(400)
+    start_leaf = first_leaf(points.counts(rows), 6, points.num_features, True)
+    monkeypatch.setattr(leaf_update, "multinomial", noted)
+    leaf = start_leaf
+    for _ in range(3):
+        leaf = leaf_update.updated_leaf(leaf, points, rows, aim)
+    monkeypatch.setattr(leaf_update, "_needed", lambda leaf, x, *given: np.arange(x.shape[1]))
+    whole = leaf_update.updated_leaf(start_leaf, points, rows, aim)
+    assert max(widths[:3]) < 100 < 2000 < widths[3]
+    values = [aim.of(Draft([()], [each]), points) for each in (leaf, whole)]
+    assert values[0] < values[1] * 1.002
