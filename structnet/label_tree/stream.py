@@ -19,9 +19,7 @@ from structnet.label_tree.tree import LabelTree
 
 SETTLED = 1_000  # samples after which the scale of the columns stays as it is
 FARTHER = 2.0  # largest factor of a weight where the scale of its column grows
-LEARNT = (
-    3.0  # factor of the higher rate: of 2, 3, 5 and 10 the best with labels that are partly wrong
-)
+LEARNT = 3.0  # factor of the higher rate; of 2, 3, 5 and 10 the best where labels are partly wrong
 GROWN = 1.1  # factor of the number of samples by which it is found anew
 
 

@@ -64,8 +64,8 @@ class StreamMixin:
         tokens are classified without vectors in between. If ``start`` is "groups", which ``fit``
         may choose, a learned tree starts as Huffman's here. If all settings of reassignments have
         their defaults, ``prior_weight`` is 10 and ``memory`` 0.98, so that few labels move by
-        chance. After ``fit``, the rate is a tenth of
-        that of ``fit``, and scales and labels stay as they are.
+        chance. After ``fit``, the rate is a tenth of that of ``fit``, and scales and labels stay as
+        they are.
 
         Args:
             X, y: samples, as for :meth:`fit`.
