@@ -60,15 +60,15 @@ def with_words(tree: Tree, digits: bool = True) -> Tree:
         >>> with_words(Tree("rect", [Tree("0 0 24.5 x2"), Tree("-24.5")]))
         <Tree (rect (0 0 24.5 x2 #0 #0 #24.5 x #2) -24.5)>
     """
-    return _with_leaves(tree, partial(_over_own_words, digits=digits))
+    return with_leaves(tree, partial(_over_own_words, digits=digits))
 
 
 def without_words(tree: Tree) -> Tree:
     """The tree without the words below its texts; the inverse of :func:`with_words`."""
-    return _with_leaves(tree, lambda leaf: Tree(leaf.label) if isinstance(leaf, Text) else leaf)
+    return with_leaves(tree, lambda leaf: Tree(leaf.label) if isinstance(leaf, Text) else leaf)
 
 
-def _with_leaves(tree: Tree, new: Callable[[Tree], Tree]) -> Tree:
+def with_leaves(tree: Tree, new: Callable[[Tree], Tree]) -> Tree:
     """The tree with new leaves, or itself if none differs; a text counts as a leaf."""
     done: dict[int, Tree] = {}
     for node in tree.postorder(once=True):
@@ -169,14 +169,15 @@ def _over_words(label: str, digits: bool) -> Text | None:
     if number_of(label) is not None or len(list(islice(_words_and_numbers(label), 2))) < 2:
         return None
     words = islice(_words_and_numbers(label, digits), MOST)
-    return Text(label, [_word(word.lower()) for word in words])
+    return Text(label, [word_tree(word.lower()) for word in words])
 
 
 _kept = lru_cache(CACHED)(_over_words)
 
 
 @lru_cache(CACHED)
-def _word(word: str) -> Tree:
+def word_tree(word: str) -> Tree:
+    """The leaf of a word, one object for all places where the word is."""
     return Tree(word)
 
 

@@ -13,7 +13,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from structnet.trees.label_words import CACHED, SHORT, Text, _with_leaves, _word
+from structnet.trees.label_words import CACHED, SHORT, Text, with_leaves, word_tree
 from structnet.trees.number_tokens import number_of
 from structnet.trees.tree import Tree
 
@@ -112,7 +112,7 @@ def with_affixes(tree: Tree) -> Tree:
         >>> with_affixes(Tree("s", [Tree("at"), Tree("2.5")]))
         <Tree (s (at …t …at a… at… ~x) 2.5)>
     """
-    return _with_leaves(tree, _over_affixes)
+    return with_leaves(tree, _over_affixes)
 
 
 def word_of(leaf: Tree) -> str | None:
@@ -131,7 +131,7 @@ def _over_affixes(leaf: Tree) -> Tree:
 
 
 def _text(label: str) -> Text:
-    return Text(label, [_word(affix) for affix in affixes_of(label)])
+    return Text(label, [word_tree(affix) for affix in affixes_of(label)])
 
 
 _kept = lru_cache(CACHED)(_text)
