@@ -20,6 +20,7 @@ MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper 
 DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally
 GUESSED_FROM = 20  # rows
 ALIKE = 10  # least number of rows that tell a name above numbers from a class
+COUNTED = 3  # columns, counted from 0, that look like names
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")  # or, between semicolons, decimals
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")  # or a whole number
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
@@ -147,7 +148,7 @@ def read(
     header: bool | None = None,
     delimiter: str | None = None,
     *,
-    known: Collection[str] = (),
+    known: Collection[str] | None = (),
     text: str | None = None,
 ) -> Table:
     """Reads a file in UTF-8, which may be compressed; fields may be quoted.
@@ -159,12 +160,13 @@ def read(
     Args:
         path: path of the file.
         header: True if the first row names the columns, False if not; None to take it for names if
-            none of its fields is a number, or one has letters and all others of its column, at
-            least 10, are numbers, or it counts its columns from 0, with or without words in their
-            place that do not occur again, above at least 10 rows.
+            none of its fields is a number. Above at least 10 rows, it has names, too, if it
+            consists of years and of words one of which stands above nothing but numbers, or counts
+            at least three columns from 0, with or without words that do not occur again.
         delimiter: character between fields; None to take the comma, the semicolon or the tab,
             whichever fits the first rows best.
-        known: names of columns; the first row has names if these are among its fields.
+        known: names of columns; the first row has names if these are among its fields. None if it
+            belongs to a table without names: it has some only if none of its fields is a number.
         text: content of the file, if it has been read; the path is then its name in errors.
 
     Raises:
@@ -196,8 +198,9 @@ def read(
                 f"{len(row)} field{'s' * (len(row) > 1)}; line {lines[0]} has {len(rows[0])}"
             )
     if header is None:
-        header = bool(known) and set(known) <= set(rows[0])
-        header = header or _has_names(_with_points(rows[:1], delimiter)[0], rows[1:], delimiter)
+        first, below = _with_points(rows[:1], delimiter)[0], [] if known is None else rows[1:]
+        header = bool(known) and set(known or ()) <= set(rows[0])
+        header = header or _has_names(first, below, delimiter)
     names = tuple(rows[0]) if header else None
     if len(rows) == header:
         raise TableError(f"{path} has a header and no rows; expected at least one row")
@@ -212,10 +215,14 @@ def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
     words = [i for i in words if not is_number(first[i]) and first[i].lower() not in MISSING]
     if len(rows) < ALIKE:
         return False
-    counted = [i for i, text in enumerate(first) if text == str(i)]  # as pandas names columns
+    # As pandas names columns; two such numbers may be the first of many points.
+    counted = [i for i, text in enumerate(first) if text == str(i)]
     again = first in rows or any(row[i] == first[i] for row in rows for i in words)
-    if len(counted) + len(words) == len(first) and not again:
-        return True
+    if len(counted) >= COUNTED and len(counted) + len(words) == len(first) and not again:
+        return rows[0][0] != "1"  # else they are numbers of rows
+    years = [i for i, text in enumerate(first) if re.fullmatch(r"\d{4}", text)]
+    if len(years) + len(words) < len(first):
+        return False
     rows = _with_points(rows, delimiter)
     return any(all(is_number(row[i]) for row in rows) for i in words)
 

@@ -36,7 +36,7 @@ class Recorded(nn.Module):
     _own: tuple[Tensor, Tensor] | None = None  # of this process alone, if there are several
 
     @property
-    def structure(self) -> LabelCodes:
+    def structure_of_weights(self) -> LabelCodes:
         """The tree, without which the weights mean nothing; :func:`.fit` averages those of one."""
         return self._codes
 

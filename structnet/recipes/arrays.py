@@ -137,7 +137,7 @@ def read_table(name: str, data: Mapping[str, Any]) -> Table:
         name: path of the file, or the content of the standard input.
         data: description of the training data, as in ``config.json``, whose columns may have names.
     """
-    known = data["features"] or ()
+    known = data["features"]
     if not is_file(name, TABLES):
         return read("the standard input", known=known, text=name)
     return read(name, None, "\t" if kind_of(Path(name)) == ".tsv" else None, known=known)

@@ -6,12 +6,14 @@ import codecs
 import io
 import json
 import sys
+from contextlib import suppress
 
 
 def allow_all() -> None:
     """Reads the standard input as UTF-8, as files are; writes letters that lack as in JSON."""
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8")
+        with suppress(io.UnsupportedOperation):  # where something has been read
+            sys.stdin.reconfigure(encoding="utf-8-sig")
     if isinstance(sys.stdout, io.TextIOWrapper):
         codecs.register_error("structnet", _as_in_json)
         sys.stdout.reconfigure(errors="structnet")

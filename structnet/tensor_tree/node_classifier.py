@@ -206,6 +206,9 @@ def _codes(labels: list[list[Any]], classes: np.ndarray) -> list[list[int]]:
     return [[-1 if label is None else place[label] for label in each] for each in labels]
 
 
+TreeNodeClassifier = TreeLSTMNodeClassifier  # as it is called in older pickles
+
+
 def _counting(given: Targets, by_class: np.ndarray, least: int) -> Targets:
     """The trees of which some node weighs more than 0; there must be at least so many of them.
 
@@ -217,8 +220,9 @@ def _counting(given: Targets, by_class: np.ndarray, least: int) -> Targets:
     places, weights = np.concatenate([*map(np.array, given.y)]), np.concatenate(given.weights)
     counts = (places >= 0) & (by_class[places] > 0) & (weights > 0)
     places[~counts], weights[~counts] = -1, 0
-    if counts.any():
-        weights[counts] = mean_one(weights[counts])
+    if not counts.any():
+        raise ValueError("no node of these trees has a class that counts; expected at least one")
+    weights[counts] = mean_one(weights[counts])
     codes, of_nodes = (
         [each.tolist() for each in np.split(part, ends)] for part in (places, weights)
     )

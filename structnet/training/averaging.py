@@ -15,8 +15,8 @@ class Average:
 
     Until there have been ``steps`` steps it is their plain mean, from then on an exponential mean.
     Entries of buffers that are not finite, such as the -inf of a mask, are copied instead. Where a
-    module has another object as its ``structure`` than before, as a tree whose labels have moved,
-    weights mean something else, and the mean begins anew.
+    module has another object as its ``structure_of_weights`` than before, as a tree whose labels
+    have moved, weights mean something else, and the mean begins anew.
 
     Args:
         model: model whose weights change from step to step, in place.
@@ -41,7 +41,7 @@ class Average:
 
     def __init__(self, model: nn.Module, steps: int | None):
         self._model, self._averages, self._most = model, steps is not None, steps or 1
-        self._changing = [each for each in model.modules() if hasattr(each, "structure")]
+        self._changing = [each for each in model.modules() if hasattr(each, "structure_of_weights")]
         self._begin()
 
     def _begin(self) -> None:
@@ -56,7 +56,7 @@ class Average:
         self._taken, self._structures = 0, self._present()
 
     def _present(self) -> list[Any]:
-        return [each.structure for each in self._changing]
+        return [each.structure_of_weights for each in self._changing]
 
     def _follow(self) -> None:
         pairs = zip(self._structures, self._present(), strict=True)

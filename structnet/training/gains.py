@@ -58,4 +58,4 @@ def is_better(
     """
     gain, error = gained(before, after, weights)
     # If one sample alone differs, the gain is one error: rounding must not decide.
-    return gain > errors * error * (1 + 1e-9)
+    return gain > (errors * error * (1 + 1e-9) if errors else 0.0)

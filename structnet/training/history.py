@@ -13,7 +13,7 @@ from structnet.training.files import naming, replacing
 
 # Ends of names that leave no doubt. "score" does: of Brier's, the lowest is best.
 LOWER_IS_BETTER = ("loss", "error", "perplexity", "mse", "mae", "nll")
-HIGHER_IS_BETTER = ("accuracy", "precision", "recall", "f1", "auc")
+HIGHER_IS_BETTER = ("accuracy", "precision", "recall", "f1", "auc", "r2", "likelihood")
 
 
 class History:

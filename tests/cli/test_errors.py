@@ -315,7 +315,8 @@ def test_letters_that_the_terminal_does_not_know(tmp_path: Path) -> None:
     done = python("-m", "structnet", *train, cwd=tmp_path, **old)
     assert done.returncode == 0, done.stderr
     expected = call("predict", tmp_path / "run", tmp_path / "rows.csv").json["answers"]
-    for words, typed in ((["rows.csv"], None), ([], "\n".join(rows))):
+    content = "\n".join(rows)
+    for words, typed in ((["rows.csv"], None), ([], content), ([], "\ufeff" + content)):
         given = ["-m", "structnet", "predict", "run", *words]
         done = python(*given, cwd=tmp_path, typed=typed, **old)
         assert json.loads(done.stdout.splitlines()[-1])["answers"] == expected

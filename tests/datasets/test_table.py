@@ -133,6 +133,8 @@ def test_headers(write, text: str, header: bool | None, names: object, size: int
         ("2019,oak", "1,elm", False),  # a class
         ("2019,-", "1,2", False),
         ("2019,NA", "1,2", False),
+        ("1.5,3kg", "1.5,3", False),  # a misprint
+        ("5.1,2019,rare", "1,2,3", False),
     ],
 )
 def test_numbers_are_names_beside_a_word_above_numbers(
@@ -145,6 +147,15 @@ def test_numbers_are_names_beside_a_word_above_numbers(
     assert read(write(f"{first}\n{other}\n"), known=[column]).names is not None
 
 
+def test_rows_of_a_table_without_names_have_none(write) -> None:
+    for first in ("2019,2020,price", "0,1,2"):
+        text = "\n".join([first, *["1.5,2,3"] * 10])
+        assert read(write(text)).names is not None
+        assert read(write(text), known=None).names is None
+    assert read(write("a,b\n1,2\n"), known=None).names == ("a", "b")
+    assert read(write("a,1\n1,2\n"), known=None, header=True).names == ("a", "1")
+
+
 @pytest.mark.parametrize(
     ("first", "others", "named"),
     [
@@ -152,6 +163,9 @@ def test_numbers_are_names_beside_a_word_above_numbers(
         ("0,1,2,species", ["5,1,2,oak", "0,1,2,elm"], True),
         ("0,1,2,oak", ["5,1,2,oak", "0,1,2,elm"], False),
         ("0,1", ["1,1", "0,1"], False),
+        ("0,1", ["1,3", "2,5"], False),  # points of a line
+        ("0,Anna", ["1,Ben", "2,Ole"], False),
+        ("0,1,2", ["1,1,7", "2,1,5"], False),  # numbers of rows
         ("0,1,3", ["1,1,2", "0,1,2"], False),
         ("0,1.0,2", ["1,1,2", "0,1,2"], False),
         ("0,1,", ["1,1,2", "0,1,2"], False),

@@ -19,7 +19,7 @@ from structnet.neural_tree import (
     SquaredError,
     presets,
 )
-from structnet.neural_tree.growth import regions
+from structnet.neural_tree.growth import lookahead, regions
 from structnet.neural_tree.growth.candidate import Split
 from structnet.neural_tree.growth.planes import MOST, plane_of
 from structnet.neural_tree.growth.regions import find_regions
@@ -340,3 +340,32 @@ def test_regions_keep_clear_of_what_pruning_cuts() -> None:
         "table", prune=0.1, max_leaves=16, epochs=20, refine_epochs=0, random_state=0
     ).fit(x, y)
     assert tree.get_n_leaves() > 1
+
+
+def test_another_attempt_makes_no_split_where_one_region_is_all() -> None:
+    x, _ = board(600, 0)
+    growth = grown(x, x @ [1.0, 2.0], presets.table(1), epochs=20, n_init=3)
+    growth.step()
+    assert {kind: len(found) for kind, found in growth._proposals(0).items()} == {"deepen": 3}
+
+
+def test_lines_are_sought_among_some_samples_and_steps_among_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time that lines take grows with the square of the number of columns."""
+    seen: dict[str, int] = {}
+
+    def noted(name: str, found: object) -> object:
+        def find(x: np.ndarray, *how: object) -> object:
+            seen[name] = len(x)
+            return found(x, *how)
+
+        return find
+
+    for name in ("find_regions", "find_steps"):
+        monkeypatch.setattr(lookahead, name, noted(name, getattr(lookahead, name)))
+    x, y = board(9000, 0)
+    growth = grown(x, y, presets.table(1), epochs=1)
+    growth.step()
+    assert growth._candidates(0)["split"]
+    assert seen == {"find_regions": 1800, "find_steps": 9000}

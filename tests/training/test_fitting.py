@@ -271,7 +271,7 @@ def test_monitor_reads_the_direction_off_the_name() -> None:
     assert Monitor("accuracy", "min").lower
     for name in ("mse", "RMSE", "val_mae", "nll"):
         assert Monitor(name).lower
-    for name in ("f1", "macro_recall", "roc_auc"):
+    for name in ("f1", "macro_recall", "roc_auc", "r2", "log_likelihood"):
         assert not Monitor(name).lower
 
 

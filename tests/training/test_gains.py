@@ -35,6 +35,14 @@ def test_samples_count_by_weight() -> None:
     assert found == pytest.approx(alone, rel=1e-3)
 
 
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 0.0])])
+def test_any_fall_is_enough_where_no_error_is_asked(weights: np.ndarray | None) -> None:
+    size = 1 if weights is None else 2
+    before, after = np.full(size, 2.0), np.full(size, 1.0)
+    assert is_better(before, after, 0, weights) and not is_better(after, before, 0, weights)
+    assert not is_better(before, before, 0, weights)
+
+
 def test_one_sample_is_never_sure() -> None:
     before, after = np.array([3.0, 1.0]), np.array([0.0, 1.0])
     assert gained(before[:1], after[:1])[1] == np.inf

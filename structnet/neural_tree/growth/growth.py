@@ -283,8 +283,7 @@ class Growth:
 
     def _train_candidates(self, leaf: int) -> dict[str, tuple[Gain, Candidate]]:
         """The gain of the best trained candidate of each kind, and that candidate."""
-        proposals = self._proposals(leaf)
-        if not proposals:
+        if not (proposals := self._proposals(leaf)):
             return {}
         train, validation = cached_each(
             *(self.tree, leaf, (self.train, self.validation)),
@@ -317,7 +316,8 @@ class Growth:
         for attempt in range(self.settings.n_init):
             others = [candidate for each in found.values() for candidate in each]
             for kind, candidates in self._candidates(leaf, attempt, others).items():
-                found.setdefault(kind, []).extend(candidates)
+                if not attempt or kind in found:  # else the first has seen that it cannot gain
+                    found.setdefault(kind, []).extend(candidates)
         return found
 
     def _judged(

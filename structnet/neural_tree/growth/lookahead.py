@@ -24,6 +24,7 @@ from structnet.routing.topology import Topology
 
 LEAST = 0.04  # share of all samples that a region must have, as training moves its borders
 ROOM = 1.5  # factor on the share to prune, which a region must have too
+LINED = 2000  # samples by which lines are sought; it takes the square of the number of columns
 FEW = 8  # samples that a step must have, whose hard borders hardly move in training
 
 
@@ -46,11 +47,14 @@ def regions_at(
     weights = reached if here.weights is None else reached * here.weights
     residuals = _residuals(tree, leaf, here) / reached.clamp(min=1e-6).unsqueeze(1)
     x, y, w = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
-    lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(here))
-    steps = find_steps(x, y, w, most, max(FEW, ROOM * prune * len(here)))
+    steps = find_steps(x, y, w, most, max(FEW, ROOM * prune * len(x)))
+    total = float(w.sum())
+    x, y, w = (part[:: -(-len(x) // LINED)] for part in (x, y, w))
+    lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(x))
     if lines is None:
         return [steps] if steps.value < 0 else None
-    better = steps.value < lines.value - price_of_line(x.shape[1], float(w.sum()))
+    number = float(w.sum())
+    better = steps.value * number / total < lines.value - price_of_line(x.shape[1], number)
     return [lines] * (lines.value < 0) + [steps] * better
 
 
@@ -72,7 +76,7 @@ def is_linear(modules: Sequence[nn.Module], shape: Sequence[int]) -> bool:
 
 
 def split_into(
-    tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], regions: Regions, here: AtLeaf
+    tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], regions: Regions
 ) -> Split:
     """A split of a leaf whose routers start as the cuts between regions.
 
@@ -80,23 +84,20 @@ def split_into(
         tree, leaf: tree, and node of the leaf.
         modules: router and two solvers; further ones are made.
         regions: regions of the samples.
-        here: samples as they arrive at the leaf, on which the regions were found.
     """
     (first, *solvers), routers = modules, []
     for cut in filter(None, regions.cuts):
         routers.append(first)
         first, solver, _ = tree.new_split(leaf)
         solvers.append(solver)
-        _start(routers[-1], cut, regions, here)
+        _start(routers[-1], cut, regions)
     rest = iter(routers), iter(solvers)
     parts = [next(rest[cut is None]) for cut in regions.cuts]
     return Split(tree, leaf, parts, Topology(regions.children), steps=regions.slope > 1)
 
 
 @torch.no_grad()
-def _start(router: Any, cut: Cut, regions: Regions, here: AtLeaf) -> None:
-    along = torch.from_numpy(regions.axes[cut.axis]).to(here.features)
-    values = here.features[torch.from_numpy(cut.members)] @ along
-    slope = regions.slope * SPREAD / values.std(correction=0).clamp(min=1e-6)
-    router.weight[0] = -slope * along
+def _start(router: Any, cut: Cut, regions: Regions) -> None:
+    slope = regions.slope * SPREAD / max(cut.spread, 1e-6)
+    router.weight[0] = -slope * torch.from_numpy(regions.axes[cut.axis]).to(router.weight)
     router.bias.fill_(slope * cut.threshold)

@@ -100,7 +100,7 @@ def _splits(
     if starts is None:
         return [Split(tree, leaf, modules)], True
     return [
-        split_into(tree, leaf, tree.new_split(leaf) if i else modules, regions, here)
+        split_into(tree, leaf, tree.new_split(leaf) if i else modules, regions)
         for i, regions in enumerate(starts)
     ], False
 

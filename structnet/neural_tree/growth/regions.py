@@ -44,6 +44,7 @@ class Cut(NamedTuple):
         axis: number of the axis along which samples are compared.
         threshold: value on that axis; samples below it go left.
         members: True for the samples in the region.
+        spread: deviation of these samples along the axis.
 
     Shapes:
         members ``[n]``, bool.
@@ -53,6 +54,7 @@ class Cut(NamedTuple):
     axis: int
     threshold: float
     members: np.ndarray
+    spread: float
 
 
 class Regions(NamedTuple):
@@ -283,5 +285,5 @@ def _best_cut(z: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -
         gains[sides.number.min(0) < least] = -np.inf
         i = int(gains.argmax())
         if gains[i] > (0.0 if best is None else best.gain):
-            best = Cut(float(gains[i]), axis, float(places[i]), members)
+            best = Cut(float(gains[i]), axis, float(places[i]), members, float(along.std()))
     return best

@@ -56,7 +56,8 @@ def find_steps(
         gain = float(squares[parent] - squares[first] - squares[first + 1])
         along, threshold = int(grown.feature[parent]), float(grown.threshold[parent])
         children[parent] = first, first + 1
-        cuts[parent] = Cut(gain, along, threshold, members[:, parent])
+        spread = float(x[members[:, parent], along].std())
+        cuts[parent] = Cut(gain, along, threshold, members[:, parent], spread)
         left.append(left[-1] - gain)
     # A cut has a place, a column and one more constant.
     price = 2 * (math.log(max(total, 2.0)) + math.log(columns))
