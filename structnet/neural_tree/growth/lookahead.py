@@ -53,8 +53,8 @@ def regions_at(
     lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(x))
     if lines is None:
         return [steps] if steps.value < 0 else None
-    number = float(w.sum())
-    better = steps.value * number / total < lines.value - price_of_line(x.shape[1], number)
+    of_all = lines.value * total / float(w.sum())  # as of as many samples
+    better = steps.value < of_all - price_of_line(x.shape[1], total)
     return [lines] * (lines.value < 0) + [steps] * better
 
 
