@@ -17,7 +17,7 @@ from structnet.neural_tree import (
 )
 from structnet.neural_tree.growth.decision import Gain, takes_place
 from structnet.neural_tree.growth.lookahead import FEW
-from structnet.neural_tree.growth.regions import Regions
+from structnet.neural_tree.growth.regions import Regions, border_at, find_regions
 from structnet.neural_tree.growth.steps import find_steps
 from structnet.routing import Samples
 from structnet.routing.topology import Topology
@@ -147,3 +147,16 @@ def test_a_smooth_surface_is_not_cut_into_steps() -> None:
     y = np.square(x).sum(axis=1) > 5.35  # the median
     model = NeuralTreeClassifier(random_state=0, refine_epochs=0).fit(x, y)
     assert model.get_n_leaves() == 1 and model.tree_.num_transformers(0) == 1
+
+
+def test_between_few_values_there_is_no_doubt() -> None:
+    """Of hours, 6 and 7 are as different as 0 and 23, though they are close to each other."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.integers(0, 24, 900), rng.normal(15, 8, 900)]).astype(float)
+    rush = ((x[:, 0] >= 7) & (x[:, 0] <= 9)) * 3 + ((x[:, 0] >= 17) & (x[:, 0] <= 20)) * 5
+    y = rush + 0.3 * np.maximum(18 - x[:, 1], 0) + 0.8 * rng.normal(size=900)
+    found = find_regions(x, y[:, None] - y.mean(), np.ones(900), most=8, least=36)
+    hours = [cut for cut in found.cuts if cut is not None and cut.axis == 0]
+    assert hours and all(cut.threshold % 1 == 0.5 and cut.reach == 0.5 for cut in hours)
+    few_samples = x[:30, 1]  # which are not few values
+    assert border_at(few_samples, 15.0) == (15.0, few_samples.std())

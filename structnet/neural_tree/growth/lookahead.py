@@ -98,6 +98,6 @@ def split_into(
 
 @torch.no_grad()
 def _start(router: Any, cut: Cut, regions: Regions) -> None:
-    slope = regions.slope * SPREAD / max(cut.spread, 1e-6)
+    slope = regions.slope * SPREAD / max(cut.reach, 1e-6)
     router.weight[0] = -slope * torch.from_numpy(regions.axes[cut.axis]).to(router.weight)
     router.bias.fill_(slope * cut.threshold)

@@ -28,6 +28,7 @@ import numpy as np
 
 from structnet.neural_tree.growth.planes import FINER, MOST, TURNS, plane_of, turned
 
+VALUES = 32  # different values of a column up to which they are few, if most occur again
 PLACES = np.arange(1, 16) / 16  # quantiles along an axis at which a region may be cut
 EVIDENCE = 0.25  # nats that each sample can give: if a cut must explain more, there are too few
 PATTERN = 4  # regions for which there must be room, or rotated axes are not tried
@@ -44,7 +45,7 @@ class Cut(NamedTuple):
         axis: number of the axis along which samples are compared.
         threshold: value on that axis; samples below it go left.
         members: True for the samples in the region.
-        spread: deviation of these samples along the axis.
+        reach: distance from the threshold at which its router is decided.
 
     Shapes:
         members ``[n]``, bool.
@@ -54,7 +55,7 @@ class Cut(NamedTuple):
     axis: int
     threshold: float
     members: np.ndarray
-    spread: float
+    reach: float
 
 
 class Regions(NamedTuple):
@@ -285,5 +286,31 @@ def _best_cut(z: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -
         gains[sides.number.min(0) < least] = -np.inf
         i = int(gains.argmax())
         if gains[i] > (0.0 if best is None else best.gain):
-            best = Cut(float(gains[i]), axis, float(places[i]), members, float(along.std()))
+            threshold, reach = border_at(along, float(places[i]))
+            best = Cut(float(gains[i]), axis, threshold, members, reach)
     return best
+
+
+def border_at(along: np.ndarray, place: float) -> tuple[float, float]:
+    """The threshold of a cut at a place, and its reach: how far from it a router is decided.
+
+    The reach is the deviation of the samples. If they have few values, such as hours or numbers of
+    rooms, the threshold is midway between two of these, and the reach is how far they are from it.
+
+    Args:
+        along: values of the samples.
+        place: value, with samples on both sides or at it.
+
+    Shapes:
+        along ``[n]``.
+
+    Example:
+        >>> border_at(np.array([2.0, 2.0, 9.0, 9.0]), 9.0)
+        (5.5, 3.5)
+    """
+    values = np.unique(along)
+    if len(values) > min(VALUES, len(along) / 2):
+        return place, float(along.std())
+    first = int(np.searchsorted(values, place))  # on the right
+    low, high = values[first - 1 : first + 1].tolist()
+    return (low + high) / 2, (high - low) / 2

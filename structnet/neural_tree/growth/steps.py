@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from structnet.neural_tree.growth.regions import Cut, Regions, with_best
+from structnet.neural_tree.growth.regions import Cut, Regions, border_at, with_best
 
 HARD = 64.0  # slope of their routers: few samples lie where one is undecided
 
@@ -56,8 +56,8 @@ def find_steps(
         gain = float(squares[parent] - squares[first] - squares[first + 1])
         along, threshold = int(grown.feature[parent]), float(grown.threshold[parent])
         children[parent] = first, first + 1
-        spread = float(x[members[:, parent], along].std())
-        cuts[parent] = Cut(gain, along, threshold, members[:, parent], spread)
+        threshold, reach = border_at(x[members[:, parent], along], threshold)
+        cuts[parent] = Cut(gain, along, threshold, members[:, parent], reach)
         left.append(left[-1] - gain)
     # A cut has a place, a column and one more constant.
     price = 2 * (math.log(max(total, 2.0)) + math.log(columns))
