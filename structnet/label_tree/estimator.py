@@ -240,8 +240,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         if not self.tokens:
             return super().explain(x)
         check_is_fitted(self)
-        row = self._scaled(bags_of([x], self.n_features_in_).to_csr())
-        return explain(self._trees()[0], row, self.classes_.tolist())
+        [(tree, row)] = self._asked(bags_of([x], self.n_features_in_))
+        return explain(tree, row, self.classes_.tolist())
 
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf in which each sample's greedy path ends, ``[n]``."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,13 +14,12 @@ from structnet.estimators.class_weights import weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import check_weights
-from structnet.tensor_tree.estimator import TreeLSTMEstimator
+from structnet.tensor_tree.estimator import TreeLSTMClassEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
 from structnet.tensor_tree.samples import indicators, labels_of, targets_of
-from structnet.tensor_tree.settings import TreeLSTMSettings
 
 
-class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
+class TreeLSTMClassifier(ClassifierMixin, TreeLSTMClassEstimator):
     """A classifier of trees, or of pairs of trees.
 
     By default it is a Child-Sum Tree-LSTM with a vector for each label (or, for trees of operators,
@@ -66,42 +63,6 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
         >>> model.predict(["(+ (+ 2 3) 3)"]).tolist(), model.score(X, y)
         (['sum'], 1.0)
     """
-
-    classes_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        class_weight: Any = None,
-        cell: str | None = TreeLSTMSettings.cell,
-        hidden_size: int = TreeLSTMSettings.hidden_size,
-        rank: int | None = TreeLSTMSettings.rank,
-        pools: Sequence[str] | None = TreeLSTMSettings.pools,
-        bag: bool = TreeLSTMSettings.bag,
-        context: bool | None = TreeLSTMSettings.context,
-        words: bool | None = TreeLSTMSettings.words,
-        numbers: bool | None = TreeLSTMSettings.numbers,
-        min_count: int | None = TreeLSTMSettings.min_count,
-        dropout: float = TreeLSTMSettings.dropout,
-        label_dropout: float | None = TreeLSTMSettings.label_dropout,
-        epochs: int | None = TreeLSTMSettings.epochs,
-        batch_size: int | None = TreeLSTMSettings.batch_size,
-        learning_rate: float = TreeLSTMSettings.learning_rate,
-        weight_decay: float | None = TreeLSTMSettings.weight_decay,
-        patience: int | None = TreeLSTMSettings.patience,
-        vectors: str | Path | None = None,
-        train_vectors: bool = True,
-        validation_fraction: float = 0.1,
-        random_state: Any = None,
-        device: str = "cpu",
-        folder: str | Path | None = None,
-        verbose: bool = False,
-    ):
-        given = {
-            k: v for k, v in locals().items() if k not in ("self", "class_weight", "__class__")
-        }
-        super().__init__(**given)
-        self.class_weight = class_weight
 
     @whole
     def fit(

@@ -290,3 +290,43 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.trained_ = Trained.from_config(config["trained"])
         return self.model_.eval().to(own_device(self.device))
+
+
+class TreeLSTMClassEstimator(TreeLSTMEstimator):
+    """The base of those that predict classes, which may be weighted."""
+
+    classes_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        class_weight: Any = None,
+        cell: str | None = TreeLSTMSettings.cell,
+        hidden_size: int = TreeLSTMSettings.hidden_size,
+        rank: int | None = TreeLSTMSettings.rank,
+        pools: Sequence[str] | None = TreeLSTMSettings.pools,
+        bag: bool = TreeLSTMSettings.bag,
+        context: bool | None = TreeLSTMSettings.context,
+        words: bool | None = TreeLSTMSettings.words,
+        numbers: bool | None = TreeLSTMSettings.numbers,
+        min_count: int | None = TreeLSTMSettings.min_count,
+        dropout: float = TreeLSTMSettings.dropout,
+        label_dropout: float | None = TreeLSTMSettings.label_dropout,
+        epochs: int | None = TreeLSTMSettings.epochs,
+        batch_size: int | None = TreeLSTMSettings.batch_size,
+        learning_rate: float = TreeLSTMSettings.learning_rate,
+        weight_decay: float | None = TreeLSTMSettings.weight_decay,
+        patience: int | None = TreeLSTMSettings.patience,
+        vectors: str | Path | None = None,
+        train_vectors: bool = True,
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
+        device: str = "cpu",
+        folder: str | Path | None = None,
+        verbose: bool = False,
+    ):
+        given = {
+            k: v for k, v in locals().items() if k not in ("self", "class_weight", "__class__")
+        }
+        super().__init__(**given)
+        self.class_weight = class_weight

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,13 +15,12 @@ from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
-from structnet.tensor_tree.estimator import TreeLSTMEstimator
+from structnet.tensor_tree.estimator import TreeLSTMClassEstimator
 from structnet.tensor_tree.samples import node_labels, node_weights, numbered
-from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.trees.forest import Forest
 
 
-class TreeLSTMNodeClassifier(TreeLSTMEstimator):
+class TreeLSTMNodeClassifier(TreeLSTMClassEstimator):
     """Predicts a class for each node of a tree from the whole tree, as for sentiment treebanks.
 
     The labels of a tree must not contain the classes of its nodes. With ``context=False`` this
@@ -46,42 +44,7 @@ class TreeLSTMNodeClassifier(TreeLSTMEstimator):
         [['odd', 'even', 'odd']]
     """
 
-    classes_: np.ndarray
     _former: ClassVar = {"TreeNodeClassifier": "TreeLSTMNodeClassifier"}
-
-    def __init__(
-        self,
-        *,
-        class_weight: Any = None,
-        cell: str | None = TreeLSTMSettings.cell,
-        hidden_size: int = TreeLSTMSettings.hidden_size,
-        rank: int | None = TreeLSTMSettings.rank,
-        pools: Sequence[str] | None = TreeLSTMSettings.pools,
-        bag: bool = TreeLSTMSettings.bag,
-        context: bool | None = TreeLSTMSettings.context,
-        words: bool | None = TreeLSTMSettings.words,
-        numbers: bool | None = TreeLSTMSettings.numbers,
-        min_count: int | None = TreeLSTMSettings.min_count,
-        dropout: float = TreeLSTMSettings.dropout,
-        label_dropout: float | None = TreeLSTMSettings.label_dropout,
-        epochs: int | None = TreeLSTMSettings.epochs,
-        batch_size: int | None = TreeLSTMSettings.batch_size,
-        learning_rate: float = TreeLSTMSettings.learning_rate,
-        weight_decay: float | None = TreeLSTMSettings.weight_decay,
-        patience: int | None = TreeLSTMSettings.patience,
-        vectors: str | Path | None = None,
-        train_vectors: bool = True,
-        validation_fraction: float = 0.1,
-        random_state: Any = None,
-        device: str = "cpu",
-        folder: str | Path | None = None,
-        verbose: bool = False,
-    ):
-        given = {
-            k: v for k, v in locals().items() if k not in ("self", "class_weight", "__class__")
-        }
-        super().__init__(**given)
-        self.class_weight = class_weight
 
     @whole
     def fit(

@@ -97,7 +97,7 @@ def fit(
             among epochs with the same value, the lower loss decides.
         mode: "min" or "max", the direction of the best value; None for "min" if the monitor's name
             ends in loss, error, perplexity, mse, mae or nll, and for "max" if it ends in accuracy,
-            precision, recall, f1 or auc. Any other name needs one.
+            precision, recall, f1, auc, r2 or likelihood. Any other name needs one.
         metrics: name -> ``metric(model, batch)``, the mean of a measure over a validation batch.
         validation_batch_size: examples per batch in validation.
         seed: seed which, with the number of the epoch, determines the order of the examples and all

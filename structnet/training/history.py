@@ -132,7 +132,7 @@ class Monitor:
         name: ``"loss"`` or the name of a metric.
         mode: ``"min"`` if lower is better, ``"max"`` if higher is; None where the name tells:
             ``"min"`` for names that end in loss, error, perplexity, mse, mae or nll, ``"max"`` for
-            accuracy, precision, recall, f1 or auc.
+            accuracy, precision, recall, f1, auc, r2 or likelihood.
 
     Raises:
         ValueError: the mode is none of these, or None though the name does not tell.

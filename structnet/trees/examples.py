@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.numbering import positions
 
@@ -135,8 +136,7 @@ class NodeExamples:
         starts = self.order.offsets
         forest = self.forest[chosen]
         order = forest.preorder()
-        first = np.repeat(starts[chosen] - order.offsets[:-1], np.diff(order.offsets))
-        places = torch.from_numpy(first + np.arange(len(first)))
+        places = torch.from_numpy(ranges(starts[chosen], np.diff(order.offsets)))
         weights = None if self.weights is None else self.weights[places]
         held = NodeExamples.__new__(NodeExamples)
         return held._hold(forest, order, self.labels[places], weights)

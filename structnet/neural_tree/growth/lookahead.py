@@ -25,6 +25,7 @@ from structnet.routing.topology import Topology
 LEAST = 0.04  # share of all samples that a region must have, as training moves its borders
 ROOM = 1.5  # factor on the share to prune, which a region must have too
 LINED = 2000  # samples by which lines are sought; it takes the square of the number of columns
+HARD = 64.0  # factor on the slope of routers between steps: few samples are undecided
 FEW = 8  # samples that a step must have, whose hard borders hardly move in training
 
 
@@ -93,11 +94,11 @@ def split_into(
         _start(routers[-1], cut, regions)
     rest = iter(routers), iter(solvers)
     parts = [next(rest[cut is None]) for cut in regions.cuts]
-    return Split(tree, leaf, parts, Topology(regions.children), steps=regions.slope > 1)
+    return Split(tree, leaf, parts, Topology(regions.children), steps=regions.steps)
 
 
 @torch.no_grad()
 def _start(router: Any, cut: Cut, regions: Regions) -> None:
-    slope = regions.slope * SPREAD / max(cut.reach, 1e-6)
+    slope = (HARD if regions.steps else 1.0) * SPREAD / max(cut.reach, 1e-6)
     router.weight[0] = -slope * torch.from_numpy(regions.axes[cut.axis]).to(router.weight)
     router.bias.fill_(slope * cut.threshold)

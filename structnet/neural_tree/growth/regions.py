@@ -66,7 +66,7 @@ class Regions(NamedTuple):
         cuts: cut at each node; None for a region.
         axes: unit vectors along which samples are compared: ``x @ axis``.
         value: criterion in nats: 0 for a single region, lower for better ones.
-        slope: factor on the slope of the routers that start as these cuts.
+        steps: True if the residuals are constant in each region, and the borders are hard.
 
     Shapes:
         axes ``[axes, columns]``.
@@ -76,7 +76,7 @@ class Regions(NamedTuple):
     cuts: list[Cut | None]
     axes: np.ndarray
     value: float = 0.0
-    slope: float = 1.0
+    steps: bool = False
 
     def first(self, nodes: int) -> Regions:
         """The tree as it was when it had only this number of nodes."""

@@ -17,8 +17,6 @@ import numpy as np
 
 from structnet.neural_tree.growth.regions import Cut, Regions, border_at, with_best
 
-HARD = 64.0  # slope of their routers: few samples lie where one is undecided
-
 
 def find_steps(
     x: np.ndarray, residuals: np.ndarray, weights: np.ndarray, most: int, least: float
@@ -61,5 +59,5 @@ def find_steps(
         left.append(left[-1] - gain)
     # A cut has a place, a column and one more constant.
     price = 2 * (math.log(max(total, 2.0)) + math.log(columns))
-    regions = Regions(children, cuts, np.eye(columns), slope=HARD)
+    regions = Regions(children, cuts, np.eye(columns), steps=True)
     return with_best(regions, left, price, total)
