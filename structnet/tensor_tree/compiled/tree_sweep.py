@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 _OF_A_GATE = 16  # multiplications that its nonlinearity and its part of a cell cost
 
 
-class _Model(Protocol):
+class Model(Protocol):
     """The parts of a :class:`~structnet.tensor_tree.TreeLSTM` that a sweep reads."""
 
     hidden_size: int
@@ -59,18 +59,19 @@ class _Model(Protocol):
     def input_table(self) -> Tensor: ...
 
 
-def covers(model: _Model, forest: Forest) -> bool:
+def covers(model: Model, forest: Forest) -> bool:
     """Whether :func:`sweep` can compute the model's states over the forest.
 
     As the loops check no index, the shapes of the parameters must have been checked before.
     """
-    reason = _why_not(model, forest)
+    reason = why_not(model, forest)
     if reason:
         logger.debug("the sweep is not compiled: %s", reason)
     return not reason
 
 
-def _why_not(model: _Model, forest: Forest) -> str:
+def why_not(model: Model, forest: Forest, device: str = "cpu") -> str:
+    """Why a sweep in one call, compiled for a kind of device, cannot be used; "" if it can."""
     layout, a = model.layout, model.aggregator
     sizes = (model.hidden_size, layout.arity, layout.num_types, layout.positional)
     gates = 3 if model.forget == "child" else 3 + layout.arity
@@ -83,16 +84,16 @@ def _why_not(model: _Model, forest: Forest) -> str:
     if (a.gates, a.input_size) != (gates, 0):
         return "the aggregator has other gates or inputs than the model"
     tensors = [model.input_table(), *_inputs(model)]
-    if {forest.device.type, *(x.device.type for x in tensors)} != {"cpu"}:
-        return "not all tensors are on the CPU"
-    if torch.is_autocast_enabled("cpu"):
+    if {forest.device.type, *(x.device.type for x in tensors)} != {device}:
+        return f"not all tensors are on the {device}"
+    if torch.is_autocast_enabled(device):
         return "autocast is on"
     if {x.dtype for x in tensors} not in ({torch.float32}, {torch.float64}):
         return "the tensors are not all of float32, nor all of float64"
     return ""
 
 
-def _inputs(model: _Model) -> list[Tensor]:
+def _inputs(model: Model) -> list[Tensor]:
     """The parameters: weight and bias of leaves, bottom, forget gates, and the aggregator's."""
     form, a = FORMS[type(model.aggregator)], model.aggregator
     c, keys = model.hidden_size, model.layout.num_keys
@@ -106,7 +107,7 @@ def _inputs(model: _Model) -> list[Tensor]:
     return [*own, *forget, *(getattr(a, name) for name in names)]
 
 
-def sweep(model: _Model, forest: Forest, nodes: np.ndarray | None) -> State:
+def sweep(model: Model, forest: Forest, nodes: np.ndarray | None) -> State:
     """The states of some nodes, or of the roots, as ``message_passing.propagate`` returns them.
 
     Shapes:

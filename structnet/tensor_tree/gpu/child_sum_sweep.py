@@ -1,12 +1,11 @@
 """The sweep of a :class:`~structnet.tensor_tree.ChildSumTreeLSTM` on a GPU.
 
-A level is a run of rows, as nodes are numbered by height. Its matrix products read and write these
-rows in place, and two kernels do the rest, in each direction. Nothing waits for the GPU.
+Each direction is one call, with its matrix products; nodes of one height are a phase of it. Nothing
+waits for the GPU.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,8 @@ from torch import Tensor
 
 from structnet.message_passing.gpu.rows import ROWS, grid
 from structnet.message_passing.transfer import moved
-from structnet.tensor_tree.gpu import _kernels as kernels
+from structnet.tensor_tree.gpu.kernels import child_sum as kernels
+from structnet.tensor_tree.gpu.tasks import counters, make_tasks, tiles
 from structnet.training.backward import by_hand
 from structnet.trees._kernels import grouped
 from structnet.trees.end_to_end import offsets_of
@@ -28,34 +28,28 @@ class Plan(NamedTuple):
     """A forest in the form that the kernels need, on its device.
 
     Attributes:
-        starts: first node of each height, and the end.
+        up, down: tasks in both directions; see :func:`.tasks.make_tasks`.
+        phases: their number of phases.
+        leaves: number of leaves, which come first.
         offsets: first edge of each node's children, and the end.
         back_offsets: first entry of each node in ``back_edges``, and the end.
         children, parents, places: ends of each edge, and the place of the child.
         back_edges: edges in the order of their children.
 
     Shapes:
-        starts ``[heights + 1]``, a list; offsets, back_offsets ``[num_nodes + 1]``; all others
-        ``[num_edges]``; int32.
+        offsets, back_offsets ``[num_nodes + 1]``; the other arrays ``[num_edges]``; int32.
     """
 
-    starts: list[int]
+    up: Tensor
+    down: Tensor
+    phases: int
+    leaves: int
     offsets: Tensor
     back_offsets: Tensor
     children: Tensor
     parents: Tensor
     places: Tensor
     back_edges: Tensor
-
-    @property
-    def leaves(self) -> int:
-        """The number of leaves, which come first."""
-        return self.starts[1]
-
-    @property
-    def levels(self) -> list[tuple[int, int]]:
-        """The first node of each height and the number of its nodes, from the leaves up."""
-        return [(lo, hi - lo) for lo, hi in pairwise(self.starts)]
 
 
 def make_plan(forest: Forest, places: int) -> Plan:
@@ -66,13 +60,17 @@ def make_plan(forest: Forest, places: int) -> Plan:
         places: number of places; children in later ones share the last.
     """
     starts = offsets_of(np.bincount(forest.height))
+    levels = np.arange(len(starts))
+    up, down = make_tasks((starts, (levels[:-1] > 0).astype(np.int64), levels))
     parents = np.repeat(np.arange(forest.num_nodes), np.diff(forest.offsets))
     back_edges, back_offsets = grouped(forest.children, forest.num_nodes)
     arrays = (
-        forest.offsets, back_offsets, forest.children, parents,
+        up.ravel(), down.ravel(), forest.offsets, back_offsets, forest.children, parents,
         np.minimum(forest.pos, places - 1), back_edges,
     )  # fmt: skip
-    return Plan(starts.tolist(), *moved(forest.device, *(x.astype(np.int32) for x in arrays)))
+    there = moved(forest.device, *(x.astype(np.int32) for x in arrays))
+    tasks = (x.view(up.shape) for x in there[:2])
+    return Plan(*tasks, len(starts) - 1, int(starts[1]), *there[2:])
 
 
 def sweep(forest: Forest, y: Tensor, p: Tensor, *weights: Tensor) -> Tensor:
@@ -101,18 +99,10 @@ class _Sweep(torch.autograd.Function):
         H, C, Q = (Y.new_empty(len(Y), n) for _ in range(3))
         A, K = (Y.new_empty(len(Y) - leaves, n) for _ in range(2))
         with torch.cuda.device_of(Y):
-            for level, (first, rows) in enumerate(plan.levels):
-                programs, width = grid(rows, n)
-                shape = {"ROWS": ROWS, "WIDTH": width}
-                if level:
-                    kernels.receive[programs](
-                        plan.offsets, plan.children, plan.places, g, s, p, H, C, Q, A, K,
-                        first, leaves, n, **shape,
-                    )  # fmt: skip
-                    Y[first : first + rows].addmm_(A.narrow(0, first - leaves, rows), U)
-                kernels.gates[programs](Y, K, H, C, first, leaves, n * (level > 0), n, **shape)
-                if first + rows < len(H):  # the last level has no parents
-                    torch.mm(H.narrow(0, first, rows), V, out=Q.narrow(0, first, rows))
+            kernels.up[(len(plan.up),)](
+                plan.up, counters(plan.phases, Y), plan.offsets, plan.children, plan.places, U, V,
+                g, s, p, Y, H, C, Q, A, K, leaves, n=n, **tiles(n),
+            )  # fmt: skip
         ctx.plan = plan
         ctx.save_for_backward(p, U, V, g, Y, A, H, C, Q)
         return H
@@ -125,18 +115,11 @@ class _Sweep(torch.autograd.Function):
         dH = gradient.clone(memory_format=torch.contiguous_format)
         dY, dA, dC, dQ, dp = map(torch.empty_like, (Y, A, C, Q, p))
         with torch.cuda.device_of(Y):
-            for level, (first, rows) in reversed(list(enumerate(plan.levels))):
-                programs, width = grid(rows, n)
-                shape = {"ROWS": ROWS, "WIDTH": width}
-                kernels.pull[programs](
-                    plan.back_offsets, plan.back_edges, plan.parents, plan.places, g, p, C, Q,
-                    dA, dC, dQ, dH, first, leaves, n, **shape,
-                )  # fmt: skip
-                dH[first : first + rows].addmm_(dQ.narrow(0, first, rows), V.T)
-                kernels.gates_backward[programs](Y, C, dH, dC, dY, first, n, **shape)
-                if level:
-                    own = dA.narrow(0, first - leaves, rows)
-                    torch.mm(dY.narrow(0, first, rows), U.T, out=own)
+            kernels.down[(len(plan.down),)](
+                plan.down, counters(plan.phases, Y), plan.back_offsets, plan.back_edges,
+                plan.parents, plan.places, U, V, g, p, Y, C, Q, dA, dC, dQ, dH, dY, leaves, n=n,
+                **tiles(n),
+            )  # fmt: skip
             edges = len(plan.children)
             runs = -(-edges // EDGES)
             dg, ds = (Y.new_zeros(runs, places, n) for _ in range(2))
