@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 import torch
@@ -18,13 +19,21 @@ def moved(device: torch.device, *arrays: np.ndarray) -> Sequence[Tensor]:
     Each array begins at a multiple of 16 bytes there; for arguments that do not, Triton would
     compile kernels anew.
     """
-    tensors = [torch.from_numpy(array) for array in arrays]
     if device.type == "cpu":
-        return tensors
-    step = _ALIGNED // tensors[0].element_size()
-    room = [-(-len(x) // step) * step for x in tensors]
-    joined = torch.empty(sum(room), dtype=tensors[0].dtype, pin_memory=device.type == "cuda")
-    for x, part in zip(tensors, joined.split(room), strict=True):
-        part[: len(x)] = x
-    there = joined.to(device, non_blocking=True).split(room)
-    return [part[: len(x)] for x, part in zip(tensors, there, strict=True)]
+        return [torch.from_numpy(array) for array in arrays]
+    joined, starts = joined_up(arrays, pinned=device.type == "cuda")
+    there = joined.to(device, non_blocking=True)
+    pairs = zip(starts, arrays, strict=True)
+    return [there[start : start + len(array)] for start, array in pairs]
+
+
+def joined_up(arrays: Sequence[np.ndarray], pinned: bool = False) -> tuple[Tensor, list[int]]:
+    """Arrays of one type, ``[n]`` each, in one tensor, ``[total]``, and where each begins."""
+    step = _ALIGNED // arrays[0].itemsize
+    *starts, total = accumulate((-(-len(x) // step) * step for x in arrays), initial=0)
+    dtype = torch.from_numpy(arrays[0][:0]).dtype
+    joined = torch.zeros(total, dtype=dtype, pin_memory=pinned)
+    numbers = joined.numpy()
+    for start, array in zip(starts, arrays, strict=True):
+        numbers[start : start + len(array)] = array
+    return joined, starts

@@ -55,8 +55,13 @@ class Model(Protocol):
     forget_bias: nn.Parameter
     bottom_state: Tensor
 
-    def look_up(self, tokens: Tensor) -> Tensor: ...
-    def input_table(self) -> Tensor: ...
+    def look_up(self, tokens: Tensor) -> Tensor:
+        """The input vectors of tokens, ``[n]`` -> ``[n, input_size]``."""
+        ...
+
+    def input_table(self) -> Tensor:
+        """All input vectors, ``[num_tokens, input_size]``."""
+        ...
 
 
 def covers(model: Model, forest: Forest) -> bool:

@@ -1,7 +1,10 @@
-"""The sweep of the default model on a GPU; imported only if there is one.
+"""The sweeps of Tree-LSTMs on a GPU, in one call per direction; imported only if there is one.
 
 ===================  =============================================================================
-``child_sum_sweep``  :func:`sweep`: all levels of a Child-Sum Tree-LSTM, and their gradients
-``_kernels``         Triton kernels for everything in a level except its matrix products
+``tree_sweep``       the typed Tree-LSTM, and which of its models it covers
+``child_sum_sweep``  the default model, a Child-Sum Tree-LSTM
+``tasks``            blocks of rows, in phases: one call computes all levels
+``keyed_sums``       gradients of weights that many rows share
+``kernels``          the Triton kernels
 ===================  =============================================================================
 """

@@ -69,8 +69,10 @@ def make_plan(forest: Forest, places: int) -> Plan:
         np.minimum(forest.pos, places - 1), back_edges,
     )  # fmt: skip
     there = moved(forest.device, *(x.astype(np.int32) for x in arrays))
-    tasks = (x.view(up.shape) for x in there[:2])
-    return Plan(*tasks, len(starts) - 1, int(starts[1]), *there[2:])
+    return Plan(
+        there[0].view(up.shape), there[1].view(down.shape), len(starts) - 1, int(starts[1]),
+        *there[2:],
+    )  # fmt: skip
 
 
 def sweep(forest: Forest, y: Tensor, p: Tensor, *weights: Tensor) -> Tensor:

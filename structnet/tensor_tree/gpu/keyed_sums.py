@@ -73,7 +73,11 @@ class Chunks(NamedTuple):
 
 
 def in_chunks(lists: Lists) -> tuple[np.ndarray, ...]:
-    """The arrays of :class:`Chunks`, from lists of rows by key."""
+    """The arrays of :class:`Chunks`, from lists of rows by key.
+
+    Shapes:
+        output: those of :class:`Chunks`.
+    """
     number = -(-np.diff(lists.starts) // CHUNK)  # of chunks for each key
     offsets = np.append(0, np.cumsum(number))
     key = np.repeat(np.arange(len(number)), number)

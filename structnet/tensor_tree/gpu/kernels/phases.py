@@ -54,11 +54,13 @@ def lists_of(offsets, row, there):
 
 @triton.jit
 def sigmoid(x):
+    """The logistic function, element-wise."""
     return 1 / (1 + tl.exp(-x))
 
 
 @triton.jit
 def tanh(x):
+    """The hyperbolic tangent, element-wise."""
     return 2 * sigmoid(2 * x) - 1
 
 

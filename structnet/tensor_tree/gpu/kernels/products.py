@@ -14,8 +14,8 @@ def product(
     """Rows of x times columns of a matrix: ``sum_k x[k] columns[k * stride]``.
 
     Args:
-        x, columns: where each row and each column begin, ``[ROWS, 1]`` and ``[1, WIDTH]``.
-        there, in_columns: which rows and columns there are.
+        x, columns: places where each row and each column begin, ``[ROWS, 1]`` and ``[1, WIDTH]``.
+        there, in_columns: masks of the rows and columns that there are.
         depth: number of entries of a row.
         stride: distance of adjacent entries of a column.
     """
