@@ -266,9 +266,36 @@ def _dense(shape: Shape, width: int) -> nn.Module:
     return nn.Sequential(linear(shape, width), nn.Tanh())
 
 
+class Clipped(nn.ReLU):
+    """ReLU with a ceiling for each unit: a steep unit with a ceiling is a step.
+
+    Args:
+        units: number of units.
+
+    Attributes:
+        most: ceilings, infinite at first; training does not change them.
+
+    Shapes:
+        ``[n, units] -> [n, units]``; most ``[units]``.
+    """
+
+    most: torch.Tensor
+
+    def __init__(self, units: int):
+        super().__init__()
+        self.register_buffer("most", torch.full((units,), math.inf))
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return torch.minimum(super().forward(input), self.most)
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *how: Any) -> None:
+        state.setdefault(prefix + "most", self.most)  # older files have no ceilings
+        super()._load_from_state_dict(state, prefix, *how)
+
+
 def _rectified(shape: Shape, width: int) -> nn.Module:
     # With names of its own, so that the weights of tanh layers are not taken for its own.
-    return nn.Sequential(OrderedDict(linear=linear(shape, width), relu=nn.ReLU()))
+    return nn.Sequential(OrderedDict(linear=linear(shape, width), relu=Clipped(width)))
 
 
 LAST: dict[str, Any] = {"memory_format": torch.channels_last}  # not in torch's type hints

@@ -72,9 +72,10 @@ class NeuralTreeSettings:
             columns that tell most, if any do. A region has at least 4 % of all samples, and 1.5
             times ``prune``; its borders are perpendicular to columns or, where that is clearly
             better, to two rotated axes in the plane of two columns. Where regions without a slope,
-            with hard borders, which may have as few as 8 samples, explain clearly more, as where
-            rules have thresholds, a split with such a start is trained too; it counts if it is
-            better beyond chance.
+            with hard borders, which may have as few as 8 samples, explain more, as where rules have
+            thresholds, a split with such a start is trained too; and where a sum of thresholds of
+            several columns explains more than regions, deepenings whose units start as its steps.
+            Either counts if it is better beyond chance.
         cache_bytes: largest size in bytes of the cache of what reaches a leaf; without a cache, the
             tree above the leaf is run at every step.
         prune: share of the training samples that each branch must have. A split with a smaller

@@ -8,6 +8,7 @@
 ``lookahead``           not in the paper: a split that starts with several routers
 ``regions``             :func:`find_regions`: the regions with which such a split starts
 ``steps``               :func:`find_steps`: regions with hard borders, for rules with thresholds
+``sums``                :func:`find_sum`: sums of thresholds, as which a deepening may start
 ``planes``              :func:`plane_of`: the two columns whose axes may be rotated
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
 ``measures``            the number of samples at a leaf, and whether it can gain

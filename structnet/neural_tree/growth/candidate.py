@@ -152,12 +152,14 @@ class Candidate(nn.Module):
         tree: frozen tree, which is not part of this module.
         leaf: node of the leaf.
         modules: modules from the tree's ``new_split`` or ``new_deepening``.
+        steps: True if it begins as steps: regions without slopes, or a sum of thresholds.
     """
 
-    steps = False  # True for a split that begins as steps
-
-    def __init__(self, tree: NeuralTree, leaf: int, modules: Sequence[nn.Module]):
+    def __init__(
+        self, tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], steps: bool = False
+    ):
         super().__init__()
+        self.steps = steps
         self._tree = (tree,)  # in a tuple, so that torch does not register its parameters
         self.leaf = leaf
         self.parts = nn.ModuleList(modules)
@@ -213,8 +215,7 @@ class Split(Candidate):
         topology: Topology | None = None,
         steps: bool = False,
     ):
-        super().__init__(tree, leaf, modules)
-        self.steps = steps
+        super().__init__(tree, leaf, modules, steps)
         self.topology = Topology([(1, 2), (), ()]) if topology is None else topology
 
     @property

@@ -21,7 +21,7 @@ class Gain(NamedTuple):
         gain: decrease of the validation loss by the candidate.
         error: standard error of the gain over the validation samples.
         share: share of the training samples at the smallest of a split's leaves; 1 for a deepening.
-        steps: True for a split that began as steps.
+        steps: True for a split or a deepening that began as steps.
         after: loss of each validation sample with the candidate.
 
     Shapes:
@@ -65,7 +65,8 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
     also exceed its own noise, and no leaf of a split may have only a handful of samples. If a split
     and a deepening both gain enough, the split adds a question and keeps the solvers as simple as
     they were: with ``prefer_split``, it is taken even if the deepening gains more. A split that
-    began as steps has no such credit, as many steps follow any curve, only not as well.
+    began as steps has no such credit, as many steps follow any curve, only not as well; nor has one
+    beside a deepening that began as steps and gains more.
 
     Args:
         gains: gain of each candidate, by its kind.
@@ -91,7 +92,7 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
         for kind, (loss, gain, error, share, *_) in gains.items()
         if gain > max(settings.min_gain, settings.gain_errors * error) and share >= least
     }
-    if settings.prefer_split and "split" in losses and not gains["split"].steps:
+    if settings.prefer_split and "split" in losses and not any(g.steps for g in gains.values()):
         return "split"
     return min(losses, key=losses.__getitem__, default="keep")
 

@@ -305,8 +305,8 @@ class Growth:
                 if kind not in best or takes_place(found[0], best[kind][0], self.settings, counts):
                     best[kind] = found
             gains = {kind: gain for kind, (gain, _) in best.items()}
-            credited = self.settings.prefer_split and not gains[kind].steps
-            if credited and self.choose(gains) == "split":
+            steps = any(each.steps for each in (gains[kind], *proposals.get("deepen", ())))
+            if self.settings.prefer_split and not steps and self.choose(gains) == "split":
                 break
         return best
 

@@ -4,21 +4,23 @@ A split that starts at random sees no further than itself. On a checkerboard, no
 explains more than its noise, though eight regions together explain everything. So all the splits
 that make such regions are trained and judged as one. Residuals that follow lines have wide regions
 with soft borders, those that follow thresholds many small ones with hard borders: where these
-explain clearly more, a split of each kind is trained.
+explain more, a split of each kind is trained. Where a sum of thresholds explains more than both, a
+deepening is trained that starts as this sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from structnet.neural_tree.growth.candidate import AtLeaf, Split
-from structnet.neural_tree.growth.regions import Cut, Regions, find_regions, price_of_line
+from structnet.neural_tree.growth.regions import Cut, Regions, find_regions
 from structnet.neural_tree.growth.router_start import SPREAD
-from structnet.neural_tree.growth.steps import find_steps
+from structnet.neural_tree.growth.steps import find_steps, price_of_step
+from structnet.neural_tree.growth.sums import Sum, find_sum
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.topology import Topology
 
@@ -26,17 +28,29 @@ LEAST = 0.04  # share of all samples that a region must have, as training moves 
 ROOM = 1.5  # factor on the share to prune, which a region must have too
 LINED = 2000  # samples by which lines are sought; it takes the square of the number of columns
 HARD = 64.0  # factor on the slope of routers between steps: few samples are undecided
+MOST_STEPS = 64  # units of a deepening that may start as steps
 FEW = 8  # samples that a step must have, whose hard borders hardly move in training
 
 
-def regions_at(
-    tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float = 0.0
-) -> list[Regions] | None:
-    """The regions in what a leaf's solver leaves unexplained: those with which a split may start.
+class Starts(NamedTuple):
+    """What the candidates for a leaf may start with.
 
-    They come from :func:`.find_regions` and, if these are clearly better, from
-    :func:`.find_steps`. The list is empty if a single region is best; None says that there are too
-    few samples to tell.
+    Attributes:
+        regions: regions of a split, for one or two splits; empty if a single region is best; None
+            if there are too few samples to tell.
+        steps: steps of a deepening; none if they do not pay.
+    """
+
+    regions: list[Regions] | None
+    steps: Sum
+
+
+def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float = 0.0) -> Starts:
+    """The regions and the steps in what a leaf's solver leaves unexplained.
+
+    Regions come from :func:`.find_regions` and, if these are better, also from :func:`.find_steps`.
+    Sums of steps, from :func:`.find_sum`, are of columns of the table; they must be better than the
+    former, and than the latter by one cut less.
 
     Args:
         tree, leaf: tree, and node of the leaf.
@@ -48,15 +62,19 @@ def regions_at(
     weights = reached if here.weights is None else reached * here.weights
     residuals = _residuals(tree, leaf, here) / reached.clamp(min=1e-6).unsqueeze(1)
     x, y, w = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
-    steps = find_steps(x, y, w, most, max(FEW, ROOM * prune * len(x)))
-    total = float(w.sum())
+    total, least = float(w.sum()), max(FEW, ROOM * prune * len(x))
+    steps = find_steps(x, y, w, most, least)
+    added = Sum([]) if tree.num_transformers(leaf) else find_sum(x, y, w, MOST_STEPS, least)
     x, y, w = (part[:: -(-len(x) // LINED)] for part in (x, y, w))
     lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(x))
-    if lines is None:
-        return [steps] if steps.value < 0 else None
-    of_all = lines.value * total / float(w.sum())  # as of as many samples
-    better = steps.value < of_all - price_of_line(x.shape[1], total)
-    return [lines] * (lines.value < 0) + [steps] * better
+    of_all = 0.0 if lines is None else lines.value * total / float(w.sum())  # of as many samples
+    columns = {step.column for step in added.steps}  # steps of one are regions, easier to read
+    rivals = min(of_all, steps.value + price_of_step(x.shape[1], total))
+    if len(columns) < 2 or added.value >= rivals:
+        added = Sum([])
+    found = [] if lines is None or lines.value >= 0 else [lines]
+    found += [steps] * (steps.value < of_all)
+    return Starts(None if lines is None and not found else found, added)
 
 
 def _residuals(tree: NeuralTree, leaf: int, here: AtLeaf) -> torch.Tensor:

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth.candidate import Candidate, Deepening, Split, at_leaf
-from structnet.neural_tree.growth.lookahead import is_linear, regions_at, split_into
+from structnet.neural_tree.growth.lookahead import is_linear, split_into, starts_at
 from structnet.neural_tree.growth.router_start import balance
+from structnet.neural_tree.growth.sums import Sum, deepen_by, may_have_steps
 from structnet.neural_tree.primitives import TooSmallError
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
@@ -43,12 +44,12 @@ def propose(
         balance_on: samples; some of them scale a new router that starts at random. None leaves it
             as it is made.
         look_at: samples; the regions that some of them fall into are the start of a split, or of
-            two. None lets it start at random.
+            two, and a sum of steps that of further deepenings. None lets all start at random.
         others: modules that, like the tree, must share no parameters with the new ones.
 
     Returns:
         The candidates for ``"split"`` and ``"deepen"``, as far as the tree's primitives and the
-        settings permit: one, or two splits with different starts.
+        settings permit: one, or several with different starts.
 
     Raises:
         ValueError: a new module shares parameters with another, with the tree, or with the others.
@@ -56,10 +57,11 @@ def propose(
     seed_epoch(seed, 0)
     taken = set().union(*map(_learned, (tree, *others)))
     found: dict[str, list[Candidate]] = {"split": [], "deepen": []}
+    added = Sum([])
     # A module for which the map at the leaf is too small makes no candidate.
     if _may_split(tree, leaf, settings):
         with suppress(TooSmallError):
-            splits, by_chance = _splits(tree, leaf, settings, look_at)
+            splits, by_chance, added = _splits(tree, leaf, settings, look_at)
             found["split"] += splits
             _check_new(taken, splits)
             if by_chance and balance_on is not None:
@@ -69,6 +71,8 @@ def propose(
             modules = tree.new_deepening(leaf)
             if count_parameters(modules[0]):  # without any, it is an identity that cannot gain
                 found["deepen"].append(Deepening(tree, leaf, modules))
+                if added.steps and may_have_steps(tree, leaf, modules):
+                    found["deepen"] += _sums(tree, leaf, added)
                 _check_new(taken, found["deepen"])
     if settings.warm_start_solvers:
         for candidate in (*found["split"], *found["deepen"]):
@@ -89,20 +93,33 @@ def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> boo
 
 def _splits(
     tree: NeuralTree, leaf: int, settings: NeuralTreeSettings, look_at: Samples | None
-) -> tuple[list[Split], bool]:
-    """The splits, none if a single region is best; and True if the one that is starts at random."""
+) -> tuple[list[Split], bool, Sum]:
+    """The splits, none if a single region is best; True if the one that is starts at random; and
+    the steps with which a deepening may start."""
     modules = tree.new_split(leaf)
     most = _most_leaves(tree, leaf, modules, settings)
     if look_at is None or settings.lookahead < 2 or not is_linear(modules, tree.nodes[leaf].shape):
-        return [Split(tree, leaf, modules)], True
+        return [Split(tree, leaf, modules)], True, Sum([])
     here = at_leaf(tree, leaf, _some(tree, look_at, settings, LOOKED_AT))
-    starts = regions_at(tree, leaf, here, most, settings.prune or 0.0)
+    starts, added = starts_at(tree, leaf, here, most, settings.prune or 0.0)
     if starts is None:
-        return [Split(tree, leaf, modules)], True
-    return [
-        split_into(tree, leaf, tree.new_split(leaf) if i else modules, regions)
-        for i, regions in enumerate(starts)
-    ], False
+        return [Split(tree, leaf, modules)], True, added
+    return (
+        [
+            split_into(tree, leaf, tree.new_split(leaf) if i else modules, regions)
+            for i, regions in enumerate(starts)
+        ],
+        False,
+        added,
+    )
+
+
+def _sums(tree: NeuralTree, leaf: int, added: Sum) -> list[Deepening]:
+    """The deepenings that start as a sum of steps, without and with units for what is no sum."""
+    found = (
+        deepen_by(tree, leaf, tree.new_deepening(leaf), added, alone) for alone in (True, False)
+    )
+    return [each for each in found if each is not None]
 
 
 def _most_leaves(

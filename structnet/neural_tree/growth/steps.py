@@ -57,7 +57,10 @@ def find_steps(
         threshold, reach = border_at(x[members[:, parent], along], threshold)
         cuts[parent] = Cut(gain, along, threshold, members[:, parent], reach)
         left.append(left[-1] - gain)
-    # A cut has a place, a column and one more constant.
-    price = 2 * (math.log(max(total, 2.0)) + math.log(columns))
     regions = Regions(children, cuts, np.eye(columns), steps=True)
-    return with_best(regions, left, price, total)
+    return with_best(regions, left, price_of_step(columns, total), total)
+
+
+def price_of_step(columns: int, number: float) -> float:
+    """The price of a cut among so many samples: its place, its column and one more constant."""
+    return 2 * (math.log(max(number, 2.0)) + math.log(columns))

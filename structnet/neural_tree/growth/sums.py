@@ -1,0 +1,159 @@
+"""Sums of steps: numbers that rise or fall at thresholds of several columns.
+
+    residual = h_1 [x_{c_1} > t_1] + h_2 [x_{c_2} > t_2] + ...
+
+A tree needs a region for each combination of the steps, 32 of them for five; a layer of units needs
+one unit for each step. The steps are found one by one, each where it explains most of what the
+others leave; then all heights are fitted anew. There are as many as have the best information
+criterion, in which each step has a height, and is chosen among all columns.
+
+Reference:
+    Friedman, Hastie, Tibshirani, "Additive Logistic Regression", Annals of Statistics, 2000; for
+    the criterion, Chen and Chen, see :mod:`.regions`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from structnet.neural_tree.growth.candidate import Deepening
+from structnet.neural_tree.growth.regions import border_at
+from structnet.neural_tree.presets import Clipped
+from structnet.neural_tree.tree import NeuralTree
+
+AHEAD = 2  # steps in a row that do not pay after which no more are sought
+SLOPE = 64.0  # slope of a unit at its threshold, by how far that is from the samples around it
+
+
+class Step(NamedTuple):
+    """A threshold of a column.
+
+    Attributes:
+        column: number of the column.
+        threshold: value on that column.
+        reach: distance from the threshold at which a router would be decided.
+    """
+
+    column: int
+    threshold: float
+    reach: float
+
+
+class Sum(NamedTuple):
+    """Steps whose sum explains residuals.
+
+    Attributes:
+        steps: steps, in the order of how much they explain.
+        value: criterion in nats: 0 for no step, lower for better sums.
+    """
+
+    steps: list[Step]
+    value: float = 0.0
+
+
+def find_sum(
+    x: np.ndarray, residuals: np.ndarray, weights: np.ndarray, most: int, least: float
+) -> Sum:
+    """The steps whose sum has the best criterion, possibly none.
+
+    Args:
+        x, residuals, weights: see :func:`.find_regions`.
+        most: largest number of steps.
+        least: smallest sum of weights on either side of a threshold.
+
+    Shapes:
+        x ``[n, columns]``, residuals ``[n, outputs]``, weights ``[n]``.
+
+    Example:
+        >>> x = np.random.default_rng(0).uniform(size=(200, 2))
+        >>> y = (x > [0.5, 0.2]) @ [[2.0], [1.0]]
+        >>> found = find_sum(x, y - y.mean(), np.ones(200), most=4, least=8)
+        >>> [(step.column, round(step.threshold, 1)) for step in found.steps]
+        [(0, 0.5), (1, 0.2)]
+    """
+    from sklearn.tree import DecisionTreeRegressor
+
+    counted = weights > 0
+    x, y, weights = x[counted], residuals[counted], weights[counted]
+    total, found = float(weights.sum()), Sum([])
+    if total < 2 * least:
+        return found
+    stump = DecisionTreeRegressor(
+        max_depth=1, min_weight_fraction_leaf=least / total, random_state=0
+    )
+    price, roots = math.log(total) + 2 * math.log(x.shape[1]), np.sqrt(weights)[:, None]
+    basis, steps, rest = np.ones((len(x), 1)), list[Step](), y - np.average(y, 0, weights)
+    whole = float(weights @ np.square(rest).sum(1))
+    while len(steps) < min(most, len(found.steps) + AHEAD):
+        grown = stump.fit(x, rest, sample_weight=weights).tree_
+        if grown.node_count == 1:
+            break
+        column = int(grown.feature[0])
+        steps = [*steps, Step(column, *border_at(x[:, column], float(grown.threshold[0])))]
+        basis = np.column_stack([basis, x[:, column] > steps[-1].threshold])
+        heights = np.linalg.lstsq(basis * roots, y * roots, rcond=None)[0]
+        rest = y - basis @ heights
+        left = float(weights @ np.square(rest).sum(1))
+        value = total * math.log(max(left, 1e-12) / max(whole, 1e-12)) + price * len(steps)
+        if value < found.value:
+            found = Sum(steps, value)
+    return found
+
+
+def may_have_steps(tree: NeuralTree, leaf: int, modules: Sequence[nn.Module]) -> bool:
+    """True if the modules are a layer of units with ceilings and a linear map, as is the leaf's.
+
+    Args:
+        tree, leaf: tree, and node of the leaf.
+        modules: transformer and solver of a deepening.
+    """
+    layer, *maps = (*modules, tree.nodes[leaf].end)
+    clipped = isinstance(layer, nn.Sequential) and type(layer[-1]) is Clipped
+    return clipped and all(type(each) is nn.Linear and each.bias is not None for each in maps)
+
+
+@torch.no_grad()
+def deepen_by(
+    tree: NeuralTree, leaf: int, modules: Sequence[Any], found: Sum, alone: bool
+) -> Deepening | None:
+    """A deepening some of whose units start as steps; others pass on what the leaf knows.
+
+    Before it is trained, the tree says what it said: the heights of the steps are 0.
+
+    Args:
+        tree, leaf: tree, and node of the leaf.
+        modules: transformer and solver for which :func:`may_have_steps` is true.
+        found: steps.
+        alone: True if units that are left over stay 0, as samples are few; False if they start at
+            random, for what is no sum of steps.
+
+    Returns:
+        The deepening; None if there are too few units.
+    """
+    (layer, clipped), solver = modules
+    old: Any = tree.nodes[leaf].end
+    passed, answer = old.weight, torch.eye(len(old.weight)).to(old.weight)
+    if old.in_features <= old.out_features:  # then columns take fewer units than outputs
+        passed, answer = torch.eye(old.in_features).to(old.weight), old.weight
+    first = 2 * len(passed)  # a rectified unit passes on one sign
+    used = first + len(found.steps)
+    if used > layer.out_features:
+        return None
+    for part in (layer.weight, layer.bias):
+        part[: None if alone else used] = 0.0  # units at 0 have no gradient, and stay there
+    layer.weight[:first] = torch.cat([passed, -passed])
+    solver.weight.zero_()
+    solver.weight[:, :first] = torch.cat([answer, -answer], dim=1)
+    solver.bias.copy_(old.bias)
+    for unit, step in enumerate(found.steps, first):
+        slope = SLOPE / max(step.reach, 1e-6)
+        layer.weight[unit, step.column] = slope
+        layer.bias[unit] = 0.5 - slope * step.threshold  # rises from 0 to 1 around it
+        clipped.most[unit] = 1.0
+    return Deepening(tree, leaf, modules, steps=True)
