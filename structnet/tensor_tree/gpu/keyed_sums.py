@@ -76,7 +76,7 @@ def in_chunks(lists: Lists) -> tuple[np.ndarray, ...]:
     """The arrays of :class:`Chunks`, from lists of rows by key.
 
     Shapes:
-        output: those of :class:`Chunks`.
+        output: ``[n]``, ``[chunks + 1]``, ``[keys + 1]``, ``[chunks]``.
     """
     number = -(-np.diff(lists.starts) // CHUNK)  # of chunks for each key
     offsets = np.append(0, np.cumsum(number))
