@@ -134,12 +134,12 @@ def read_table(name: str, data: Mapping[str, Any]) -> Table:
     """The table in a file: separated by tabs if its name ends in .tsv, otherwise as it looks.
 
     Args:
-        name: path of the file, or the content of the standard input.
+        name: path of the file, or rows that were typed or read from the standard input.
         data: description of the training data, as in ``config.json``, whose columns may have names.
     """
     known = data["features"]
     if not is_file(name, TABLES):
-        return read("the standard input", known=known, text=name)
+        return read("the input", known=known, text=name)
     return read(name, None, "\t" if kind_of(Path(name)) == ".tsv" else None, known=known)
 
 
