@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from structnet.checks import wrong
-from structnet.datasets.packed import opening
+from structnet.parse.packed import opening
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
 DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally

@@ -11,7 +11,7 @@ from structnet.checks import check_one_of
 from structnet.datasets import csv_file
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import Table, TableError
-from structnet.datasets.packed import unpacked
+from structnet.parse.packed import unpacked
 
 MAX_CLASSES = 20  # different whole numbers at most that are taken for classes by default
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from structnet.datasets.packed import kind_of
 from structnet.datasets.tree_file_formats import (
     LINES_ENDINGS,
     NAMES,
@@ -23,6 +22,7 @@ from structnet.datasets.tree_file_formats import (
 )
 from structnet.datasets.tree_file_targets import NODES, ROOT
 from structnet.parse import ParseError
+from structnet.parse.packed import kind_of
 
 SAMPLE = 50  # rows from which the content of the columns is guessed
 TARGETS = ("label", "target", "class", "y", "gold")  # names of the default target column

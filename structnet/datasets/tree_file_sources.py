@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from structnet.datasets.packed import kind_of, opening
 from structnet.datasets.tree_file_formats import (
     ANY,
     ENDINGS,
@@ -36,6 +35,7 @@ from structnet.datasets.tree_file_rows import (
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError
 from structnet.parse.nexus import is_nexus
+from structnet.parse.packed import kind_of, opening
 from structnet.trees.tree import Tree
 
 FIRST, FOLDERS = "first-column", "folders"

@@ -15,10 +15,10 @@ from torch import Tensor
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import TABLES
 from structnet.datasets.csv_file import Table, TableError, read
-from structnet.datasets.packed import kind_of
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
 from structnet.estimators.tails import BentStandardizer
+from structnet.parse.packed import kind_of
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import is_file
 from structnet.recipes.words import outputs
