@@ -44,7 +44,8 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMClassEstimator):
         random_state: seed; an int makes results repeatable.
         device: device for training and prediction; "cpu", "cuda", ...
         folder: folder for the state of the training; calling ``fit`` again with the same data
-            resumes from it; ``random_state`` must be an int.
+            resumes from it; ``random_state`` must be an int. It is for one training: in a
+            cross-validation, leave it out.
         verbose: True to show a progress bar.
 
     Attributes:
