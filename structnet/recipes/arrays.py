@@ -193,6 +193,8 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
     """
     features, size = data["features"], math.prod(data["shape"])
     places = [i for i in range(table.num_columns) if i != target]
+    if not features or (table.names and table.names[0] not in features):
+        places = table.features(target)
     names = [table.names[i] for i in places] if table.names else None
     if names and features and names != list(features):
         for name in features:

@@ -114,6 +114,14 @@ def test_rows_are_predicted_from_the_standard_input(
     assert len(refused("predict", houses.run)) < 400
 
 
+def test_labels_of_rows_are_left_out(houses: Houses, tmp_path: Path) -> None:
+    file = houses.write(tmp_path / "new.csv", *FEATURES)
+    labelled = [f"{i - 1 if i else ''},{row}" for i, row in enumerate(file.read_text().split())]
+    (tmp_path / "labelled.csv").write_text("\n".join(labelled))
+    expected = ran("predict", houses.run, file).json["answers"]
+    assert ran("predict", houses.run, tmp_path / "labelled.csv").json["answers"] == expected
+
+
 def test_rows_can_be_typed_after_the_run(houses: Houses, tmp_path: Path) -> None:
     file = houses.write(tmp_path / "new.csv", *FEATURES)
     names, *rows = file.read_text().splitlines()[:4]
