@@ -24,6 +24,7 @@ ALIKE = 10  # least number of rows that tell a name above numbers from a class
 COUNTED = 3  # columns, counted from 0, that look like names
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")  # or, between semicolons, decimals
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")  # or a whole number
+DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ].*)?")  # which may have a time
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -88,11 +89,11 @@ class Table:
                 try:
                     values[i, j] = number(row[column])
                 except ValueError as error:
-                    remedy = self._remedy(i, column) if remedies else ""
+                    remedy = self._remedy(i, column, columns[j + 1 :]) if remedies else ""
                     raise self.error(i, column, f"{error}{remedy}") from None
         return values
 
-    def _remedy(self, row: int, column: int) -> str:
+    def _remedy(self, row: int, column: int, others: Sequence[int]) -> str:
         """The words that end the error for a feature that is not a number."""
         if self.rows[row][column].lower() in MISSING:
             return "; fill it in, for example with the median of the column, or leave the row out"
@@ -103,10 +104,14 @@ class Table:
         words = sum(not is_number(each[column]) for each in self.rows)
         if 2 * words <= len(self.rows):  # a misprint among numbers
             return ""
-        return (
-            "; replace a column of text by one of 0 and 1 for each of its values, as "
-            "pandas.get_dummies does, or leave it out"
-        )
+        told = "text by one of 0 and 1 for each of its values, as pandas.get_dummies does"
+        if DATE.fullmatch(self.rows[row][column]):
+            told = "dates by numbers, such as the year, the month and the day"
+        told = f"; replace a column of {told}, or leave it out"
+        fields = {other: self.rows[row][other] for other in others}
+        words = [i for i, x in fields.items() if not is_number(x) and x.lower() not in MISSING]
+        named = [repr(self.names[i]) if self.names else str(i + 1) for i in words]
+        return f"{told}; {', '.join(named)} cannot be read as numbers either" if words else told
 
     def texts(self, column: int) -> list[str]:
         """The fields of one column, numbered from 0.
