@@ -109,9 +109,9 @@ class Table:
             told = "dates by numbers, such as the year, the month and the day"
         told = f"; replace a column of {told}, or leave it out"
         fields = {other: self.rows[row][other] for other in others}
-        words = [i for i, x in fields.items() if not is_number(x) and x.lower() not in MISSING]
-        named = [repr(self.names[i]) if self.names else str(i + 1) for i in words]
-        return f"{told}; {', '.join(named)} cannot be read as numbers either" if words else told
+        text = [i for i, x in fields.items() if not is_number(x) and x.lower() not in MISSING]
+        named = [repr(self.names[i]) if self.names else str(i + 1) for i in text]
+        return f"{told}; {', '.join(named)} cannot be read as numbers either" if text else told
 
     def texts(self, column: int) -> list[str]:
         """The fields of one column, numbered from 0.

@@ -39,7 +39,8 @@ def text_of(text: str | bytes, encoding: str = UTF_8) -> str:
     if isinstance(text, str):
         return text.removeprefix("\ufeff")
     if not isinstance(text, (bytes, bytearray)):
-        raise TypeError(f"expected a text, as str or bytes; got {type(text).__name__}")
+        read = "; give its read_bytes()" if isinstance(text, PathLike) else ""
+        raise TypeError(f"expected a text, as str or bytes; got {type(text).__name__}{read}")
     try:
         return text.decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
