@@ -95,6 +95,9 @@ def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
     """Yields the trees; those of a text or a file are made in batches with the collector paused.
 
     Trees of a stream are made one by one, as its lines may arrive slowly.
+
+    Raises:
+        ParseError: the text is bad; if it is the name of a file, the error says what to give.
     """
     if not isinstance(source, (str, bytes, PathLike)):
         yield from trees

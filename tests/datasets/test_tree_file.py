@@ -258,8 +258,6 @@ def test_what_is_only_asked_about_needs_no_target(read) -> None:
         ("own.tsv", "\n \n", {}, "tsv is empty; expected a tree on each line, or LABEL<TAB>TREE"),
         ("own.mrg", "", {}, "is empty"),
         ("own.tsv", f"yes\t{GOOD}\n", {"target": "mood"}, "has no column 'mood'; its columns are "),
-        ("own.csv", "day,mood\nit is,2\n", {"target": "mood"}, "line 2: 'it is' is not a tree"),
-        ("own.csv", "day,mood\nno,2\n", {"target": "date"}, "no column 'date'; its columns are "),
         ("own.tsv", f"yes\t{GOOD}\n", {"target": "3"}, "has no column '3'; its columns are 1, 2"),
         ("own.tsv", f"yes\t{GOOD}\n", {"task": "pairs"}, "--task pairs needs two, LABEL<TAB>TREE"),
         ("own.tsv", f"yes\t{GOOD}\t{BAD}\n", {"task": "nodes"}, "roots and nodes cannot be target"),
