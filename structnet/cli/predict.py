@@ -17,8 +17,8 @@ value where that is known. A listops run takes one expression: MAX, MIN, MED (th
 whole number) and SM (the sum modulo 10) of up to five operands. An lrt run takes two sentences over
 the variables a to f. A run on your own trees takes a file like the one that it learned from, with
 or without targets, or a tree. A run on a table or on images takes a file of rows, with the columns
-that it was trained on (or, if they are a table, these rows on the standard input), or the numbers
-of test examples, for which it also explains its answer.
+that it was trained on (or, if they are a table, these rows, typed as 3,4 or on the standard input),
+or the numbers of test examples, for which it also explains its answer.
 Without an INPUT, the standard input is read, as UTF-8."""
 EXAMPLES = """\
   structnet predict runs/first "[MAX 2 9 [MIN 4 7 ] 0 ]"
@@ -26,6 +26,7 @@ EXAMPLES = """\
   structnet predict runs/own new-trees.tsv
   cat new-trees.tsv | structnet predict runs/own
   structnet predict runs/houses new-houses.csv
+  structnet predict runs/houses 120,3 85,2
   cat new-houses.csv | structnet predict runs/houses
   structnet predict runs/digits 17 18"""
 SHOWN = 10  # answers that are printed in words

@@ -14,15 +14,17 @@ from pathlib import Path
 import numpy as np
 
 from structnet.checks import wrong
-from structnet.datasets.packed import opening
+from structnet.parse.packed import opening
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
 DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally
+UNNAMED = [""], ["Unnamed: 0"]  # as pandas writes it when it has read such a file
 GUESSED_FROM = 20  # rows
 ALIKE = 10  # least number of rows that tell a name above numbers from a class
 COUNTED = 3  # columns, counted from 0, that look like names
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")  # or, between semicolons, decimals
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")  # or a whole number
+DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ].*)?")  # which may have a time
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -51,6 +53,17 @@ class Table:
         """The number of fields in a row."""
         return len(self.rows[0])
 
+    def features(self, target: int | None = None) -> list[int]:
+        """The numbers of all columns but the target's, and but that of the rows' labels.
+
+        pandas and R write the labels of rows, such as their numbers, as a first column without a
+        name. A model would learn from them where rows were sorted, and know nothing of other rows.
+        """
+        columns = [column for column in range(self.num_columns) if column != target]
+        names = [self.names[column] for column in columns] if self.names else []
+        labelled = len(columns) > 1 and columns[0] == 0 and all(names[1:])
+        return columns[1:] if labelled and names[:1] in UNNAMED else columns
+
     def error(self, row: int, column: int, message: str) -> TableError:
         """The error for one field, whose row and column are counted from 0."""
         name = f" ({self.names[column]!r})" if self.names and self.names[column] else ""
@@ -76,11 +89,11 @@ class Table:
                 try:
                     values[i, j] = number(row[column])
                 except ValueError as error:
-                    remedy = self._remedy(i, column) if remedies else ""
+                    remedy = self._remedy(i, column, columns[j + 1 :]) if remedies else ""
                     raise self.error(i, column, f"{error}{remedy}") from None
         return values
 
-    def _remedy(self, row: int, column: int) -> str:
+    def _remedy(self, row: int, column: int, others: Sequence[int]) -> str:
         """The words that end the error for a feature that is not a number."""
         if self.rows[row][column].lower() in MISSING:
             return "; fill it in, for example with the median of the column, or leave the row out"
@@ -91,10 +104,14 @@ class Table:
         words = sum(not is_number(each[column]) for each in self.rows)
         if 2 * words <= len(self.rows):  # a misprint among numbers
             return ""
-        return (
-            "; replace a column of text by one of 0 and 1 for each of its values, as "
-            "pandas.get_dummies does, or leave it out"
-        )
+        told = "text by one of 0 and 1 for each of its values, as pandas.get_dummies does"
+        if DATE.fullmatch(self.rows[row][column]):
+            told = "dates by numbers, such as the year, the month and the day"
+        told = f"; replace a column of {told}, or leave it out"
+        fields = {other: self.rows[row][other] for other in others}
+        text = [i for i, x in fields.items() if not is_number(x) and x.lower() not in MISSING]
+        named = [repr(self.names[i]) if self.names else str(i + 1) for i in text]
+        return f"{told}; {', '.join(named)} cannot be read as numbers either" if text else told
 
     def texts(self, column: int) -> list[str]:
         """The fields of one column, numbered from 0.
@@ -162,7 +179,9 @@ def read(
         header: True if the first row names the columns, False if not; None to take it for names if
             none of its fields is a number. Above at least 10 rows, it has names, too, if it
             consists of years and of words one of which stands above nothing but numbers, or counts
-            at least three columns from 0, with or without words that do not occur again.
+            at least three columns from 0, with or without words that do not occur again. It has
+            names, too, if it counts columns from 0 behind an empty field, below which all rows have
+            different labels.
         delimiter: character between fields; None to take the comma, the semicolon or the tab,
             whichever fits the first rows best.
         known: names of columns; the first row has names if these are among its fields. None if it
@@ -213,6 +232,11 @@ def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
         return True
     words = [i for i, text in enumerate(first) if re.search(r"[^\W\d_]", text)]
     words = [i for i in words if not is_number(first[i]) and first[i].lower() not in MISSING]
+    # Labels of rows below no name, as pandas writes them; as a row, it would lack a value.
+    behind = [i for i, text in enumerate(first[1:], 1) if text == str(i - 1)]
+    if rows and not first[0] and behind and len(behind) + len(words) == len(first) - 1:
+        labels = {row[0] for row in rows}
+        return len(labels) == len(rows) and "" not in labels
     if len(rows) < ALIKE:
         return False
     # As pandas names columns; two such numbers may be the first of many points.

@@ -9,7 +9,7 @@ from typing import Any
 from structnet.datasets import cifar10, digits, mnist, sarcos, svmlight_file, table
 from structnet.datasets.arrays import Arrays
 from structnet.datasets.catalogue import SPARSE, TABLES
-from structnet.datasets.packed import kind_of
+from structnet.parse.packed import kind_of
 
 LOADERS: dict[str, Callable[..., Any]] = {
     "digits": digits.load,

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from structnet.checks import check_one_of
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import TableError, number
-from structnet.datasets.packed import opening
+from structnet.parse.packed import opening
 
 
 def load(

@@ -11,7 +11,7 @@ from structnet.checks import check_one_of
 from structnet.datasets import csv_file
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import Table, TableError
-from structnet.datasets.packed import unpacked
+from structnet.parse.packed import unpacked
 
 MAX_CLASSES = 20  # different whole numbers at most that are taken for classes by default
 
@@ -31,7 +31,8 @@ def load(
     """Features and target from a CSV file, scaled by its training rows.
 
     Args:
-        path: path of the file: rows of numbers, and one column that may have names of classes.
+        path: path of the file: rows of numbers, and one column that may have names of classes. A
+            first column without a name holds labels of rows, and is no feature.
         target: name of the column to predict, or its number from 1; by default the last column.
         task: "classification" or "regression"; by default classification if the target has text, or
             has whole numbers, at most 20 different ones that occur at least twice on average.
@@ -89,7 +90,7 @@ def load(
         name=unpacked(table.path).stem,
         split=split,
         files=(table.path,) if other is None else (table.path, other.path),
-        features=names and tuple(name for i, name in enumerate(names) if i != column),
+        features=names and tuple(names[i] for i in table.features(column)),
         targets=names and (names[column],),
     )
 
@@ -201,8 +202,7 @@ def class_numbers(
 
 
 def _features(table: Table, target: int) -> np.ndarray:
-    columns = [column for column in range(table.num_columns) if column != target]
-    return table.numbers(columns, remedies=True)
+    return table.numbers(table.features(target), remedies=True)
 
 
 def _same_columns(table: Table, path: str | Path, delimiter: str | None) -> Table:

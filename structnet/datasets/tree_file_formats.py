@@ -9,8 +9,8 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from structnet import parse
-from structnet.datasets.packed import kind_of
 from structnet.parse import ParseError
+from structnet.parse.packed import kind_of
 from structnet.parse.phylogenies import statements
 from structnet.trees.tree import Tree
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from structnet.datasets.packed import kind_of
 from structnet.datasets.tree_file_formats import (
     LINES_ENDINGS,
     NAMES,
@@ -23,6 +22,7 @@ from structnet.datasets.tree_file_formats import (
 )
 from structnet.datasets.tree_file_targets import NODES, ROOT
 from structnet.parse import ParseError
+from structnet.parse.packed import kind_of
 
 SAMPLE = 50  # rows from which the content of the columns is guessed
 TARGETS = ("label", "target", "class", "y", "gold")  # names of the default target column
@@ -201,14 +201,18 @@ def _of_tree(name: str) -> bool:
     return name.lower().startswith("tree")
 
 
-def take_header(rows: Rows, format_: str | None) -> None:
-    """Makes the first row the names if none of its fields is a tree, but one of the next row is."""
+def take_header(rows: Rows, format_: str | None, asked: Sequence[str | None] = ()) -> None:
+    """Makes the first row the names if none of its fields is a tree, but one of the next row is.
+
+    Or if it has a name that is asked for: then an error shows the names, and not their numbers.
+    """
     if rows.named or len(rows.rows) < 2:
         return
+    named = any(name and not name.isdigit() and name in rows.rows[0] for name in asked)
     first, second = (
         [(_format((text,), format_) is not None) for text in row] for row in rows.rows[:2]
     )
-    if any(second) and not any(first):
+    if named or (any(second) and not any(first)):
         rows.names, rows.lines = list(map(str, rows.rows.pop(0))), rows.lines[1:]
         rows.named = True
 

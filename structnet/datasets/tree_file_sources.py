@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from structnet.datasets.packed import kind_of, opening
 from structnet.datasets.tree_file_formats import (
     ANY,
     ENDINGS,
@@ -36,6 +35,7 @@ from structnet.datasets.tree_file_rows import (
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError
 from structnet.parse.nexus import is_nexus
+from structnet.parse.packed import kind_of, opening
 from structnet.trees.tree import Tree
 
 FIRST, FOLDERS = "first-column", "folders"
@@ -234,7 +234,7 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     if not rows.rows:
         place, fault = rows.unreadable[0]
         raise TreeFileError(f"{rows.path}, {place}: {fault}")
-    take_header(rows, format_)
+    take_header(rows, format_, (target, group))
     said = None if target in INSIDE else target
     # If targets are not needed, their column may be missing.
     columns, chosen = choose_trees(rows, said if needed else None, format_, pairs)
@@ -364,8 +364,8 @@ def _folder(path: Path, asked: Asked) -> Found:
         )
     if chosen is None or not read:
         raise TreeFileError(
-            f"{path} must have a folder for each class, with files of trees in it, such as "
-            f"{path.name}/CLASS/FILE.mrg. Got no file in folders"
+            f"{path} must have a folder for each class, such as {path.name}/CLASS/FILE.mrg; trees "
+            "with targets beside them belong in one file, as FILE.jsonl. Got no file in folders"
         )
     if target not in (None, FOLDERS, *INSIDE):
         raise TreeFileError(

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 CLAIM = "fit.safetensors"
+FOR_ONE = (
+    "; a folder is for one training: give this one another folder, and a cross-validation or "
+    "search, which trains several times, folder=None"
+)
 ITEMS, TUPLE = "items", "tuple"  # of a value that is a dictionary or a tuple
 
 
@@ -153,7 +157,10 @@ def claim(
     said = estimator.get_params(deep=False) | facts
     settings = {name: _as_text(value) for name, value in said.items() if name not in free}
     if file.exists() and any(each != file for each in file.parent.iterdir()):
-        check_settings(file, load_model(file)[1], settings)
+        try:
+            check_settings(file, load_model(file)[1], settings)
+        except CheckpointError as error:
+            raise CheckpointError(f"{error}{FOR_ONE}") from None
     else:
         save_model(file, nn.Identity(), settings)
 

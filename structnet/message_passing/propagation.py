@@ -51,7 +51,8 @@ def propagate(
         ValueError: the backend is unknown; or, with "levels", a function of the cell does not
             return a row for each that it gets, in the fields and shapes of ``bottom`` or of the
             other messages.
-        RuntimeError: with "levels", in the backward pass: a second derivative is computed.
+        RuntimeError: with "levels": a transform of ``torch.func`` is asked for; or, in the backward
+            pass, a second derivative.
 
     Example:
         >>> from structnet import Tree, Vocabulary

@@ -54,7 +54,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         validation_fraction: share of the sentences that is held out to choose the best epoch.
         random_state: seed; an int makes results repeatable.
         verbose: True to show a progress bar.
-        folder: folder for the state of the training; calling ``fit`` again with the same text
+        folder: folder for the state of one training; calling ``fit`` again with the same text
             resumes from it; ``random_state`` must be an int.
 
     Attributes:

@@ -33,7 +33,8 @@ Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brac
 HTML in one pass), ``python_source``, ``phylogenies`` (Newick; ``nexus`` finds it in NEXUS),
 ``graphs`` (networkx), ``objects`` (other libraries' parses) and ``node_objects`` (nodes of any
 class); ``conversion`` tells objects apart. They share ``lines`` (texts, files and bytes as lines),
-``reading`` (tokens), ``files`` (a file of many texts) and ``errors``.
+``packed`` (files that may be compressed), ``reading`` (tokens), ``files`` (a file of many texts)
+and ``errors``.
 
 A text may be given as bytes: UTF-8, or the encoding that an XML document or Python source declares.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from os import PathLike
 from typing import Any
 
 from structnet.parse.brackets import bracketed
@@ -45,7 +46,8 @@ def as_tree(tree: Any) -> Tree:
         return from_tree_sitter(tree)
     if hasattr(tree, "to_tree") or (hasattr(tree, "token") and hasattr(tree, "children")):
         return from_conllu(tree)
-    if any(hasattr(tree, name) for name in ("sents", "root", "dep_")):
+    spacy = any(hasattr(tree, name) for name in ("sents", "root", "dep_"))
+    if spacy and not isinstance(tree, PathLike):  # a Path has a root, too
         return from_spacy(tree)
     raise TypeError(
         "a tree must be a structnet.Tree, bracketed text, or a parse of nltk, spaCy, conllu, "

@@ -38,7 +38,8 @@ def read_lines(
     """Parses a file line by line; blank lines are skipped.
 
     Args:
-        path_or_lines: path of a file; or its lines, such as an open file.
+        path_or_lines: path of a file, which may be compressed (.gz, .bz2); or its lines, such as
+            an open file.
         parse: parser of this package, or a function that takes the line apart and calls one; it is
             called with each line without its end, and may return anything.
         errors: "raise" to stop at the first line that does not parse; "skip" to list such lines in

@@ -11,11 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
-from pathlib import Path
 
 from structnet.parse.elements import Elements
 from structnet.parse.errors import ParseError
-from structnet.parse.lines import document_text, file_name, text_of
+from structnet.parse.lines import content_of, document_text, file_name, text_of
 from structnet.parse.reading import collector_paused_for, in_batches
 from structnet.parse.tags import SOUP, Token, tokens
 from structnet.trees.tree import Tree
@@ -139,8 +138,7 @@ def html_many(
         [<Tree (p one)>, <Tree (p two)>]
     """
     found = Elements(attributes, label, elements)
-    document = Path(text).read_bytes() if isinstance(text, PathLike) else text
-    reader = _Reader(_decoded(document, encoding), found, lenient)
+    reader = _Reader(_decoded(content_of(text), encoding), found, lenient)
     return in_batches(found.trees(reader.read(), file_name(text)), text)
 
 

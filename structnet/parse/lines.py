@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from structnet.parse.errors import ParseError
+from structnet.parse.packed import opening
 
 UTF_8 = "utf-8"
 _BYTE_ORDER_MARKS = {  # that of UTF-32 begins as that of UTF-16 does
@@ -18,7 +19,8 @@ _BYTE_ORDER_MARKS = {  # that of UTF-32 begins as that of UTF-16 does
     codecs.BOM_UTF16_BE: "utf-16",
     codecs.BOM_UTF8: UTF_8,
 }
-# A text; the path of a file, which is no str; or the lines of either, as an open file gives them.
+# A text; the path of a file, which is no str and may be compressed; or the lines of either, as an
+# open file gives them.
 Lines: TypeAlias = str | bytes | PathLike[str] | Iterable[str] | Iterable[bytes]
 Line: TypeAlias = tuple[int, str | bytes]  # the number, from 1, and the line
 
@@ -37,11 +39,25 @@ def text_of(text: str | bytes, encoding: str = UTF_8) -> str:
     if isinstance(text, str):
         return text.removeprefix("\ufeff")
     if not isinstance(text, (bytes, bytearray)):
-        raise TypeError(f"expected a text, as str or bytes; got {type(text).__name__}")
+        read = "; give its read_bytes()" if isinstance(text, PathLike) else ""
+        raise TypeError(f"expected a text, as str or bytes; got {type(text).__name__}{read}")
     try:
         return text.decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
         raise _undecoded(error, text, encoding) from None
+
+
+def content_of(source: str | bytes | PathLike[str]) -> str | bytes:
+    """A text as it is, or the bytes of a file, which may be compressed.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: a compressed file is damaged.
+    """
+    if not isinstance(source, PathLike):
+        return source
+    with opening(Path(source)) as file:
+        return file.read()
 
 
 def document_text(text: str | bytes, declared: Callable[[bytes], str | None]) -> str:
@@ -141,10 +157,10 @@ def file_name(source: Lines) -> str | None:
 
 def _file_lines(path: Path, encoding: str) -> Iterator[str | bytes]:
     if _has_plain_line_ends(encoding):
-        with path.open("rb") as file:
+        with opening(path) as file:
             yield from file
     else:  # as of UTF-16, in which a line's end takes more than one byte
-        with path.open(encoding=encoding, newline="\n") as text:
+        with opening(path, "rt", encoding=encoding, newline="\n") as text:
             yield from text
 
 

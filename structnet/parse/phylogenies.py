@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from os import PathLike
-from pathlib import Path
 
 from structnet.parse.errors import ParseError
-from structnet.parse.lines import file_name, text_of
+from structnet.parse.lines import content_of, file_name, text_of
 from structnet.parse.nexus import COMMENT, is_nexus, tree_statements
 from structnet.parse.reading import Leaves, collector_paused_for, in_batches, spelled
 from structnet.trees.number_tokens import number_of
@@ -95,7 +94,7 @@ def newick_many(
         [<Tree (clade A B)>]
     """
     name = file_name(text)
-    whole = text_of(Path(text).read_bytes() if isinstance(text, PathLike) else text)
+    whole = text_of(content_of(text))
 
     def trees() -> Iterator[Tree]:
         try:

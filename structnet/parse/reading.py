@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
 from os import PathLike
+from pathlib import Path
 from typing import Any, TypeVar
 
+from structnet.parse.errors import ParseError
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
@@ -93,6 +95,9 @@ def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
     """Yields the trees; those of a text or a file are made in batches with the collector paused.
 
     Trees of a stream are made one by one, as its lines may arrive slowly.
+
+    Raises:
+        ParseError: the text is bad; if it is the name of a file, the error says what to give.
     """
     if not isinstance(source, (str, bytes, PathLike)):
         yield from trees
@@ -104,10 +109,20 @@ def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
             with collector_paused():
                 for tree in islice(trees, size):
                     batch.append(tree)
+        except ParseError as error:
+            raise _of_a_file_name(error, source) from None
         finally:  # those before an error are handed out, too
             yield from batch
         full = len(batch) == size
         size = min(2 * size, _BATCH)
+
+
+def _of_a_file_name(error: ParseError, source: object) -> ParseError:
+    """The error of a text; if the text is the name of a file, with what to give instead."""
+    with suppress(OSError):  # a text may be too long for a name
+        if isinstance(source, str) and Path(source).is_file():
+            return error.but(message=f"{error.message}; to read this file, give Path({source!r})")
+    return error
 
 
 class Leaves(dict[Hashable, Tree]):

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
 from structnet.parse.elements import Elements
 from structnet.parse.errors import ParseError
-from structnet.parse.lines import UTF_8, document_text, file_name
+from structnet.parse.lines import UTF_8, content_of, document_text, file_name
 from structnet.parse.reading import collector_paused_for, in_batches
 from structnet.trees.tree import Tree
 
@@ -94,8 +93,7 @@ def xml_many(
         [<Tree (s a (w b))>, <Tree (s c)>]
     """
     found = Elements(attributes, label, elements)
-    document = Path(text).read_bytes() if isinstance(text, PathLike) else text
-    reading = _fed(document_text(document, _declared), found)
+    reading = _fed(document_text(content_of(text), _declared), found)
     return in_batches(found.trees(reading, file_name(text)), text)
 
 

@@ -41,6 +41,9 @@ def plot_history(
     the tree was expanded. The trainings of a neural tree, in which the epochs begin anew, are drawn
     in a row.
 
+    Of an estimator that was trained without epochs, as a label tree with one linear model over all
+    classes may be, the axes say so.
+
     A vertical line marks the best epoch: the last one that is recorded as best or, if no record
     says which are, the one with the lowest validation loss.
 
@@ -67,6 +70,8 @@ def plot_history(
         ['training', 'validation', 'best epoch, 2']
     """
     records = _records(history)
+    if not records and hasattr(history, "history_"):
+        return [_without_epochs(_axes(ax, 1)[0])]
     panels = [fields for fields in (_losses(records), _measures(records)) if fields]
     if not panels:
         raise ValueError(f"there is nothing to draw in a history of {len(records)} records")
@@ -129,6 +134,14 @@ def _axes(ax: Axes | Sequence[Axes] | None, panels: int) -> list[Axes]:
     if len(given) < panels:
         raise ValueError(f"this history needs {panels} axes; got {len(given)}")
     return given[:panels]
+
+
+def _without_epochs(ax: Axes) -> Axes:
+    """Says in the middle of the axes that there is nothing to draw."""
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
+    ax.text(0.5, 0.5, "trained without epochs", **middle)
+    ax.set_axis_off()
+    return ax
 
 
 def _epochs(records: Sequence[Mapping]) -> tuple[list[int], str]:

@@ -15,10 +15,10 @@ from torch import Tensor
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import TABLES
 from structnet.datasets.csv_file import Table, TableError, read
-from structnet.datasets.packed import kind_of
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
 from structnet.estimators.tails import BentStandardizer
+from structnet.parse.packed import kind_of
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import is_file
 from structnet.recipes.words import outputs
@@ -134,12 +134,12 @@ def read_table(name: str, data: Mapping[str, Any]) -> Table:
     """The table in a file: separated by tabs if its name ends in .tsv, otherwise as it looks.
 
     Args:
-        name: path of the file, or the content of the standard input.
+        name: path of the file, or rows that were typed or read from the standard input.
         data: description of the training data, as in ``config.json``, whose columns may have names.
     """
     known = data["features"]
     if not is_file(name, TABLES):
-        return read("the standard input", known=known, text=name)
+        return read("the input", known=known, text=name)
     return read(name, None, "\t" if kind_of(Path(name)) == ".tsv" else None, known=known)
 
 
@@ -193,6 +193,8 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
     """
     features, size = data["features"], math.prod(data["shape"])
     places = [i for i in range(table.num_columns) if i != target]
+    if not features or (table.names and table.names[0] not in features):
+        places = table.features(target)
     names = [table.names[i] for i in places] if table.names else None
     if names and features and names != list(features):
         for name in features:

@@ -57,7 +57,10 @@ def own_trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     """Reports on a user's file of trees, or a folder of such files."""
     path, file = Path(told.data_dir or "", name), told.file
     asked = file.format, file.target, file.task
-    data = datasets.read_trees(path, *asked, targets_needed=file.target is not None)
+    try:  # with the target that a training would guess
+        data = datasets.read_trees(path, *asked)
+    except datasets.TreeFileError:
+        data = datasets.read_trees(path, *asked, targets_needed=file.target is not None)
     found = datasets.summarize_trees(data)
     for line in (*data.guesses, *_of_trees(found)):
         say(line)

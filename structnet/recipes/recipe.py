@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from matplotlib.axes import Axes
 
+ROWS = re.compile(r"[\n,;\t]")  # what a number of an example lacks
 S = TypeVar("S", bound="DataclassInstance")
 Say = Callable[[str], None]  # prints a line for the user
 Pictures = dict[str, Callable[[], "Axes"]]  # file name -> function that draws it
@@ -318,15 +319,23 @@ def check_data_dir(data: str, folder: str | Path | None) -> None:
 
 
 def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:
-    """The file to predict for, or its content; None if numbers of examples were given.
+    """The file to predict for, or rows that were given instead, a row on each line.
+
+    None if numbers of examples were given.
 
     Raises:
-        ValueError: there is more than one file, or a file and a number.
+        ValueError: there is more than one file, or a file, rows and numbers are mixed.
+
+    Example:
+        >>> one_file(["1,2", "3,4"], (".csv",)), one_file(["17", "18"], (".csv",))
+        ('1,2\\n3,4', None)
     """
-    if len(texts) > 1 and any(is_file(text, files) for text in texts):
-        raise ValueError(f"expected one file, or numbers of examples; got {' '.join(texts)}")
-    typed = re.search(r"[\n,;\t]", texts[0])  # rows, as from the standard input
-    return texts[0] if typed or is_file(texts[0], files) else None
+    named = [is_file(text, files) for text in texts]
+    rows = [not name and bool(ROWS.search(text)) for text, name in zip(texts, named, strict=True)]
+    if len(texts) > 1 and any(named + rows) and not all(rows):
+        given = SHORT.repr(" ".join(texts))
+        raise ValueError(f"expected one file, or rows, or numbers of examples; got {given}")
+    return "\n".join(texts) if any(named + rows) else None
 
 
 def example_number(text: str, size: int, files: str = "") -> int:

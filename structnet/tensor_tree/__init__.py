@@ -44,7 +44,8 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 ``settings``            the hyper-parameters of a model for users' trees
 ``building``            builds a model for given labels and a given question
 ``training``            from trees to a trained model
-``explanation``         how much each part of a tree matters to a prediction
+``explanation``,        how much each part of a tree matters to a prediction for it, and for one
+``node_explanation``    of its nodes
 ``estimator``           the base of the scikit-learn estimators; ``samples`` checks their data
 ``classifier``,         classes or labels of trees, numbers of trees, classes of nodes
 ``regressor``,

@@ -13,6 +13,7 @@ from .explanation import TreeExplanation as TreeExplanation
 from .heads import TreeClassifier as TreeClassifier
 from .heads import TreePairClassifier as TreePairClassifier
 from .node_classifier import TreeLSTMNodeClassifier as TreeLSTMNodeClassifier
+from .node_explanation import NodeExplanation as NodeExplanation
 from .predictor import NodePredictor as NodePredictor
 from .predictor import TreePredictor as TreePredictor
 from .readout import TreeReadout as TreeReadout

@@ -15,7 +15,7 @@ from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import check_weights
 from structnet.tensor_tree.estimator import TreeLSTMClassEstimator
-from structnet.tensor_tree.explanation import TreeExplanation, explain
+from structnet.tensor_tree.explanation import TreeExplanation, column_of, explain, log_odds
 from structnet.tensor_tree.samples import indicators, labels_of, targets_of
 
 
@@ -44,7 +44,8 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMClassEstimator):
         random_state: seed; an int makes results repeatable.
         device: device for training and prediction; "cpu", "cuda", ...
         folder: folder for the state of the training; calling ``fit`` again with the same data
-            resumes from it; ``random_state`` must be an int.
+            resumes from it; ``random_state`` must be an int. It is for one training: in a
+            cross-validation, leave it out.
         verbose: True to show a progress bar.
 
     Attributes:
@@ -165,15 +166,10 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMClassEstimator):
         sample = self._sample(x)
         if target is None:
             target = self.classes_[self._outputs([sample])[0].argmax()]
-        if target not in self.classes_:
-            raise wrong("target", f"one of {self.classes_.tolist()}", target, "explain")
-        column = self.classes_.tolist().index(target)
+        column = column_of(target, self.classes_)
         several = self.trained_.question.kind == "labels"
 
         def scored(outputs: Tensor) -> Tensor:
-            if several:
-                return outputs[:, column]
-            others = [i for i in range(outputs.shape[1]) if i != column]
-            return outputs[:, column] - outputs[:, others].logsumexp(-1)
+            return outputs[:, column] if several else log_odds(outputs, column)
 
         return explain(self.model_, self.trained_.vocabulary, sample, scored, target)

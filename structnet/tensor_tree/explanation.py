@@ -13,12 +13,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from structnet.checks import wrong
 from structnet.tensor_tree.bag_occlusion import said_without_each
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.training.metrics import evaluating
 from structnet.trees.forest import Forest
-from structnet.trees.label_words import Text, as_read, own_nodes, without_words, word_ids
+from structnet.trees.label_words import (
+    Text,
+    as_read,
+    own_children,
+    own_nodes,
+    without_words,
+    word_ids,
+)
 from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
@@ -72,10 +80,15 @@ class TreeExplanation:
         return f"{self.answer}: log-odds {self.score:.3f}"
 
     def top(self, count: int = LISTED) -> list[tuple[Tree, float]]:
-        """The subtrees whose hiding changes the score most, without the whole tree."""
+        """The parts whose hiding changes the score most, without the whole tree."""
         nodes = list(self.tree.preorder())
-        order = np.argsort(-np.abs(self.occlusion[1:]), kind="stable") + 1
+        first = 0 if id(self.tree) in self.alone() else 1
+        order = np.argsort(-np.abs(self.occlusion[first:]), kind="stable") + first
         return [(nodes[i], float(self.occlusion[i])) for i in order[:count]]
+
+    def alone(self) -> set[int]:
+        """The ``id`` of nodes whose own labels alone are hidden, and not what is below them."""
+        return set()
 
     def values(self) -> dict[int, float]:
         """The occlusion of each node by its ``id`` in ``tree``, the form that pictures take."""
@@ -83,15 +96,17 @@ class TreeExplanation:
         return {id(node): value for node, value in zip(nodes, self.occlusion.tolist(), strict=True)}
 
     def __str__(self) -> str:
-        lines, words = [self.heading], word_ids(self.tree.preorder())
+        lines, words, alone = [self.heading], word_ids(self.tree.preorder()), self.alone()
         for node, value in self.top():
             moves = "rises" if value < 0 else "falls"
-            text = _written(node, id(node) in words)
+            text = written(node, id(node) in words)
+            if id(node) in alone:
+                text = f"the label of {text}" if node.children else text
             lines.append(f"  {moves} by {abs(value):.3f} without {text}")
         return "\n".join(lines)
 
 
-def _written(node: Tree, word: bool) -> str:
+def written(node: Tree, word: bool) -> str:
     """A subtree on a line, texts without their words, and numbers among words without their #."""
     if word:
         return as_read(node)
@@ -103,6 +118,26 @@ def _written(node: Tree, word: bool) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def log_odds(outputs: Tensor, column: int) -> Tensor:
+    """The log-odds of a class, from logits. ``[n, classes] -> [n]``."""
+    others = [i for i in range(outputs.shape[1]) if i != column]
+    return outputs[:, column] - outputs[:, others].logsumexp(-1)
+
+
+def column_of(target: Any, classes: np.ndarray) -> int:
+    """The place of a class.
+
+    Shapes:
+        classes ``[classes]``.
+
+    Raises:
+        ValueError: there is no such class.
+    """
+    if target not in classes:
+        raise wrong("target", f"one of {classes.tolist()}", target, "explain")
+    return classes.tolist().index(target)
 
 
 def explain(
@@ -131,25 +166,25 @@ def explain(
     Reference: Zeiler and Fergus, ECCV 2014 (occlusion); Simonyan, Vedaldi and Zisserman, ICLR 2014
     workshop (gradients).
     """
-    model = _with_same_weights(model)
-    trees, device = [_apart(tree) for tree in sample], next(model.parameters()).device
+    model = with_same_weights(model)
+    trees, device = [apart(tree) for tree in sample], next(model.parameters()).device
     # For one tree the counts are computed apart: for all variants, the time would be quadratic.
-    apart = model if isinstance(model, BesideBag) and len(trees) == 1 else None
-    asked = model if apart is None else apart.tree
+    mixed = model if isinstance(model, BesideBag) and len(trees) == 1 else None
+    asked = model if mixed is None else mixed.tree
     found = []
     with evaluating(model):
         whole = Forest.from_trees(trees, vocabulary).to(device)
         score = scored(model(whole)).item()
-        gradients = _gradients(model, vocabulary, trees, scored)
+        of_labels = gradients(model, vocabulary, trees, scored)
         for i, tree in enumerate(trees):
             variants = hidden_one_by_one(tree, vocabulary, MOST, trees[:i], trees[i + 1 :])
             forests = (forest.to(device) for forest in variants)
             outputs = torch.cat([asked(forest) for forest in forests])
-            if apart is not None:
-                of_bag = said_without_each(apart.bag, whole, vocabulary.encode(HIDDEN)[1])
-                outputs = apart.mixed(outputs, of_bag.to(outputs))
+            if mixed is not None:
+                of_bag = said_without_each(mixed.bag, whole, vocabulary.encode(HIDDEN)[1])
+                outputs = mixed.mixed(outputs, of_bag.to(outputs))
             without = np.array(scored(outputs).tolist())
-            found.append(TreeExplanation(tree, answer, score, score - without, gradients[i]))
+            found.append(TreeExplanation(tree, answer, score, score - without, of_labels[i]))
     return tuple(found) if len(found) > 1 else found[0]
 
 
@@ -159,6 +194,7 @@ def hidden_one_by_one(
     most: int = MOST,
     before: Sequence[Tree] = (),
     behind: Sequence[Tree] = (),
+    labels_alone: Sequence[int] = (),
 ) -> Iterator[Forest]:
     """Forests of the tree with each of its subtrees and words hidden in turn, in preorder.
 
@@ -172,6 +208,8 @@ def hidden_one_by_one(
             counts as a few edges; ``before`` and ``behind`` count too.
         before, behind: trees before and after it in the same example, which accompany each
             variant.
+        labels_alone: places, in preorder without words, of nodes whose own labels alone are hidden,
+            as all nodes of the variants are then asked.
 
     Example:
         >>> tree = Tree("f", [Tree("x"), Tree("y")])
@@ -185,6 +223,9 @@ def hidden_one_by_one(
     for place, node in enumerate(own_nodes(tree)):
         at.append(place)
         by.append(1)
+        if place in labels_alone:
+            by[-1] = len(trees)
+            trees.append(Tree(HIDDEN.label, own_children(node)))
         if isinstance(node, Text):
             words = node.children
             for i in range(len(words)):
@@ -194,6 +235,7 @@ def hidden_one_by_one(
     whole = Forest.from_trees(trees, vocabulary, share=False)
     places, instead = np.array(at), np.array(by)
     size = sum(each.size for each in (tree, *before, *behind)) if others else 0
+    size += NODE * tree.size if labels_alone else 0
     number = np.cumsum(np.array(_copied(tree)) + size) // most  # of each variant's forest
     for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(number)]):
         # Without the texts of other forests: a page of n words has n of them.
@@ -216,7 +258,7 @@ def _copied(tree: Tree) -> list[int]:
     return found
 
 
-def _apart(tree: Tree) -> Tree:
+def apart(tree: Tree) -> Tree:
     """A copy of the tree in which each node is an object of its own."""
     return tree.fold(
         lambda node, below: (Text if isinstance(node, Text) else Tree)(
@@ -225,21 +267,25 @@ def _apart(tree: Tree) -> Tree:
     )
 
 
-def _with_same_weights(model: nn.Module) -> nn.Module:
+def with_same_weights(model: nn.Module) -> nn.Module:
     """A copy of the modules alone, so that what is watched in it is not seen by other threads."""
     own = copy.copy(model)
     own._modules = {
-        name: None if part is None else _with_same_weights(part)
+        name: None if part is None else with_same_weights(part)
         for name, part in model._modules.items()
     }
     own._forward_hooks = OrderedDict(model._forward_hooks)
     return own
 
 
-def _gradients(
+def gradients(
     model: nn.Module, vocabulary: Vocabulary, trees: list[Tree], scored: Callable[[Tensor], Tensor]
 ) -> Sequence[np.ndarray | None]:
-    """Gradient times input of each node of each tree, in preorder; None if there are no vectors."""
+    """Gradient times input of each node of each tree, in preorder; None if there are no vectors.
+
+    Shapes:
+        ``scored`` maps ``[n, outputs]`` -> ``[n]``; output of each tree: ``[nodes and words]``.
+    """
     encoders = [part for part in model.modules() if isinstance(part, ChildSumTreeLSTM)]
     if not encoders:
         return [None] * len(trees)

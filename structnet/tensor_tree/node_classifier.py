@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from structnet.checks import wrong
 from structnet.estimators.checked import counting_places, encode_labels, mean_one
 from structnet.estimators.class_weights import weights_by_class
 from structnet.estimators.failed_fit import whole
@@ -16,8 +19,11 @@ from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMClassEstimator
+from structnet.tensor_tree.explanation import column_of, log_odds
+from structnet.tensor_tree.node_explanation import NodeExplanation, explain_node
 from structnet.tensor_tree.samples import node_labels, node_weights, numbered
 from structnet.trees.forest import Forest
+from structnet.trees.label_words import own_nodes
 
 
 class TreeLSTMNodeClassifier(TreeLSTMClassEstimator):
@@ -124,6 +130,40 @@ class TreeLSTMNodeClassifier(TreeLSTMClassEstimator):
         """The logarithms of these probabilities, for each tree ``[nodes, classes]``."""
         check_is_fitted(self)
         return self._of_trees(X, self.model_.predict_log_proba)
+
+    def explain(self, x: Any, node: int, target: Any = None) -> NodeExplanation:
+        """How much each part of a tree matters to the log-odds of a node's class.
+
+        Each part is hidden in turn: a node with all below it, or, of the node itself and those
+        above it, its label alone. Each time the whole tree is read again, so that the time grows
+        with the square of its size.
+
+        Args:
+            x: a tree.
+            node: number of the node, in preorder from 0, as in the lists of ``predict``.
+            target: class in ``classes_``; by default the likeliest one.
+
+        Raises:
+            TypeError: x is not a tree.
+            ValueError: the tree has no such node, or the class is unknown.
+
+        Example:
+            >>> from structnet import TreeLSTMNodeClassifier
+            >>> X, y = ["(+ 1 0)", "(+ 0 0)"], [["odd", "odd", "even"], ["even", "even", "even"]]
+            >>> model = TreeLSTMNodeClassifier(epochs=20, random_state=0).fit(X * 20, y * 20)
+            >>> model.explain("(+ 0 1)", node=0).top(1)
+            [(<Tree 1>, ...)]
+        """
+        (tree,) = self._sample(x)
+        last = len(own_nodes(tree)) - 1
+        if not isinstance(node, Integral) or isinstance(node, bool) or not 0 <= node <= last:
+            raise wrong("node", f"an int from 0 to {last}, the tree's last node", node, "explain")
+        if target is None:
+            target = self.predict([x])[0][node]
+        column = column_of(target, self.classes_)
+        scored = partial(log_odds, column=column)
+        vocabulary = self.trained_.vocabulary
+        return explain_node(self.model_, vocabulary, tree, int(node), scored, target)
 
     def _of_trees(self, X: Any, question: Callable[[Forest], Tensor]) -> list[np.ndarray]:
         """The result of a question about each node, as one array per tree."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from structnet.parse.packed import opening
+
 
 class TextError(ValueError):
     """A text file cannot be read; the error has the place where it is wrong."""
@@ -16,7 +18,7 @@ def read_lines(path: str | Path, blanks: str | None = None) -> Iterator[tuple[in
     Only a newline ends a line: other separators of Unicode occur inside sentences.
 
     Args:
-        path: file of UTF-8 text.
+        path: file of UTF-8 text, which may be compressed (.gz, .bz2).
         blanks: characters that are removed at both ends of a line; by default all that Unicode
             calls blank.
 
@@ -24,7 +26,7 @@ def read_lines(path: str | Path, blanks: str | None = None) -> Iterator[tuple[in
         TextError: the file is not UTF-8 text.
     """
     number = 0
-    with Path(path).open(encoding="utf-8-sig", newline="\n") as file:
+    with opening(Path(path), "rt", encoding="utf-8-sig", newline="\n") as file:
         try:
             for number, line in enumerate(file, 1):
                 if text := line.strip(blanks):
@@ -37,7 +39,7 @@ def read_sentences(path: str | Path) -> list[list[str]]:
     """The sentences of a file with one sentence per line and spaces between words.
 
     Args:
-        path: file of UTF-8 text; empty lines are skipped.
+        path: file of UTF-8 text, which may be compressed (.gz, .bz2); empty lines are skipped.
 
     Raises:
         TextError: the file is not UTF-8 text, or contains no word.

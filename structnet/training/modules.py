@@ -93,15 +93,26 @@ def not_compiled(function: Callable[P, T]) -> Callable[P, T]:
 
     It traces numpy as if it were torch, which compiled loops cannot read, and would compile anew
     for each forest. What follows the call is compiled as before.
+
+    Nor can the transforms of ``torch.func`` (``grad``, ``vmap``, ...) see what compiled loops do:
+    the error of torch is replaced by one that says so.
     """
     as_it_is: list[Callable[P, T]] = []
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        if "torch._dynamo" not in sys.modules:  # nobody compiles, and its import takes seconds
-            return function(*args, **kwargs)
-        if not as_it_is:
+        # Without it nobody compiles, and its import takes seconds.
+        if "torch._dynamo" in sys.modules and not as_it_is:
             as_it_is.append(torch.compiler.disable(function))
-        return as_it_is[0](*args, **kwargs)
+        try:
+            return (as_it_is or [function])[0](*args, **kwargs)
+        except RuntimeError as error:
+            if "functorch transforms" not in str(error):
+                raise
+            raise RuntimeError(
+                f"{function.__qualname__} computes its own gradients, which the transforms of "
+                "torch.func (grad, vmap, jacrev, ...) cannot follow; expected loss.backward() or "
+                "torch.autograd"
+            ) from None
 
     return call

@@ -163,3 +163,14 @@ def test_labelled_text(tmp_path: Path) -> None:
     assert told(path.name, "--data-dir", tmp_path).json["labels"] == 3
     path.write_text("__label__cat it purrs\nit barks\n")
     assert "line 2: no label; expected one that begins with __label__" in told(path).err
+
+
+def test_the_target_that_a_training_would_guess(tmp_path: Path) -> None:
+    word = "1\tred\t_\tADJ\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "own.conllu").write_text(f"# mood = good\n{word}# mood = bad\n{word}" * 3)
+    done = told(tmp_path / "own.conllu")
+    assert "target: the comment '# mood = ...'" in done.out
+    assert done.json["classes"] == {"bad": 3, "good": 3}
+    (tmp_path / "own.conllu").write_text(word * 3)
+    done = told(tmp_path / "own.conllu")
+    assert (done.json["trees"], done.json["target"]) == (3, None)

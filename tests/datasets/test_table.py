@@ -179,6 +179,44 @@ def test_columns_that_are_counted_are_names(
     assert read(write("\n".join([first, *others * 4]))).names is None  # too few to tell
 
 
+@pytest.mark.parametrize(
+    ("first", "others", "named"),
+    [
+        (",0,1,2", ["0,1.5,2,3", "1,0,1,2"], True),
+        (",0", ["7,1", "3,0"], True),
+        (",0,1,species", ["a,1.5,2,oak", "b,0,1,elm"], True),
+        (",0,1,2", ["0,1.5,2,3", "0,0,1,2"], False),  # no labels
+        (",0,1,2", ["0,1.5,2,3", ",0,1,2"], False),  # another missing value
+        (",0,2", ["0,1,2", "1,1,2"], False),
+        (",0,", ["0,1,2", "1,1,2"], False),
+    ],
+)
+def test_columns_counted_behind_labels_of_rows_are_names(
+    write, first: str, others: list[str], named: bool
+) -> None:
+    found = read(write("\n".join([first, *others])))
+    assert found.names == (tuple(first.split(",")) if named else None)
+
+
+@pytest.mark.parametrize("first", [",0,1,kind", "Unnamed: 0,a,b,kind", ",a,b,kind"])
+def test_labels_of_rows_are_no_feature(write, first: str) -> None:
+    rows = [f"{i},{i % 7},{i % 5},{'oak' if i > 20 else 'elm'}" for i in range(40)]
+    labelled = table.load(write("\n".join([first, *rows])))
+    rows = [row.partition(",")[2] for row in [first, *rows]]
+    plain = table.load(write("\n".join(rows)), header=True)
+    np.testing.assert_array_equal(labelled.x_train, plain.x_train)
+    assert labelled.features == plain.features == tuple(first.split(",")[1:3])
+    assert labelled.classes == plain.classes
+
+
+def test_a_column_without_a_name_that_is_no_label_is_a_feature(write) -> None:
+    rows = [f"{i},{i % 7},{i % 3}" for i in range(40)]
+    for first in ("a,,kind", ",,kind"):
+        assert table.load(write("\n".join([first, *rows])), header=True).x_train.shape[1] == 2
+    rows = [f"{i},{i % 3}" for i in range(40)]
+    assert table.load(write("\n".join([",kind", *rows]))).x_train.shape[1] == 1
+
+
 def test_other_delimiters(write) -> None:
     assert read(write("a;b\n1;2\n"), delimiter=";").rows == [["1", "2"]]
     assert load(str(write(TREES.replace(",", "\t"), "a.tsv"))).classes == ("elm", "oak")
@@ -228,6 +266,10 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ("a,b\n1,x\n ,y\n", r"column 1 \('a'\): the value is missing; fill it in, .*median"),
         ("a,b\n1,x\n2,\n", r"\('b'\): the value is missing; fill it in, or leave the row out"),
         ("a,b\nman,x\nsys,y\n", r"got 'man'; replace a column of text by .*pandas\.get_dummies"),
+        ("a,b\n2024-05-17,x\n", r"got '2024-05-17'; replace a column of dates by num.*out$"),
+        ("a,b\n17.5.2024 9:30,x\n", "replace a column of dates by numbers"),
+        ("d,t,u,b\nno,it is,1,x\n", r"get_dummies does, or leave it out; 't' cannot be read as"),
+        ("no,1,it is,?,am,x\n" * 9, "leave it out; 3, 5 cannot be read as numbers either$"),
         ("a,b\n1,x\n2,y\nthree,y\n", r"expected a number; got 'three'$"),
         ("a;b\n1;x\n2\n", "line 3, column 2: the row has 1 field; line 1 has 2"),
         ("a,b\nNA,x\n", r"line 2, column 1 \('a'\): the value is missing \('NA'\)"),

@@ -339,7 +339,7 @@ def test_a_wrong_parameter_and_a_missing_file(read, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_trees(tmp_path / "nowhere.tsv")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(TreeFileError, match="must have a folder for each class"):
+    with pytest.raises(TreeFileError, match=r"a folder for each class.*as FILE\.jsonl"):
         read_trees(tmp_path / "empty")
 
 

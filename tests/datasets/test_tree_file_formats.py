@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from structnet import parse
-from structnet.datasets import read_trees
+from structnet.datasets import TreeFileError, read_trees
 from structnet.datasets.tree_file_formats import Place
 
 
@@ -48,3 +50,9 @@ def test_trees_of_nexus_whatever_the_ending(tmp_path: Path) -> None:
         assert found.trees == [parse.newick("(one:1,two:2);")]
         assert found.unreadable == [(Place(line=5), "column 1: 1 unclosed '('")]
         assert found.guesses == (f"format: newick, by the {by}",)
+
+
+def test_a_row_with_the_name_of_the_target_is_a_header(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("day,mood\nit is,2\n")
+    with pytest.raises(TreeFileError, match="line 2: 'it is' is not a tree in any format"):
+        read_trees(tmp_path / "own.csv", target="mood")

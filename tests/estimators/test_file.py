@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 from small_estimators import NARROW, SMALL, X4, Y4, classifier, weights_of
 
 from structnet import LabelTreeClassifier, SoftmaxTreeClassifier, TreeLSTMClassifier
@@ -195,6 +196,14 @@ def test_an_interrupted_fit_goes_on(
     model.fit(*blobs)
     assert before + len(done) == sum(growths if place[0] is Growth else epochs)
     assert torch.equal(weights_of(model), weights_of(pair))
+
+
+def test_a_folder_is_not_for_a_cross_validation(blobs: tuple, tmp_path: Path) -> None:
+    model = classifier(max_depth=0, folder=tmp_path)
+    said = "inputs of the data differ.* cross-validation or search, which trains several times"
+    with pytest.raises(CheckpointError, match=f"{said}, folder=None$"):
+        cross_val_score(model, *blobs, cv=2, error_score="raise")
+    assert cross_val_score(model.set_params(folder=None), *blobs, cv=2, error_score="raise").all()
 
 
 def test_a_folder_belongs_to_one_training(blobs: tuple, tmp_path: Path) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import warnings
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from structnet import parse
 from structnet.parse import ParseError, bracketed, bracketed_many, listops, logic, read_lines
 from structnet.trees.tree import Tree
 
@@ -147,3 +150,31 @@ def test_arguments_that_are_wrong(tmp_path):
         read_lines(["1"], listops, errors="ignore")
     with pytest.raises(FileNotFoundError):
         read_lines(tmp_path / "none.txt", listops)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        parse.bracketed_many,
+        parse.conllu_many,
+        parse.newick_many,
+        lambda text: parse.xml_many(text, "s"),
+        lambda text: parse.html_many(text, "p"),
+    ],
+)
+def test_the_name_of_a_file_is_not_its_text(read: Callable, tmp_path: Path) -> None:
+    name = str(tmp_path / "own.txt")
+    for text in (name, "own.txt" * 100_000, "own\0txt"):
+        with pytest.raises(ParseError, match=r"^line 1, column \d+: (?!.*to read this file)"):
+            list(read(text))
+    Path(name).write_text("")
+    with pytest.raises(ParseError, match=r"; to read this file, give Path\('.*own\.txt'\)\n"):
+        list(read(name))
+
+
+def test_a_path_is_no_text_of_one_tree() -> None:
+    for read in (parse.xml, parse.html, parse.python):
+        with pytest.raises(TypeError, match=r"got (Posix|Windows)Path; give its read_bytes"):
+            read(Path("own"))
+    with pytest.raises(TypeError, match=r"a tree must be .*; got (Posix|Windows)Path"):
+        parse.as_tree(Path("own"))

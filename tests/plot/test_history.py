@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from pictures import axes
 
+from structnet import LabelTreeClassifier, datasets
 from structnet.plot import plot_accuracy_by, plot_history
 from structnet.softmax_tree import SoftmaxTreeClassifier
 from structnet.training.history import History
@@ -102,6 +103,14 @@ def test_history_of_a_softmax_tree() -> None:
 def test_empty_history(records: list) -> None:
     with pytest.raises(ValueError, match="nothing to draw"):
         plot_history(records)
+
+
+def test_an_estimator_that_has_no_epochs() -> None:
+    rows = datasets.clusters.generate(1500, 1, classes=30, modes=2, groups=6, features=12)
+    model = LabelTreeClassifier(random_state=0).fit(rows.x_train, rows.y_train)
+    assert not len(model.history_)  # as a single linear model
+    [ax] = plot_history(model, ax=axes())
+    assert [text.get_text() for text in ax.texts] == ["trained without epochs"]
 
 
 def test_accuracy_by_group() -> None:

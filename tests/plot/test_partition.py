@@ -29,7 +29,7 @@ from scipy.sparse import csr_matrix
 from structnet import NeuralTreeRegressor, SoftmaxTreeClassifier
 from structnet.neural_tree import NeuralTree, SquaredError, presets
 from structnet.plot import plot_model_tree, plot_partition
-from structnet.plot.model_tree.partition import FULLEST, PALEST, _beside
+from structnet.plot.model_tree.partition import BORDER, FULLEST, PALEST, _beside, _draw_borders
 from structnet.plot.palette import class_colors, confidence, region_colors, shaded
 from structnet.routing import Samples
 
@@ -222,10 +222,26 @@ def test_partitions_that_cannot_be_drawn(
         plot_partition(tree, x, ax=axes(), **options)
 
 
+def test_borders_surround_every_region() -> None:
+    regions = np.random.default_rng(0).integers(3, 40, (9, 9)).repeat(4, axis=0).repeat(4, axis=1)
+    ax, sides = axes(), [np.arange(36.0), np.arange(36.0)]
+    _draw_borders(ax, sides, regions)
+    grey = [c for c in ax.collections if to_hex(c.get_edgecolor()[0]) == BORDER]
+    assert len(grey) < len(np.unique(regions)) / 2  # each takes milliseconds
+    drawn = {tuple(at) for c in grey for path in c.get_paths() for at in path.vertices.tolist()}
+    y, x = np.nonzero(regions[:, 1:] != regions[:, :-1])
+    assert {*zip((x + 0.5).tolist(), y.tolist(), strict=True)} <= drawn
+    y, x = np.nonzero(regions[1:] != regions[:-1])
+    assert {*zip(x.tolist(), (y + 0.5).tolist(), strict=True)} <= drawn
+    assert all(x % 1 or y % 1 for x, y in drawn)  # none is inside a region
+
+
 def test_regions_side_by_side_have_colours_of_their_own() -> None:
     number = np.random.default_rng(0).integers(0, 30, (9, 9)).repeat(3, axis=0).repeat(3, axis=1)
     colors = np.array(region_colors(_beside(number, 30)))[number]
-    for a, b in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+    beside = ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1]))
+    corners = ((np.s_[1:, 1:], np.s_[:-1, :-1]), (np.s_[1:, :-1], np.s_[:-1, 1:]))
+    for a, b in (*beside, *corners):
         assert (colors[a] != colors[b])[number[a] != number[b]].all()
     everybody = region_colors([set(range(20)) - {i} for i in range(20)])
     assert len(set(everybody)) == 20

@@ -109,9 +109,30 @@ def test_rows_are_predicted_from_the_standard_input(
         monkeypatch.setattr("sys.stdin", io.StringIO(text))
         assert ran("predict", houses.run).json["answers"] == expected[:size]
     monkeypatch.setattr("sys.stdin", io.StringIO("area,age\n1,2\n"))
-    assert "the standard input has no column 'rooms', a feature" in refused("predict", houses.run)
+    assert "error: the input has no column 'rooms', a feature" in refused("predict", houses.run)
     monkeypatch.setattr("sys.stdin", io.StringIO("1 2 3 " * 1000))
     assert len(refused("predict", houses.run)) < 400
+
+
+def test_labels_of_rows_are_left_out(houses: Houses, tmp_path: Path) -> None:
+    file = houses.write(tmp_path / "new.csv", *FEATURES)
+    labelled = [f"{i - 1 if i else ''},{row}" for i, row in enumerate(file.read_text().split())]
+    (tmp_path / "labelled.csv").write_text("\n".join(labelled))
+    expected = ran("predict", houses.run, file).json["answers"]
+    assert ran("predict", houses.run, tmp_path / "labelled.csv").json["answers"] == expected
+
+
+def test_rows_can_be_typed_after_the_run(houses: Houses, tmp_path: Path) -> None:
+    file = houses.write(tmp_path / "new.csv", *FEATURES)
+    names, *rows = file.read_text().splitlines()[:4]
+    expected = ran("predict", houses.run, file).json["answers"][:3]
+    assert ran("predict", houses.run, *rows).json["answers"] == expected
+    assert ran("predict", houses.run, names, *rows).json["answers"] == expected
+    place = "error: the input, line 2, column 1: expected a number; got 'x'"
+    assert place in refused("predict", houses.run, rows[0], "x,1,2")
+    for others in ((file,), ("17",)):
+        said = refused("predict", houses.run, rows[0], *others)
+        assert "expected one file, or rows, or numbers of examples; got" in said
 
 
 def test_data_that_were_moved_are_found_in_the_folder_that_is_named(

@@ -63,10 +63,9 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_the_run_folder(trained: Trained) -> None:
     assert (trained.done.status, trained.done.err) == (0, "")
     names = {path.name for path in trained.run.iterdir()}
-    pictures = {"history.png", "tree.png"} | (
+    pictures = {"history.png", "tree.png", "why.png"} | (
         {"confusion.png"} if trained.kind != "numbers" else set()
     )
-    pictures |= {"why.png"} if trained.kind in ("classes", "numbers", "pairs") else set()
     assert names >= pictures | {
         "config.json",
         "history.jsonl",

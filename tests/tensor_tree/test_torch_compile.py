@@ -1,4 +1,4 @@
-"""``torch.compile`` of models of trees: the sweeps are left as they are, with equal results."""
+"""``torch.compile`` leaves the sweeps of models as they are; ``torch.func`` cannot follow them."""
 
 from __future__ import annotations
 
@@ -67,3 +67,26 @@ def test_a_function_around_a_cell_of_ones_own():
     run = torch.compile(lambda forest: 2 * propagate(forest, cell)["h"], backend="eager")
     for forest in FORESTS:
         torch.testing.assert_close(run(forest), 2 * propagate(forest, cell)["h"])
+
+
+class OwnCell(Sum):
+    """A user's module that calls propagate."""
+
+    def forward(self, forest: Forest) -> torch.Tensor:
+        return propagate(forest, self)["h"]
+
+
+@pytest.mark.parametrize("transform", [torch.func.grad, torch.func.jacrev, torch.func.vmap])
+@pytest.mark.parametrize("name", [*MAKERS, "own"])
+def test_transforms_are_refused(name: str, transform: Callable) -> None:
+    model = (MAKERS | {"own": OwnCell})[name]()
+
+    def total(weights: dict[str, torch.Tensor]) -> torch.Tensor:
+        return torch.func.functional_call(model, weights, (FORESTS[0],)).sum()
+
+    weights = {key: weight.detach() for key, weight in model.named_parameters()}
+    total(weights)
+    if transform is torch.func.vmap:
+        weights = {key: weight[None] for key, weight in weights.items()}
+    with pytest.raises(RuntimeError, match=r"computes its own gradients, which .* cannot follow"):
+        transform(total)(weights)

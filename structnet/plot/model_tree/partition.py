@@ -13,7 +13,7 @@ from torch import Tensor
 from structnet.checks import check_integer, check_one_of
 from structnet.plot.model_tree.captions import brief
 from structnet.plot.model_tree.key import ONE_LEAF
-from structnet.plot.model_tree.region_words import FONT, write_leaves
+from structnet.plot.model_tree.region_words import FONT, around, write_leaves
 from structnet.plot.names import short_names
 from structnet.plot.palette import class_colors, confidence, region_colors
 from structnet.plot.style import (
@@ -190,9 +190,11 @@ def _draw_regions(
 
 
 def _beside(number: np.ndarray, regions: int) -> list[set[int]]:
-    """The neighbouring regions of each region on a grid."""
+    """The neighbouring regions of each region on a grid, also those that touch at a corner."""
     beside: list[set[int]] = [set() for _ in range(regions)]
-    for a, b in ((number[1:], number[:-1]), (number[:, 1:], number[:, :-1])):
+    up, down, right, left = number[1:], number[:-1], number[:, 1:], number[:, :-1]
+    corners = (up[:, 1:], down[:, :-1]), (up[:, :-1], down[:, 1:])
+    for a, b in ((up, down), (right, left), *corners):
         for one, other in np.unique(np.stack([a[a != b], b[a != b]], axis=1), axis=0).tolist():
             beside[one].add(other)
             beside[other].add(one)
@@ -201,12 +203,15 @@ def _beside(number: np.ndarray, regions: int) -> list[set[int]]:
 
 def _draw_borders(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) -> dict[str, Any]:
     """Draws grey lines between the regions of leaves; returns legend handles by name."""
-    leaves = np.unique(regions)
+    leaves, number = np.unique(regions, return_inverse=True)
     if len(leaves) == 1:
         return {}
-    for leaf in leaves:
+    # A contour takes milliseconds: one surrounds many regions, of which no two touch each other.
+    number = number.reshape(regions.shape)
+    groups = np.array(region_colors(_beside(number, len(leaves))))[number]
+    for group in np.unique(groups):
         style: dict[str, Any] = {"colors": BORDER, "linewidths": 1.0, "zorder": 2}
-        ax.contour(*sides, regions == leaf, [0.5], **style)
+        ax.contour(*sides, groups == group, [0.5], **style)
     return _line("border of leaves", BORDER)
 
 
@@ -256,9 +261,11 @@ def _draw_boundaries(ax: Axes, sides: Sequence[np.ndarray], proba: np.ndarray) -
     for number in np.unique(best)[1:] if proba.shape[-1] == 2 else np.unique(best):
         if (best == number).all():
             continue
-        others = np.delete(proba, number, axis=-1).max(axis=-1)
-        lead = proba[..., number] - others
-        ax.contour(*sides, lead, [0.0], colors="black", linewidths=1.5, zorder=2)
+        at = around(best == number, beyond=1)  # the line is nowhere else
+        others = np.delete(proba[at], number, axis=-1).max(axis=-1)
+        lead, (y, x) = proba[at][..., number] - others, at
+        places = sides[0][x], sides[1][y]
+        ax.contour(*places, lead, [0.0], colors="black", linewidths=1.5, zorder=2)
 
 
 def _draw_contours(ax: Axes, sides: Sequence[np.ndarray], mean: np.ndarray) -> None:

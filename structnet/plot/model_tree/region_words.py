@@ -35,13 +35,13 @@ def write_leaves(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray, tol
     Shapes:
         sides ``[resolution]`` each; regions ``[resolution, resolution]``.
     """
-    texts = _texts(told)
+    texts, room = _texts(told), room_of(ax)
     leaves, area = np.unique(regions, return_counts=True)
     taken: list[np.ndarray] = []  # left, bottom, right and top of each text, in points
     for leaf in leaves[np.argsort(-area, kind="stable")].tolist():
         for text in texts[leaf]:
             least = DEEP if text == texts[leaf][-1] else DEEPER
-            found = _place(room_of(ax), regions == leaf, text, taken, least)
+            found = _place(room, regions == leaf, text, taken, least)
             if found is None:
                 continue
             (row, column), box = found
@@ -65,21 +65,41 @@ def _place(
     box = np.array([LETTER * max(map(len, lines)), LINE * len(lines)])
     # The coordinates of the grid in units of the box's width and height, [x] and [y].
     x, y = (np.linspace(0, length, len(region)) for length in size / box)
-    free = _inside(y, y[-1])[:, None] & _inside(x, x[-1])
+    step, room, at = (y[1], x[1]), (y[-1], x[-1]), around(region)
+    (y, x), region = (each[part] for each, part in zip((y, x), at, strict=True)), region[at]
+    free = _inside(y, room[0])[:, None] & _inside(x, room[1])
     for left, low, right, high in taken:
         apart = (x * box[0] + box[0] / 2 <= left) | (x * box[0] - box[0] / 2 >= right)
         free &= ((y * box[1] + box[1] / 2 <= low) | (y * box[1] - box[1] / 2 >= high))[
             :, None
         ] | apart
+    if not free.any():
+        return None
     # Distances to the border of the region.
-    depth = distance_transform_edt(np.pad(region, 1), sampling=(y[1], x[1]))
+    depth = distance_transform_edt(np.pad(region, 1), sampling=step)
     depth = np.where(free, depth[1:-1, 1:-1], 0)
     if depth.max() < least:
         return None
     deep = np.argwhere(depth >= 0.98 * depth.max())
     row, column = deep[len(deep) // 2].tolist()  # the middle of a long region
     middle = np.array([x[column], y[row]]) * box
-    return (row, column), np.concatenate([middle - box / 2, middle + box / 2])
+    place = row + at[0].start, column + at[1].start
+    return place, np.concatenate([middle - box / 2, middle + box / 2])
+
+
+def around(region: np.ndarray, beyond: int = 0) -> tuple[slice, slice]:
+    """The rows and the columns of a grid that a region takes, and some beyond them.
+
+    Shapes:
+        region ``[rows, columns]``, bool.
+
+    Example:
+        >>> around(np.eye(5, 6, k=3, dtype=bool)), around(np.eye(5, 6, k=3, dtype=bool), beyond=1)
+        ((slice(0, 3, None), slice(3, 6, None)), (slice(0, 4, None), slice(2, 7, None)))
+    """
+    rows, columns = (np.flatnonzero(region.any(axis=axis)) for axis in (1, 0))
+    y, x = (slice(max(each[0] - beyond, 0), each[-1] + 1 + beyond) for each in (rows, columns))
+    return y, x
 
 
 def _inside(places: np.ndarray, length: float) -> np.ndarray:

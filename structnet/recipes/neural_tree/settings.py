@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.datasets.catalogue import TABLES
-from structnet.datasets.packed import unpacked
 from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.parse.packed import unpacked
 from structnet.recipes.recipe import (
     Ask,
     Place,

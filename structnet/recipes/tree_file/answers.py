@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet import tensor_tree
-from structnet.datasets.packed import kind_of
 from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS, Place
 from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
+from structnet.parse.packed import kind_of
 from structnet.recipes.recipe import Answer
 from structnet.recipes.tree_file.data import read_like, read_typed
 from structnet.routing.words import percent

@@ -81,8 +81,17 @@ def draw_example(model: Opened, examples: TreeFile) -> Axes:
 
 
 def draw_reasons(model: Opened, examples: TreeFile) -> Axes:
-    """Draws the first example with the importance of each part for the model's answer."""
-    return plot_explanation(model.estimator.explain(examples.trees[0]))
+    """Draws the first example with the importance of each part for the model's answer.
+
+    Of the answers for nodes, it is the one of which the model is least sure.
+    """
+    tree, which = examples.trees[0], {}
+    if model.told["task"] == "nodes" and isinstance(tree, Tree):
+        sure = model.estimator.predict_proba([tree])[0].max(axis=1)
+        words = model.told["target"] == NODES  # at leaves, which have no label to predict
+        inner = [i for i, node in enumerate(tree.preorder()) if node.children or not words]
+        which = {"node": min(inner or [0], key=sure.__getitem__)}
+    return plot_explanation(model.estimator.explain(tree, **which))
 
 
 def _draw_nodes(

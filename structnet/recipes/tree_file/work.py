@@ -94,6 +94,5 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
         model = open(run, place or Place())
         shown = asked(model.told, texts) if texts else from_nodes(model.told, example)
         found["tree.png"] = partial(draw_example, model, shown)
-        if model.told["task"] != "nodes":
-            found["why.png"] = partial(draw_reasons, model, shown)
+        found["why.png"] = partial(draw_reasons, model, shown)
     return found

@@ -1,0 +1,128 @@
+"""Explains predictions for nodes: how much each part of the tree matters to the class of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from structnet.tensor_tree.explanation import (
+    MOST,
+    TreeExplanation,
+    apart,
+    gradients,
+    hidden_one_by_one,
+    with_same_weights,
+    written,
+)
+from structnet.training.metrics import evaluating
+from structnet.trees.forest import Forest
+from structnet.trees.label_words import Text, own_children, own_nodes
+from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class NodeExplanation(TreeExplanation):
+    """How much each part of a tree matters to the class of one of its nodes.
+
+    The attributes are those of :class:`.explanation.TreeExplanation`; but of the node itself and of
+    those above it only their own labels are hidden, so that the node is still there.
+
+    Attributes:
+        node: number of the node, in preorder from 0, without the words of texts.
+    """
+
+    node: int
+
+    @property
+    def heading(self) -> str:
+        """The node, its answer and the score, in a few words."""
+        label = written(Tree(own_nodes(self.tree)[self.node].label), word=False)
+        return f"node {self.node}, {label}: {super().heading}"
+
+    def alone(self) -> set[int]:
+        """The ``id`` of the node and of those above it, of which only the labels are hidden."""
+        return {id(own_nodes(self.tree)[place]) for place in lineage(self.tree, self.node)}
+
+
+def lineage(tree: Tree, place: int) -> list[int]:
+    """The places of a node and of those above it, in preorder, from the root down.
+
+    Example:
+        >>> lineage(Tree.fromstring("(f (g x) (h y))"), 4)
+        [0, 3, 4]
+    """
+    found, at, node = [0], 0, tree
+    while at < place:
+        at += 1
+        for child in own_children(node):
+            size = len(own_nodes(child))
+            if place < at + size:
+                found.append(at)
+                node = child
+                break
+            at += size
+    return found
+
+
+def explain_node(
+    model: nn.Module,
+    vocabulary: Vocabulary,
+    tree: Tree,
+    node: int,
+    scored: Callable[[Tensor], Tensor],
+    answer: Any,
+) -> NodeExplanation:
+    """Explains a node's class by predicting it again with each part of the tree hidden.
+
+    Args:
+        model: model that gives outputs for each node of a forest, with an unknown label in its
+            vocabulary.
+        vocabulary: numbers of its labels.
+        tree: the tree as the model reads it.
+        node: number of the node in preorder.
+        scored: function that computes the score from the outputs of nodes.
+        answer: class whose score it is.
+
+    Shapes:
+        ``scored`` maps ``[n, outputs]`` -> ``[n]``.
+
+    Reference: that of :func:`.explanation.explain`.
+    """
+    model, tree = with_same_weights(model), apart(tree)
+    device, above = next(model.parameters()).device, lineage(tree, node)
+    where = _places(tree, node, above)
+
+    def score_of(outputs: Tensor) -> Tensor:
+        return scored(outputs[node : node + 1])
+
+    with evaluating(model):
+        whole = Forest.from_trees([tree], vocabulary).to(device)
+        score = score_of(model(whole)).item()
+        (gradient,) = gradients(model, vocabulary, [tree], score_of)
+        without: list[float] = []
+        for forest in hidden_one_by_one(tree, vocabulary, MOST, labels_alone=above):
+            begin = forest.preorder().offsets[:-1]
+            rows = begin + where[len(without) : len(without) + len(begin)]
+            outputs = model(forest.to(device))[torch.from_numpy(rows).to(device)]
+            without += scored(outputs).tolist()
+    return NodeExplanation(tree, answer, score, score - np.array(without), gradient, node)
+
+
+def _places(tree: Tree, node: int, above: list[int]) -> np.ndarray:
+    """The node's place in preorder where each node and each word is hidden. ``[nodes and words]``.
+
+    What is hidden leaves one leaf in its place.
+    """
+    found = []
+    for place, each in enumerate(own_nodes(tree)):
+        lost = 0 if place > node or place in above else len(own_nodes(each)) - 1
+        found.append(node - lost)
+        if isinstance(each, Text):
+            found += [node] * len(each.children)
+    return np.array(found)
