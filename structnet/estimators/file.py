@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -40,8 +40,6 @@ class OneFileMixin:
     """An estimator that can be saved to a file and loaded from it."""
 
     get_params: Callable[..., dict[str, Any]]  # scikit-learn's
-    # Names of the estimator, its parameters and the family's own state in older files -> today's.
-    _former: ClassVar[Mapping[str, str]] = {}
 
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
@@ -85,27 +83,22 @@ class OneFileMixin:
             CheckpointError: the file does not exist, or holds something else.
         """
         weights, config = load_model(path)
-        found = str(config.get("estimator", "a model that is no estimator"))
-        if cls._former.get(found, found) != cls.__name__:
+        found = config.get("estimator", "a model that is no estimator")
+        if found != cls.__name__:
             raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
         try:
-            parameters = cls._as_today(config["parameters"])
-            estimator = cls(**{name: _given(value) for name, value in parameters.items()})
+            given = {name: _given(value) for name, value in config["parameters"].items()}
+            estimator = cls(**given)
             for name, value in config["fitted"].items():
                 if value is not None:
-                    setattr(estimator, name, _restored(value))
+                    setattr(estimator, name, _given(value))
             with bounded(weights):
                 shapes = {name: list(weight.shape) for name, weight in weights.items()}
-                module = estimator._restore({**cls._as_today(config), "shapes": shapes})
+                module = estimator._restore({**config, "shapes": shapes})
             module.load_state_dict(weights)
         except (RuntimeError, *MALFORMED) as error:
             raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
         return estimator
-
-    @classmethod
-    def _as_today(cls, told: dict[str, Any]) -> dict[str, Any]:
-        """What a file tells, under the names of today."""
-        return {cls._former.get(name, name): value for name, value in told.items()}
 
     def _seed_of(self, random_state: Any) -> Any:
         """A ``random_state`` as a file holds it: a source of seeds is replaced by the one drawn."""
@@ -181,7 +174,7 @@ def _plain(value: Any) -> Any:
 
 
 def _given(value: Any) -> Any:
-    """A value from JSON; the tuples of older files are lists."""
+    """A value from JSON, as :func:`_plain` stored it."""
     if isinstance(value, list):
         return [_given(each) for each in value]
     if not isinstance(value, dict):
@@ -191,12 +184,6 @@ def _given(value: Any) -> Any:
     if value.keys() == {TUPLE}:
         return tuple(_given(each) for each in value[TUPLE])
     return np.array(value["values"], dtype=value["dtype"])
-
-
-def _restored(value: Any) -> Any:
-    """A fitted attribute from JSON, which is no list: older files have lists for tuples."""
-    found = _given(value)
-    return tuple(found) if isinstance(found, list) else found
 
 
 def _as_text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree.settings import GAINS, Gain
@@ -53,8 +53,6 @@ class LanguageModelSettings:
         Jernite et al., ICML 2017, Sec. 5.2: 4 words, size 200, 65 children, depth 3, Adagrad, 50
         reassignments an epoch.
     """
-
-    FORMER: ClassVar[dict[str, str]] = {"size": "vector_size"}  # names in older files -> today's
 
     head: Head = "learned"
     context: int = 4

@@ -250,8 +250,6 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         }
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.set_params(sizes=tuple(self.sizes), dims=tuple(self.dims))  # lists in older files
-        self.seed_ = int(vars(self).get("seed_", self.random_state))  # which older files lack
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         vectors = torch.zeros(config["shapes"]["vectors"])
         self.model_ = build(self._settings(), self.words_, vectors)

@@ -194,16 +194,12 @@ def _written(value: Any) -> Any:
 def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
     """The settings that :func:`values_of` wrote; missing fields have their defaults.
 
-    A class whose fields had other names in older files has a dict from these, ``FORMER``.
-
     Example:
         >>> settings_from(Ask, {"batch_size": 7, "device": "cuda"})
         Ask(batch_size=7, place=Place(data_dir=None, device='cuda', threads=None))
     """
     given: Values = {}
     hints: dict[str, Any] = get_type_hints(cls)
-    former: Mapping[str, str] = getattr(cls, "FORMER", {})
-    values = {former.get(name, name): value for name, value in values.items()}
     for each in fields(cls):
         hint = hints[each.name]
         if is_dataclass(hint):

@@ -113,8 +113,7 @@ class Run:
         """The settings of the run, as an instance of its recipe's settings.
 
         Args:
-            cls: the recipe's settings; where it has a dict ``LACKED``, the values in it are those
-                of settings that the run lacks, as it is older than they are.
+            cls: the recipe's settings.
             place: place where the run is used now; None for the one where it was trained.
 
         Raises:
@@ -122,9 +121,8 @@ class Run:
         """
         here = {} if place is None else values_of(place)
         said = {name: value for name, value in here.items() if value is not None}
-        lacked: Mapping[str, Any] = getattr(cls, "LACKED", {})
         try:
-            return _found(settings_from(cls, {**lacked, **self.config["settings"], **said}), place)
+            return _found(settings_from(cls, {**self.config["settings"], **said}), place)
         except CheckpointError:
             raise
         except MALFORMED as error:

@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from structnet.tensor_tree.counted import Counted, beside, labels_met
-from structnet.tensor_tree.label_bag import LENGTH_1, LabelBag
+from structnet.tensor_tree.label_bag import LabelBag
 from structnet.trees import _kernels
 from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest
@@ -183,7 +183,7 @@ def _said(bag: LabelBag, weight: np.ndarray, whole: np.ndarray, changes: csr_mat
         return csr_matrix((by, changes.indices, changes.indptr), changes.shape)
 
     found = whole @ weight + changed(after - before) @ weight
-    if bag.form in LENGTH_1:
+    if bag.form == "tf-idf":
         length = whole @ whole + np.asarray(changed(after**2 - before**2).sum(axis=1))
         found /= np.sqrt(length)  # above 0, as the hidden part counts
     return found

@@ -272,7 +272,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def _read(self, tree: Tree) -> Tree:
         """A tree as the model reads it."""
         trained = self.trained_
-        tree = with_words(tree, trained.digits) if trained.settings.words else tree
+        tree = with_words(tree) if trained.settings.words else tree
         return with_affixes(tree) if trained.affixes else tree
 
     # On disk

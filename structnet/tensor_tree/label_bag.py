@@ -48,7 +48,6 @@ from structnet.trees.vocabulary import NONE
 HARDER, SIBLINGS = 1.2, 2.0
 DENSER = 1  # entries of the rows per entry of their Gram matrix, above which ridge uses coordinates
 FORMS = ("count", "logarithm", "tf-idf")
-LENGTH_1 = ("tf-idf", "share")  # the latter only in models saved before the former existed
 # Forms for classes, with their penalties, small for rows of length 1. But what two trees have in
 # common says more than what is in either, and many small weights would drown it.
 CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
@@ -69,9 +68,9 @@ class LabelBag(nn.Module):
         num_outputs: number of outputs for each example.
         roots: number of trees in an example.
         form: function of a count: "count" for the count itself, which adds up; "logarithm" for
-            ``log(1 + count)``; "tf-idf" for that times the rarity of what is counted, in a row
-            scaled to length 1, so that a large tree counts no more than a small one; or "share",
-            the same without rarity. Fitting chooses one of the first three.
+            ``log(1 + count)``; or "tf-idf" for that times the rarity of what is counted, in a row
+            scaled to length 1, so that a large tree counts no more than a small one. Fitting
+            chooses one.
         num_pairs: number of pairs of labels, of parent and child or of a child and the next one,
             that are counted; :meth:`knowing` finds which.
         numbers: True if tokens may be numbers (``vocabulary.numbers``): they are counted as one
@@ -190,7 +189,7 @@ class LabelBag(nn.Module):
         if self.alike and pieces is not None:
             cosines.append(pieces[::2].multiply(pieces[1::2]).sum(axis=1))
         found.data = self.in_form(found.data, found.indices % self.width)
-        if self.form in LENGTH_1:
+        if self.form == "tf-idf":
             found = normalize(found, copy=False)
         others = [self.sums(forest)] if self.sums is not None else []
         others += [pieces * self.of_pieces] if pieces is not None else []
@@ -205,7 +204,7 @@ class LabelBag(nn.Module):
     @property
     def of_pieces(self) -> float:
         """The length of a row of pieces."""
-        return 1.0 if self.form in LENGTH_1 else PIECES
+        return 1.0 if self.form == "tf-idf" else PIECES
 
     def in_form(
         self, counts: np.ndarray, columns: np.ndarray, form: str | None = None

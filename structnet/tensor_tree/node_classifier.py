@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -49,8 +49,6 @@ class TreeLSTMNodeClassifier(TreeLSTMClassEstimator):
         >>> model.predict(["(+ 0 1)"])
         [['odd', 'even', 'odd']]
     """
-
-    _former: ClassVar = {"TreeNodeClassifier": "TreeLSTMNodeClassifier"}
 
     @whole
     def fit(
@@ -207,9 +205,6 @@ def _codes(labels: list[list[Any]], classes: np.ndarray) -> list[list[int]]:
             if label is not None and label not in place:
                 encode_labels(np.array([label] * 2), classes)  # its error says what is expected
     return [[-1 if label is None else place[label] for label in each] for each in labels]
-
-
-TreeNodeClassifier = TreeLSTMNodeClassifier  # as it is called in older pickles
 
 
 def _counting(given: Targets, by_class: np.ndarray, least: int) -> Targets:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -42,8 +42,6 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         >>> model.predict(["(+ 1 (+ 1 1))"]).round(1).tolist()
         [3.0]
     """
-
-    _former: ClassVar = {"scale": "target_scale"}
 
     @whole
     def fit(

@@ -58,7 +58,6 @@ class Trained:
         settings: hyper-parameters that were used; None only stands for no limit, no rank, or a
             dropout of labels by how rare they are.
         history: one record per epoch.
-        digits: False if the words of names are read without their digits, as by older models.
         affixes: True if words at leaves are read with their affixes.
     """
 
@@ -67,7 +66,6 @@ class Trained:
     question: Question
     settings: TreeLSTMSettings
     history: History
-    digits: bool = True
     affixes: bool = False
 
     def config(self) -> dict[str, Any]:
@@ -83,7 +81,6 @@ class Trained:
             "pieces": len(bag.pieces.codes) if bag and bag.pieces is not None else 0,
             "form": bag.form if bag else None,
             "alike": bag is not None and bag.alike,
-            "digits": self.digits,
             "affixes": self.affixes,
         }
 
@@ -92,21 +89,17 @@ class Trained:
         """The model that :meth:`config` described, with new weights."""
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
         question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
-        # Of older files, some facts are missing.
-        read = config.get("digits", False), config.get("affixes", False)
-        rest = question, settings, History(config["history"]), *read
+        rest = question, settings, History(config["history"]), config["affixes"]
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)
         if settings.bag and isinstance(model, NodePredictor):
             table = LabelTable(**table_sizes(vocabulary, question))
             return cls(BesideTable(model, table), vocabulary, *rest)
         if settings.bag:
-            counted = {"num_pairs": config["pairs"]}
-            counted |= {f"num_{each}": config.get(each, 0) for each in ("values", "pieces")}
             sizes = bag_sizes(vocabulary, question)
-            sizes["form"] = config.get("form") or sizes["form"]
-            sizes["alike"] = config.get("alike", False)
-            bag = LabelBag(**sizes, **counted)
+            sizes |= {name: config[name] for name in ("form", "alike")}
+            sizes |= {f"num_{each}": config[each] for each in ("pairs", "values", "pieces")}
+            bag = LabelBag(**sizes)
             assert isinstance(model, TreePredictor)
             return cls(BesideBag(model, bag), vocabulary, *rest)
         return cls(model, vocabulary, *rest)

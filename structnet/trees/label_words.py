@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 from unicodedata import category, normalize
@@ -35,7 +35,7 @@ class Text(Tree):
     __slots__ = ()
 
 
-def with_words(tree: Tree, digits: bool = True) -> Tree:
+def with_words(tree: Tree) -> Tree:
     """The tree with each leaf whose label is several words replaced by a :class:`Text` over these.
 
     Words are runs of letters, in lower case, and numbers, written with a # before them and without
@@ -50,8 +50,6 @@ def with_words(tree: Tree, digits: bool = True) -> Tree:
 
     Args:
         tree: tree to change.
-        digits: False to leave out numbers that letters touch, as models do that were saved before
-            these were read.
 
     Example:
         >>> tree = Tree("Call", [Tree("getIpv4"), Tree("'main page'"), Tree("x1")])
@@ -60,7 +58,7 @@ def with_words(tree: Tree, digits: bool = True) -> Tree:
         >>> with_words(Tree("rect", [Tree("0 0 24.5 x2"), Tree("-24.5")]))
         <Tree (rect (0 0 24.5 x2 #0 #0 #24.5 x #2) -24.5)>
     """
-    return with_leaves(tree, partial(_over_own_words, digits=digits))
+    return with_leaves(tree, _over_own_words)
 
 
 def without_words(tree: Tree) -> Tree:
@@ -83,12 +81,12 @@ def with_leaves(tree: Tree, new: Callable[[Tree], Tree]) -> Tree:
     return done[id(tree)]
 
 
-def _over_own_words(leaf: Tree, digits: bool) -> Tree:
+def _over_own_words(leaf: Tree) -> Tree:
     """A leaf with its words below it, if it is a text without them."""
     if not isinstance(leaf.label, str) or leaf.token is not None or leaf.children:
         return leaf
     read = _kept if len(leaf.label) <= SHORT else _over_words
-    return read(leaf.label, digits) or leaf
+    return read(leaf.label) or leaf
 
 
 def word_ids(nodes: Iterable[Any]) -> set[int]:
@@ -164,11 +162,11 @@ def own_nodes(tree: Tree) -> list[Tree]:
     return found
 
 
-def _over_words(label: str, digits: bool) -> Text | None:
+def _over_words(label: str) -> Text | None:
     """A label with its words below it; None if it has fewer than two."""
     if number_of(label) is not None or len(list(islice(_words_and_numbers(label), 2))) < 2:
         return None
-    words = islice(_words_and_numbers(label, digits), MOST)
+    words = islice(_words_and_numbers(label, True), MOST)
     return Text(label, [word_tree(word.lower()) for word in words])
 
 

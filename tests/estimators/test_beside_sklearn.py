@@ -22,8 +22,6 @@ from structnet import (
     TreeLSTMClassifier,
     TreeLSTMNodeClassifier,
     TreeLSTMRegressor,
-    load_model,
-    save_model,
 )
 from structnet.estimators.class_weights import weights_by_class
 
@@ -173,13 +171,3 @@ def test_weights_may_be_tensors_with_gradients(blobs: tuple) -> None:
     weights = torch.ones(40, requires_grad=True)
     model = TreeLSTMClassifier(epochs=1, random_state=0).fit(TREES, [0, 1] * 20, weights)
     assert model.predict(TREES).shape == (40,)
-
-
-def test_older_files_name_the_scale_otherwise(tmp_path: Path) -> None:
-    file = tmp_path / "model.safetensors"
-    model = TreeLSTMRegressor(epochs=1, random_state=0).fit(TREES, range(40))
-    model.save(file)
-    _, config = load_model(file)
-    config["scale"] = config.pop("target_scale")
-    save_model(file, model.model_, config)
-    assert (TreeLSTMRegressor.load(file).predict(TREES) == model.predict(TREES)).all()

@@ -150,10 +150,6 @@ def test_it_is_written_and_read() -> None:
     assert again is not None
     np.testing.assert_array_equal(again(table()), scale(table()))
     assert BentStandardizer.from_lists(None) is None
-    plain = Standardizer.fitted(table())  # as in files of before
-    older = BentStandardizer.from_lists(plain.to_lists())
-    assert older is not None
-    np.testing.assert_array_equal(older(table()), plain(table()))
 
 
 @pytest.mark.parametrize(

@@ -141,15 +141,6 @@ def test_a_seed_is_drawn(random: Any, tmp_path: Path) -> None:
     assert np.array_equal(kept.predict_proba(TEXT[:2]), model.predict_proba(TEXT[:2]))
 
 
-def test_a_file_without_a_seed_is_read(fitted: RoutedLanguageModel, tmp_path: Path) -> None:
-    fitted.save(tmp_path / "model")
-    _, config = load_model(tmp_path / "model")
-    del config["fitted"]["seed_"], config["parameters"]["folder"]
-    save_model(tmp_path / "model", fitted.model_, config)
-    again = RoutedLanguageModel.load(tmp_path / "model")
-    assert np.array_equal(again.predict_proba(TEXT[:2]), fitted.predict_proba(TEXT[:2]))
-
-
 def test_its_samples_are_texts() -> None:
     tags = get_tags(RoutedLanguageModel())
     assert tags.no_validation and tags.input_tags.string and not tags.input_tags.two_d_array

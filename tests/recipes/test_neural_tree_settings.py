@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from structnet.recipes.neural_tree.settings import (
     DEFAULTS,
     PATHS,
     PRIMITIVES,
-    NeuralTreeRunSettings,
 )
 from structnet.recipes.run import Run
 
@@ -134,11 +132,3 @@ def test_a_table_is_learned_from_whole_in_the_end(tmp_path: Path) -> None:
     assert done.json["sizes"] == {"train": 80, "validation": 20, "test": 25}
     run = Run(tmp_path / "run")
     assert run.history["phase"][-1] == "finish"
-    # A run from before tables were learned from so goes on as it began.
-    for own, former in (("finish", False), ("validation_fraction", 0.1)):
-        config = json.loads((run.folder / "config.json").read_text())
-        assert config["settings"].pop(own) != former
-        run.write("config.json", config)
-    run.model_file.unlink()
-    rows = run.settings(NeuralTreeRunSettings).rows
-    assert (rows.finish, rows.validation_fraction) == (False, 0.1)

@@ -1,8 +1,7 @@
-"""Columns with heavy tails: bent as by the estimators, and left as they were in older runs."""
+"""Columns with heavy tails, bent as by the estimators."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from neural_tree_runs import of_run, settings_of, trained
 
 from structnet.estimators.tails import BentStandardizer
 from structnet.recipes.neural_tree.answers import output
-from structnet.recipes.run import Run
 from structnet.routing import Samples
 
 SETTINGS = [*SMALL, "--no-transformers", "--max-leaves", "2", "--batch-size", "32"]
@@ -56,22 +54,6 @@ def test_heavy_tails_are_bent_as_by_the_estimators(table: Path, tmp_path: Path) 
         assert [each["class"] for each in found] == names
     done = ran("evaluate", tmp_path / "run", "--data", table).json["test"]
     assert ran("evaluate", tmp_path / "run").json["test"].keys() == done.keys()
-
-
-def test_a_run_from_before_columns_were_bent_goes_on_without(table: Path, tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    given = ["--data", table, *SETTINGS, "--bend", "False", "--out", run.folder]
-    before = ran("train", "neural-tree", *given).json["test"]
-    assert "bends" not in run.config["data"]["x_scale"]
-    config = json.loads((run.folder / "config.json").read_text())
-    del config["settings"]["bend"]
-    run.write("config.json", config)
-    run.model_file.unlink()  # as if it was interrupted after growth
-    (run.folder / "result.json").unlink()
-    assert refused("train", "--resume", run, "--bend", "True").endswith("got bend True\n")
-    assert ran("plot", run).json
-    assert ran("train", "--resume", run).json["test"] == before
-    assert ran("evaluate", run).json["test"] == before
 
 
 def test_only_tables_are_bent() -> None:

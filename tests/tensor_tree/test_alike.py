@@ -11,9 +11,7 @@ from label_counts import SIZES, counted
 from random_trees import VOCABULARY, random_trees
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
-from structnet.tensor_tree.building import bag_sizes
 from structnet.tensor_tree.label_bag import FORMS, LabelBag
-from structnet.tensor_tree.training import Trained
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 
@@ -64,13 +62,6 @@ def test_a_model_of_pairs_says_how_alike_they_are(kind: type, tmp_path: Path) ->
     model.save(tmp_path / "model.pt")
     again = kind.load(tmp_path / "model.pt")
     assert (again.predict(X[240:]) == model.predict(X[240:])).all()
-    # A model saved before pairs were compared has no such columns, and is read as it was.
-    trained = model.trained_
-    trained.model.bag = LabelBag(**{**bag_sizes(trained.vocabulary, trained.question), "alike": 0})
-    before = trained.config()
-    del before["alike"]
-    rows = Trained.from_config(before).model.bag.weight
-    assert len(rows) == 2 * trained.model.bag.width
 
 
 @pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])

@@ -34,7 +34,7 @@ def with_numbers(tree: Tree, rng: random.Random) -> Tree:
 @pytest.mark.parametrize("most", [1, 10**6])
 @pytest.mark.parametrize("kind", ["plain", "texts", "numbers", "letters"])
 @pytest.mark.parametrize("inner_tokens", [False, True])
-@pytest.mark.parametrize("form", [*FORMS, "share"])
+@pytest.mark.parametrize("form", FORMS)
 def test_counts_without_a_subtree(
     form: str, inner_tokens: bool, kind: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

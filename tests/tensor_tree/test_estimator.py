@@ -21,8 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
-from structnet.tensor_tree.training import Trained
-from structnet.training.checkpoint import CheckpointError, load_model, save_model
+from structnet.training.checkpoint import CheckpointError
 
 
 @pytest.fixture(scope="module")
@@ -208,20 +207,6 @@ def test_a_digit_within_a_name_is_learnt():
     assert model.score(X[200:], y[200:]) > 0.95
 
 
-def test_an_older_model_reads_names_without_their_digits(tmp_path: Path):
-    X, y = [f"(call getIpv{i % 2}Addr x)" for i in range(40)], [i % 2 for i in range(40)]
-    model = TreeLSTMClassifier(words=True, **QUICK).fit(X, y)
-    before = model.trained_.config()
-    assert before.pop("digits") is True
-    older = Trained.from_config(before)
-    assert not older.digits and not older.config()["digits"]
-    model.save(tmp_path / "model")
-    assert TreeLSTMClassifier.load(tmp_path / "model").trained_.digits
-    model.trained_ = older
-    words = [word.label for word in model._read(Tree.fromstring(X[0])).leaves()]
-    assert words == ["get", "ipv", "addr", "x"]
-
-
 def test_a_class_for_each_node(tmp_path: Path):
     X, _ = data(200)
     y = [[value(node) for node in tree.preorder()] for tree in X]
@@ -239,9 +224,7 @@ def test_a_class_for_each_node(tmp_path: Path):
     path = tmp_path / "model.safetensors"
     model.save(path)
     assert TreeLSTMNodeClassifier.load(path).predict(X) == model.predict(X)
-    save_model(path, model.model_, {**load_model(path)[1], "estimator": "TreeNodeClassifier"})
-    assert TreeLSTMNodeClassifier.load(path).predict(X) == model.predict(X)  # its former name
-    with pytest.raises(CheckpointError, match=r"TreeNodeClassifier; expected TreeLSTMClassifier"):
+    with pytest.raises(CheckpointError, match=r"NodeClassifier; expected TreeLSTMClassifier"):
         TreeLSTMClassifier.load(path)
 
 

@@ -35,7 +35,7 @@ from structnet.trees.vocabulary import Vocabulary
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("inner_tokens", [False, True])
-@pytest.mark.parametrize("form", [*FORMS, "share"])
+@pytest.mark.parametrize("form", FORMS)
 def test_labels_and_pairs_are_counted(form: str, inner_tokens: bool, texts: bool):
     for seed in range(8):
         trees = random_trees(random.Random(seed), inner_tokens)
@@ -52,7 +52,7 @@ def test_labels_and_pairs_are_counted(form: str, inner_tokens: bool, texts: bool
         if form == "tf-idf":
             bag.take_form(form, bag.rarity_in(forest))
             expected *= 1 + np.log((1 + len(trees)) / (1 + (expected > 0).sum(axis=0)))
-        if form in ("share", "tf-idf"):
+        if form == "tf-idf":
             expected /= np.linalg.norm(expected, axis=1, keepdims=True)
         np.testing.assert_allclose(bag.counts(forest).toarray(), expected, rtol=1e-6)
 

@@ -16,7 +16,6 @@ from structnet.tensor_tree import piece_counts
 from structnet.tensor_tree.building import Question, Targets
 from structnet.tensor_tree.label_bag import FORMS, PIECES, LabelBag
 from structnet.tensor_tree.piece_counts import PieceCounts
-from structnet.tensor_tree.training import Trained
 from structnet.tensor_tree.word_choice import letters_tell
 from structnet.trees import with_words
 from structnet.trees.forest import Forest
@@ -126,15 +125,6 @@ def test_new_words_are_read_by_their_letters(weighted: bool, tmp_path: Path) -> 
     model.save(tmp_path / "model")
     again = TreeLSTMClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(X[TEST]), model.predict_proba(X[TEST]))
-
-
-def test_a_model_saved_before_letters_were_read_is_opened() -> None:
-    model = TreeLSTMClassifier(**QUICK).fit(["(f a)", "(f b)"] * 20, [0, 1] * 20)
-    before = model.trained_.config()
-    assert before.pop("pieces") == 0 and "letters" not in before["vocabulary"]
-    older = Trained.from_config(before)
-    older.model.load_state_dict(model.model_.state_dict())
-    assert not older.vocabulary.letters
 
 
 def test_numbers_and_pairs_are_read_by_letters_too() -> None:

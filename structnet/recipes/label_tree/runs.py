@@ -119,7 +119,7 @@ def opened(run: Run, place: Place) -> Opened:
     text = None
     if found["words"] is not None:
         text = TextFeatures(tuple(found["words"]), **found["text"])
-    scale = Standardizer.from_lists(found.get("scale"))
+    scale = Standardizer.from_lists(found["scale"])
     return Opened(run, place, tree, tuple(found["labels"]), text, scale)
 
 

@@ -242,8 +242,6 @@ class NeuralTreeRunSettings:
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    LACKED: ClassVar[dict[str, Any]] = OTHERWISE  # values of settings that older runs lack
-
     data: str
     rows: Rows = field(default_factory=Rows)
     modules: Modules = field(default_factory=Modules)
