@@ -13,7 +13,7 @@ _ALIGNED = 16  # bytes
 
 
 def moved(device: torch.device, *arrays: np.ndarray) -> Sequence[Tensor]:
-    """Copies arrays of one type, ``[n]`` each, to a device, in one asynchronous transfer.
+    """Copies arrays, ``[n]`` each, to a device, there of one type, in one asynchronous transfer.
 
     One transfer is faster than many small ones, whose overhead exceeds the time for their data.
     Each array begins at a multiple of 16 bytes there; for arguments that do not, Triton would
@@ -28,11 +28,11 @@ def moved(device: torch.device, *arrays: np.ndarray) -> Sequence[Tensor]:
 
 
 def joined_up(arrays: Sequence[np.ndarray], pinned: bool = False) -> tuple[Tensor, list[int]]:
-    """Arrays of one type, ``[n]`` each, in one tensor, ``[total]``, and where each begins."""
-    step = _ALIGNED // arrays[0].itemsize
+    """Arrays, ``[n]`` each, in one tensor, ``[total]``, and where each begins."""
+    step = _ALIGNED // np.result_type(*arrays).itemsize
     *starts, total = accumulate((-(-len(x) // step) * step for x in arrays), initial=0)
-    dtype = torch.from_numpy(arrays[0][:0]).dtype
-    joined = torch.zeros(total, dtype=dtype, pin_memory=pinned)
+    dtype = torch.from_numpy(np.empty(0, np.result_type(*arrays))).dtype
+    joined = torch.zeros(total, dtype=dtype, device="cpu", pin_memory=pinned)
     numbers = joined.numpy()
     for start, array in zip(starts, arrays, strict=True):
         numbers[start : start + len(array)] = array

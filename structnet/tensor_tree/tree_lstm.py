@@ -11,12 +11,11 @@ from torch import Tensor, nn
 
 from structnet.checks import check_one_of
 from structnet.message_passing.cell import Edges, Nodes, State
-from structnet.message_passing.gpu.triton import runs_triton
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
-from structnet.tensor_tree.compiled.tree_sweep import covers, sweep, why_not
+from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import forget, lstm_state
 from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import Shape, allocate
@@ -178,9 +177,9 @@ class TreeLSTM(WithInputs):
         Args:
             forest: the trees.
             nodes: numbers of nodes in the forest, or a mask of all of them.
-            backend: backend as for :func:`structnet.message_passing.propagate`; on a CPU "levels"
-                is compiled where :mod:`structnet.tensor_tree.compiled` supports the model, with
-                equal results.
+            backend: backend as for :func:`structnet.message_passing.propagate`; "levels" is one
+                compiled call per direction where :mod:`structnet.tensor_tree.compiled`, or on a GPU
+                :mod:`structnet.tensor_tree.gpu`, supports the model, with equal results.
 
         Shapes:
             output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.
@@ -191,15 +190,9 @@ class TreeLSTM(WithInputs):
             ValueError: a parameter no longer has its shape.
         """
         self.check_sweep(forest)
-        if backend == "levels":
+        if backend == "levels" and covers(self, forest):
             chosen = None if nodes is None else positions(nodes, forest.num_nodes)
-            if covers(self, forest):
-                return sweep(self, forest, chosen)
-            if runs_triton(self.leaf_weight) and not why_not(self, forest, "cuda"):
-                from structnet.tensor_tree.gpu import tree_sweep as gpu
-
-                if gpu.covers(self):
-                    return gpu.sweep(self, forest, chosen)
+            return sweep(self, forest, chosen)
         return propagate(forest, _Cell(self), nodes, backend)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:

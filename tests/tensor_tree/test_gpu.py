@@ -9,10 +9,11 @@ import os
 import random
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
-from random_trees import TOKENS, TYPES, VOCABULARY, chain, random_trees
-from torch import Tensor
+from random_trees import TOKENS, TYPES, VOCABULARY, chain, random_tree, random_trees
+from torch import Tensor, nn
 
 from structnet.message_passing.pooling import POOLS, pooled
 from structnet.tensor_tree import (
@@ -20,7 +21,6 @@ from structnet.tensor_tree import (
     ChildSum,
     ChildSumTreeLSTM,
     FullTensor,
-    TensorTrain,
     TreeLSTM,
     Tucker,
     WeightedSum,
@@ -39,6 +39,8 @@ from structnet.message_passing.gpu.pools import pooled_rows  # noqa: E402
 from structnet.message_passing.gpu.rows import sum_rows  # noqa: E402
 from structnet.tensor_tree.gpu import tree_sweep  # noqa: E402
 from structnet.tensor_tree.gpu.child_sum_sweep import sweep  # noqa: E402
+from structnet.tensor_tree.gpu.sizes import sizes_of  # noqa: E402
+from structnet.tensor_tree.gpu.tasks import BLOCK  # noqa: E402
 
 DEVICE = "cuda" if GPU else "cpu"
 ANY_ARITY = Vocabulary(TYPES, TOKENS, arity=None)
@@ -102,29 +104,23 @@ TYPED_TREES = {
 }
 
 
-def typed(aggregator, arity: int = 3, hidden_size: int = 5, **options) -> TreeLSTM:
+def typed(
+    aggregator, arity: int = 3, hidden_size: int = 5, num_types: int = 2, inputs=None, **options
+) -> TreeLSTM:
     torch.manual_seed(0)
-    inputs = torch.randn(len(TOKENS), 4)
-    m = TreeLSTM(hidden_size, len(TYPES), arity, inputs, aggregator, **options)
+    inputs = torch.randn(len(TOKENS), 4) if inputs is None else inputs
+    m = TreeLSTM(hidden_size, num_types, arity, inputs, aggregator, **options)
     with torch.no_grad():
         for parameter in m.parameters():
             parameter += 0.1 * torch.randn_like(parameter)  # no zeros, which hide errors
     return m
 
 
-def swept(m: TreeLSTM, forest: Forest, nodes=None) -> dict[str, Tensor]:
-    """States, the way a model on a GPU computes them."""
-    if GPU:
-        assert tree_sweep.covers(m)
-        return m.states(forest, nodes)
-    return tree_sweep.sweep(m, forest, nodes)
-
-
 def compared(m: TreeLSTM, forest: Forest, nodes=None) -> list[tuple[Tensor, Tensor]]:
     """States and gradients by the kernels, and by the compiled loops."""
     factors: dict[str, Tensor] = {}
     found: list[list[Tensor]] = []
-    for device, states in (("cpu", TreeLSTM.states), (DEVICE, swept)):
+    for device, states in (("cpu", TreeLSTM.states), (DEVICE, tree_sweep.sweep)):
         s = states(m.to(device), forest.to(device), nodes)
         factors = factors or {name: torch.randn_like(x).detach() for name, x in s.items()}
         loss = sum((x * factors[name].to(device)).sum() for name, x in s.items())
@@ -167,22 +163,53 @@ def test_tall_cores():
     vocabulary = Vocabulary(TYPES, TOKENS, arity=5)
     forest = Forest.from_trees(TYPED_TREES["random"], vocabulary)
     m = typed(partial(Tucker, rank=4), 5).double()
-    assert tree_sweep.sizes_of(m.aggregator).LEFT < 5**3
+    assert sizes_of(m.aggregator).LEFT < 5**3
     for ours, reference in compared(m, forest):
         torch.testing.assert_close(ours, reference)
 
 
-@pytest.mark.parametrize(
-    "m",
-    [
-        typed(TensorTrain),
-        typed(FullTensor, 3, 60),
-        typed(partial(CP, rank=3), 40),
-        typed(WeightedSum, forget="all"),
-    ],
-)
-def test_other_models_are_left_to_the_general_path(m: TreeLSTM):
-    assert not tree_sweep.covers(m)
+@pytest.mark.parametrize("arity", [1, 2, 4, 6])
+@pytest.mark.parametrize("name", ["tucker", "cp", "full"])
+def test_any_arity(name: str, arity: int):
+    rng = random.Random(arity)
+    trees = [random_tree(rng, 3, arity) for _ in range(4)]
+    forest = Forest.from_trees(trees, Vocabulary(TYPES, TOKENS, arity))
+    for ours, reference in compared(typed(AGGREGATORS[name], arity, 2).double(), forest):
+        torch.testing.assert_close(ours, reference)
+
+
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_blocks_of_several_rows_and_a_type_that_no_node_has(name: str):
+    rng = random.Random(0)
+    trees = [tree for _ in range(12) for tree in random_trees(rng)]
+    forest = Forest.from_trees(trees, Vocabulary([*TYPES, "C"], TOKENS, 3), share=False)
+    assert np.bincount(forest.height).min() % BLOCK and np.bincount(forest.height).max() > BLOCK
+    for ours, reference in compared(typed(AGGREGATORS[name], num_types=3).double(), forest):
+        torch.testing.assert_close(ours, reference)
+
+
+def test_learned_inputs_and_frozen_weights():
+    forest = Forest.from_trees(TYPED_TREES["random"], VOCABULARY)
+    m = typed(WeightedSum, inputs=nn.Embedding(len(TOKENS), 4)).double()
+    m.forget_weight.requires_grad_(False)
+    h = {}
+    for device, states in (("cpu", TreeLSTM.states), (DEVICE, tree_sweep.sweep)):
+        m.to(device).zero_grad()
+        states(m, forest.to(device), None)["h"].square().sum().backward()  # c is not used
+        h[device, states] = [p.grad.cpu() for p in m.parameters() if p.requires_grad]
+        assert m.forget_weight.grad is None
+    for a, b in zip(*h.values(), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.skipif(not GPU, reason="needs a GPU")
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_states_are_computed_by_the_kernels(name: str, monkeypatch: pytest.MonkeyPatch):
+    called = []
+    monkeypatch.setattr(tree_sweep, "sweep", lambda *given: called.append(given) or {"h": None})
+    forest = Forest.from_trees(TYPED_TREES["random"], VOCABULARY).to(DEVICE)
+    typed(AGGREGATORS[name]).to(DEVICE)(forest)
+    assert len(called) == 1
 
 
 def test_wide_states_in_float32():
@@ -238,7 +265,8 @@ def test_sums_of_lists_of_any_length():
 
 def test_no_second_derivatives_of_typed_states():
     m = typed(WeightedSum).double().to(DEVICE)
-    h = swept(m, Forest.from_trees(TYPED_TREES["random"], VOCABULARY).to(DEVICE))["h"]
+    forest = Forest.from_trees(TYPED_TREES["random"], VOCABULARY).to(DEVICE)
+    h = tree_sweep.sweep(m, forest, None)["h"]
     with pytest.raises(RuntimeError, match="no second derivatives"):
         torch.autograd.grad(h.sum(), m.forget_weight, create_graph=True)
 

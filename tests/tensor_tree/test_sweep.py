@@ -160,7 +160,7 @@ def test_what_takes_the_general_path(caplog: pytest.LogCaptureFixture):
         (make().bfloat16(), forest, "not all of float32, nor all of float64"),
         (make(Mine), forest, "Mine is not one of the library's aggregators"),
         (replaced, forest, "Tucker is not one of the library's aggregators"),
-        (make(), forest.to("meta"), "not all tensors are on the CPU"),
+        (make(), forest.to("meta"), "not all tensors are on the device of the forest"),
     ):
         caplog.clear()
         assert not covers(model, over)

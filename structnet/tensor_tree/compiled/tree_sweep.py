@@ -4,8 +4,9 @@ On small batches, calls to torch cost more than what they compute. Here the loop
 compiled too, with its matrix products; :mod:`.forms` has the parts that depend on the aggregator.
 
 It covers float32 and float64, the library's own aggregators, and models without inputs at inner
-nodes. All others run in :func:`structnet.message_passing.propagate`, with the same values and
-gradients; a log message of level DEBUG then says why.
+nodes; on a GPU, those of them for which :mod:`..gpu` has kernels. All others run in
+:func:`structnet.message_passing.propagate`, with the same values and gradients; a log message of
+level DEBUG then says why.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from operator import mul
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from structnet.message_passing.cell import State
+from structnet.message_passing.gpu.triton import runs_triton
 from structnet.message_passing.scheduling import Layout
-from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, size_of_one, zeros_like
+from structnet.tensor_tree.compiled.model import Model
 from structnet.tensor_tree.compiled.pieces import at_once, cut, shares_of, side_by_side
 from structnet.tensor_tree.compiled.plan import Plan, make_back, make_plan
 from structnet.tensor_tree.compiled.states import (
@@ -32,6 +34,7 @@ from structnet.tensor_tree.compiled.states import (
     States,
     for_gradients,
 )
+from structnet.tensor_tree.gpu.sizes import why_no_kernels
 from structnet.training.backward import by_hand
 from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
@@ -41,42 +44,18 @@ logger = logging.getLogger(__name__)
 _OF_A_GATE = 16  # multiplications that its nonlinearity and its part of a cell cost
 
 
-class Model(Protocol):
-    """The parts of a :class:`~structnet.tensor_tree.TreeLSTM` that a sweep reads."""
-
-    hidden_size: int
-    forget: str
-    inner_inputs: bool
-    layout: Layout
-    aggregator: Aggregator
-    leaf_weight: nn.Parameter
-    leaf_bias: nn.Parameter
-    forget_weight: nn.Parameter
-    forget_bias: nn.Parameter
-    bottom_state: Tensor
-
-    def look_up(self, tokens: Tensor) -> Tensor:
-        """The input vectors of tokens, ``[n]`` -> ``[n, input_size]``."""
-        ...
-
-    def input_table(self) -> Tensor:
-        """All input vectors, ``[num_tokens, input_size]``."""
-        ...
-
-
 def covers(model: Model, forest: Forest) -> bool:
     """Whether :func:`sweep` can compute the model's states over the forest.
 
     As the loops check no index, the shapes of the parameters must have been checked before.
     """
-    reason = why_not(model, forest)
+    reason = _why_not(model, forest)
     if reason:
         logger.debug("the sweep is not compiled: %s", reason)
     return not reason
 
 
-def why_not(model: Model, forest: Forest, device: str = "cpu") -> str:
-    """Why a sweep in one call, compiled for a kind of device, cannot be used; "" if it can."""
+def _why_not(model: Model, forest: Forest) -> str:
     layout, a = model.layout, model.aggregator
     sizes = (model.hidden_size, layout.arity, layout.num_types, layout.positional)
     gates = 3 if model.forget == "child" else 3 + layout.arity
@@ -89,13 +68,20 @@ def why_not(model: Model, forest: Forest, device: str = "cpu") -> str:
     if (a.gates, a.input_size) != (gates, 0):
         return "the aggregator has other gates or inputs than the model"
     tensors = [model.input_table(), *_inputs(model)]
-    if {forest.device.type, *(x.device.type for x in tensors)} != {device}:
-        return f"not all tensors are on the {device}"
+    device, others = forest.device.type, {x.device for x in tensors}
+    if len(others) > 1 or {x.type for x in others} != {device}:
+        return "not all tensors are on the device of the forest"
+    if device not in ("cpu", "cuda"):
+        return f"there are no loops for {device}"
     if torch.is_autocast_enabled(device):
         return "autocast is on"
     if {x.dtype for x in tensors} not in ({torch.float32}, {torch.float64}):
         return "the tensors are not all of float32, nor all of float64"
-    return ""
+    if device == "cpu":
+        return ""
+    return why_no_kernels(a, model.forget) or (
+        "" if runs_triton(model.leaf_weight) else "Triton cannot compile for this GPU"
+    )
 
 
 def _inputs(model: Model) -> list[Tensor]:
@@ -121,6 +107,10 @@ def sweep(model: Model, forest: Forest, nodes: np.ndarray | None) -> State:
     Raises:
         GraphError: the forest is empty, or has types or places that the model does not have.
     """
+    if forest.device.type == "cuda":
+        from structnet.tensor_tree.gpu import tree_sweep as gpu
+
+        return gpu.sweep(model, forest, nodes)
     model.layout.check(forest)
     weight, bias, *inputs = _inputs(model)
     tokens = torch.from_numpy(forest.tokens[forest.types < 0])

@@ -29,7 +29,6 @@ class Plan(NamedTuple):
 
     Attributes:
         up, down: tasks in both directions; see :func:`.tasks.make_tasks`.
-        phases: their number of phases.
         leaves: number of leaves, which come first.
         offsets: first edge of each node's children, and the end.
         back_offsets: first entry of each node in ``back_edges``, and the end.
@@ -42,7 +41,6 @@ class Plan(NamedTuple):
 
     up: Tensor
     down: Tensor
-    phases: int
     leaves: int
     offsets: Tensor
     back_offsets: Tensor
@@ -52,12 +50,13 @@ class Plan(NamedTuple):
     back_edges: Tensor
 
 
-def make_plan(forest: Forest, places: int) -> Plan:
-    """Plans a sweep on the forest's device.
+def make_plan(forest: Forest, places: int, device: torch.device) -> Plan:
+    """Plans a sweep.
 
     Args:
         forest: the trees.
         places: number of places; children in later ones share the last.
+        device: device of the sweep.
     """
     starts = offsets_of(np.bincount(forest.height))
     levels = np.arange(len(starts))
@@ -68,9 +67,9 @@ def make_plan(forest: Forest, places: int) -> Plan:
         up.ravel(), down.ravel(), forest.offsets, back_offsets, forest.children, parents,
         np.minimum(forest.pos, places - 1), back_edges,
     )  # fmt: skip
-    there = moved(forest.device, *(x.astype(np.int32) for x in arrays))
+    there = moved(device, *(x.astype(np.int32) for x in arrays))
     return Plan(
-        there[0].view(up.shape), there[1].view(down.shape), len(starts) - 1, int(starts[1]),
+        there[0].view(up.shape), there[1].view(down.shape), int(starts[1]),
         *there[2:],
     )  # fmt: skip
 
@@ -88,7 +87,7 @@ def sweep(forest: Forest, y: Tensor, p: Tensor, *weights: Tensor) -> Tensor:
         y ``[num_nodes, 3 c]``; p ``[nodes with children, c]``; U ``[c, 3 c]``; U_f ``[c, c]``; g
         and its biases ``[places, c]``.
     """
-    return _Sweep.apply(make_plan(forest, len(weights[2])), y, p, *weights)
+    return _Sweep.apply(make_plan(forest, len(weights[2]), y.device), y, p, *weights)
 
 
 class _Sweep(torch.autograd.Function):
@@ -102,7 +101,7 @@ class _Sweep(torch.autograd.Function):
         A, K = (Y.new_empty(len(Y) - leaves, n) for _ in range(2))
         with torch.cuda.device_of(Y):
             kernels.up[(len(plan.up),)](
-                plan.up, counters(plan.phases, Y), plan.offsets, plan.children, plan.places, U, V,
+                plan.up, counters(plan.up), plan.offsets, plan.children, plan.places, U, V,
                 g, s, p, Y, H, C, Q, A, K, leaves, n=n, **tiles(n),
             )  # fmt: skip
         ctx.plan = plan
@@ -118,7 +117,7 @@ class _Sweep(torch.autograd.Function):
         dY, dA, dC, dQ, dp = map(torch.empty_like, (Y, A, C, Q, p))
         with torch.cuda.device_of(Y):
             kernels.down[(len(plan.down),)](
-                plan.down, counters(plan.phases, Y), plan.back_offsets, plan.back_edges,
+                plan.down, counters(plan.down), plan.back_offsets, plan.back_edges,
                 plan.parents, plan.places, U, V, g, p, Y, C, Q, dA, dC, dQ, dH, dY, leaves, n=n,
                 **tiles(n),
             )  # fmt: skip

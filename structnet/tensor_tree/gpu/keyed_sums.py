@@ -6,7 +6,7 @@ are in a fixed order.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,9 +16,11 @@ from structnet.message_passing.gpu.rows import sum_rows
 from structnet.tensor_tree.compiled.plan import Lists
 from structnet.tensor_tree.gpu.kernels import children
 from structnet.tensor_tree.gpu.kernels.products import outer_products
+from structnet.tensor_tree.gpu.sizes import Sizes
 from structnet.tensor_tree.gpu.tasks import tiles
 
-CHUNK = 512  # rows
+CHUNK = 512  # rows, or more if there would be more than this many chunks
+MOST = 256
 ROWS = 32  # of them at a time
 
 
@@ -78,23 +80,24 @@ def in_chunks(lists: Lists) -> tuple[np.ndarray, ...]:
     Shapes:
         output: ``[n]``, ``[chunks + 1]``, ``[keys + 1]``, ``[chunks]``.
     """
-    number = -(-np.diff(lists.starts) // CHUNK)  # of chunks for each key
+    size = max(CHUNK, -(-len(lists.rows) // MOST))
+    number = -(-np.diff(lists.starts) // size)  # of chunks for each key
     offsets = np.append(0, np.cumsum(number))
     key = np.repeat(np.arange(len(number)), number)
     within = np.arange(len(key)) - offsets[key]
-    starts = np.append(lists.starts[key] + CHUNK * within, lists.starts[-1])
+    starts = np.append(lists.starts[key] + size * within, lists.starts[-1])
     return lists.rows, starts, offsets, np.arange(len(key))
 
 
 def core_gradients(
-    sizes: Any, by_node: Chunks, offsets: Tensor, pointers: Tensor, x: Tensor, dy: Tensor
+    sizes: Sizes, by_node: Chunks, offsets: Tensor, pointers: Tensor, x: Tensor, dy: Tensor
 ) -> Tensor:
     """The gradients of cores, from what nodes received and the gradients of what they computed.
 
     Args:
-        sizes: a :class:`..tree_sweep.Sizes`.
+        sizes: sizes of the sweep.
         by_node: nodes by type.
-        offsets, pointers: the rows of x that nodes received; see :mod:`._children`.
+        offsets, pointers: the rows of x that nodes received; see :mod:`.kernels.children`.
         x: array of these rows.
         dy: gradients of the outputs of each node.
 
@@ -112,6 +115,6 @@ def core_gradients(
             parts = -(-((sizes.RANK + 1) ** ((sizes.ARITY + 1) // 2)) // sizes.LEFT)
             children.core_gradients[number, sizes.PARTS * sizes.K, parts](
                 by_node.rows, by_node.starts, offsets, pointers, x, dy, out, x.shape[1],
-                ROWS=ROWS, **shape,
+                ROWS=ROWS, num_stages=1, **shape,  # otherwise it takes several times the memory
             )  # fmt: skip
     return by_node.summed(out)

@@ -49,13 +49,13 @@ def _in_order(phases: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     return np.column_stack([phases, before, blocks[order, 1:]]).astype(np.int32)
 
 
-def counters(phases: int, like: Tensor) -> Tensor:
+def counters(tasks: Tensor) -> Tensor:
     """Counts of tasks that have begun, and of those of each phase that are done: zeros.
 
     Shapes:
-        like ``[..]``, on the sweep's device -> ``[phases + 1]``.
+        tasks ``[tasks, 6]`` -> ``[tasks + 1]``, as there are no more phases than tasks.
     """
-    return torch.zeros(phases + 1, dtype=torch.int32, device=like.device)
+    return torch.zeros(len(tasks) + 1, dtype=torch.int32, device=tasks.device)
 
 
 def tiles(n: int) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """The sweep of a :class:`~structnet.tensor_tree.TreeLSTM` on a GPU: one call per direction.
 
-It covers float32 and float64, sums, Tucker, CP, and full tensors of few numbers, with a forget gate
-per child. All others run level by level in :func:`structnet.message_passing.propagate`, with the
-same values and gradients; there, large tensors are few large products.
+:mod:`.sizes` says which models it covers. All others run level by level in
+:func:`structnet.message_passing.propagate`, with the same values and gradients; there, large
+tensors are few large products.
 """
 
 from __future__ import annotations
@@ -17,134 +17,70 @@ from structnet.message_passing.cell import State
 from structnet.message_passing.gpu.rows import Gather
 from structnet.message_passing.scheduling import Layout
 from structnet.message_passing.transfer import moved
-from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.aggregators.cp import CP
 from structnet.tensor_tree.aggregators.full_tensor import FullTensor
 from structnet.tensor_tree.aggregators.low_rank import LowRank
 from structnet.tensor_tree.aggregators.tucker import Tucker
-from structnet.tensor_tree.aggregators.weighted_sum import ChildSum, WeightedSum
-from structnet.tensor_tree.compiled.plan import make_back, make_plan
-from structnet.tensor_tree.compiled.tree_sweep import Model
-from structnet.tensor_tree.gpu.kernels import children, tree
+from structnet.tensor_tree.aggregators.weighted_sum import WeightedSum
+from structnet.tensor_tree.compiled.model import Model
+from structnet.tensor_tree.compiled.plan import Plan, make_back, make_plan
+from structnet.tensor_tree.gpu.kernels import tree
 from structnet.tensor_tree.gpu.keyed_sums import Chunks, core_gradients, in_chunks
-from structnet.tensor_tree.gpu.tasks import counters, make_tasks, power_of_two, tiles
+from structnet.tensor_tree.gpu.sizes import SUM, Sizes, sizes_of
+from structnet.tensor_tree.gpu.tasks import counters, make_tasks, tiles
 from structnet.training.backward import by_hand
 from structnet.trees.forest import Forest
 
-_FORMS = {
-    WeightedSum: children.SUM,
-    ChildSum: children.SUM,
-    FullTensor: children.FULL,
-    Tucker: children.TUCKER,
-    CP: children.CP,
-}
-_MOST = 128  # numbers in the outer product of half of the children: more do not fit in registers
-_MOST_CHILDREN = 16  # kernels have a part for each, except those of sums
-_MOST_OF_A_CORE = 2**17  # numbers; a larger one is read faster by few large products
-
-
-class Sizes(NamedTuple):
-    """The sizes of a sweep that its kernels are compiled for.
-
-    Attributes:
-        n: hidden size.
-        FORM: kind of aggregator.
-        ARITY: number of children of each node, except for sums.
-        RANK: size of a child's vector, of each part.
-        PARTS: number of cores of a node; K: number of outputs of each.
-        LEFT, RIGHT: numbers of the outer products of both halves of the children at once.
-    """
-
-    n: int
-    FORM: Any
-    ARITY: int
-    RANK: int
-    PARTS: int
-    K: int
-    LEFT: int
-    RIGHT: int
-
-
-def sizes_of(a: Aggregator) -> Sizes | None:
-    """The sizes for an aggregator; None if the kernels do not have its kind, or it is too large."""
-    form, L = _FORMS.get(type(a)), a.arity
-    if form is None or (L > _MOST_CHILDREN and form != children.SUM):
-        return None
-    rank, parts, k = 1, 1, 1
-    if isinstance(a, Tucker):
-        rank, parts, k = a.rank, a.gates, a.rank
-    elif isinstance(a, FullTensor):
-        rank, k = a.hidden_size, a.gates * a.hidden_size
-    left, right = (power_of_two((rank + 1) ** number) for number in ((L + 1) // 2, L // 2))
-    if isinstance(a, Tucker | FullTensor) and (
-        right > _MOST or a.numbers_a_node() > _MOST_OF_A_CORE
-    ):
-        return None
-    return Sizes(a.hidden_size, form, L, rank, parts, k, min(max(left, 16), 64), max(right, 16))
-
 
 class _Call(NamedTuple):
-    """A sweep except its floating-point numbers: its sizes, and its plan on the device.
-
-    The arrays are those of :class:`..compiled.plan.Plan` and :class:`..compiled.plan.Back`.
-
-    Attributes:
-        up, down: tasks in both directions, see :func:`..tasks.make_tasks`; ``phases`` of them.
-        forward, backward: arrays for the kernels, in the order in which they take them.
-        sources: states that messages are computed from, in the order of ``by_message``.
-        last: messages of the bottom.
-        by_message, by_node: messages and nodes by the weights that they use.
-        rows: number of nodes and the bottom; leaves: nodes without a type; slots: those of all.
-    """
+    """A sweep except its floating-point numbers: its sizes and its plan."""
 
     sizes: Sizes
-    up: Tensor
-    down: Tensor
-    phases: int
-    forward: tuple[Tensor, ...]
-    backward: tuple[Tensor, ...]
+    plan: Plan
+    layout: Layout
+
+    def tasks(self) -> tuple[np.ndarray, np.ndarray]:
+        """The tasks in both directions; see :func:`..tasks.make_tasks`."""
+        plan = self.plan
+        return make_tasks(
+            (plan.nodes, plan.node_keys, plan.node_levels),
+            (plan.messages, plan.message_keys, plan.message_levels),
+        )
+
+    def up(self, device: torch.device) -> tuple[Tensor, list[Tensor]]:
+        """The tasks upwards, and the arrays of the plan in the order in which ``up`` takes them."""
+        plan, (tasks, _) = self.plan, self.tasks()
+        arrays = tasks.ravel(), plan.offsets, plan.inbox, plan.children, plan.sources
+        first, *others = moved(device, *(x.astype(np.int32) for x in arrays))
+        return first.view(tasks.shape), others
+
+    def down(self, device: torch.device) -> tuple[Tensor, list[Tensor], _ByKey]:
+        """The same downwards, without the arrays of :meth:`up`, and the rows by their weights."""
+        plan, back, (_, tasks) = self.plan, make_back(self.plan, self.layout), self.tasks()
+        arrays = (
+            tasks.ravel(), back.slots.starts, back.slots.rows, back.receivers, back.sent.starts,
+            back.sent.rows, plan.sources[back.messages.rows], *in_chunks(back.messages),
+            *in_chunks(back.nodes),
+        )  # fmt: skip
+        first, *others = moved(device, *(x.astype(np.int32) for x in arrays))
+        of_bottom = others[4][int(back.sent.starts[-2]) :]
+        by_key = _ByKey(others[5], Chunks(*others[6:10]), Chunks(*others[10:]), of_bottom)
+        return first.view(tasks.shape), others[:5], by_key
+
+
+class _ByKey(NamedTuple):
+    """Rows by the weights that they use.
+
+    Attributes:
+        sources: states that messages are computed from, in the order of ``messages``.
+        messages, nodes: the rows themselves.
+        of_bottom: messages of the bottom.
+    """
+
     sources: Tensor
-    last: Tensor
-    by_message: Chunks
-    by_node: Chunks
-    rows: int
-    leaves: int
-    slots: int
-
-
-def _make_call(sizes: Sizes, forest: Forest, layout: Layout) -> _Call:
-    plan = make_plan(forest, layout)
-    back = make_back(plan, layout)
-    up, down = make_tasks(
-        (plan.nodes, plan.node_keys, plan.node_levels),
-        (plan.messages, plan.message_keys, plan.message_levels),
-    )
-    arrays = (
-        up.ravel(), down.ravel(), plan.offsets, plan.inbox, plan.children, plan.sources,
-        back.slots.starts, back.slots.rows, back.receivers, back.sent.starts, back.sent.rows,
-        plan.sources[back.messages.rows], *in_chunks(back.messages), *in_chunks(back.nodes),
-    )  # fmt: skip
-    there = moved(forest.device, *(x.astype(np.int32) for x in arrays))
-    return _Call(
-        sizes,
-        up=there[0].view(up.shape),
-        down=there[1].view(down.shape),
-        phases=int(up[-1, 0]) + 1,
-        forward=tuple(there[2:6]),
-        backward=tuple(there[2:11]),
-        sources=there[11],
-        last=there[10][int(back.sent.starts[-2]) :],
-        by_message=Chunks(*there[12:16]),
-        by_node=Chunks(*there[16:]),
-        rows=len(plan.types) + 1,
-        leaves=plan.leaves,
-        slots=len(plan.inbox),
-    )
-
-
-def covers(model: Model) -> bool:
-    """Whether :func:`sweep` has a model that :func:`..compiled.tree_sweep.why_not` allows."""
-    return model.forget == "child" and sizes_of(model.aggregator) is not None
+    messages: Chunks
+    nodes: Chunks
+    of_bottom: Tensor
 
 
 def sweep(model: Model, forest: Forest, nodes: np.ndarray | None) -> State:
@@ -156,17 +92,15 @@ def sweep(model: Model, forest: Forest, nodes: np.ndarray | None) -> State:
     Raises:
         GraphError: the forest is empty, or has types or places that the model does not have.
     """
-    layout, a = model.layout, model.aggregator
+    layout, a, device = model.layout, model.aggregator, model.leaf_weight.device
     layout.check(forest)
     sizes = sizes_of(a)
-    assert sizes is not None  # as the caller has asked
-    tokens = torch.from_numpy(forest.tokens[forest.types < 0]).to(forest.device)
+    tokens = torch.from_numpy(forest.tokens[forest.types < 0]).to(device)
     leaves = torch.addmm(model.leaf_bias, model.look_up(tokens), model.leaf_weight)
-    call = _make_call(sizes, forest, layout)
+    call = _Call(sizes, make_plan(forest, layout), layout)
     h, c = _Sweep.apply(call, leaves, model.bottom_state, *_weights(model, sizes))
     every = np.arange(forest.num_nodes)
-    chosen = every[forest.roots if nodes is None else nodes]
-    gather = Gather(chosen.astype(np.int32), len(h), forest.device)
+    gather = Gather(every[forest.roots if nodes is None else nodes], len(h), device)
     return {"h": gather(h), "c": gather(c)}
 
 
@@ -190,7 +124,7 @@ class _Weights(NamedTuple):
 
 def _weights(model: Model, sizes: Sizes) -> _Weights:
     V, a = model.forget_weight, model.aggregator
-    places = len(V) // len(model.forget_bias)
+    places = len(V) // len(model.forget_bias)  # that share a bias
     b = model.forget_bias.unsqueeze(1).expand(-1, places, -1).flatten(0, 1)
     W = a.message_weight()
     W = V[..., :0] if W is None else W
@@ -213,46 +147,51 @@ class _Sweep(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         weights = _Weights(*(x.contiguous() for x in given))
         V, b, W, w, core, Q, q = weights
-        n, rank = call.sizes.n, Q.shape[2] if Q.dim() > 1 else 0
-        C, H = (V.new_empty(call.rows, n) for _ in range(2))
-        Y, R = V.new_empty(call.rows, 3 * n), V.new_empty(call.rows, 3 * rank)
-        S, F = (V.new_empty(len(call.sources), x.shape[-1]) for x in (W, V))
-        Y[: call.leaves] = leaves
+        plan, n, rank = call.plan, call.sizes.n, Q.shape[2] if Q.dim() > 1 else 0
+        rows = len(plan.types) + 1
+        C, H = (V.new_empty(rows, n) for _ in range(2))
+        Y, R = V.new_empty(rows, 3 * n), V.new_empty(rows, 3 * rank)
+        S, F = (V.new_empty(len(plan.sources), x.shape[-1]) for x in (W, V))
+        Y[: plan.leaves] = leaves
         H[-1], C[-1] = bottom.squeeze(1)
+        tasks, arrays = call.up(V.device)
         with torch.cuda.device_of(V):
-            tree.up[(len(call.up),)](
-                call.up, counters(call.phases, V), *call.forward, W, w, V, b, core, Q, q, H, C, Y,
-                S, F, R, W.shape[-1], rank, **call.sizes._asdict(), **tiles(n),
+            tree.up[(len(tasks),)](
+                tasks, counters(tasks), *arrays, W, w, V, b, core, Q, q, H, C, Y, S, F, R,
+                W.shape[-1], rank, **call.sizes._asdict(), **tiles(n),
             )  # fmt: skip
         ctx.call = call
-        ctx.save_for_backward(*weights, H, C, Y, S, F, R)
+        ctx.save_for_backward(*weights, H, C, Y, S, F, R, *arrays)
         return H, C
 
     @staticmethod
     @by_hand("the levels backend", "backend='dgl'")
     def backward(ctx: Any, dH: Tensor, dC: Tensor) -> tuple[Tensor | None, ...]:
-        call, (*weights, H, C, Y, S, F, R) = ctx.call, ctx.saved_tensors
-        V, _, W, _, core, Q, _ = _Weights(*weights)
-        sizes, n, rank, width = call.sizes, call.sizes.n, R.shape[1] // 3, S.shape[1]
+        V, _, W, _, core, Q, _, H, C, Y, S, F, R, *plan = ctx.saved_tensors
+        call, sizes, n, width, rank = (
+            ctx.call, ctx.call.sizes, ctx.call.sizes.n, S.shape[1], R.shape[1] // 3,
+        )  # fmt: skip
         dH = dH.contiguous()
         dC = dC.clone(memory_format=torch.contiguous_format)
         dY, dS, dF, dR = map(torch.empty_like, (Y, S, F, R))
-        x, dx = (H, dY) if not width else (S, dR)
-        d_slots = V.new_empty(call.slots, x.shape[1])
-        own = V.new_empty(len(F), 2 * n)
+        x, dx, pointers = (S, dR, plan[1]) if width else (H, dY, plan[2])
+        slots = 0 if sizes.FORM == SUM else len(call.plan.inbox)
+        d_slots, own = V.new_empty(slots, x.shape[1]), V.new_empty(len(F), 2 * n)
+        tasks, arrays, by_key = call.down(V.device)
         with torch.cuda.device_of(V):
-            tree.down[(len(call.down),)](
-                call.down, counters(call.phases, V), *call.backward, W, V, core, Q, H, C, Y, S, F,
-                dH, dC, dY, dS, dF, dR, d_slots, own, width, rank, **sizes._asdict(), **tiles(n),
-                SLOTS=power_of_two((sizes.ARITY + 1) // 2 * sizes.RANK),
+            tree.down[(len(tasks),)](
+                tasks, counters(tasks), *plan, *arrays, W, V, core, Q, H, C, Y, S, F, dH, dC, dY,
+                dS, dF, dR, d_slots, own, width, rank, **sizes._asdict(), **tiles(n),
+                SLOTS=sizes.slots,
             )  # fmt: skip
-        of_bottom = own.index_select(0, call.last).sum(0).view(2, 1, n)
-        dV, db = call.by_message.outer_products(H, call.sources, dF)
-        dW, dw = call.by_message.outer_products(H, call.sources, dS)
-        dQ, dq = call.by_node.outer_products(R, None, dY, 3)
-        d_core = None
+        of_bottom = own.index_select(0, by_key.of_bottom).sum(0).view(2, 1, n)
+        dV, db = by_key.messages.outer_products(H, by_key.sources, dF)
+        dW, dw = by_key.messages.outer_products(H, by_key.sources, dS)
+        d_core = dQ = dq = None
         if core.numel():
-            slots = call.forward[0], call.forward[1 if width else 2]
-            d_core = core_gradients(sizes, call.by_node, *slots, x, dx).view(core.shape)
-        found = dV[:, 0], db[:, 0], dW[:, 0], dw[:, 0], d_core, dQ, dq
-        return None, dY[: call.leaves], of_bottom, *found
+            d_core = core_gradients(sizes, by_key.nodes, plan[0], pointers, x, dx)
+            d_core = d_core.view(core.shape)
+        if width:  # otherwise the core computes the gates
+            dQ, dq = by_key.nodes.outer_products(R, None, dY, 3)
+        leaves = dY[: call.plan.leaves]
+        return None, leaves, of_bottom, dV[:, 0], db[:, 0], dW[:, 0], dw[:, 0], d_core, dQ, dq

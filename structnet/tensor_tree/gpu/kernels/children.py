@@ -12,7 +12,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-SUM, FULL, TUCKER, CP = (tl.constexpr(i) for i in range(4))
+from structnet.tensor_tree.gpu import sizes
+
+SUM, FULL = tl.constexpr(sizes.SUM), tl.constexpr(sizes.FULL)
+CANONICAL = tl.constexpr(sizes.CANONICAL)
 
 
 @triton.jit
@@ -74,7 +77,7 @@ def reduce(
     LEFT: tl.constexpr, RIGHT: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """Sets the ``PARTS K`` numbers of each row of ``out``."""
-    if FORM == CP:
+    if FORM == CANONICAL:
         for column in range(0, width, WIDTH):
             j = column + tl.arange(0, WIDTH)[None, :]
             here = there & (j < width)
@@ -109,7 +112,7 @@ def reduce_backward(
     SLOTS: tl.constexpr,
 ):  # fmt: skip
     """The gradient of :func:`reduce` for each slot, except those of the core."""
-    if FORM == CP:
+    if FORM == CANONICAL:
         for column in range(0, width, WIDTH):
             j = column + tl.arange(0, WIDTH)[None, :]
             here = there & (j < width)
