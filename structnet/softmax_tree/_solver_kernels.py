@@ -135,6 +135,16 @@ def scores_of(X, places, starts, weights, scores):
                 row[i] += bias
         return
     n = scores.shape[1]
+    if k == 1:
+        own_scores, bias = scores[0], weights[features, 0]
+        for i in range(n):
+            own_scores[i] = bias
+        for d in range(features):
+            weight = weights[d, 0]
+            if weight != 0:
+                for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+                    own_scores[UNSIGNED(places[e])] += X[e] * weight
+        return
     own = np.empty((n, k), np.float32)
     for i in range(n):
         for c in range(k):
@@ -169,6 +179,14 @@ def gradient_of(X, places, starts, slopes, gradient):
         gradient[features, c] = total
     if starts is None:
         np.dot(X.T, slopes.T, gradient[:features])
+        return
+    if k == 1:
+        own_slopes = slopes[0]
+        for d in range(features):
+            slope = np.float32(0)
+            for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+                slope += X[e] * own_slopes[UNSIGNED(places[e])]
+            gradient[d, 0] = slope
         return
     own = np.empty((n, k), np.float32)
     for c in range(k):
