@@ -26,6 +26,9 @@ RATES = (1.0, 3.0, 0.3)  # factors of the rate that suits the size of the featur
 VECTORS = 0.2  # rate if vectors of features are learned
 DIRECT = 50_000_000  # labels times features, up to which nodes without vectors are tried
 WORK = 30_000_000_000  # multiplications in training, up to which a single node has more labels
+# The same for a sample of a stream, up to which a node has more than ONE_NODE labels: about a tenth
+# of a millisecond. A tree takes as long, since it counts what may move its labels.
+STREAMED = 1_000_000
 PASSES = 5  # passes of a tree for each pass of such a node
 SOFTMAX = 10  # multiplications that take as long as one label of a softmax
 DENSE = 2.5  # multiplications in a matrix product that take as long as one for a sparse row
@@ -228,8 +231,8 @@ def for_stream(
     """The settings of a stream, except the learning rate: what trials prefer most often.
 
     Nothing can be tried, as the samples to come are not known: where :func:`choose` is free to try
-    several kinds, a stream takes nodes without vectors of features, and with up to 500 labels a
-    single node.
+    several kinds, a stream takes nodes without vectors of features, and a single node with up to
+    500 labels, or with more if it learns a sample in about a tenth of a millisecond.
 
     Args:
         examples: examples of the first portion.
@@ -239,12 +242,23 @@ def for_stream(
     told = replace(settings, epochs=1)
     if not examples.features.is_table and may_be_direct(told, num_classes, examples.features.size):
         told = replace(told, embedding_size=0)
-    if told.is_free and told.arity is None and num_classes <= ONE_NODE:
-        told = replace(told, tree="huffman", arity=max(num_classes, 2))
+    if told.is_free and told.arity is None and num_classes <= _most_of_stream(examples, told):
+        told = replace(told, arity=max(num_classes, 2))
     found = filled_in(examples, num_classes, told)
     if found.start == "groups":  # which takes a whole training run
         found = replace(found, start="huffman")
-    return replace(found, tree=found.tree or "learned")
+    assert found.arity is not None
+    moves = not told.is_free or found.arity < num_classes  # nothing can in a single node
+    return replace(found, tree=found.tree or ("learned" if moves else "huffman"))
+
+
+def _most_of_stream(examples: Examples, settings: LabelTreeSettings) -> int:
+    """The largest number of labels in a single node that learns from a stream."""
+    size, table = settings.embedding_size, examples.features.is_table
+    if size or (size is None and not table):
+        return ONE_NODE
+    each = _products(examples) / max(len(examples), 1)
+    return max(ONE_NODE, int(STREAMED / (each + SOFTMAX)))
 
 
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
@@ -325,8 +339,7 @@ def _one_node(
     node = replace(settings, tree="huffman", arity=num_classes)
     most = ONE_NODE
     if not settings.embedding_size:
-        products = features.values.size / (DENSE if features.is_table else 1)
-        work = products + SOFTMAX * len(examples)  # per pass and label
+        work = _products(examples) + SOFTMAX * len(examples)  # per pass and label
         solved = _is_solved(node, num_classes, examples)
         least = 0 if solved else 1 if features.is_table else FEWEST
         # On a table with few labels, it may have as much to learn as a tree.
@@ -338,6 +351,11 @@ def _one_node(
             work = SOLVED * features.size * (features.size if features.size <= COLUMNS else 1)
         most = max(ONE_NODE, int(WORK / (max(epochs, 1) * work)))
     return replace(node, epochs=epochs) if num_classes <= most else None
+
+
+def _products(examples: Examples) -> float:
+    """The multiplications of all examples by the weights of one label."""
+    return examples.features.values.size / (DENSE if examples.features.is_table else 1)
 
 
 def _is_solved(settings: LabelTreeSettings, num_classes: int, examples: Examples) -> bool:

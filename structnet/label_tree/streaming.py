@@ -60,12 +60,12 @@ class StreamMixin:
         The rate follows from all samples so far, of which there may be one at first, and so does
         the scale of the columns of a table until there are 1,000; that of sparse rows, and the
         highest token that is known, are those of the first call. Where :meth:`fit` would try
-        several kinds of trees, up to 500 classes are in a single node here, and sparse rows or
-        tokens are classified without vectors in between. If ``start`` is "groups", which ``fit``
-        may choose, a learned tree starts as Huffman's here. If all settings of reassignments have
-        their defaults, ``prior_weight`` is 10 and ``memory`` 0.98, so that few labels move by
-        chance. After ``fit``, the rate is a tenth of that of ``fit``, and scales and labels stay as
-        they are.
+        several kinds of trees, up to 500 classes, or as many as learn a sample in about a tenth of
+        a millisecond, are in a single node here, and sparse rows or tokens are classified without
+        vectors in between. If ``start`` is "groups", which ``fit`` may choose, a learned tree
+        starts as Huffman's here. If all settings of reassignments have their defaults,
+        ``prior_weight`` is 10 and ``memory`` 0.98, so that few labels move by chance. After
+        ``fit``, the rate is a tenth of that of ``fit``, and scales and labels stay as they are.
 
         Args:
             X, y: samples, as for :meth:`fit`.

@@ -1,8 +1,10 @@
 """Solves a node's problem in one call, compiled by numba; ``solver.py`` defines the problem.
 
-Rows are a dense table or the parts of a CSR matrix, as in ``_kernels.py``. Weights are ``[D + 1,
-k]``, with the biases last; scores and slopes are ``[k, n]``, so that inner loops run along the
-rows. A single column of weights is the binary form: its score is that of class 1.
+Rows are a dense table, or sparse by feature: values, their rows, and the start of each feature.
+There are often more features than rows, so that weights, which are read in order, take more memory
+than scores, which are not. Weights are ``[D + 1, k]``, with the biases last; scores and slopes are
+``[k, n]``, so that inner loops run along the rows. A single column of weights is the binary form:
+its score is that of class 1.
 """
 
 from __future__ import annotations
@@ -122,69 +124,87 @@ def losses_of(scores, y, counts, slopes):
 
 
 @summing
-def scores_of(X, columns, indptr, weights, scores):
+def scores_of(X, places, starts, weights, scores):
     """``W x_n + c`` of each row. ``[k, n]``."""
     features, k = len(weights) - 1, weights.shape[1]
-    if indptr is None:
+    if starts is None:
         np.dot(weights[:features].T, X.T, scores)
         for c in range(k):
             row, bias = scores[c], weights[features, c]
             for i in range(len(row)):
                 row[i] += bias
         return
-    own = np.empty(k, np.float32)
-    for i in range(len(indptr) - 1):
-        if k == 1:
-            score = weights[features, 0]
-            for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
-                score += X[e] * weights[UNSIGNED(columns[e]), 0]
-            scores[0, i] = score
+    n = scores.shape[1]
+    if k == 1:
+        own_scores, bias = scores[0], weights[features, 0]
+        for i in range(n):
+            own_scores[i] = bias
+        for d in range(features):
+            weight = weights[d, 0]
+            if weight != 0:
+                for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+                    own_scores[UNSIGNED(places[e])] += X[e] * weight
+        return
+    own = np.empty((n, k), np.float32)
+    for i in range(n):
+        for c in range(k):
+            own[i, c] = weights[features, c]
+    for d in range(features):
+        row, size = weights[d], np.float32(0)
+        for c in range(k):
+            size += abs(row[c])
+        if size == 0:  # as are most, by the penalty
             continue
-        for c in range(k):
-            own[c] = weights[features, c]
-        for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
-            row = weights[UNSIGNED(columns[e])]
+        for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+            score = own[UNSIGNED(places[e])]
             for c in range(k):
-                own[c] += X[e] * row[c]
-        for c in range(k):
-            scores[c, i] = own[c]
+                score[c] += X[e] * row[c]
+    for c in range(k):
+        row = scores[c]
+        for i in range(n):
+            row[i] = own[i, c]
 
 
 @summing
-def gradient_of(X, columns, indptr, slopes, gradient):
+def gradient_of(X, places, starts, slopes, gradient):
     """The derivatives of the losses by the weights, from those by the scores. ``[D + 1, k]``.
 
     Shapes: slopes ``[k, n]``.
     """
-    features, k = len(gradient) - 1, len(slopes)
+    features, k, n = len(gradient) - 1, len(slopes), slopes.shape[1]
     for c in range(k):
         total, row = 0.0, slopes[c]
-        for i in range(len(row)):
+        for i in range(n):
             total += row[i]
         gradient[features, c] = total
-    if indptr is None:
+    if starts is None:
         np.dot(X.T, slopes.T, gradient[:features])
         return
+    if k == 1:
+        own_slopes = slopes[0]
+        for d in range(features):
+            slope = np.float32(0)
+            for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+                slope += X[e] * own_slopes[UNSIGNED(places[e])]
+            gradient[d, 0] = slope
+        return
+    own = np.empty((n, k), np.float32)
+    for c in range(k):
+        row = slopes[c]
+        for i in range(n):
+            own[i, c] = row[i]
     for d in range(features):
+        row = gradient[d]
         for c in range(k):
-            gradient[d, c] = 0
-    own = np.empty(k, np.float32)
-    for i in range(len(indptr) - 1):
-        if k == 1:
-            slope = slopes[0, i]
-            for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
-                gradient[UNSIGNED(columns[e]), 0] += X[e] * slope
-            continue
-        for c in range(k):
-            own[c] = slopes[c, i]
-        for e in range(UNSIGNED(indptr[i]), UNSIGNED(indptr[i + 1])):
-            row = gradient[UNSIGNED(columns[e])]
+            row[c] = 0
+        for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+            slope = own[UNSIGNED(places[e])]
             for c in range(k):
-                row[c] += X[e] * own[c]
+                row[c] += X[e] * slope[c]
 
 
 @inlined
-def steepest(X, columns, indptr, counts, vector):
+def steepest(X, places, starts, counts, vector):
     """An estimate of the largest eigenvalue of ``sum_n a_n (x_n, 1) (x_n, 1)^T``.
 
     The power method starts from ``vector``, ``[D + 1, 1]``, and overwrites it.
@@ -199,21 +219,21 @@ def steepest(X, columns, indptr, counts, vector):
             break
         for d in range(len(vector)):
             vector[d, 0] /= np.float32(value)
-        scores_of(X, columns, indptr, vector, scores)
+        scores_of(X, places, starts, vector, scores)
         for i in range(len(counts)):
             scores[0, i] *= counts[i]
-        gradient_of(X, columns, indptr, scores, vector)
+        gradient_of(X, places, starts, scores, vector)
     return value
 
 
 @summing
-def proximal_step(ahead, gradient, curvature, thresholds, ridges, new):
+def proximal_step(here, ahead, gradient, curvature, thresholds, ridges, new):
     """A gradient step from ``ahead``, then shrinkage towards 0 by thresholds and ridges.
 
-    Returns the rise of the quadratic bound of the losses along the step, and the penalty at its
-    end.
+    Returns the rise of the quadratic bound of the losses along the step, the penalty at its end,
+    and True if the way from here to the new weights points against the step.
     """
-    rise = penalty = 0.0
+    rise = penalty = uphill = 0.0
     for d in range(len(new)):
         threshold = np.float32(thresholds[d] / curvature)
         shrunk = np.float32(curvature / (curvature + ridges[d]))
@@ -225,18 +245,9 @@ def proximal_step(ahead, gradient, curvature, thresholds, ridges, new):
             square += new[d, c] * new[d, c]
             way = np.float64(new[d, c] - ahead[d, c])
             rise += way * (gradient[d, c] + curvature / 2 * way)
+            uphill -= way * (new[d, c] - here[d, c])
         penalty += thresholds[d] * size + ridges[d] / 2 * square
-    return rise, penalty
-
-
-@summing
-def points_uphill(here, ahead, new):
-    """True if the way from here to the new weights points against the step from ahead."""
-    product = 0.0
-    for d in range(len(new)):
-        for c in range(new.shape[1]):
-            product += (ahead[d, c] - new[d, c]) * (new[d, c] - here[d, c])
-    return product > 0
+    return rise, penalty, uphill > 0
 
 
 @summing
@@ -248,47 +259,53 @@ def go_beyond(here, new, pace, ahead):
 
 
 @free
-def fista(X, columns, indptr, y, counts, begin, thresholds, ridges, direction, factor, steps):
+def fista(X, places, starts, y, counts, begin, thresholds, ridges, direction, factor, steps):
     """The best weights after at most ``steps`` steps of FISTA from ``begin``.
 
     ``factor`` bounds the curvature of the losses by the scores. ``thresholds`` and ``ridges`` are
     the L1 and quadratic penalties of each feature's weights, 0 for the biases; ``direction`` is the
     start of the power method.
 
-    Shapes: X ``[n, D]``, or CSR; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds, ridges
+    Shapes: X ``[n, D]``, or sparse; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds, ridges
     ``[D + 1]``; direction ``[D + 1, 1]``.
     """
     shape = begin.shape[1], len(y)
-    curvature = FIRST * factor * steepest(X, columns, indptr, counts, direction)
-    best, here, ahead = begin, begin.copy(), begin.copy()
-    new, gradient = begin.copy(), begin.copy()
+    curvature = FIRST * factor * steepest(X, places, starts, counts, direction)
+    ahead, gradient = begin.copy(), np.empty_like(begin)
+    room = np.empty((3, *begin.shape), np.float32)  # the best weights, those here, and new ones
+    best = at = np.int64(0)
+    room[0] = begin
     scores, slopes = np.empty(shape, np.float32), np.empty(shape, np.float32)
-    scores_of(X, columns, indptr, begin, scores)
+    scores_of(X, places, starts, begin, scores)
     scores_ahead, scores_new = scores.copy(), scores.copy()
     speed, lowest = 1.0, np.empty(steps + 1, np.float64)
     lowest[0] = np.inf
     for step in range(1, steps + 1):
+        other = 3 - best - at if best != at else (at + 1) % 3
+        here, new = room[at], room[other]
         loss = losses_of(scores_ahead, y, counts, slopes)
-        gradient_of(X, columns, indptr, slopes, gradient)
+        gradient_of(X, places, starts, slopes, gradient)
         while True:
-            rise, penalty = proximal_step(ahead, gradient, curvature, thresholds, ridges, new)
-            scores_of(X, columns, indptr, new, scores_new)
+            rise, penalty, uphill = proximal_step(
+                here, ahead, gradient, curvature, thresholds, ridges, new
+            )
+            scores_of(X, places, starts, new, scores_new)
             found = losses_of(scores_new, y, counts, slopes)
             # With a loss near 0, rounding errors exceed the difference.
             slack = 1e-6 * (abs(loss) + 1.0)
             if found <= loss + rise + slack or not np.isfinite(rise) or curvature > STEEPEST:
                 break
             curvature *= 2
-        uphill = points_uphill(here, ahead, new)
         faster = 1.0 if uphill else (1 + (1 + 4 * speed**2) ** 0.5) / 2
         pace = np.float32(0 if uphill else (speed - 1) / faster)
         go_beyond(here, new, pace, ahead)
         go_beyond(scores, scores_new, pace, scores_ahead)
-        here, new, scores, scores_new, speed = new, here, scores_new, scores, faster
+        scores, scores_new, speed = scores_new, scores, faster
+        at = other
         if found + penalty < lowest[step - 1]:
-            best = here.copy()
+            best = at
         lowest[step] = min(lowest[step - 1], found + penalty)
         curvature *= 0.95
         if step >= PATIENCE and lowest[step] > lowest[step - PATIENCE] * (1 - TOLERANCE):
             break
-    return best
+    return room[best]

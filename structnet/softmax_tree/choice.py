@@ -42,6 +42,7 @@ from structnet.softmax_tree.settings import (
     SoftmaxTreeSettings,
 )
 from structnet.softmax_tree.start import WIDE, most_classes, width
+from structnet.softmax_tree.wrongness import largest_wrong
 from structnet.training.progress import Progress
 
 # Samples that a choice uses, or EACH for each class if that is more, but at most half of all. All
@@ -72,6 +73,9 @@ FLAT = 4e10  # largest number of sums for a flat softmax in a trial: some second
 # the eight or more of a choice. A sum over sparse rows, which is not vectorised, counts as SPARSE.
 WHOLE, SPARSE = 6e10, 16
 COST = 5e8  # largest number of sums for a decision tree on single features: about a second
+# One on sparse rows is first grown on one row of so many: at best, the odds of a mistake fall in
+# proportion to the number of rows.
+PROBED = 4
 LOOKED = 64  # rows and columns by which the thresholds of a feature are estimated
 
 Kind = ChosenSettings
@@ -231,8 +235,19 @@ class _Search:
         if number < len(part.learn):
             parts = [part.fewer(number, given.seed)]
         how = parts, self._length
-        plain, least = (self._wrong_about(kind, *how) for kind in (self._plain, best))
-        return not plain.exceeds(least)
+        least = self._wrong_about(best, *how)
+        if self.points.sparse:
+            # Columns are many and mostly 0, so that each decision parts few rows from the others:
+            # the tree is a long chain, which costs more than estimated.
+            few = [part.fewer(len(part.learn) // PROBED, given.seed) for part in parts]
+            if self._odds(self._wrong_about(self._plain, few)) > PROBED * self._odds(least):
+                return False
+        return not self._wrong_about(self._plain, *how).exceeds(least)
+
+    def _odds(self, wrong: Wrongness) -> float:
+        """The odds of being wrong."""
+        most = largest_wrong(self.points.num_classes)
+        return wrong.mean / max(most - wrong.mean, 1e-9)
 
     def _wrong_about(
         self, kind: Kind, parts: list[Fold] | None = None, iterations: int | None = ITERATIONS

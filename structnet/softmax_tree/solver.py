@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from structnet.estimators.scale import fractions
 from structnet.softmax_tree import _scaling_kernels, _solver_kernels
@@ -70,7 +71,8 @@ def multinomial(
     scaled = begin, thresholds, ridges
     _scaling_kernels.scale_weights(weight, bias, mean, sd, penalty, ridge, *scaled)
     how = direction[:, None], CURVATURE[len(bias) == 1], steps
-    best = _solver_kernels.fista(*rows, y.astype(np.int32), counts, *scaled, *how)
+    features = parts(x.T.tocsr()) if issparse(x) else rows
+    best = _solver_kernels.fista(*features, y.astype(np.int32), counts, *scaled, *how)
     found, biases = np.empty_like(begin[:-1]), np.empty_like(begin[-1])
     _scaling_kernels.scale_back(best, mean, sd, found, biases)
     return found, biases

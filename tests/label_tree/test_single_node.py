@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from label_trees import around_centres, table
+from scipy.sparse import csr_matrix
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch.nn.functional import cross_entropy
 
@@ -26,6 +27,7 @@ from structnet.label_tree import (
 )
 from structnet.label_tree._node_kernels import SHARE
 from structnet.label_tree.arrays import NEAR, WIDE
+from structnet.label_tree.choice import for_stream
 from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.training.seeding import epoch_order
 
@@ -244,3 +246,32 @@ def test_sectors_of_a_plane_are_learnt() -> None:
     y = ((np.arctan2(x[:, 1], x[:, 0]) / np.pi + 1) * 12.5).astype(int) % 25
     model = LabelTreeClassifier(random_state=0).fit(x[:2000], y[:2000])
     assert model.score(x[2000:], y[2000:]) > 0.85
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_stream_of_many_classes_is_a_single_node_as_long_as_that_is_fast(sparse: bool) -> None:
+    """Of 2,000 classes with 10 rows each, it has learned far more than a tree."""
+    rng, classes = np.random.default_rng(0), np.arange(2000)
+    y = rng.permutation(np.repeat(classes, 11))
+    x = (rng.normal(size=(2000, 64))[y] + rng.normal(size=(len(y), 64))).astype(np.float32)
+    if sparse:
+        x[abs(x) < 1.5] = 0
+        x = csr_matrix(x)
+    right = []
+    for arity in (None, 45):
+        model = LabelTreeClassifier(arity=arity, random_state=0)
+        for start in range(0, 20_000, 1000):
+            part = slice(start, start + 1000)
+            model.partial_fit(x[part], y[part], classes=classes)
+        assert model.settings_.arity == (arity or 2000)
+        right.append(model.score(x[20_000:], y[20_000:]))
+    assert right[0] > right[1] + (0.3 if sparse else 0.1)
+    wide = Features.from_csr(csr_matrix((2, 50_000_000 // 2000 + 1), dtype=np.float32))
+    settings = for_stream(Examples(wide, np.arange(2)), 2000, LabelTreeSettings())
+    assert settings.embedding_size and settings.arity == 45  # of too many weights
+
+
+def test_nothing_moves_in_a_single_node_that_was_asked_for() -> None:
+    x, y = np.eye(3, dtype=np.float32), np.arange(3)
+    model = LabelTreeClassifier(arity=3).partial_fit(x, y, classes=y)
+    assert model.settings_.tree == "huffman" and not model.training_.rebuilds

@@ -317,6 +317,27 @@ def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
     assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
 
 
+@pytest.mark.parametrize(("probed", "whole"), [(20, False), (19, True)])
+def test_a_plain_tree_of_sparse_rows_is_given_up_if_a_quarter_of_them_shows_it_far_behind(
+    probed: int, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four times the rows divide the odds by 4 at best: not 20 of 50 to 7."""
+    full = many(50, 400)
+    points = replace(full, x=csr_matrix(full.x))
+    search, tried = _Search(points, ChosenSettings(), None, Progress(shown=False)), []
+    best = search._kind(0, "centroids")
+
+    def mistakes(self: _Search, kind: ChosenSettings, parts: list, _: Any = None) -> Any:
+        tried.append((kind.depth, len(parts[0].learn)))
+        few = kind.depth and tried[-1][1] < len(search._parts[0].learn)
+        return even(np.arange(50) < (probed if few else 7))
+
+    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
+    assert search._plain_is_as_good(best) == whole
+    number = len(search._parts[0].learn)
+    assert tried == [(0, number), (1000, number // 4)] + [(1000, number)] * whole
+
+
 def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:
     """Cells of a fine grid, of which a few cuts say nothing."""
     rng = np.random.default_rng(0)
