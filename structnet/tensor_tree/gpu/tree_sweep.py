@@ -158,7 +158,7 @@ class _Sweep(torch.autograd.Function):
         with torch.cuda.device_of(V):
             tree.up[(len(tasks),)](
                 tasks, counters(tasks), *arrays, W, w, V, b, core, Q, q, H, C, Y, S, F, R,
-                W.shape[-1], rank, **call.sizes._asdict(), **tiles(n),
+                W.shape[-1], rank, **call.sizes._asdict(), **tiles(n), num_stages=_stages(V),
             )  # fmt: skip
         ctx.call = call
         ctx.save_for_backward(*weights, H, C, Y, S, F, R, *arrays)
@@ -182,7 +182,7 @@ class _Sweep(torch.autograd.Function):
             tree.down[(len(tasks),)](
                 tasks, counters(tasks), *plan, *arrays, W, V, core, Q, H, C, Y, S, F, dH, dC, dY,
                 dS, dF, dR, d_slots, own, width, rank, **sizes._asdict(), **tiles(n),
-                SLOTS=sizes.slots,
+                SLOTS=sizes.slots, num_stages=_stages(V),
             )  # fmt: skip
         of_bottom = own.index_select(0, by_key.of_bottom).sum(0).view(2, 1, n)
         dV, db = by_key.messages.outer_products(H, by_key.sources, dF)
@@ -195,3 +195,8 @@ class _Sweep(torch.autograd.Function):
             dQ, dq = by_key.nodes.outer_products(R, None, dY, 3)
         leaves = dY[: call.plan.leaves]
         return None, leaves, of_bottom, dV[:, 0], db[:, 0], dW[:, 0], dw[:, 0], d_core, dQ, dq
+
+
+def _stages(x: Tensor) -> int:
+    """How many parts of a matrix are read ahead; in float64, a small GPU has memory for one."""
+    return 1 if x.dtype == torch.float64 else 3
