@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -88,7 +88,6 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     """
 
     n_features_in_: int
-    _former: ClassVar = {"scale": "input_scale"}
 
     def __init__(
         self,
@@ -357,7 +356,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.input_scale_ = scale = Standardizer.from_lists(config["input_scale"])
         self.settings_ = LabelTreeSettings(**config["settings"])
-        self._stream = Stream.of(config.get("stream"))
+        self._stream = Stream.of(config["stream"])
         tree = LabelTree.empty(self.n_features_in_, len(self.classes_), self.settings_)
         if tree.embedding is None and (scale is None or scale.keeps_zeros):  # sparse rows
             tree.softmax.arrays(by_feature=True, lay=True)

@@ -204,9 +204,9 @@ class Stream:
         return told
 
     @classmethod
-    def of(cls, state: dict[str, Any] | None) -> Stream:
-        """What :meth:`state` described; for None, as of older files, nothing has been shown."""
-        told = dict(state or {})
+    def of(cls, state: dict[str, Any]) -> Stream:
+        """What :meth:`state` described."""
+        told = dict(state)
         if told.get("columns"):
             columns = told["columns"]
             arrays = (np.array(columns[name]) for name in ("mean", "deviation"))

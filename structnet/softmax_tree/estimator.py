@@ -41,7 +41,6 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     class_weight: Any
     _asking: Predictor | None
     _lacks: ClassVar[dict[str, Any]] = {}  # settings of the tree that are no parameters
-    _former: ClassVar = {"inputs": "input_scale"}
 
     @whole
     def fit(
@@ -363,7 +362,6 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     """
 
     _lacks: ClassVar = {"depth": None, "k": None}
-    _former: ClassVar = {**SoftmaxTreeEstimator._former, "depth": "start_depth"}
 
     def __init__(
         self,

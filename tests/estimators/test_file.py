@@ -138,24 +138,6 @@ def test_lists_and_tuples_come_back_as_they_were(pools: Any, tmp_path: Path) -> 
     assert again.nested_ == model.nested_
 
 
-def test_a_file_from_before_tuples_were_kept_is_read(blobs: tuple, tmp_path: Path) -> None:
-    model = TreeLSTMClassifier(hidden_size=2, epochs=1, pools=("root", "max"), random_state=0)
-    model.fit(*TREES).save(tmp_path / "model")
-    _, config = load_model(tmp_path / "model")
-    config["parameters"]["pools"] = ["root", "max"]
-    save_model(tmp_path / "model", model.model_, config)
-    again = TreeLSTMClassifier.load(tmp_path / "model")
-    assert again.pools == ["root", "max"]
-    np.testing.assert_array_equal(again.predict_proba(TREES[0]), model.predict_proba(TREES[0]))
-    tree = classifier(max_depth=0).fit(*blobs)
-    tree.save(tmp_path / "model")
-    _, config = load_model(tmp_path / "model")
-    assert config["fitted"]["sample_shape_"] == {"tuple": [3]}
-    config["fitted"]["sample_shape_"] = [3]
-    save_model(tmp_path / "model", tree._state()[0], config)
-    assert type(tree).load(tmp_path / "model").sample_shape_ == tree.sample_shape_
-
-
 class PowerCutError(Exception):
     pass
 

@@ -248,7 +248,7 @@ def test_modules_for_images_refuse_rows(table: tuple[Path, Path], tmp_path: Path
 
 def test_a_file_or_numbers_are_asked_for(digits: tuple[Path, Done]) -> None:
     err = refused("predict", digits[0], "c.csv", "3")
-    assert "one file, or numbers of examples; got c.csv 3" in err
+    assert "one file, or rows, or numbers of examples; got 'c.csv 3'" in err
 
 
 @pytest.mark.parametrize(("inner", "kind"), [("0", nn.Tanh), ("linear", nn.ReLU)])

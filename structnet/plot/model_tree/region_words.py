@@ -97,7 +97,7 @@ def around(region: np.ndarray, beyond: int = 0) -> tuple[slice, slice]:
         >>> around(np.eye(5, 6, k=3, dtype=bool)), around(np.eye(5, 6, k=3, dtype=bool), beyond=1)
         ((slice(0, 3, None), slice(3, 6, None)), (slice(0, 4, None), slice(2, 7, None)))
     """
-    rows, columns = (np.flatnonzero(region.any(axis=axis)) for axis in (1, 0))
+    rows, columns = (np.flatnonzero(region.any(axis=axis)).tolist() for axis in (1, 0))
     y, x = (slice(max(each[0] - beyond, 0), each[-1] + 1 + beyond) for each in (rows, columns))
     return y, x
 
