@@ -193,7 +193,9 @@ def test_text_says_where_samples_go(fitted: NeuralTreeClassifier, blobs: tuple) 
     tree, samples = fitted.tree_, fitted.samples(*blobs)
     assert fitted.export_text() == export_text(tree)
     assert fitted.export_text(*blobs) == export_text(tree, samples, class_names=["a", "b", "c"])
-    assert "of them class c" in fitted.export_text(*blobs)
+    # One leaf tells b from c by its solver.
+    for told in ("33.3 % of samples, 100.0 % of them class a", "50.0 % of them class b"):
+        assert told in fitted.export_text(*blobs)
 
 
 def test_text_has_numbers_in_their_units(lines: tuple) -> None:

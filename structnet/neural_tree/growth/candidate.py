@@ -7,7 +7,7 @@ unless they are random.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -164,13 +164,18 @@ class Candidate(nn.Module):
         self.leaf = leaf
         self.parts = nn.ModuleList(modules)
 
+    @property
+    def tree(self) -> NeuralTree:
+        """The frozen tree."""
+        return self._tree[0]
+
     def loss(self, batch: Samples | AtLeaf) -> Tensor:
         """The mean loss of the grown tree, ``[]``."""
         return batch.mean(self.losses(batch))
 
     def losses(self, batch: Samples | AtLeaf) -> Tensor:
         """The loss of each sample in the grown tree, ``[n]``."""
-        likelihood, batch = self._tree[0].likelihood, self._arrived(batch)
+        likelihood, batch = self.tree.likelihood, self._arrived(batch)
         terms = likelihood.term(*self.new_leaves(batch), batch.targets)
         if batch.rest is not None:
             terms = torch.cat([batch.rest.unsqueeze(1), terms], dim=1)
@@ -181,7 +186,7 @@ class Candidate(nn.Module):
         return self.new_leaves(self._arrived(batch))[0].exp()
 
     def _arrived(self, batch: Samples | AtLeaf) -> AtLeaf:
-        return at_leaf(self._tree[0], self.leaf, batch) if isinstance(batch, Samples) else batch
+        return at_leaf(self.tree, self.leaf, batch) if isinstance(batch, Samples) else batch
 
     @property
     def solvers(self) -> list[nn.Module]:
@@ -247,11 +252,25 @@ class Split(Candidate):
         topology, merged = self.topology.survivors(self.topology.sums_below(at), least)
         if topology.num_nodes in (1, len(self.parts)):
             return self
-        tree, modules = self._tree[0], [self.parts[chain[-1]] for chain in merged]
+        tree, modules = self.tree, [self.parts[chain[-1]] for chain in merged]
         return Split(tree, self.leaf, modules, topology, self.steps)
 
+    def ending(self, ends: Mapping[int, nn.Module]) -> Split:
+        """The split that ends at some of its nodes.
+
+        Args:
+            ends: solver of each node at which it ends; leaves below other ones do not count.
+        """
+        nodes, children = [0], list[tuple[int, ...]]()
+        for v in nodes:  # level by level
+            below = () if v in ends else self.topology.children_of(v)
+            children.append(tuple(range(len(nodes), len(nodes) + len(below))))
+            nodes += below
+        modules = [ends.get(v, self.parts[v]) for v in nodes]
+        return Split(self.tree, self.leaf, modules, Topology(children), self.steps)
+
     def put(self) -> list[int]:
-        [tree], nodes = self._tree, {0: self.leaf}
+        tree, nodes = self.tree, {0: self.leaf}
         for v in self._inner:
             below = self.topology.children_of(v)
             # A router may take a solver's place at first; its own split moves it.
@@ -268,7 +287,7 @@ class Deepening(Candidate):
         return [self.parts[1]]
 
     def put(self) -> list[int]:
-        self._tree[0].deepen(self.leaf, [*self.parts])
+        self.tree.deepen(self.leaf, [*self.parts])
         return [self.leaf]
 
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:

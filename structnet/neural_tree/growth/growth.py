@@ -26,6 +26,7 @@ from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached_each
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, takes_place
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
+from structnet.neural_tree.growth.merging import merged
 from structnet.neural_tree.growth.pace import Behind, pacer
 from structnet.neural_tree.growth.proposal import propose
 from structnet.neural_tree.linear import is_linear_model, start_linear
@@ -132,16 +133,14 @@ class Growth:
         self.train, self.validation = check_beginning(tree, train, validation)
         self.device, self.settings = own_device(device), settings
         self.tree = tree.to(self.device)
-        self._optimizer = optimizer
-        self.schedule, self.schedule_per = schedule, schedule_per
+        self._optimizer, self.schedule, self.schedule_per = optimizer, schedule, schedule_per
         self.metrics, self.callbacks = dict(metrics or {}), callbacks
         self.epoch_callbacks = epoch_callbacks
         self.progress = Progress.of(progress)
         self.decisions: list[Decision] = []
         self.history = History()
         self.batch_size = settings.batch(len(self.train))
-        self.undecided = [0]
-        self.loss = math.inf
+        self.undecided, self.loss = [0], math.inf
         self.strength: float | None = None
         self.file = None if folder is None else Path(folder, state.FILE)
         if self.file is not None:
@@ -265,6 +264,9 @@ class Growth:
         self.undecided = self.undecided[1:]
         if action != "keep":
             (self.loss, *_), candidate = trained[action]
+            if isinstance(candidate, Split) and len(candidate.solvers) > 2:
+                both, least = (self.train, self.validation), self.settings.min_gain
+                candidate, self.loss = merged(candidate, *both, least, self.device)
             self.undecided += candidate.put()
         return action, gains
 
@@ -391,10 +393,8 @@ class Growth:
 
     def _forget_unfinished(self) -> None:
         # An interrupted step leaves records of trainings that are now repeated.
-        decided = len(self.decisions)
-        self.history.records[:] = [r for r in self.history if r["decision"] < decided]
+        self.history.records[:] = [r for r in self.history if r["decision"] < len(self.decisions)]
 
     def _seed(self, purpose: str, attempt: int = 0) -> int:
-        words = [self.settings.seed, len(self.decisions), *purpose.encode()]
-        words += [attempt] if attempt else []
+        words = [self.settings.seed, len(self.decisions), *purpose.encode(), *[attempt][:attempt]]
         return int(np.random.SeedSequence(words).generate_state(1)[0])

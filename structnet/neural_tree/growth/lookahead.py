@@ -38,11 +38,14 @@ class Starts(NamedTuple):
     Attributes:
         regions: regions of a split, for one or two splits; empty if a single region is best; None
             if there are too few samples to tell.
-        steps: steps of a deepening; none if they do not pay.
+        sum: steps of a deepening; none if they do not pay.
     """
 
     regions: list[Regions] | None
-    steps: Sum
+    sum: Sum
+
+
+NO_STARTS = Starts(None, Sum([]))
 
 
 def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float = 0.0) -> Starts:

@@ -11,7 +11,14 @@ from torch import Tensor, nn
 
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth.candidate import Candidate, Deepening, Split, at_leaf
-from structnet.neural_tree.growth.lookahead import is_linear, split_into, starts_at
+from structnet.neural_tree.growth.lookahead import (
+    NO_STARTS,
+    Starts,
+    is_linear,
+    split_into,
+    starts_at,
+)
+from structnet.neural_tree.growth.regions import Regions
 from structnet.neural_tree.growth.router_start import balance
 from structnet.neural_tree.growth.sums import Sum, deepen_by, may_have_steps
 from structnet.neural_tree.primitives import TooSmallError
@@ -57,22 +64,23 @@ def propose(
     seed_epoch(seed, 0)
     taken = set().union(*map(_learned, (tree, *others)))
     found: dict[str, list[Candidate]] = {"split": [], "deepen": []}
-    added = Sum([])
+    starts = NO_STARTS
     # A module for which the map at the leaf is too small makes no candidate.
     if _may_split(tree, leaf, settings):
         with suppress(TooSmallError):
-            splits, by_chance, added = _splits(tree, leaf, settings, look_at)
-            found["split"] += splits
-            _check_new(taken, splits)
-            if by_chance and balance_on is not None:
-                balance(splits[0].parts[0], _arriving(tree, leaf, balance_on, settings))
+            parts = tree.new_split(leaf)
+            starts = _starts(tree, leaf, parts, settings, look_at)
+            found["split"] += _splits(tree, leaf, parts, starts.regions)
+            _check_new(taken, found["split"])
+            if starts.regions is None and balance_on is not None:
+                balance(parts[0], _arriving(tree, leaf, balance_on, settings))
     if _may_deepen(tree, leaf, settings):
         with suppress(TooSmallError):
             modules = tree.new_deepening(leaf)
             if count_parameters(modules[0]):  # without any, it is an identity that cannot gain
                 found["deepen"].append(Deepening(tree, leaf, modules))
-                if added.steps and may_have_steps(tree, leaf, modules):
-                    found["deepen"] += _sums(tree, leaf, added)
+                if starts.sum.steps and may_have_steps(tree, leaf, modules):
+                    found["deepen"] += _sums(tree, leaf, starts.sum)
                 _check_new(taken, found["deepen"])
     if settings.warm_start_solvers:
         for candidate in (*found["split"], *found["deepen"]):
@@ -91,27 +99,31 @@ def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> boo
     return tree.primitives.router is not None and within
 
 
-def _splits(
-    tree: NeuralTree, leaf: int, settings: NeuralTreeSettings, look_at: Samples | None
-) -> tuple[list[Split], bool, Sum]:
-    """The splits, none if a single region is best; True if the one that is starts at random; and
-    the steps with which a deepening may start."""
-    modules = tree.new_split(leaf)
-    most = _most_leaves(tree, leaf, modules, settings)
+def _starts(
+    tree: NeuralTree,
+    leaf: int,
+    modules: Sequence[nn.Module],
+    settings: NeuralTreeSettings,
+    look_at: Samples | None,
+) -> Starts:
+    """What the candidates may start with, if a split of these modules can look ahead."""
     if look_at is None or settings.lookahead < 2 or not is_linear(modules, tree.nodes[leaf].shape):
-        return [Split(tree, leaf, modules)], True, Sum([])
+        return NO_STARTS
+    most = _most_leaves(tree, leaf, modules, settings)
     here = at_leaf(tree, leaf, _some(tree, look_at, settings, LOOKED_AT))
-    starts, added = starts_at(tree, leaf, here, most, settings.prune or 0.0)
-    if starts is None:
-        return [Split(tree, leaf, modules)], True, added
-    return (
-        [
-            split_into(tree, leaf, tree.new_split(leaf) if i else modules, regions)
-            for i, regions in enumerate(starts)
-        ],
-        False,
-        added,
-    )
+    return starts_at(tree, leaf, here, most, settings.prune or 0.0)
+
+
+def _splits(
+    tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], regions: list[Regions] | None
+) -> list[Split]:
+    """The splits: one that starts at random, or one for each way to make regions."""
+    if regions is None:
+        return [Split(tree, leaf, modules)]
+    return [
+        split_into(tree, leaf, tree.new_split(leaf) if i else modules, each)
+        for i, each in enumerate(regions)
+    ]
 
 
 def _sums(tree: NeuralTree, leaf: int, added: Sum) -> list[Deepening]:
