@@ -360,10 +360,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return nn.ModuleList(self._trees()), {"members": members, "primitives": chosen}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        chosen = presets.restored(config["primitives"])
-        if len(self.sample_shape_) == 1:
-            chosen = presets.of_file(chosen, config["shapes"])
-        self.primitives = chosen
+        self.primitives = presets.restored(config["primitives"])
         self._grown_with = {name: getattr(self, name) for name in GROWN_WITH}
         likelihood, outputs = self._task()
         primitives, self.members_ = self._primitives(outputs), []

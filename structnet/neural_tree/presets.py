@@ -24,9 +24,7 @@ Reference:
 from __future__ import annotations
 
 import math
-import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -64,9 +62,7 @@ def mlp(num_outputs: int, width: int = 128, router_width: int | None = None) -> 
     return Primitives(router, partial(_dense, width=width), solver)
 
 
-def table(
-    num_outputs: int, width: int = 128, router_width: int | None = None, tanh: bool = False
-) -> Primitives:
+def table(num_outputs: int, width: int = 128, router_width: int | None = None) -> Primitives:
     """The modules of :func:`mlp` for a tree that starts as a linear model, with ReLU for tanh.
 
     A sum of units that are odd functions, as tanh is, hardly learns what is alike on both sides of
@@ -74,10 +70,9 @@ def table(
 
     Args:
         num_outputs, width, router_width: see :func:`mlp`.
-        tanh: transformers with tanh, as in :func:`mlp` and in older files.
     """
-    found = replace(mlp(num_outputs, width, router_width), plain_root=True)
-    return found if tanh else replace(found, transformer=partial(_rectified, width=width))
+    found = mlp(num_outputs, width, router_width)
+    return replace(found, plain_root=True, transformer=partial(_rectified, width=width))
 
 
 def conv(
@@ -242,26 +237,6 @@ def restored(told: Any) -> Any:
     return partial(FUNCTIONS[name], **given)
 
 
-def of_file(chosen: Any, names: Iterable[str]) -> Any:
-    """The choice that made the weights of a file: "table" was made with tanh once.
-
-    Args:
-        chosen: choice for a table, from :func:`restored`.
-        names: names of the weights.
-
-    Example:
-        >>> of_file(None, ["0.nodes.0.transformers.0.0.weight"]).keywords
-        {'tanh': True}
-    """
-    function, given = chosen, {}
-    if isinstance(chosen, partial):
-        function, given = chosen.func, chosen.keywords
-    old = any(re.search(r"transformers\.\d+\.0\.", name) for name in names)
-    if not old or function not in (None, "table", table):
-        return chosen
-    return partial(table, **given | {"tanh": True})
-
-
 def _dense(shape: Shape, width: int) -> nn.Module:
     return nn.Sequential(linear(shape, width), nn.Tanh())
 
@@ -288,14 +263,9 @@ class Clipped(nn.ReLU):
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return torch.minimum(super().forward(input), self.most)
 
-    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *how: Any) -> None:
-        state.setdefault(prefix + "most", self.most)  # older files have no ceilings
-        super()._load_from_state_dict(state, prefix, *how)
-
 
 def _rectified(shape: Shape, width: int) -> nn.Module:
-    # With names of its own, so that the weights of tanh layers are not taken for its own.
-    return nn.Sequential(OrderedDict(linear=linear(shape, width), relu=Clipped(width)))
+    return nn.Sequential(linear(shape, width), Clipped(width))
 
 
 LAST: dict[str, Any] = {"memory_format": torch.channels_last}  # not in torch's type hints

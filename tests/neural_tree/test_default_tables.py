@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import pickle
 import re
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from torch import nn
 
 from structnet.estimators.tails import BentStandardizer
-from structnet.neural_tree import presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
-from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 SHORT: dict[str, Any] = {"epochs": 10, "refine_epochs": 4, "random_state": 0}
 
@@ -92,30 +88,3 @@ def test_sums_of_squares_are_learned() -> None:
     y = (X**2).sum(axis=1) > 5.35  # the median
     model = NeuralTreeClassifier(random_state=0).fit(X[:1000], y[:1000])
     assert model.score(X[1000:], y[1000:]) > 0.9
-
-
-def test_files_of_trees_with_tanh_are_read_as_such(tmp_path: Path) -> None:
-    X, y = sizes()
-    X = np.log(X + 30)
-    made = partial(presets.table, tanh=True)
-    model = NeuralTreeClassifier(made, routers=False, min_gain=-1, gain_errors=0, **SHORT)
-    model.fit(X, y, X_val=X, y_val=y)
-    assert any(isinstance(part, nn.Tanh) for part in model.tree_.modules())
-    new, old = tmp_path / "new.safetensors", tmp_path / "old.safetensors"
-    model.save(new)
-    _, config = load_model(new)
-    for chosen in (None, "table", ["table", {"width": 128}]):  # as there was no other kind
-        save_model(old, model._state()[0], {**config, "primitives": chosen})
-        again = NeuralTreeClassifier.load(old)
-        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-        assert again.primitives.keywords["tanh"]
-    own = NeuralTreeClassifier(routers=False, min_gain=-1, gain_errors=0, **SHORT)
-    own.fit(X, y, X_val=X, y_val=y)
-    assert any(isinstance(part, nn.ReLU) for part in own.tree_.modules())
-    own.save(new)
-    assert NeuralTreeClassifier.load(new).primitives is None
-    save_model(
-        old, own._state()[0], {**load_model(new)[1], "primitives": ["table", {"tanh": True}]}
-    )
-    with pytest.raises(CheckpointError, match="does not describe"):
-        NeuralTreeClassifier.load(old)

@@ -12,7 +12,6 @@ import torch
 from alike import assert_same_model, assert_same_weights
 from commands import SMALL, Done, call, ran, refused
 from neural_tree_runs import DIGITS, grown, of_run, settings_of, trained
-from torch import nn
 from tree_lstm_runs import is_picture, without_times
 
 from structnet.neural_tree import NeuralTreeSettings, refine, train
@@ -249,14 +248,3 @@ def test_modules_for_images_refuse_rows(table: tuple[Path, Path], tmp_path: Path
 def test_a_file_or_numbers_are_asked_for(digits: tuple[Path, Done]) -> None:
     err = refused("predict", digits[0], "c.csv", "3")
     assert "one file, or rows, or numbers of examples; got 'c.csv 3'" in err
-
-
-@pytest.mark.parametrize(("inner", "kind"), [("0", nn.Tanh), ("linear", nn.ReLU)])
-def test_the_names_of_weights_tell_their_modules(inner: str, kind: type[nn.Module]) -> None:
-    settings = settings_of(data="digits", primitives="table")
-    data = {"name": "own", "shape": (2,), "classes": ["no", "yes"], "num_outputs": 2}
-    tree = runs.root_of(settings, data)
-    tree.deepen(0)
-    names = [f"nodes.0.transformers.0.{inner}.weight"]
-    found = runs.root_of(settings, data, tree.config(), names)
-    assert any(isinstance(each, kind) for each in found.nodes[0].transformers.modules())

@@ -26,7 +26,7 @@ from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached_each
 from structnet.neural_tree.growth.decision import Decision, Gain, choose, takes_place
 from structnet.neural_tree.growth.measures import can_gain, expected, of_each
-from structnet.neural_tree.growth.merging import merged
+from structnet.neural_tree.growth.merging import SPARED, merged
 from structnet.neural_tree.growth.pace import Behind, pacer
 from structnet.neural_tree.growth.proposal import propose
 from structnet.neural_tree.linear import is_linear_model, start_linear
@@ -265,7 +265,7 @@ class Growth:
         if action != "keep":
             (self.loss, *_), candidate = trained[action]
             if isinstance(candidate, Split) and len(candidate.solvers) > 2:
-                both, least = (self.train, self.validation), self.settings.min_gain
+                both, least = (self.train, self.validation), SPARED * self.settings.min_gain
                 candidate, self.loss = merged(candidate, *both, least, self.device)
             self.undecided += candidate.put()
         return action, gains

@@ -21,6 +21,8 @@ from structnet.neural_tree.growth.candidate import Split
 from structnet.neural_tree.growth.measures import of_each
 from structnet.routing.samples import Samples
 
+SPARED = 0.3  # of the gain that a decision requires: what all cuts that go may cost together
+
 
 def merged(
     split: Split,
@@ -29,7 +31,7 @@ def merged(
     least: float,
     device: str | torch.device,
 ) -> tuple[Split, float]:
-    """A split without the cuts that together gain no more than a decision requires.
+    """A split without the cuts that together gain hardly anything.
 
     From the bottom up, each cut between two leaves is left out if the validation loss is then still
     within ``least`` of that of the whole split. The first cut stays.
@@ -38,7 +40,7 @@ def merged(
         split: trained split, whose solvers are linear.
         train: samples whose shares weigh the solvers in a mean.
         validation: samples by which it is judged.
-        least: gain that a decision requires, ``min_gain``.
+        least: gain that all cuts that are left out may have together.
         device: device of the split.
 
     Returns:

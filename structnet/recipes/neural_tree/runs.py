@@ -49,8 +49,8 @@ def root_of(
         data: description of the data, as in ``config.json``.
         structure: structure of a grown tree, as returned by ``NeuralTree.config``; None for the
             root alone.
-        tensors: names of its weights in a file, which show of which modules it consists; None for
-            those of today.
+        tensors: names of its weights in a file, which are at least as many as its transformers;
+            None if it is not from a file.
 
     Raises:
         ValueError: the modules are for images, and the data are rows.
@@ -62,10 +62,7 @@ def root_of(
             "numbers (try --primitives mlp)"
         )
     likelihood = SquaredError() if data["classes"] is None else Categorical()
-    chosen: Any = modules.primitives
-    if tensors is not None and len(data["shape"]) == 1:
-        chosen = presets.of_file(chosen, tensors)
-    make: Any = MAKERS[chosen] if isinstance(chosen, str) else chosen
+    make: Any = MAKERS[modules.primitives]
     given = {name: getattr(modules, name) for name in SOME_HAVE if getattr(modules, name)}
     primitives = make(data["num_outputs"], **given).without(
         routers=not modules.routers, transformers=not modules.transformers
