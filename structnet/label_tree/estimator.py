@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -88,7 +88,6 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     """
 
     n_features_in_: int
-    _former: ClassVar = {"scale": "input_scale"}
 
     def __init__(
         self,

@@ -18,7 +18,6 @@ from structnet.softmax_tree import (
     SoftmaxTreeSettings,
     train,
 )
-from structnet.training.checkpoint import load_model, save_model
 
 X, Y = clusters(240, classes=6)
 QUICK = {"start": "centroids", "leaf_penalty": 1.0, "max_iter": 3, "solver_steps": 15}
@@ -113,15 +112,3 @@ def test_what_was_chosen_and_recorded_are_fitted_attributes(model: Any) -> None:
     assert model.settings_ is model.trained_.settings and model.settings_.leaf_penalty == 1
     assert model.history_ is model.trained_.history
     assert isinstance(model.input_scale_, Standardizer)
-
-
-def test_older_files_have_other_names(tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    GROWN.fit(X, Y).save(path)
-    config = load_model(path)[1]
-    parameters, scale = config["parameters"], config.pop("input_scale")
-    parameters["depth"] = parameters.pop("start_depth")
-    save_model(path, GROWN.tree_, {**config, "inputs": scale})
-    again = AdaptiveSoftmaxTreeClassifier.load(path)
-    assert again.get_params() == GROWN.get_params()
-    assert np.array_equal(again.predict_proba(X), GROWN.predict_proba(X))
