@@ -41,7 +41,6 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     class_weight: Any
     _asking: Predictor | None
     _lacks: ClassVar[dict[str, Any]] = {}  # settings of the tree that are no parameters
-    _former: ClassVar = {"inputs": "input_scale"}
 
     @whole
     def fit(
@@ -292,8 +291,9 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         classes_: classes, sorted.
         n_features_in_: number of columns of the table.
         tree_: tree, which takes scaled inputs; ``samples(X, y)`` gives them.
-        settings_: settings, including those that were chosen, among them ``leaf_ridge``. To train
-            again with all that was chosen, pass them to :func:`structnet.softmax_tree.train`.
+        settings_: settings, including those that were chosen, among them ``leaf_ridge`` and
+            ``temperature``. To train again with all that was chosen, pass them to
+            :func:`structnet.softmax_tree.train`.
         history_: records of the iterations.
         trained_: tree with its settings, its history and its trials of growth.
         input_scale_: scaler of the inputs; None if they are not scaled.
@@ -363,7 +363,6 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     """
 
     _lacks: ClassVar = {"depth": None, "k": None}
-    _former: ClassVar = {**SoftmaxTreeEstimator._former, "depth": "start_depth"}
 
     def __init__(
         self,

@@ -126,6 +126,9 @@ class ChosenSettings(SoftmaxTreeSettings):
     Args:
         leaf_ridge: nu, the weight of half the squared L2 norm of a leaf's weights; it is chosen if
             leaf_penalty is not given, and otherwise stays as it is.
+        temperature: T, by which the scores of all leaves are divided at the end of the training; it
+            is chosen, on tables that train in seconds, if any of depth, k, start and leaf_penalty
+            is not given and the tree does not grow.
 
     Raises:
         ValueError: a value is out of its range.
@@ -138,14 +141,16 @@ class ChosenSettings(SoftmaxTreeSettings):
     """
 
     leaf_ridge: float = 0.0
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("leaf_ridge", self.leaf_ridge, 0)
+        check_number("temperature", self.temperature, 0, open=True)
 
     @classmethod
     def of(cls, settings: SoftmaxTreeSettings) -> ChosenSettings:
-        """The same settings, with a ridge of 0 if they are those of a user."""
+        """The same settings, with a ridge of 0 and a temperature of 1 if a user's."""
         return cls(**vars(settings))
 
 

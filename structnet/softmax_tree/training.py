@@ -241,7 +241,8 @@ class _Training:
         return Objective.of_leaves(self.state.settings, self.points.num_classes)
 
     def _smoothed(self, points: Points) -> Draft:
-        return smoothed(self.state.draft, points, self._trained_by)
+        whole = smoothed(self.state.draft, points, self._trained_by)
+        return whole.at(self.state.settings.temperature)
 
     def _optimise(self, points: Points) -> None:
         """Runs the remaining iterations of TAO on the present tree, and prunes it."""
