@@ -275,7 +275,8 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
 
     Args:
         depth: number of decisions on each path; 0 is a flat softmax.
-        k: largest number of classes in a leaf; at most all that there are.
+        k: largest number of classes in a leaf, at most all that there are. If it is not given and
+            there are at most 50, leaves learn of the others at the end.
         decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
             hyper-parameters, see :class:`structnet.softmax_tree.SoftmaxTreeSettings`.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of

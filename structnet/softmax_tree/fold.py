@@ -65,7 +65,8 @@ class Fold:
             -> ``[tested, K]``, -inf for classes that a leaf lacks.
         """
         objective = Objective.of_leaves(kind, self.learn.num_classes)
-        return log_probs(self._learnt(kind, None, None), self.learn, self.test, objective)
+        draft = self._learnt(kind, None, None)
+        return log_probs(draft, self.learn, self.test, objective, kind.whole)
 
     def fewer(self, number: int, seed: int) -> Fold:
         """The fold with only this number of samples to learn from."""

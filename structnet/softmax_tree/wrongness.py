@@ -49,7 +49,11 @@ def wrong_about(
 
 
 def log_probs(
-    draft: Draft, learnt: Points, tested: Points, objective: Objective | None = None
+    draft: Draft,
+    learnt: Points,
+    tested: Points,
+    objective: Objective | None = None,
+    whole: bool = False,
 ) -> np.ndarray:
     """The log-probabilities that a tree gives to samples, once its leaves are smoothed.
 
@@ -57,12 +61,13 @@ def log_probs(
         draft: tree before its leaves are smoothed.
         learnt, tested: samples that the tree was trained on, and samples to test on.
         objective: objective by which its leaves were trained; None if they were not.
+        whole: True if all leaves may have all classes once they are smoothed.
 
     Shapes:
         -> ``[tested, K]``, -inf for classes that a leaf lacks.
     """
-    whole = smoothed(draft, learnt, objective)
-    tree = SoftmaxTree.from_draft(whole, learnt.num_features, learnt.num_classes)
+    known = smoothed(draft, learnt, objective, whole)
+    tree = SoftmaxTree.from_draft(known, learnt.num_features, learnt.num_classes)
     return tree.choices(tested.x).dense(learnt.num_classes)
 
 
