@@ -270,21 +270,6 @@ def test_tags_are_of_the_parameters() -> None:
     assert threads.non_deterministic and not rows.non_deterministic
 
 
-def test_a_file_of_before_scales_of_inputs_had_their_name(
-    fitted: LabelTreeClassifier, points: tuple, tmp_path: Path
-) -> None:
-    fitted.save(tmp_path / "model")
-    _, config = load_model(tmp_path / "model")
-    config["scale"] = config.pop("input_scale")
-    del config["stream"], config["parameters"]["class_weight"]
-    save_model(tmp_path / "model", fitted.tree_, config)
-    again = LabelTreeClassifier.load(tmp_path / "model")
-    assert (again.predict_proba(points[0]) == fitted.predict_proba(points[0])).all()
-    again.partial_fit(*points)
-    again.save(tmp_path / "model")
-    assert LabelTreeClassifier.load(tmp_path / "model").input_scale_ is not None
-
-
 @pytest.mark.parametrize(
     "change",
     [{"arity": 10**12}, {"arity": 10**8}, {"embedding_size": 10**9}, {"max_depth": -1}],
