@@ -14,6 +14,7 @@ from structnet.label_tree.features import Features
 SHARES = (0.1, 0.01, 0.4, 1.0)  # of the identity in the covariance; the first one is the default
 CERTAINTIES = (1.0, 0.5, 0.2, 0.05, 0.0)  # factors of the weights; the first one is the default
 LEAST = 40  # number of examples from which on some are held out to try these
+ENOUGH, PARTS = 1_000, 10  # held-out rows up to which further parts are held out, and most parts
 CELLS = 1_000_000  # largest number of scores, for examples and labels, that are computed to try one
 COLUMNS = 1_000  # number above which all columns are taken as equally varying and uncorrelated
 ROWS = 20  # largest number of examples per column from which the covariance is estimated, ...
@@ -91,25 +92,47 @@ def discriminant(
 
 
 def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple[float, float]:
-    """The share of the identity and the certainty with the smallest loss on held-out rows."""
+    """The share of the identity and the certainty with the smallest loss on held-out rows.
+
+    A tenth of few rows is too small to show how rarely a sure label is wrong: several random tenths
+    are held out, one after the other, until they have enough rows.
+    """
+    parts = -(-ENOUGH // max(len(examples) // 10, 1))
+    each = [_losses(examples, num_classes, unit, seed + part) for part in range(min(parts, PARTS))]
+    found = [losses for losses in each if losses is not None]
+    if not found:
+        return SHARES[0], CERTAINTIES[0]
+    total = np.sum(found, axis=0)
+    share, certainty = np.unravel_index(np.argmin(total), total.shape)
+    return SHARES[share], CERTAINTIES[certainty]
+
+
+def _losses(examples: Examples, num_classes: int, unit: float, seed: int) -> np.ndarray | None:
+    """The summed losses on a held-out tenth; None if nothing can be judged.
+
+    Shapes:
+        -> ``[SHARES, CERTAINTIES]``.
+    """
     learn, held = hold_out(len(examples), 0.1, seed)
     # Labels of which all examples are held out cannot be judged.
     held = held[np.isin(examples.labels[held], examples.labels[learn])]
     most = max(CELLS // num_classes, LEAST)
     parts = examples[learn], examples[held[:: max(-(-len(held) // most), 1)]]
     if not len(held) or any(len(part.shares) and not part.shares.any() for part in parts):
-        return SHARES[0], CERTAINTIES[0]
+        return None
     moments, held_out = _moments(parts[0], num_classes, unit, seed), parts[1]
-    labels, weights = held_out.labels[:, None], held_out.shares if len(held_out.shares) else None
-    found = []
-    for share in SHARES if moments.axes is not None else SHARES[:1]:
+    labels = held_out.labels[:, None]
+    weights = held_out.shares if len(held_out.shares) else np.ones(len(held_out))
+    found = np.full((len(SHARES), len(CERTAINTIES)), np.inf)
+    # Without axes, the share of the identity changes nothing.
+    for row, share in enumerate(SHARES if moments.axes is not None else SHARES[:1]):
         weight, bias = _solved(moments, share)
         scores = held_out.features.table @ (weight / unit).T + bias
-        for certainty in CERTAINTIES:
+        for column, certainty in enumerate(CERTAINTIES):
             logits = certainty * scores + moments.log_share
             losses = logsumexp(logits, axis=1) - np.take_along_axis(logits, labels, 1)[:, 0]
-            found.append((np.average(losses, weights=weights), share, certainty))
-    return min(found)[1:]
+            found[row, column] = weights @ losses
+    return found
 
 
 def _moments(examples: Examples, num_classes: int, unit: float, seed: int) -> _Moments:

@@ -18,7 +18,8 @@ to the end, if possible on all samples, as overfitting shows late, and a brief t
 narrow leaves. One kind is taken over a simpler one only if its advantage is not due to chance; the
 plain decision tree is the simplest, and a stronger penalty is simpler. If only some samples are
 used, and few of each class, some of the others are tested on besides those held out. The error is
-that of ``wrongness``: with few classes, probabilities count too.
+that of ``wrongness``: with few classes, probabilities count too. At last, held-out samples tell how
+sure the leaves may be (``temperature``).
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from structnet.softmax_tree.settings import (
     SoftmaxTreeSettings,
 )
 from structnet.softmax_tree.start import WIDE, most_classes, width
+from structnet.softmax_tree.temperature import best_temperature
 from structnet.softmax_tree.wrongness import largest_wrong
 from structnet.training.progress import Progress
 
@@ -58,6 +60,7 @@ PARTS = 3  # number of folds then
 GOOD = 2  # kinds that are trained for more than one iteration, on all folds
 CHEAP, MORE = 2e7, 4  # rows x features x classes up to which all kinds are tried, MORE of them long
 DEPTHS = (0, 1, 2, 4, 6, 8)
+WHOLLY = 50  # classes up to which narrow leaves save too little to rule out those that they lack
 DEEPEST = 1000  # depth of the plain decision tree
 SHALLOW = 4  # largest depth of a tree that starts with single features
 ITERATIONS = 3  # of a trial
@@ -107,11 +110,14 @@ def chosen(
         growth = replace(growth, alpha=growth.alpha or ALPHA, rho=growth.rho or RHO)
         given = replace(given, depth=growth.start_depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
-    found = given if None not in open_ else _Search(points, given, growth, progress).best()
+    search = _Search(points, given, growth, progress) if None in open_ else None
+    found = search.best() if search else given
     if found.decision_penalty is None:
         found = replace(found, decision_penalty=found.leaf_penalty)
     if growth is None:
-        return found, None
+        if given.k is None and points.num_classes <= WHOLLY:
+            found = replace(found, whole=True)
+        return search.tempered(found) if search else found, None
     assert found.depth is not None
     grown = replace(growth, start_depth=found.depth)
     grown = replace(grown, start_k=most_classes(grown, points.num_classes, found.depth))
@@ -142,6 +148,23 @@ class _Search:
             return self._plain
         told = self.given.leaf_penalty is not None or not best.max_iter
         return best if told else self._penalised(best)
+
+    def tempered(self, kind: Kind) -> Kind:
+        """The kind with the temperature for its held-out samples, if it is quick to train.
+
+        It is trained to the end, and on most of all samples, as with fewer it would be less sure.
+        """
+        if not self._cheap or kind.temperature != 1:
+            return kind
+        parts = self._parts
+        if self._most < len(self.points):
+            parts = [self._parted(self.points, None, self.given.seed)]
+        log_prob = np.concatenate([part.log_probs(kind) for part in parts])
+        y = np.concatenate([part.test.y for part in parts])
+        weights = np.concatenate([part.test.weights for part in parts])
+        found = best_temperature(log_prob, y, weights, further=len(parts))
+        self.progress.say_when_due(f"temperature {found:.3g}", last=False)
+        return replace(kind, temperature=found)
 
     def _walked(self) -> dict[Kind, Wrongness]:
         """The wrongness of all kinds that are tried, after one iteration."""

@@ -115,6 +115,13 @@ class Draft:
         topology, merged = self.topology.survivors(shares, 0.5 / len(points))
         return Draft(topology.to_lists(), [self.nodes[nodes[-1]] for nodes in merged])
 
+    def at(self, temperature: float) -> Draft:
+        """The tree with the scores of all leaves divided by a temperature."""
+        if temperature == 1:
+            return self
+        nodes = [n.at(temperature) if isinstance(n, Leaf) else n for n in self.nodes]
+        return Draft(list(self.children), nodes)
+
     def grafted(self, subtrees: dict[int, Draft]) -> Draft:
         """The tree with subtrees in place of leaves."""
         new = self.copy()

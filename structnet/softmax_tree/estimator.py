@@ -275,7 +275,8 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
 
     Args:
         depth: number of decisions on each path; 0 is a flat softmax.
-        k: largest number of classes in a leaf; at most all that there are.
+        k: largest number of classes in a leaf, at most all that there are. If it is not given and
+            there are at most 50, leaves learn of the others at the end.
         decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
             hyper-parameters, see :class:`structnet.softmax_tree.SoftmaxTreeSettings`.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
@@ -291,8 +292,9 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         classes_: classes, sorted.
         n_features_in_: number of columns of the table.
         tree_: tree, which takes scaled inputs; ``samples(X, y)`` gives them.
-        settings_: settings, including those that were chosen, among them ``leaf_ridge``. To train
-            again with all that was chosen, pass them to :func:`structnet.softmax_tree.train`.
+        settings_: settings, including those that were chosen, among them ``leaf_ridge`` and
+            ``temperature``. To train again with all that was chosen, pass them to
+            :func:`structnet.softmax_tree.train`.
         history_: records of the iterations.
         trained_: tree with its settings, its history and its trials of growth.
         input_scale_: scaler of the inputs; None if they are not scaled.

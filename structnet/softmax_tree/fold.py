@@ -15,7 +15,7 @@ from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings
 from structnet.softmax_tree.start import first_draft
-from structnet.softmax_tree.wrongness import wrong_about
+from structnet.softmax_tree.wrongness import log_probs, wrong_about
 from structnet.training.gains import is_better
 
 STEPS, SETTLED = 15, 1e-2  # steps of the solver and tolerance in a short training
@@ -54,6 +54,19 @@ class Fold:
             objective = Objective.of_leaves(kind, self.learn.num_classes)
             self.wrong[asked] = wrong_about(draft, self.learn, self.test, objective)
         return self.wrong[asked]
+
+    def log_probs(self, kind: ChosenSettings) -> np.ndarray:
+        """The log-probabilities of the held-out samples by a tree of full training.
+
+        Args:
+            kind: settings of the tree, which does not grow.
+
+        Shapes:
+            -> ``[tested, K]``, -inf for classes that a leaf lacks.
+        """
+        objective = Objective.of_leaves(kind, self.learn.num_classes)
+        draft = self._learnt(kind, None, None)
+        return log_probs(draft, self.learn, self.test, objective, kind.whole)
 
     def fewer(self, number: int, seed: int) -> Fold:
         """The fold with only this number of samples to learn from."""

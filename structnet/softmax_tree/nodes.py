@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,11 @@ class Leaf:
     def square(self) -> float:
         """``||W||^2``."""
         return float(np.square(self.weight, dtype=np.float64).sum())
+
+    def at(self, temperature: float) -> Leaf:
+        """The leaf with its scores divided by a temperature."""
+        by = np.float32(1 / temperature)
+        return replace(self, weight=self.weight * by, bias=self.bias * by)
 
     def scores(self, x: Any) -> np.ndarray:
         """The scores of its classes for rows. ``[n, D] -> [n, classes]``, float64."""

@@ -23,7 +23,7 @@ Reference:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,7 +39,9 @@ MOST = 1_000_000  # total of classes that leaves of one class may get, but each 
 ROOM = 10_000_000  # weights of all leaves that lack classes, above which none gets further ones
 
 
-def smoothed(draft: Draft, points: Points, objective: Objective | None = None) -> Draft:
+def smoothed(
+    draft: Draft, points: Points, objective: Objective | None = None, whole: bool = False
+) -> Draft:
     """A tree in which leaves that may have all classes also predict the classes that they lack.
 
     Leaves of one class get as many as they may have. If no leaf has weights, as in a decision tree
@@ -50,7 +52,12 @@ def smoothed(draft: Draft, points: Points, objective: Objective | None = None) -
         draft: trained tree, which is not changed.
         points: samples that the tree was trained on.
         objective: objective by which its leaves were trained; None if they were not.
+        whole: True if all leaves may have all classes now, whatever was the limit in training.
     """
+    if whole:
+        most = points.num_classes
+        nodes = [replace(n, k=most) if isinstance(n, Leaf) else n for n in draft.nodes]
+        draft = Draft(draft.children, nodes)
     smoothing = _Smoothing(draft.copy(), points, objective, draft.reach(points))
     return smoothing.done() if any(map(smoothing.lacks, draft.nodes)) else draft
 

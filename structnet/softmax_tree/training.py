@@ -241,7 +241,9 @@ class _Training:
         return Objective.of_leaves(self.state.settings, self.points.num_classes)
 
     def _smoothed(self, points: Points) -> Draft:
-        return smoothed(self.state.draft, points, self._trained_by)
+        settings = self.state.settings
+        draft = smoothed(self.state.draft, points, self._trained_by, settings.whole)
+        return draft.at(settings.temperature)
 
     def _optimise(self, points: Points) -> None:
         """Runs the remaining iterations of TAO on the present tree, and prunes it."""

@@ -43,11 +43,32 @@ def wrong_about(
     wrong = draft.mistakes(tested).astype(np.float64)
     if largest_wrong(tested.num_classes) == 1:
         return wrong
-    whole = smoothed(draft, learnt, objective)
-    tree = SoftmaxTree.from_draft(whole, learnt.num_features, learnt.num_classes)
-    prob = np.exp(tree.choices(tested.x).dense(learnt.num_classes))  # [tested, K]
+    prob = np.exp(log_probs(draft, learnt, tested, objective))  # [tested, K]
     prob[np.arange(len(prob)), tested.y] -= 1
     return wrong + (prob**2).sum(1) / 2
+
+
+def log_probs(
+    draft: Draft,
+    learnt: Points,
+    tested: Points,
+    objective: Objective | None = None,
+    whole: bool = False,
+) -> np.ndarray:
+    """The log-probabilities that a tree gives to samples, once its leaves are smoothed.
+
+    Args:
+        draft: tree before its leaves are smoothed.
+        learnt, tested: samples that the tree was trained on, and samples to test on.
+        objective: objective by which its leaves were trained; None if they were not.
+        whole: True if all leaves may have all classes once they are smoothed.
+
+    Shapes:
+        -> ``[tested, K]``, -inf for classes that a leaf lacks.
+    """
+    known = smoothed(draft, learnt, objective, whole)
+    tree = SoftmaxTree.from_draft(known, learnt.num_features, learnt.num_classes)
+    return tree.choices(tested.x).dense(learnt.num_classes)
 
 
 def largest_wrong(num_classes: int) -> int:

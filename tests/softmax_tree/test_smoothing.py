@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -147,3 +149,26 @@ def test_what_has_no_room_for_weights_learns_shares_alone(monkeypatch: pytest.Mo
     leaves = [node for node in tree.draft().nodes if isinstance(node, Leaf)]
     known = {len(leaf.classes): leaf.norm for leaf in leaves}
     assert known.keys() == {2, 3} and known[2] > 0 == known[3]
+
+
+def test_few_classes_are_all_known_in_the_end_unless_k_is_given() -> None:
+    """Narrow leaves, in which training does well, rule out the class of many new rows."""
+    rng = np.random.default_rng(0)
+    centres, y = rng.normal(size=(45, 6)), rng.integers(15, size=4000)
+    x = centres[y + 15 * rng.integers(3, size=4000)] + 0.4 * rng.normal(size=(4000, 6))
+    x = x.astype(np.float32)
+    given = SoftmaxTreeSettings(depth=4)
+    whole = train(x[:2000], y[:2000], given, num_classes=15)
+    assert whole.settings.k == 10 and whole.settings.whole
+    narrow = train(x[:2000], y[:2000], replace(whole.settings, whole=False), num_classes=15)
+    known, lacking = (each.tree.choices(x[2000:]).dense(15) for each in (whole, narrow))
+    assert np.isfinite(known).all()
+    true = np.arange(2000), y[2000:]
+    missing = ~np.isfinite(lacking[true])
+    assert missing.mean() > 0.01
+    assert (lacking[true] - known[true])[~missing].mean() < 0.02
+    losses = [log_loss(y[2000:], np.exp(each)) for each in (known, lacking)]  # 36 for a 0
+    assert losses[0] < 0.7 * losses[1]
+    assert (known.argmax(1) == lacking.argmax(1)).mean() > 0.99
+    told = train(x[:2000], y[:2000], replace(given, k=10), num_classes=15)
+    assert not told.settings.whole and told.tree.arrays.sizes().max() == 10
