@@ -92,7 +92,7 @@ def parse(
         print(f"{head}\n\n{_options(_allowed(shown.getvalue(), cls), _titles(whole))}")
         raise
     for word in rest:
-        if word.startswith("-") and len(word) > 1:
+        if re.match(r"-(?!\.?\d).", word):  # a row may begin with a negative number
             near = get_close_matches(word, list(_flags_of(whole)), 1, 0.7)
             more = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(f"unknown flag {word}{more} (see {prog} --help)")

@@ -35,8 +35,8 @@ class NeuralTreeSettings:
         gain_errors: number of its standard errors, over the validation samples, that this decrease
             must exceed as well: a decrease that other validation samples might undo is no gain.
         prefer_split: take a split that gains, even if a deepening would gain more; a deepening is
-            then tried only where no split gains. False takes the better of the two, as in the
-            paper.
+            then tried only where no split gains, unless either begins as steps, which are compared.
+            False takes the better of the two, as in the paper.
         min_samples: number of training samples that must be expected at a leaf for anything to be
             tried there. A gain from fewer samples hardly ever exceeds its noise.
         epochs: largest number of epochs for the root, and for each split or deepening that is

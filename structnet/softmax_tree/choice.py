@@ -43,7 +43,7 @@ from structnet.softmax_tree.settings import (
     SoftmaxTreeSettings,
 )
 from structnet.softmax_tree.start import WIDE, most_classes, width
-from structnet.softmax_tree.temperature import best_temperature
+from structnet.softmax_tree.temperature import FEWEST, best_temperature
 from structnet.softmax_tree.wrongness import largest_wrong
 from structnet.training.progress import Progress
 
@@ -259,11 +259,12 @@ class _Search:
             parts = [part.fewer(number, given.seed)]
         how = parts, self._length
         least = self._wrong_about(best, *how)
-        if self.points.sparse:
+        if self.points.sparse and len(part.learn) >= PROBED * FEWEST:
             # Columns are many and mostly 0, so that each decision parts few rows from the others:
             # the tree is a long chain, which costs more than estimated.
             few = [part.fewer(len(part.learn) // PROBED, given.seed) for part in parts]
-            if self._odds(self._wrong_about(self._plain, few)) > PROBED * self._odds(least):
+            odds = max(self._odds(least), 0.5 / len(part.learn))  # half a mistake
+            if self._odds(self._wrong_about(self._plain, few)) > PROBED * odds:
                 return False
         return not self._wrong_about(self._plain, *how).exceeds(least)
 

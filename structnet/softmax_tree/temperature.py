@@ -17,6 +17,7 @@ COLDEST, HOTTEST = 0.25, 8.0
 # A number fitted to the very samples that judge it gains half its z^2 by chance, with a standard
 # error of about z: two errors are a z of 4.
 SURE = 2.0
+FEWEST = 30  # samples: of ten, chance looks like a gain in one case of five
 
 
 def best_temperature(
@@ -31,7 +32,7 @@ def best_temperature(
         log_prob: log-probabilities of held-out samples, -inf for classes that a leaf lacks; samples
             whose own class is missing say nothing of the temperature, and do not count.
         y: their classes.
-        weights: number of times that each counts.
+        weights: number of times that each counts; fewer than 30 samples that do are too few.
         further: number of further samples.
 
     Shapes:
@@ -46,9 +47,9 @@ def best_temperature(
         >>> round(best_temperature(log_prob, y.astype(int), np.ones(100)), 1)
         4.2
     """
-    known = np.isfinite(log_prob[np.arange(len(y)), y])
+    known = np.isfinite(log_prob[np.arange(len(y)), y]) & (weights > 0)
     log_prob, y, weights = log_prob[known], y[known], weights[known]
-    if not weights.any():
+    if len(y) < FEWEST:
         return 1.0
     there = np.isfinite(log_prob)
     own = np.take_along_axis(log_prob, y[:, None], 1)[:, 0]

@@ -61,7 +61,7 @@ def test_only_cuts_that_separate_nothing_go(heights: list, children: list) -> No
     torch.testing.assert_close(smaller.losses(validation), split.losses(validation))
 
 
-def test_all_cuts_that_go_cost_no_more_than_a_decision_requires() -> None:
+def test_all_cuts_that_go_cost_no_more_than_allowed() -> None:
     """Each of the two lower cuts gains about 0.005: one of them may go at 0.007, both at 0.02."""
     heights = [0.0, 0.2, 3.0, 3.2]
     split, validation = stairs(heights), samples(4000, heights)
@@ -98,7 +98,7 @@ def test_a_growth_takes_the_smaller_split() -> None:
         trained = growth._train_candidates(0)["split"][1]
         smaller, loss = merged(trained, rest, validation, least, "cpu")
         found.append((len(smaller.solvers), loss))
-    assert found[1][0] < found[0][0] and found[1][1] <= found[0][1] + 0.01
+    assert found[1][0] < found[0][0] and found[1][1] <= found[0][1] + 0.003
     growth.step()
     assert growth.tree.num_leaves == found[1][0]
     assert growth.loss == pytest.approx(evaluate(growth.tree, validation)["loss"], rel=1e-4)

@@ -106,6 +106,17 @@ def test_it_begins_as_the_leaf_and_each_unit_as_a_step(outputs: int) -> None:
     assert alone.sum() < both.sum()
 
 
+def test_it_begins_as_the_leaf_if_there_are_as_many_units_as_columns() -> None:
+    """The new solver then has the shape of the leaf's, and is not a copy of it all the same."""
+    growth = growth_of(*added(1500, 4, columns=64), width=64)
+    tried = deepenings(growth)
+    assert tried
+    for each in tried:
+        assert each.parts[1].weight.shape == growth.tree.nodes[0].end.weight.shape
+        before = growth.tree.losses(growth.train)
+        torch.testing.assert_close(each.losses(growth.train), before, rtol=1e-4, atol=1e-5)
+
+
 def test_units_at_zero_stay_there() -> None:
     growth = growth_of(*added(800, 4))
     alone = deepenings(growth)[0]

@@ -128,6 +128,9 @@ def test_rows_can_be_typed_after_the_run(houses: Houses, tmp_path: Path) -> None
     expected = ran("predict", houses.run, file).json["answers"][:3]
     assert ran("predict", houses.run, *rows).json["answers"] == expected
     assert ran("predict", houses.run, names, *rows).json["answers"] == expected
+    (below,) = ran("predict", houses.run, "-" + rows[0]).json["answers"]
+    assert below != expected[0]  # a negative number is no flag
+    assert "unknown flag -x" in refused("predict", houses.run, "-x,1,2")
     place = "error: the input, line 2, column 1: expected a number; got 'x'"
     assert place in refused("predict", houses.run, rows[0], "x,1,2")
     for others in ((file,), ("17",)):

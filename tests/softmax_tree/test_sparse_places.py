@@ -89,3 +89,10 @@ def test_columns_that_get_no_weight_cost_a_leaf_nothing(monkeypatch: pytest.Monk
     assert max(widths[:3]) < 100 < 2000 < widths[3]
     values = [aim.of(Draft([()], [each]), points) for each in (leaf, whole)]
     assert values[0] < values[1] * 1.002
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4, 6])
+def test_a_handful_of_rows(rows: int) -> None:
+    x = csr_matrix(np.random.default_rng(rows).normal(size=(rows, 4)))
+    model = SoftmaxTreeClassifier(random_state=0).fit(x, np.arange(rows) % 2)
+    np.testing.assert_allclose(model.predict_proba(x).sum(axis=1), 1, rtol=1e-6)

@@ -50,8 +50,16 @@ def test_it_stays_within_bounds() -> None:
 def test_with_few_samples_that_are_all_right_a_tree_becomes_little_surer() -> None:
     """One wrong sample of an infinitely sure tree would cost any amount."""
     log_prob = np.log([[0.9, 0.1]] * 1000)
-    few, many = (best_temperature(log_prob[:n], np.zeros(n, int), np.ones(n)) for n in (20, 1000))
+    few, many = (best_temperature(log_prob[:n], np.zeros(n, int), np.ones(n)) for n in (40, 1000))
     assert COLDEST < many < few < 1
+
+
+def test_samples_that_do_not_count_and_few_samples_tell_nothing() -> None:
+    log_prob, y = drawn(500, 3.0)
+    more = np.concatenate([log_prob, log_prob[::-1]]), np.concatenate([y, y])
+    found = best_temperature(*more, np.repeat([1.0, 0.0], 500))
+    assert found == best_temperature(log_prob, y, np.ones(500)) > 2
+    assert best_temperature(log_prob[:29], y[:29], np.ones(29)) == 1
 
 
 def test_weights_repeat_samples() -> None:

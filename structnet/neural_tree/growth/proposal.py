@@ -84,7 +84,8 @@ def propose(
                 _check_new(taken, found["deepen"])
     if settings.warm_start_solvers:
         for candidate in (*found["split"], *found["deepen"]):
-            _start_solvers(tree, leaf, candidate)
+            if isinstance(candidate, Split) or not candidate.steps:  # a sum has its own solver
+                _start_solvers(tree, leaf, candidate)
     without = count_parameters(tree) - count_parameters(tree.nodes[leaf].end) - 1
     fitting = {
         kind: [c for c in each if _below(without + count_parameters(c), settings.max_parameters)]

@@ -114,8 +114,9 @@ def may_have_steps(tree: NeuralTree, leaf: int, modules: Sequence[nn.Module]) ->
         modules: transformer and solver of a deepening.
     """
     layer, *maps = (*modules, tree.nodes[leaf].end)
-    clipped = isinstance(layer, nn.Sequential) and type(layer[-1]) is Clipped
-    return clipped and all(type(each) is nn.Linear and each.bias is not None for each in maps)
+    if not isinstance(layer, nn.Sequential) or len(layer) != 2 or type(layer[1]) is not Clipped:
+        return False
+    return all(type(each) is nn.Linear and each.bias is not None for each in (layer[0], *maps))
 
 
 @torch.no_grad()

@@ -29,6 +29,8 @@ from structnet.recipes.tree_file.settings import TreeFileSettings
 
 __all__ = ["answer", "load", "measure", "open", "pictures", "read", "train"]
 
+EXPLAINED = 1000  # nodes of a tree up to which a node's class is explained, in seconds
+
 
 def load(settings: TreeFileSettings, say: Say) -> TreeFileData:
     """The trees of a run; it also reports what was guessed and left out."""
@@ -94,5 +96,7 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
         model = open(run, place or Place())
         shown = asked(model.told, texts) if texts else from_nodes(model.told, example)
         found["tree.png"] = partial(draw_example, model, shown)
-        found["why.png"] = partial(draw_reasons, model, shown)
+        first: Any = shown.trees[0]
+        if model.told["task"] != "nodes" or first.size <= EXPLAINED:
+            found["why.png"] = partial(draw_reasons, model, shown)
     return found
