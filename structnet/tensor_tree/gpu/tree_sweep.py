@@ -38,25 +38,18 @@ class _Call(NamedTuple):
     sizes: Sizes
     plan: Plan
     layout: Layout
-
-    def tasks(self) -> tuple[np.ndarray, np.ndarray]:
-        """The tasks in both directions; see :func:`..tasks.make_tasks`."""
-        plan = self.plan
-        return make_tasks(
-            (plan.nodes, plan.node_keys, plan.node_levels),
-            (plan.messages, plan.message_keys, plan.message_levels),
-        )
+    tasks: tuple[np.ndarray, np.ndarray]  # upwards and downwards
 
     def up(self, device: torch.device) -> tuple[Tensor, list[Tensor]]:
         """The tasks upwards, and the arrays of the plan in the order in which ``up`` takes them."""
-        plan, (tasks, _) = self.plan, self.tasks()
+        plan, (tasks, _) = self.plan, self.tasks
         arrays = tasks.ravel(), plan.offsets, plan.inbox, plan.children, plan.sources
         first, *others = moved(device, *(x.astype(np.int32) for x in arrays))
         return first.view(tasks.shape), others
 
     def down(self, device: torch.device) -> tuple[Tensor, list[Tensor], _ByKey]:
         """The same downwards, without the arrays of :meth:`up`, and the rows by their weights."""
-        plan, back, (_, tasks) = self.plan, make_back(self.plan, self.layout), self.tasks()
+        plan, back, (_, tasks) = self.plan, make_back(self.plan, self.layout), self.tasks
         arrays = (
             tasks.ravel(), back.slots.starts, back.slots.rows, back.receivers, back.sent.starts,
             back.sent.rows, plan.sources[back.messages.rows], *in_chunks(back.messages),
@@ -97,7 +90,12 @@ def sweep(model: Model, forest: Forest, nodes: np.ndarray | None) -> State:
     sizes = sizes_of(a)
     tokens = torch.from_numpy(forest.tokens[forest.types < 0]).to(device)
     leaves = torch.addmm(model.leaf_bias, model.look_up(tokens), model.leaf_weight)
-    call = _Call(sizes, make_plan(forest, layout), layout)
+    plan = make_plan(forest, layout)
+    tasks = make_tasks(
+        (plan.nodes, plan.node_keys, plan.node_levels),
+        (plan.messages, plan.message_keys, plan.message_levels),
+    )
+    call = _Call(sizes, plan, layout, tasks)
     h, c = _Sweep.apply(call, leaves, model.bottom_state, *_weights(model, sizes))
     every = np.arange(forest.num_nodes)
     gather = Gather(every[forest.roots if nodes is None else nodes], len(h), device)
