@@ -11,14 +11,17 @@ from torch import Tensor, nn
 from structnet.checks import wrong
 from structnet.estimators.checked import encode_labels
 from structnet.estimators.class_weights import weighed
+from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import check_weights
 from structnet.tensor_tree.estimator import TreeLSTMClassEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, column_of, explain, log_odds
 from structnet.tensor_tree.samples import indicators, labels_of, targets_of
+from structnet.tensor_tree.settings import TreeLSTMSettings
 
 
+@described_by(TreeLSTMSettings)
 class TreeLSTMClassifier(ClassifierMixin, TreeLSTMClassEstimator):
     """A classifier of trees, or of pairs of trees.
 
@@ -30,23 +33,6 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMClassEstimator):
     A sample is a tree or a tuple of trees, with the same number of trees in all samples. A tree is
     a :class:`structnet.Tree`, bracketed text, or a parse of nltk, spaCy, conllu, networkx or
     tree-sitter.
-
-    Args:
-        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
-            the sample; "balanced" gives all classes the same total weight. Samples of a class that
-            weighs 0 are left out.
-        cell, hidden_size, rank, pools, bag, context, words, numbers, min_count, dropout,
-            label_dropout, epochs, batch_size, learning_rate, weight_decay, patience:
-            hyper-parameters, see :class:`structnet.tensor_tree.TreeLSTMSettings`.
-        vectors: file of word vectors for the tokens, in the text format of GloVe and word2vec.
-        train_vectors: True to train these vectors further.
-        validation_fraction: share of the samples of ``fit`` that is held out to choose the epoch.
-        random_state: seed; an int makes results repeatable.
-        device: device for training and prediction; "cpu", "cuda", ...
-        folder: folder for the state of the training; calling ``fit`` again with the same data
-            resumes from it; ``random_state`` must be an int. It is for one training: in a
-            cross-validation, leave it out.
-        verbose: True to show a progress bar.
 
     Attributes:
         classes_: the sorted classes; if samples have several labels, the places of the labels.

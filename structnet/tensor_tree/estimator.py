@@ -38,7 +38,18 @@ FREE = ("device", "folder", "verbose", "patience")
 class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     """The base of the estimators of trees: samples, hyper-parameters, files.
 
-    The parameters are documented by :class:`structnet.TreeLSTMClassifier`.
+    Args:
+        vectors: file of word vectors for the tokens, in the text format of GloVe and word2vec.
+        train_vectors: True to train these vectors further.
+        validation_fraction: share of the samples of ``fit`` that is held out to choose the epoch.
+        random_state: seed; an int makes results repeatable.
+        device: device for training and prediction; "cpu", "cuda", ...
+        folder: folder for the state of the training; calling ``fit`` again with the same data
+            resumes from it; ``random_state`` must be an int. It is for one training: in a
+            cross-validation, leave it out.
+        verbose: True to show a progress bar.
+
+    The others are those of :class:`structnet.tensor_tree.TreeLSTMSettings`.
     """
 
     trained_: Trained
@@ -293,7 +304,13 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
 
 
 class TreeLSTMClassEstimator(TreeLSTMEstimator):
-    """The base of those that predict classes, which may be weighted."""
+    """The base of those that predict classes, which may be weighted.
+
+    Args:
+        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
+            the sample; "balanced" gives all classes the same total weight. Samples of a class that
+            weighs 0 are left out.
+    """
 
     classes_: np.ndarray
 

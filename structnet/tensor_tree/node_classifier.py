@@ -14,6 +14,7 @@ from torch import Tensor
 from structnet.checks import wrong
 from structnet.estimators.checked import counting_places, encode_labels, mean_one
 from structnet.estimators.class_weights import weights_by_class
+from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
@@ -22,19 +23,24 @@ from structnet.tensor_tree.estimator import TreeLSTMClassEstimator
 from structnet.tensor_tree.explanation import column_of, log_odds
 from structnet.tensor_tree.node_explanation import NodeExplanation, explain_node
 from structnet.tensor_tree.samples import node_labels, node_weights, numbered
+from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import own_nodes
 
 
+@described_by(TreeLSTMSettings)
 class TreeLSTMNodeClassifier(TreeLSTMClassEstimator):
     """Predicts a class for each node of a tree from the whole tree, as for sentiment treebanks.
 
     The labels of a tree must not contain the classes of its nodes. With ``context=False`` this
     only concerns the labels at and below a node, as nothing else is used to classify it.
 
-    Args: those of :class:`structnet.TreeLSTMClassifier`; but ``pools`` is not used,
-        ``bag`` is a table of how often nodes with a label, and with a token, have each class, and
-        nodes of a class that ``class_weight`` gives 0 are as if they had none.
+    Args:
+        class_weight: class -> weight, as for :class:`structnet.TreeLSTMClassifier`; nodes of a
+            class that weighs 0 are as if they had none.
+        pools: not used.
+        bag: table of how often nodes with a label, and with a token, have each class, mixed with
+            the Tree-LSTM in the proportion that the held-out examples choose.
 
     Attributes:
         classes_: the classes, sorted.

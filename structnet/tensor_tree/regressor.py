@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from torch import nn
 
 from structnet.checks import wrong
+from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.outliers import warn_of_far_targets
@@ -16,8 +17,10 @@ from structnet.estimators.scale import Standardizer
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, explain
 from structnet.tensor_tree.samples import numbers_of, targets_of
+from structnet.tensor_tree.settings import TreeLSTMSettings
 
 
+@described_by(TreeLSTMSettings)
 class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     """Predicts numbers for trees, or for pairs of trees.
 
@@ -30,8 +33,6 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     prices and the like learn the logarithm, with scikit-learn's
     ``TransformedTargetRegressor(TreeLSTMRegressor(), func=np.log1p, inverse_func=np.expm1)``.
     Leave out samples whose number is unknown and marked, for example, by -999.
-
-    Args: those of :class:`structnet.TreeLSTMClassifier`, except ``class_weight``.
 
     Reference: that of :class:`TreeLSTMClassifier`.
 
