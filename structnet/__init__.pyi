@@ -16,6 +16,7 @@ from .errors import GraphError as GraphError
 from .errors import NotATreeError as NotATreeError
 from .label_tree import LabelTree as LabelTree
 from .label_tree import LabelTreeClassifier as LabelTreeClassifier
+from .label_tree import LabelTreeLanguageModel as LabelTreeLanguageModel
 from .label_tree import LogBilinearLM as LogBilinearLM
 from .label_tree import TreeSoftmaxLoss as TreeSoftmaxLoss
 from .message_passing.propagation import propagate as propagate

@@ -41,8 +41,9 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``_assignment_kernels``,
 ``_grouping_kernels``, ``_vectors``
 ``language_model``,                   the next word as a leaf; its settings; the model mixed
-``language_settings``,                with counts of n-grams
-``ngram_mixture``
+``language_settings``,                with counts of n-grams; with scikit-learn's methods
+``ngram_mixture``,
+``language_estimator``
 ====================================  ==============================================================
 
 Differences from the paper:

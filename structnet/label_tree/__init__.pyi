@@ -3,6 +3,7 @@ from .codes import LabelCodes as LabelCodes
 from .estimator import LabelTreeClassifier as LabelTreeClassifier
 from .examples import Examples as Examples
 from .features import Features as Features
+from .language_estimator import LabelTreeLanguageModel as LabelTreeLanguageModel
 from .language_model import LogBilinearLM as LogBilinearLM
 from .language_model import NextWords as NextWords
 from .language_model import train_language_model as train_language_model

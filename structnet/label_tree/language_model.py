@@ -171,10 +171,9 @@ class LogBilinearLM(nn.Module):
             validation: places of a text that was not learned from, by which the shares of the
                 mixture are chosen.
         """
-        ngrams = NGrams(len(self.words), min(self.settings.context, WORDS))
-        ngrams.count(train.words[:, : len(ngrams.discounts) - 1], train.target)
         said = self.log_prob_without_ngrams(validation)
-        self.counted = NGramMixture(ngrams)
+        self.counted = NGramMixture(NGrams(len(self.words), min(self.settings.context, WORDS)))
+        self.counted.count(train.words, train.target)
         self.counted.fit(validation.words, validation.target, said)
 
     def log_prob_without_ngrams(self, places: NextWords) -> Tensor:

@@ -51,6 +51,10 @@ class NGramMixture(nn.Module):
         past = self._past(contexts)
         return self._mixed(past, said, self.ngrams.log_prob_of(past, words))
 
+    def count(self, contexts: Tensor, words: Tensor) -> None:
+        """Counts the n-grams of a text; the shares stay. ``[tokens, size or more], [tokens]``."""
+        self.ngrams.count(self._past(contexts), words)
+
     def fit(self, contexts: Tensor, words: Tensor, said: Tensor) -> None:
         """Fits the shares to words that neither part has learned from, by expectation maximisation.
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from small_estimators import classifier
 
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
-from structnet.label_tree import LabelTreeClassifier
+from structnet.label_tree import LabelTreeClassifier, LabelTreeLanguageModel
 from structnet.label_tree.training import Training
 from structnet.naru import RoutedLanguageModel
 from structnet.softmax_tree import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier
@@ -53,13 +53,15 @@ def test_an_interrupted_fit_leaves_no_trace(
 TREES = ["(+ 1 2)", "(- 1 2)", "(+ (- 1 2) 3)", "(- (+ 3 1) 2)"] * 5
 TEXT = ["the cat sees the dog .", "a dog sees the cat ."] * 10
 QUICK: dict[str, Any] = {"epochs": 2, "random_state": 0}
+OTHER = ["one two three", "two three one"] * 10
 NARU = RoutedLanguageModel(sizes=(1, 2, 1), dims=(4,), vector_size=4, **QUICK)
 
 
 @pytest.mark.parametrize(
     ("model", "data", "others"),
     [
-        (NARU, (TEXT,), (["one two three", "two three one"] * 10,)),
+        (NARU, (TEXT,), (OTHER,)),
+        (LabelTreeLanguageModel(vector_size=4, **QUICK), (TEXT,), (OTHER,)),
         (TreeLSTMClassifier(**QUICK), (TREES, [0, 1] * 10), (TREES[::-1], [2, 3] * 10)),
         (TreeLSTMRegressor(**QUICK), (TREES, range(20)), (TREES[::-1], range(20))),
         (
@@ -67,7 +69,7 @@ NARU = RoutedLanguageModel(sizes=(1, 2, 1), dims=(4,), vector_size=4, **QUICK)
             *(([tree] * 9, [[*names]] * 9) for tree, names in (("(a b)", "xy"), ("(b a)", "pq"))),
         ),
     ],
-    ids=["naru", "classifier", "regressor", "nodes"],
+    ids=["naru", "language model", "classifier", "regressor", "nodes"],
 )
 def test_a_fit_whose_loss_is_not_finite_leaves_no_trace(
     model: Any, data: tuple, others: tuple, monkeypatch: pytest.MonkeyPatch

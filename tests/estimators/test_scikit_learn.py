@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from structnet import (
+    LabelTreeLanguageModel,
     RoutedLanguageModel,
     TreeLSTMClassifier,
     TreeLSTMNodeClassifier,
@@ -87,6 +88,10 @@ LABELS = ANY | {"arity": 2, "embedding_size": 2, "epochs": 1, "learning_rate": 0
 LABELS |= {"prior_weight": 1.0, "max_depth": 3, "memory": 0.5, "n_jobs": 1, "standardize": True}
 WORDS = HELD | {"max_cone": 2, "vector_size": 3, "min_count": 1, "max_words": 9, "max_length": 9}
 WORDS |= {"clip_norm": 1.0, "lazy": True, "balance": 0.1, "gate_noise": 0.1}
+PASTS = ANY | {"context": 2, "vector_size": 3, "arity": 2, "max_depth": 4, "ngrams": True}
+PASTS |= {"min_count": 1, "max_words": 9, "epochs": 1, "batch_size": 8, "learning_rate": 0.01}
+PASTS |= {"rebuilds": 2, "prior_weight": 2.0, "memory": 0.5, "dropout": 0.1}
+PASTS |= {"validation_fraction": 0.3}
 TREES, CLASSES = data(40)
 ROWS = np.random.default_rng(0).normal(size=(40, 3))
 NODES = [[node.label for node in tree.preorder()] for tree in TREES]
@@ -102,6 +107,7 @@ OF_NUMPY = [
     (AdaptiveSoftmaxTreeClassifier(start="random"), SOFT | ADAPTED, ROWS, CLASSES),
     (LabelTreeClassifier(start="huffman"), LABELS, ROWS, CLASSES),
     (RoutedLanguageModel(sizes=(1, 2, 1), dims=(4,)), WORDS, TEXT, None),
+    (LabelTreeLanguageModel(), PASTS, TEXT, None),
 ]
 
 

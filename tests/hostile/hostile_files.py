@@ -23,7 +23,7 @@ from hostile_texts import HangError
 from small_estimators import SMALL
 from train_helpers import Noisy, rows
 
-from structnet.label_tree import LabelTreeClassifier
+from structnet.label_tree import LabelTreeClassifier, LabelTreeLanguageModel
 from structnet.naru import RoutedLanguageModel
 from structnet.neural_tree.estimator import NeuralTreeClassifier
 from structnet.softmax_tree import SoftmaxTreeClassifier
@@ -113,7 +113,11 @@ MAKERS: dict[str, Callable[[Path], Saved]] = {
         _X,
         _Y,
     ),
-    "language model": _estimator(RoutedLanguageModel(**_NARU), _TEXT),
+    "routed language model": _estimator(RoutedLanguageModel(**_NARU), _TEXT),
+    "language model": _estimator(
+        LabelTreeLanguageModel(vector_size=2, arity=2, max_depth=None, epochs=1, random_state=0),
+        _TEXT,
+    ),
 }
 
 

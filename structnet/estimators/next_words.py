@@ -1,0 +1,178 @@
+"""What the estimators of next words have in common: texts that come in, words that go out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from structnet.checks import check_integer
+from structnet.estimators.file import OneFileMixin
+from structnet.estimators.held_out import hold_out
+from structnet.text import Encoded, Words, read_sentences
+
+Text = str | Path | Iterable[str | Sequence[str]]
+
+BATCH = 250  # sentences whose next words are predicted at once
+
+
+class NextWordEstimator(OneFileMixin, BaseEstimator):
+    """The base of the estimators that learn from a text to predict next words.
+
+    A text is the path of a file with one sentence per line; or sentences, each a list of words or a
+    text with spaces between words.
+
+    Attributes:
+        words_: the vocabulary. The word that stands for all unknown ones is never predicted.
+    """
+
+    words_: Words
+
+    @abstractmethod
+    def _log_proba(self, encoded: Encoded) -> Tensor:
+        """The log-probabilities of the words that follow sentences. ``-> [sentences, words]``"""
+
+    @abstractmethod
+    def measure(self, X: Text) -> dict[str, float]:
+        """How well the next words of a text are predicted; among it their ``accuracy``."""
+
+    def predict(self, X: Text) -> list[str]:
+        """The likeliest next word of each sentence.
+
+        Args:
+            X: text, see :meth:`fit`.
+        """
+        return self.predict_top(X, 1)[0][:, 0].tolist()
+
+    def predict_proba(self, X: Text) -> np.ndarray:
+        """The probability that each known word is the next one. ``-> [sentences, words]``"""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Text) -> np.ndarray:
+        """The log-probability that each known word is the next one. ``-> [sentences, words]``"""
+        check_is_fitted(self)
+        return self._log_proba(self.words_.encode(sentences_of(X))).numpy()
+
+    def predict_top(self, X: Text, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """The k likeliest next words of each sentence and their probabilities, likeliest first.
+
+        Args:
+            X: text, see :meth:`fit`.
+            k: number of words, all known ones if these are fewer.
+
+        Shapes:
+            both ``[sentences, min(k, words)]``.
+
+        Raises:
+            ValueError: k is below 1.
+
+        Example:
+            >>> from structnet import LabelTreeLanguageModel
+            >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
+            >>> model = LabelTreeLanguageModel(epochs=1, random_state=0).fit(text)
+            >>> words, probabilities = model.predict_top(["the cat", "the"], k=3)
+            >>> words.shape, bool(words[0, 0] == model.predict(["the cat"])[0])
+            ((2, 3), True)
+        """
+        check_is_fitted(self)
+        check_integer("k", k, 1, owner="predict_top")
+        k = min(k, len(self.words_) - (self.words_.unknown is not None))
+        sentences, values, places = sentences_of(X), [], []
+        for start in range(0, len(sentences), BATCH):  # at once they might not fit in memory
+            found = self._log_proba(self.words_.encode(sentences[start : start + BATCH]))
+            top = found.sort(dim=1, descending=True, stable=True)  # of equals the first
+            values.append(top.values[:, :k])
+            places.append(top.indices[:, :k])
+        names = np.array(self.words_.words)
+        return names[torch.cat(places).numpy()], torch.cat(values).exp().numpy()
+
+    def score(self, X: Text, y: None = None) -> float:
+        """The share of the next words of a text that are predicted correctly."""
+        return self.measure(X)["accuracy"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.string = False, True
+        tags.no_validation = True
+        return tags
+
+
+def sentences_of(text: Text) -> list[list[str]]:
+    """The sentences of a file or of an iterable, as lists of words.
+
+    Raises:
+        ValueError: the file does not exist, there are no sentences, or a sentence has no words, as
+            a missing one (None or NaN in a column of texts).
+
+    Example:
+        >>> sentences_of(["a b", ["c", "d"]])
+        [['a', 'b'], ['c', 'd']]
+    """
+    if isinstance(text, str | Path):
+        if not Path(text).exists():
+            raise ValueError(
+                f"{str(text)[:60]!r} is not a file; expected a path, or a list of sentences"
+            )
+        return read_sentences(text)
+    if not isinstance(text, Iterable):
+        raise ValueError(
+            f"the text must be a path, or a list of sentences. Got {type(text).__name__}."
+        )
+    found = []
+    for number, each in enumerate(text):
+        if not isinstance(each, Iterable):
+            raise ValueError(
+                f"sentence {number} must be one or more words, each a str. Got {each!r}, which may "
+                "be a missing text: leave it out."
+            )
+        found.append(each.split() if isinstance(each, str) else list(each))
+    if not found:
+        raise ValueError("there are no sentences; expected a path, or lists of words")
+    for number, words in enumerate(found):
+        if not words or not all(isinstance(word, str) for word in words):
+            raise ValueError(
+                f"sentence {number} must be one or more words, each a str. Got {words!r}."
+            )
+    return found
+
+
+def digest(sentences: list[list[str]]) -> str:
+    """A text that is different for different sentences."""
+    sha = hashlib.sha256()
+    for words in sentences:
+        sha.update(json.dumps(words).encode())
+    return sha.hexdigest()
+
+
+def held_out_of(
+    sentences: list[list[str]], fraction: float, seed: int
+) -> tuple[list[list[str]], list[list[str]]]:
+    """The sentences that are held out for validation, and the others; without those of one word.
+
+    Raises:
+        ValueError: fewer than two sentences have a word to predict.
+    """
+    usable = [words for words in sentences if len(words) > 1]
+    if len(usable) < 2:
+        raise ValueError(
+            f"got {len(usable)} sentences of two words or more; expected at least 2, one to learn "
+            "from and one to hold out"
+        )
+    kept, held_out = hold_out(len(usable), fraction, seed)
+    return [usable[i] for i in held_out], [usable[i] for i in kept]
+
+
+def known_words(sentences: list[list[str]], min_count: int, max_words: int | None) -> Words:
+    """The vocabulary of the training sentences; ``min_count`` is lowered if no word reaches it."""
+    counts = Words.from_sentences(sentences, max_size=max_words, unknown=None).counts
+    least = min(min_count, int(counts[0]))
+    return Words.from_sentences(sentences, min_count=least, max_size=max_words)

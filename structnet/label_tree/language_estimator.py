@@ -1,0 +1,197 @@
+"""A language model whose next word is a leaf of a tree, with scikit-learn's methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from structnet.checks import check_number
+from structnet.estimators.checked import seed_from
+from structnet.estimators.described import described_by
+from structnet.estimators.failed_fit import whole
+from structnet.estimators.file import check_seed, claim
+from structnet.estimators.hyper_parameters import settings_of
+from structnet.estimators.next_words import (
+    NextWordEstimator,
+    Text,
+    digest,
+    held_out_of,
+    known_words,
+    sentences_of,
+)
+from structnet.label_tree.language_model import (
+    PASS,
+    LogBilinearLM,
+    NextWords,
+    train_language_model,
+)
+from structnet.label_tree.language_settings import LanguageModelSettings
+from structnet.label_tree.ngram_mixture import NGramMixture
+from structnet.text import Encoded, NGrams, Words
+from structnet.text.ngrams import contexts_of, perplexity
+from structnet.training.history import History
+from structnet.training.metrics import evaluating
+
+DEFAULT = LanguageModelSettings
+
+
+@described_by(LanguageModelSettings)
+class LabelTreeLanguageModel(NextWordEstimator):
+    """Learns from a text to predict next words, by a tree whose leaves are the words.
+
+    The vectors of the last words make one, from which a softmax at each node of the tree chooses a
+    child; during training, words move to the children that their contexts prefer. The result is
+    mixed with counts of n-grams, in the proportion that makes held-out sentences likeliest. It pays
+    from thousands of different words on, where a softmax over all of them is slow.
+
+    Args:
+        min_count: smallest number of occurrences of a known word; all others are one unknown word.
+        max_words: largest number of known words; None for no limit.
+        validation_fraction: share of the sentences that is held out to choose the best epoch and
+            the shares of the n-grams, which are counted in them too in the end.
+        random_state: seed; an int makes results repeatable.
+        verbose: True to show a progress bar.
+        folder: folder for the state of one training; calling ``fit`` again with the same text
+            resumes from it; ``random_state`` must be an int.
+
+    Attributes:
+        words_: the vocabulary. The word that stands for all unknown ones is never predicted.
+        model_: the trained :class:`structnet.LogBilinearLM`; its ``head`` is the tree.
+        history_: one record per epoch.
+        seed_: seed that was drawn from ``random_state``.
+
+    Reference:
+        Jernite et al., ICML 2017, Sec. 5.2.
+
+    Example:
+        >>> text = ["the cat sat down .", "the dog ran off .", "a dog ran home ."] * 30
+        >>> model = LabelTreeLanguageModel(random_state=0).fit(text)
+        >>> model.predict(["the cat", "a dog"])
+        ['sat', 'ran']
+        >>> model.measure(text)["perplexity"] < 2
+        True
+    """
+
+    def __init__(
+        self,
+        *,
+        head: str = DEFAULT.head,
+        context: int = DEFAULT.context,
+        vector_size: int = DEFAULT.vector_size,
+        arity: int = DEFAULT.arity,
+        max_depth: int | None = DEFAULT.max_depth,
+        start: str = DEFAULT.start,
+        ngrams: bool = DEFAULT.ngrams,
+        min_count: int = 2,
+        max_words: int | None = None,
+        epochs: int = DEFAULT.epochs,
+        batch_size: int = DEFAULT.batch_size,
+        learning_rate: float = DEFAULT.learning_rate,
+        rebuilds: int = DEFAULT.rebuilds,
+        gain: str = DEFAULT.gain,
+        prior_weight: float = DEFAULT.prior_weight,
+        memory: float = DEFAULT.memory,
+        dropout: float | None = DEFAULT.dropout,
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
+        verbose: bool = False,
+        folder: str | Path | None = None,
+    ):
+        # scikit-learn requires that every parameter is stored as it was given.
+        self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
+
+    @whole
+    def fit(self, X: Text, y: None = None, *, X_val: Text | None = None) -> LabelTreeLanguageModel:
+        """Learns from a text.
+
+        Args:
+            X: path of a file with one sentence per line; or sentences, each a list of words or a
+                text with spaces between words.
+            y: ignored; it is there for scikit-learn.
+            X_val: text by which the epoch and the shares of the n-grams are chosen, and from which
+                nothing is learned; by default a share of X is held out.
+
+        Raises:
+            ValueError: a parameter is out of its range, the text is too short, or its words do not
+                fit into the tree.
+            CheckpointError: the state in ``folder`` belongs to another training.
+        """
+        check_seed(self.folder, self.random_state)
+        self.seed_ = seed_from(self.random_state)
+        settings = self._settings()
+        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
+        kept, held_out = sentences_of(X), None if X_val is None else sentences_of(X_val)
+        if self.folder is not None:
+            texts = {"text": digest(kept), "validation text": held_out and digest(held_out)}
+            claim(self.folder, self, ("folder", "verbose"), **texts)
+        if held_out is None:
+            held_out, kept = held_out_of(kept, self.validation_fraction, settings.seed)
+        self.words_ = known_words(kept, self.min_count, self.max_words)
+        learn, judge = (self.words_.encode(part) for part in (kept, held_out))
+        self.model_ = LogBilinearLM(self.words_, settings, learn)
+        places, others = (self._places(part) for part in (learn, judge))
+        folder = None if self.folder is None else Path(self.folder)
+        self.history_ = train_language_model(
+            self.model_, places, others, folder=folder, progress=self.verbose
+        )
+        if self.model_.counted is not None and X_val is None:  # all choices have been made
+            text = self._places(self.words_.encode(kept + held_out))
+            self.model_.counted.count(text.words, text.target)
+        return self
+
+    def measure(self, X: Text) -> dict[str, float]:
+        """The perplexity of a text, and the share of its next words that are predicted correctly.
+
+        The unknown word counts as a word, which is never predicted.
+        """
+        check_is_fitted(self)
+        places = self._places(self.words_.encode(sentences_of(X)))
+        said, right = [], 0
+        for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
+            found = self._of_all(words)
+            said.append(found.gather(1, target[:, None])[:, 0])
+            right += int((self._without_unknown(found).argmax(1) == target).sum())
+        return {"perplexity": perplexity(torch.cat(said)), "accuracy": right / len(places)}
+
+    def _log_proba(self, encoded: Encoded) -> Tensor:
+        # The words before one more word of each sentence.
+        ends = encoded.offsets[1:]
+        longer = Encoded(
+            np.insert(encoded.ids, ends, 0), encoded.offsets + np.arange(len(ends) + 1)
+        )
+        words = contexts_of(longer, self.model_.boundary, self.context)[longer.offsets[1:] - 1]
+        return self._without_unknown(self._of_all(torch.from_numpy(words))).log_softmax(1)
+
+    def _of_all(self, words: Tensor) -> Tensor:
+        with evaluating(self.model_):
+            return self.model_.log_prob(words)
+
+    def _without_unknown(self, found: Tensor) -> Tensor:
+        unknown = self.words_.unknown
+        return found if unknown is None else found.index_fill(1, torch.tensor(unknown), -torch.inf)
+
+    def _places(self, encoded: Encoded) -> NextWords:
+        return NextWords(encoded, self.model_.boundary, self.context)
+
+    def _settings(self) -> LanguageModelSettings:
+        return settings_of(self, LanguageModelSettings, seed=self.seed_)
+
+    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
+        counted = self.model_.counted
+        return self.model_, {
+            **self.words_.config(),
+            "history": list(self.history_),
+            "ngram_sizes": None if counted is None else counted.ngrams.sizes,
+        }
+
+    def _restore(self, config: dict[str, Any]) -> nn.Module:
+        self.words_, self.history_ = Words.from_config(config), History(config["history"])
+        self.model_ = LogBilinearLM(self.words_, self._settings())
+        if config["ngram_sizes"] is not None:
+            self.model_.counted = NGramMixture(NGrams(*config["ngram_sizes"]))
+        return self.model_.eval()

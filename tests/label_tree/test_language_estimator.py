@@ -1,0 +1,167 @@
+"""The language model as an estimator: the texts that it takes, its answers, its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from structnet import CheckpointError, LabelTreeLanguageModel
+from structnet.text import Encoded, Words
+from structnet.training.loop import Loop
+
+TEXT = ["the cat sees the dog .", "a dog sees the cat .", "the owl hears a cat ."] * 20
+TEXT += ["some rare words"]
+SMALL: dict[str, Any] = {"vector_size": 6, "arity": 2, "max_depth": None, "epochs": 3}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> LabelTreeLanguageModel:
+    return LabelTreeLanguageModel(**SMALL, random_state=0).fit(TEXT)
+
+
+def test_it_learns_a_grammar(fitted: LabelTreeLanguageModel) -> None:
+    assert fitted.predict(["the owl hears", "a dog"]) == ["a", "sees"]
+    assert 0.5 < fitted.score(TEXT) == fitted.measure(TEXT)["accuracy"] < 0.9  # "the ..." is open
+    assert fitted.measure(TEXT)["perplexity"] < 3
+    assert len(fitted.history_) == 3
+
+
+def test_answers_are_those_of_the_model_for_the_last_words(
+    fitted: LabelTreeLanguageModel,
+) -> None:
+    words, model = fitted.words_, fitted.model_
+    found = fitted.predict_log_proba(["the owl", "a dog sees the cat ."])
+    start = model.boundary
+    pasts = [["owl", "the", start, start], [".", "cat", "the", "sees"]]
+    ids = [[w if w == start else words.id_of(w) for w in past] for past in pasts]
+    with torch.no_grad():
+        told = model.eval().log_prob(torch.tensor(ids))
+    told[:, words.unknown] = -torch.inf
+    np.testing.assert_allclose(found, told.log_softmax(1), rtol=1e-5)
+    np.testing.assert_allclose(fitted.predict_proba(["the owl"]).sum(1), 1, rtol=1e-5)
+
+
+def test_the_unknown_word_is_never_the_answer(fitted: LabelTreeLanguageModel) -> None:
+    assert "rare" not in fitted.words_
+    assert fitted.predict_proba(["some rare"])[0, fitted.words_.unknown] == 0
+    assert "<unk>" not in fitted.predict_top(["some rare", "xyzzy"], k=100)[0]
+
+
+def test_measures_are_those_of_the_words_one_by_one(fitted: LabelTreeLanguageModel) -> None:
+    text = ["the cat sees", "a owl"]
+    said, right = [], []
+    with torch.no_grad():
+        for sentence in text:
+            words = [fitted.words_.id_of(word) for word in sentence.split()]
+            for place, word in enumerate(words):
+                past = words[:place][::-1][:4]
+                past += [fitted.model_.boundary] * (4 - len(past))
+                told = fitted.model_.log_prob(torch.tensor([past]))[0]
+                said.append(float(told[word]))
+                told[fitted.words_.unknown] = -torch.inf
+                right.append(int(told.argmax()) == word)
+    measured = fitted.measure(text)
+    assert measured["perplexity"] == pytest.approx(np.exp(-np.mean(said)), rel=1e-5)
+    assert measured["accuracy"] == np.mean(right)
+
+
+def test_nothing_is_learned_from_a_validation_text_of_the_users() -> None:
+    model = LabelTreeLanguageModel(**SMALL, random_state=0)
+    own = model.fit(TEXT[:-1], X_val=["my cat sees my dog ."] * 5)
+    assert "my" not in own.words_
+    ngrams = own.model_.counted.ngrams
+    own_count = int(ngrams.sums[-1])
+    held_out = model.fit(TEXT[:-1])
+    assert int(held_out.model_.counted.ngrams.sums[-1]) == own_count  # all sentences in the end
+    assert len(held_out.words_) == len(own.words_)
+
+
+def test_without_ngrams_the_tree_is_alone() -> None:
+    model = LabelTreeLanguageModel(**SMALL, ngrams=False, random_state=0).fit(TEXT)
+    assert model.model_.counted is None
+    assert model.predict_proba(["the"]).sum() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("more", [{}, {"ngrams": False}, {"head": "flat"}, {"head": "clusters"}])
+def test_it_is_the_same_on_disk(more: dict[str, Any], tmp_path: Path) -> None:
+    fitted = LabelTreeLanguageModel(**SMALL, **more, random_state=0).fit(TEXT)
+    fitted.save(tmp_path / "model")
+    found = LabelTreeLanguageModel.load(tmp_path / "model")
+    assert np.array_equal(found.predict_proba(TEXT[:3]), fitted.predict_proba(TEXT[:3]))
+    assert found.get_params() == fitted.get_params()
+    assert list(found.history_) == list(fitted.history_)
+
+
+def test_a_folder_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = LabelTreeLanguageModel(**SMALL, random_state=0, folder=tmp_path / "state")
+    run = Loop._epoch
+
+    def interrupted(self: Loop, number: int) -> None:
+        if number == 3:
+            raise KeyboardInterrupt
+        run(self, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "_epoch", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(TEXT)
+    with pytest.raises(CheckpointError, match="another training wrote: text differ"):
+        model.fit(TEXT[1:])
+    with pytest.raises(CheckpointError, match="another training wrote: validation text differ"):
+        model.fit(TEXT, X_val=TEXT[:9])
+    resumed = model.fit(TEXT)
+    whole = LabelTreeLanguageModel(**SMALL, random_state=0).fit(TEXT)
+    assert np.array_equal(resumed.predict_proba(TEXT), whole.predict_proba(TEXT))
+
+
+def test_many_sentences_are_asked_about_in_parts(
+    fitted: LabelTreeLanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    ask = fitted._log_proba
+
+    def counted(encoded: Encoded) -> torch.Tensor:
+        sizes.append(encoded.num_sentences)
+        return ask(encoded)
+
+    monkeypatch.setattr("structnet.estimators.next_words.BATCH", 3)
+    monkeypatch.setattr(fitted, "_log_proba", counted)
+    parts = fitted.predict_top(TEXT[:7], k=2)
+    assert sizes == [3, 3, 1]
+    monkeypatch.undo()
+    words, probabilities = fitted.predict_top(TEXT[:7], k=2)
+    assert np.array_equal(parts[0], words)
+    np.testing.assert_allclose(parts[1], probabilities, rtol=1e-5)
+
+
+def test_a_vocabulary_whose_words_are_all_rare() -> None:
+    model = LabelTreeLanguageModel(**SMALL, min_count=5, random_state=0)
+    model.fit(["one two three", "four five six"])
+    assert isinstance(model.words_, Words) and len(model.words_) > 1
+
+
+@pytest.mark.parametrize(
+    ("X", "error"),
+    [
+        ("no_such_file.txt", "'no_such_file.txt' is not a file; expected a path"),
+        ([], "there are no sentences; expected a path, or lists of words"),
+        (["one"], "got 0 sentences of two words or more; expected at least 2"),
+        ([None, "a b"], "sentence 0 must be one or more words, each a str. Got None"),
+    ],
+)
+def test_bad_texts(X: Any, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        LabelTreeLanguageModel(random_state=0).fit(X)
+
+
+def test_bad_settings() -> None:
+    with pytest.raises(ValueError, match="'arity' parameter must be an int"):
+        LabelTreeLanguageModel(arity=1).fit(TEXT)
+    with pytest.raises(ValueError, match="'random_state' parameter must be an int if there is a"):
+        LabelTreeLanguageModel(folder="somewhere").fit(TEXT)
+    with pytest.raises(ValueError, match="'validation_fraction'"):
+        LabelTreeLanguageModel(validation_fraction=1).fit(TEXT)
