@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,9 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     Args:
         vectors: file of word vectors for the tokens, in the text format of GloVe and word2vec.
         train_vectors: True to train these vectors further.
+        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
+            the sample; "balanced" gives all classes the same total weight. Samples of a class that
+            weighs 0 are left out.
         validation_fraction: share of the samples of ``fit`` that is held out to choose the epoch.
         random_state: seed; an int makes results repeatable.
         device: device for training and prediction; "cpu", "cuda", ...
@@ -75,6 +78,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         patience: int | None = TreeLSTMSettings.patience,
         vectors: str | Path | None = None,
         train_vectors: bool = True,
+        class_weight: str | Mapping[Any, float] | None = None,
         validation_fraction: float = 0.1,
         random_state: Any = None,
         device: str = "cpu",
@@ -301,49 +305,3 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.trained_ = Trained.from_config(config["trained"])
         return self.model_.eval().to(own_device(self.device))
-
-
-class TreeLSTMClassEstimator(TreeLSTMEstimator):
-    """The base of those that predict classes, which may be weighted.
-
-    Args:
-        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
-            the sample; "balanced" gives all classes the same total weight. Samples of a class that
-            weighs 0 are left out.
-    """
-
-    classes_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        class_weight: Any = None,
-        cell: str | None = TreeLSTMSettings.cell,
-        hidden_size: int = TreeLSTMSettings.hidden_size,
-        rank: int | None = TreeLSTMSettings.rank,
-        pools: Sequence[str] | None = TreeLSTMSettings.pools,
-        bag: bool = TreeLSTMSettings.bag,
-        context: bool | None = TreeLSTMSettings.context,
-        words: bool | None = TreeLSTMSettings.words,
-        numbers: bool | None = TreeLSTMSettings.numbers,
-        min_count: int | None = TreeLSTMSettings.min_count,
-        dropout: float = TreeLSTMSettings.dropout,
-        label_dropout: float | None = TreeLSTMSettings.label_dropout,
-        epochs: int | None = TreeLSTMSettings.epochs,
-        batch_size: int | None = TreeLSTMSettings.batch_size,
-        learning_rate: float = TreeLSTMSettings.learning_rate,
-        weight_decay: float | None = TreeLSTMSettings.weight_decay,
-        patience: int | None = TreeLSTMSettings.patience,
-        vectors: str | Path | None = None,
-        train_vectors: bool = True,
-        validation_fraction: float = 0.1,
-        random_state: Any = None,
-        device: str = "cpu",
-        folder: str | Path | None = None,
-        verbose: bool = False,
-    ):
-        given = {
-            k: v for k, v in locals().items() if k not in ("self", "class_weight", "__class__")
-        }
-        super().__init__(**given)
-        self.class_weight = class_weight

@@ -19,7 +19,7 @@ from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
 from structnet.tensor_tree.building import Targets
-from structnet.tensor_tree.estimator import TreeLSTMClassEstimator
+from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import column_of, log_odds
 from structnet.tensor_tree.node_explanation import NodeExplanation, explain_node
 from structnet.tensor_tree.samples import node_labels, node_weights, numbered
@@ -29,7 +29,7 @@ from structnet.trees.label_words import own_nodes
 
 
 @described_by(TreeLSTMSettings)
-class TreeLSTMNodeClassifier(TreeLSTMClassEstimator):
+class TreeLSTMNodeClassifier(TreeLSTMEstimator):
     """Predicts a class for each node of a tree from the whole tree, as for sentiment treebanks.
 
     The labels of a tree must not contain the classes of its nodes. With ``context=False`` this

@@ -34,6 +34,9 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     ``TransformedTargetRegressor(TreeLSTMRegressor(), func=np.log1p, inverse_func=np.expm1)``.
     Leave out samples whose number is unknown and marked, for example, by -999.
 
+    Args:
+        class_weight: None, as numbers have no classes.
+
     Reference: that of :class:`TreeLSTMClassifier`.
 
     Example:
@@ -76,6 +79,8 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
                 one with a misplaced decimal point; they dominate the loss.
         """
         self._begin()
+        if self.class_weight is not None:
+            raise wrong("class_weight", "None where the targets are numbers", self.class_weight)
         samples = self._samples(X, least=2)
         given = targets_of(samples, numbers_of(samples, y), sample_weight, groups, least=2)
         warn_of_far_targets(given.y, stacklevel=4)  # the caller of fit, which `whole` wraps

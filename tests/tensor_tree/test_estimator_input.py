@@ -51,6 +51,8 @@ def test_numbers_must_be_numbers():
     X = ["(a b)"] * 4
     with pytest.raises(ValueError, match="for classes there is TreeLSTMClassifier"):
         TreeLSTMRegressor().fit(X, list("abcd"))
+    with pytest.raises(ValueError, match="'class_weight' parameter must be None where the targets"):
+        TreeLSTMRegressor(class_weight="balanced").fit(X, [1, 2, 3, 4])
     with pytest.raises(ValueError, match=r"y must be finite numbers. Got nan for sample 2"):
         TreeLSTMRegressor().fit(X, [1, 2, np.nan, 3])
 
