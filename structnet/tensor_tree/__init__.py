@@ -43,6 +43,7 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 ``word_choice``         whether the words of texts at leaves, and their letters, help to predict
 ``settings``            the hyper-parameters of a model for users' trees
 ``building``            builds a model for given labels and a given question
+``reading``             what a model reads of trees: words, affixes, the labels it knows
 ``training``            from trees to a trained model
 ``explanation``,        how much each part of a tree matters to a prediction for it, and for one
 ``node_explanation``    of its nodes

@@ -289,15 +289,14 @@ class LabelBag(nn.Module):
             some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
             asked = examples[some]
         losses = []
-        for form, self.penalty in forms:
+        for form, penalty in forms:
             self.take_form(form, rarity)
-            self._fit_logistic(asked, goes_on=held_out is None)
+            self._fit_logistic(asked, penalty, goes_on=held_out is None)
             losses.append(0.0 if held_out is None else self.loss(held_out))
-        best = forms[int(np.argmin(losses))]
+        form, self.penalty = best = forms[int(np.argmin(losses))]
         if best != forms[-1] or asked is not examples:
-            form, self.penalty = best
             self.take_form(form, rarity)
-            self._fit_logistic(examples)
+            self._fit_logistic(examples, self.penalty)
 
     def loss(self, examples: TreeExamples) -> float:
         """The mean cross-entropy of examples with classes."""
@@ -310,7 +309,7 @@ class LabelBag(nn.Module):
         said = self(examples.forest)
         return F.cross_entropy(said, examples.targets, reduction="none").cpu().numpy()
 
-    def _fit_logistic(self, examples: TreeExamples, goes_on: bool = False) -> None:
+    def _fit_logistic(self, examples: TreeExamples, penalty: float, goes_on: bool = False) -> None:
         """Fits the weights, starting from the present ones if it continues an earlier fit."""
         y, count = examples.targets.cpu().numpy(), examples.weights
         classes, codes = np.unique(y, return_inverse=True)
@@ -324,7 +323,7 @@ class LabelBag(nn.Module):
             space.coordinates if space else x,
             codes,
             # With two classes, each has half of the single weight vector that is usually penalised.
-            self.penalty * (2 if known == 2 else 1),
+            penalty * (2 if known == 2 else 1),
             None if count is None else count.cpu().double().numpy(),
             start,
         )

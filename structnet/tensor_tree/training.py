@@ -17,7 +17,6 @@ from structnet.tensor_tree.building import (
     build,
     child_sum,
     fit_number_scale,
-    known_vectors,
     labels_of_trees,
     table_sizes,
 )
@@ -31,9 +30,8 @@ from structnet.tensor_tree.predictor import (
     TreePredictor,
     losses_of,
 )
-from structnet.tensor_tree.rare_labels import known_labels
-from structnet.tensor_tree.settings import FEW, RARE, Cell, TreeLSTMSettings
-from structnet.tensor_tree.word_choice import affixes_help, letters_tell, words_tell
+from structnet.tensor_tree.reading import Reading, read_by
+from structnet.tensor_tree.settings import RARE, Cell, TreeLSTMSettings
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -207,58 +205,17 @@ def _candidate(
     train_vectors: bool,
 ) -> _Candidate:
     """A model of one cell with the weights of its best epoch; errors as for :func:`train`."""
-    if vectors is not None and settings.words is None:
-        settings = replace(settings, words=False)  # a whole label has a known meaning
-    if settings.reads_words(question.kind):
-        read, held = learn.with_words(), validation and validation.with_words()
-        asked = settings.words is None and question.kind != "nodes"
-        if asked and not words_tell(read, held, question, settings.seed):
-            settings = replace(settings, words=False)
-        else:
-            learn, validation = read, held
-    letters = (
-        settings.bag
-        and question.kind != "nodes"
-        and settings.reads_words(question.kind)
-        and letters_tell(learn, validation, question, settings.seed)
-    )
-    affixes = affixes_help(learn.trees, settings, question)
-    if affixes:
-        learn, validation = learn.with_affixes(), validation and validation.with_affixes()
-    carried = any(
-        node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
-    )
-    question = replace(question, carried=carried)
-    vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
-    if letters:
-        vocabulary = vocabulary.with_letters()
-    known = None if vectors is None else known_vectors(vectors, vocabulary, given)
-    if known is not None:
-        question = replace(question, input_size=known[0].shape[1])
-    examples = learn.examples(question, vocabulary)
-    held_out = None if validation is None else validation.examples(question, vocabulary)
-    with random_states_kept(torch.device(device)):
-        torch.manual_seed(given.seed)
-        model = build(given, vocabulary, question)
-        fit_number_scale(model, examples.forest)
-        if known is not None:
-            child_sum(model).set_vectors(*known, frozen=not train_vectors)
-    if given.cell == "child-sum" and given.label_dropout is None:
-        types, tokens = labels_of_trees(examples.forest, vocabulary)
-        if known is not None:
-            tokens[known[1]] = np.inf  # its vector is known
-        child_sum(model).drop_rare_labels(types, tokens, RARE)
-    mixed: BesideBag | BesideTable | None = None
+    read = read_by(settings, question, learn, validation, vectors)
+    question, given = read.question, read.settings
+    examples = read.learn.examples(question, read.vocabulary)
+    held_out = None
+    if read.validation is not None:
+        held_out = read.validation.examples(question, read.vocabulary)
+    model = _untrained(read, examples, device, train_vectors)
+    given = replace(given, bag=given.bag and not (held_out is None and question.kind == "nodes"))
+    mixed = _beside(model, read, examples) if given.bag else None
     to_learn, to_judge = examples, held_out
-    if isinstance(model, NodePredictor):
-        # Without held-out examples, the weight of the table could not be chosen.
-        given = replace(given, bag=given.bag and held_out is not None)
-        if given.bag:
-            mixed = BesideTable(model, LabelTable(**table_sizes(vocabulary, question)))
-            mixed.table.fit(examples, model.class_weight)
-    elif given.bag:
-        bag = LabelBag.knowing(examples.forest, letters, **bag_sizes(vocabulary, question))
-        mixed = BesideBag(model, bag)
+    if isinstance(mixed, BesideBag):
         to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed, learn.groups)
     assert given.epochs and given.batch_size and given.weight_decay is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
@@ -280,58 +237,39 @@ def _candidate(
     if mixed is not None and held_out is not None:
         with evaluating(mixed):
             mixed.to(device).choose(held_out.to(device))  # type: ignore[arg-type]  # of trees
-    trained = Trained(mixed or model, vocabulary, question, given, history, affixes=affixes)
-    return _Candidate(trained, learn, validation)
+    trained = Trained(mixed or model, read.vocabulary, question, given, history, read.affixes)
+    return _Candidate(trained, read.learn, read.validation)
 
 
-def _labels_of(
-    learn: Targets, settings: TreeLSTMSettings, question: Question, vectors: bool
-) -> tuple[Vocabulary, TreeLSTMSettings]:
-    """The vocabulary, and the settings completed with choices made from the data.
-
-    Args:
-        vectors: True if a file gives vectors, which also say what a word of a single tree means.
-    """
-
-    def listed(least: int) -> Vocabulary:
-        return Vocabulary.from_trees(
-            learn.trees,
-            unknown=True,
-            min_count=least,
-            any_arity=settings.cell == "child-sum",
-            numbers=settings.numbers,
-        )
-
-    least = settings.min_count or 2
-    vocabulary = listed(least)
-    every = listed(1) if vectors and settings.min_count is None else vocabulary
-    size = every.num_types + every.num_tokens
-    given = settings.resolved(len(learn.y), size, question.kind)
-    given = replace(given, numbers=vocabulary.numbers, min_count=least)
-    # Without dropout by rarity, the unknown label's vector is only learned from labels left out.
-    if settings.min_count is not None or given.label_dropout is not None:
-        return vocabulary, given
-    vocabulary = listed(1)
-    if question.kind != "nodes" and not vectors:
-        vocabulary = _worth_knowing(vocabulary, learn, question)
-    return vocabulary, replace(given, min_count=1)
+def _untrained(
+    read: Reading, examples: Any, device: str | torch.device, train_vectors: bool
+) -> TreePredictor | NodePredictor:
+    """A new model, which knows the vectors of words and the scale of numbers."""
+    given, known = read.settings, read.vectors
+    with random_states_kept(torch.device(device)):
+        torch.manual_seed(given.seed)
+        model = build(given, read.vocabulary, read.question)
+        fit_number_scale(model, examples.forest)
+        if known is not None:
+            child_sum(model).set_vectors(*known, frozen=not train_vectors)
+    if given.cell == "child-sum" and given.label_dropout is None:
+        types, tokens = labels_of_trees(examples.forest, read.vocabulary)
+        if known is not None:
+            tokens[known[1]] = np.inf  # its vector is known
+        child_sum(model).drop_rare_labels(types, tokens, RARE)
+    return model
 
 
-def _worth_knowing(every: Vocabulary, learn: Targets, question: Question) -> Vocabulary:
-    """The labels of a vocabulary that tell enough about the answers to get their own vectors."""
-    examples = learn.examples(question, every)
-    assert isinstance(examples, TreeExamples)
-    known = known_labels(
-        examples.forest, examples.targets.numpy(), every.num_types, every.num_tokens
-    )
-    if every.num_types + every.num_tokens > FEW:  # more vectors take time
-        counts = labels_of_trees(examples.forest, every)
-        known = known[0] & (counts[0] != 1), known[1] & (counts[1] != 1)
-    types, tokens = (
-        [label for label, kept in zip(labels, which, strict=False) if kept]
-        for labels, which in zip((every.types or (), every.tokens), known, strict=True)
-    )
-    return Vocabulary(types, tokens, every.arity, unknown=True, numbers=every.numbers)
+def _beside(
+    model: TreePredictor | NodePredictor, read: Reading, examples: Any
+) -> BesideBag | BesideTable:
+    """The model beside a linear one, which is not fitted yet; or beside a table, which is."""
+    if isinstance(model, NodePredictor):
+        table = LabelTable(**table_sizes(read.vocabulary, read.question))
+        table.fit(examples, model.class_weight)
+        return BesideTable(model, table)
+    sizes = bag_sizes(read.vocabulary, read.question)
+    return BesideBag(model, LabelBag.knowing(examples.forest, read.letters, **sizes))
 
 
 def _left_open(

@@ -1,0 +1,142 @@
+"""What a model of users' trees reads of them: words, beginnings and endings, known labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from structnet.tensor_tree.building import Question, Targets, known_vectors, labels_of_trees
+from structnet.tensor_tree.rare_labels import known_labels
+from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
+from structnet.tensor_tree.word_choice import affixes_help, letters_tell, words_tell
+from structnet.trees.examples import TreeExamples
+from structnet.trees.vocabulary import Vocabulary
+
+
+class Reading(NamedTuple):
+    """Samples in the form that a model reads, and the choices that this form follows from.
+
+    Attributes:
+        learn, validation: samples, with the words and the affixes that are read below their leaves.
+        question: question, with what is known of the inputs.
+        settings: settings, resolved.
+        vocabulary: numbers of the labels.
+        letters: True if the linear model counts pieces of words.
+        affixes: True if the affixes of words are read.
+        vectors: vectors of the tokens, and a mask of the tokens that have one; None for no vectors.
+
+    Shapes:
+        vectors ``[num_tokens, size]`` and ``[num_tokens]``, bool.
+    """
+
+    learn: Targets
+    validation: Targets | None
+    question: Question
+    settings: TreeLSTMSettings
+    vocabulary: Vocabulary
+    letters: bool
+    affixes: bool
+    vectors: tuple[np.ndarray, np.ndarray] | None
+
+
+def read_by(
+    settings: TreeLSTMSettings,
+    question: Question,
+    learn: Targets,
+    validation: Targets | None,
+    vectors: str | Path | None,
+) -> Reading:
+    """What a model with these settings reads of the samples.
+
+    Args:
+        settings: settings of one cell; what is None is chosen from the samples.
+        question: question that the model answers.
+        learn, validation: samples.
+        vectors: file of word vectors; None for no file.
+
+    Raises:
+        ValueError: the cell has no label vectors, or the file has none of the words.
+        TextError: the file does not contain vectors.
+    """
+    if vectors is not None and settings.words is None:
+        settings = replace(settings, words=False)  # a whole label has a known meaning
+    if settings.reads_words(question.kind):
+        read, held = learn.with_words(), validation and validation.with_words()
+        asked = settings.words is None and question.kind != "nodes"
+        if asked and not words_tell(read, held, question, settings.seed):
+            settings = replace(settings, words=False)
+        else:
+            learn, validation = read, held
+    letters = (
+        settings.bag
+        and question.kind != "nodes"
+        and settings.reads_words(question.kind)
+        and letters_tell(learn, validation, question, settings.seed)
+    )
+    affixes = affixes_help(learn.trees, settings, question)
+    if affixes:
+        learn, validation = learn.with_affixes(), validation and validation.with_affixes()
+    carried = any(
+        node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
+    )
+    question = replace(question, carried=carried)
+    vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
+    if letters:
+        vocabulary = vocabulary.with_letters()
+    known = None if vectors is None else known_vectors(vectors, vocabulary, given)
+    if known is not None:
+        question = replace(question, input_size=known[0].shape[1])
+    return Reading(learn, validation, question, given, vocabulary, letters, affixes, known)
+
+
+def _labels_of(
+    learn: Targets, settings: TreeLSTMSettings, question: Question, vectors: bool
+) -> tuple[Vocabulary, TreeLSTMSettings]:
+    """The vocabulary, and the settings completed with choices made from the data.
+
+    Args:
+        vectors: True if a file gives vectors, which also say what a word of a single tree means.
+    """
+
+    def listed(least: int) -> Vocabulary:
+        return Vocabulary.from_trees(
+            learn.trees,
+            unknown=True,
+            min_count=least,
+            any_arity=settings.cell == "child-sum",
+            numbers=settings.numbers,
+        )
+
+    least = settings.min_count or 2
+    vocabulary = listed(least)
+    every = listed(1) if vectors and settings.min_count is None else vocabulary
+    size = every.num_types + every.num_tokens
+    given = settings.resolved(len(learn.y), size, question.kind)
+    given = replace(given, numbers=vocabulary.numbers, min_count=least)
+    # Without dropout by rarity, the unknown label's vector is only learned from labels left out.
+    if settings.min_count is not None or given.label_dropout is not None:
+        return vocabulary, given
+    vocabulary = listed(1)
+    if question.kind != "nodes" and not vectors:
+        vocabulary = _worth_knowing(vocabulary, learn, question)
+    return vocabulary, replace(given, min_count=1)
+
+
+def _worth_knowing(every: Vocabulary, learn: Targets, question: Question) -> Vocabulary:
+    """The labels of a vocabulary that tell enough about the answers to get their own vectors."""
+    examples = learn.examples(question, every)
+    assert isinstance(examples, TreeExamples)
+    known = known_labels(
+        examples.forest, examples.targets.numpy(), every.num_types, every.num_tokens
+    )
+    if every.num_types + every.num_tokens > FEW:  # more vectors take time
+        counts = labels_of_trees(examples.forest, every)
+        known = known[0] & (counts[0] != 1), known[1] & (counts[1] != 1)
+    types, tokens = (
+        [label for label, kept in zip(labels, which, strict=False) if kept]
+        for labels, which in zip((every.types or (), every.tokens), known, strict=True)
+    )
+    return Vocabulary(types, tokens, every.arity, unknown=True, numbers=every.numbers)
