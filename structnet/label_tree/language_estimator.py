@@ -33,7 +33,7 @@ from structnet.label_tree.language_model import (
 from structnet.label_tree.language_settings import LanguageModelSettings
 from structnet.label_tree.ngram_mixture import NGramMixture
 from structnet.text import Encoded, NGrams, Words
-from structnet.text.ngrams import contexts_of, perplexity
+from structnet.text.ngrams import contexts_of
 from structnet.training.history import History
 from structnet.training.metrics import evaluating
 
@@ -87,7 +87,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
         max_depth: int | None = DEFAULT.max_depth,
         start: str = DEFAULT.start,
         ngrams: bool = DEFAULT.ngrams,
-        min_count: int = 2,
+        min_count: int = 3,
         max_words: int | None = None,
         epochs: int = DEFAULT.epochs,
         batch_size: int = DEFAULT.batch_size,
@@ -147,16 +147,15 @@ class LabelTreeLanguageModel(NextWordEstimator):
     def measure(self, X: Text) -> dict[str, float]:
         """The perplexity of a text, and the share of its next words that are predicted correctly.
 
-        The unknown word counts as a word, which is never predicted.
+        The unknown word counts as a word, which is never predicted. With n-grams, the perplexity
+        without them, and that of them alone, are told too.
         """
         check_is_fitted(self)
-        places = self._places(self.words_.encode(sentences_of(X)))
-        said, right = [], 0
+        places, right = self._places(self.words_.encode(sentences_of(X))), 0
         for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
-            found = self._of_all(words)
-            said.append(found.gather(1, target[:, None])[:, 0])
-            right += int((self._without_unknown(found).argmax(1) == target).sum())
-        return {"perplexity": perplexity(torch.cat(said)), "accuracy": right / len(places)}
+            found = self._without_unknown(self._of_all(words))
+            right += int((found.argmax(1) == target).sum())
+        return {**self.model_.perplexities(places), "accuracy": right / len(places)}
 
     def _log_proba(self, encoded: Encoded) -> Tensor:
         # The words before one more word of each sentence.

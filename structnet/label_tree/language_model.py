@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,8 @@ from structnet.label_tree.shapes import clustered
 from structnet.label_tree.softmax import TreeSoftmaxLoss, TreeSoftmaxOutput
 from structnet.label_tree.sparse_adagrad import SparseAdagrad
 from structnet.text import Encoded, NGrams, Words, learn_vectors
-from structnet.text.ngrams import WORDS, contexts_of
-from structnet.training import History, evaluate, fit
+from structnet.text.ngrams import WORDS, contexts_of, perplexity
+from structnet.training import History, fit
 from structnet.training.metrics import evaluating
 
 PASS = 2_000  # contexts that are computed at once
@@ -196,9 +195,17 @@ class LogBilinearLM(nn.Module):
         said = self.head.log_prob(self.represent(words))
         return said if self.counted is None else self.counted(words, said)
 
-    def perplexity(self, places: NextWords) -> float:
-        """``exp`` of the mean loss over the places of a text."""
-        return math.exp(evaluate(self, places, batch_size=PASS)["loss"])
+    def perplexities(self, places: NextWords) -> dict[str, float]:
+        """The perplexity of a text and, with n-grams, also without them, and of them alone."""
+        said, counted = self.log_prob_without_ngrams(places), self.counted
+        if counted is None:
+            return {"perplexity": perplexity(said)}
+        words, target = places.words, places.target
+        return {
+            "perplexity": perplexity(counted.log_prob_of(words, target, said)),
+            "perplexity_without_ngrams": perplexity(said),
+            "perplexity_of_ngrams": counted.ngrams.perplexity(words, target),
+        }
 
     @torch.no_grad()
     def next_words(self, before: Sequence[str], k: int = 5) -> list[tuple[str, float]]:

@@ -40,14 +40,16 @@ def trained(settings: LanguageModelSettings) -> tuple[LogBilinearLM, NextWords]:
 
 def test_what_is_known_by_heart_is_said_so() -> None:
     model, test = trained(SETTINGS)
-    assert model.perplexity(test) < 40**0.25 * 1.3  # three of four words are certain
+    assert (
+        model.perplexities(test)["perplexity"] < 40**0.25 * 1.3
+    )  # three of four words are certain
     assert model.next_words(["a7"], 1)[0][0] == "b7"
     assert model.counted is not None
     past, target = test.words[:50], test.target[:50]
     said = model.log_prob(past)
     torch.testing.assert_close(said.exp().sum(1), torch.ones(50))
     model.counted, counted = None, model.counted
-    alone = model.perplexity(test)
+    alone = model.perplexities(test)["perplexity"]
     assert alone > 40**0.25 * 2
     mixed = counted.log_prob_of(past, target, model.log_prob(past).gather(1, target[:, None])[:, 0])
     torch.testing.assert_close(mixed, said.gather(1, target[:, None])[:, 0])
@@ -93,7 +95,7 @@ def test_counts_look_at_no_more_words_than_the_model_has_or_they_know(context: i
     model, test = trained(replace(SETTINGS, context=context))
     assert model.counted is not None
     assert model.counted.ngrams.sizes[1] == min(context, 4)
-    assert model.perplexity(test) < 40**0.25 * 1.3
+    assert model.perplexities(test)["perplexity"] < 40**0.25 * 1.3
 
 
 def test_the_shares_are_the_best_there_are() -> None:
@@ -131,7 +133,7 @@ def test_dropout_keeps_a_short_text_from_being_learned_by_heart() -> None:
         )
         model = LogBilinearLM(words, settings)
         train_language_model(model, learnt, progress=False)
-        found[dropout] = model.perplexity(test)
+        found[dropout] = model.perplexities(test)["perplexity"]
     assert 50 <= found[0.4] < 0.9 * found[0.0]  # no word says which one follows
 
 

@@ -197,8 +197,7 @@ def test_a_language_model_knows_the_words_of_the_training_part_alone(tmp_path: P
     file.write_text("".join(f"the word{i} .\n" for i in range(200)))
     settings = LanguageModelRunSettings(str(file), LanguageRows(min_count=1))
     data = load_text(settings, lambda line: None)
-    learnt = {word for word in data.words.words if word.startswith("word")}
-    assert len(learnt) == len(data.train) // 3 < 200
+    assert data.words == len(data.train) + len(["the", ".", "<unk>"]) < 203
 
 
 def test_the_table_compares_trees_by_the_papers_method_and_groups() -> None:
@@ -281,7 +280,7 @@ def test_a_language_model(tmp_path: Path) -> None:
     resumed = call("train", "--resume", folder).json
     assert resumed["test"] == done.json["test"]
     assert done.json["details"]["ms_training_batch"] > 0
-    assert not resumed["details"]["ms_training_batch"] >= 0
+    assert resumed["details"]["ms_training_batch"] is None
     told = done.json["test"]
     assert told["perplexity_without_ngrams"] > done.json["test"]["perplexity"] * 0.99
     assert told["perplexity_of_ngrams"] == pytest.approx(6**0.4, rel=0.1)

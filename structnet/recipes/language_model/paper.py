@@ -40,11 +40,12 @@ def make(choice: Choice, runs: Members) -> Table:
         rows.append(Row(head, {}, values_in(found, told)))
     data = next(iter(runs.values()))[0].config["data"]
     notes = [
-        f"{choice.data}, {counted(data['train'], 'place')} to learn from and {data['test']:,} to "
-        f"test, {data['words']:,} words; {counted(choice.epochs, 'epoch')}; context 4, vectors of "
-        "200 numbers, batches of 128, Adagrad; trees of 65 children and depth 3.",
-        "Processor time of one thread, reassignments included; a test batch is 128 places, all of "
-        "whose losses are computed.",
+        f"{choice.data}, {counted(data['train']['words'], 'word')} to learn from and "
+        f"{data['test']['words']:,} to test, {data['words']:,} different ones; "
+        f"{counted(choice.epochs, 'epoch')}; context 4, vectors of 200 numbers, batches of 128, "
+        "Adagrad; trees of 65 children and depth 3.",
+        "Time of one thread: of a training batch by the clock, reassignments included, of a test "
+        "batch of the processor. A test batch is 128 words, all of whose losses are computed.",
     ]
     return Table("Trees of words and flat softmaxes", [*MEASURED, *DEPTH], rows, notes)
 

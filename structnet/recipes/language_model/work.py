@@ -2,65 +2,63 @@
 
 from __future__ import annotations
 
-import copy
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import clone
 
 from structnet.datasets import load_text
+from structnet.estimators.next_words import known_words
 from structnet.label_tree import (
+    LabelTreeLanguageModel,
     LogBilinearLM,
     NextWords,
-    SparseAdagrad,
     TreeSoftmaxLoss,
-    train_language_model,
 )
-from structnet.label_tree.language_model import Context
-from structnet.label_tree.ngram_mixture import NGramMixture
 from structnet.label_tree.shapes import check_depth
 from structnet.recipes.arrays import check_size
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
-from structnet.recipes.protocol import sizes_in_words, sizes_of
+from structnet.recipes.protocol import sizes_in_words
 from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
 from structnet.routing.words import percent
-from structnet.text import Encoded, NGrams, Words, read_sentences
-from structnet.text.ngrams import perplexity
+from structnet.text import read_sentences
 
 SHOWN = 40  # nodes listed in neighbours.txt
 TIMED = 20  # test batches that are timed
+FEW = 100  # sentences that a model learns from untimed
+
+Texts = list[list[str]]
 
 
 @dataclass
 class TextData:
-    """The words of a text, and the places whose next words are predicted.
+    """The sentences of a run.
 
     Attributes:
-        words: vocabulary.
-        encoded: training sentences as numbers of words.
-        train, validation, test: places with the words before them.
         name: name of the text.
+        words: number of known words.
+        train, validation, test: sentences.
     """
 
-    words: Words
-    encoded: Encoded
-    train: NextWords
-    validation: NextWords
-    test: NextWords
     name: str
+    words: int
+    train: Texts
+    validation: Texts
+    test: Texts
 
     def describe(self) -> dict[str, Any]:
         """The description in ``config.json``, by which the same data are recognized."""
-        return {"name": self.name, "words": len(self.words), **sizes_of(self)}
-
-    def in_words(self) -> str:
-        """The number of words, in words."""
-        return f"words: {sizes_in_words(self)}; {len(self.words):,} different ones"
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {"name": self.name, "words": self.words} | {
+            part: {"sentences": len(texts), "words": sum(map(len, texts))}
+            for part, texts in parts.items()
+        }
 
 
 def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
@@ -68,83 +66,60 @@ def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
 
     Raises:
         TextError, WordError, DownloadError: the text does not exist, or is too short.
-        ValueError: the text has only one word or too few sentences, or its words do not fit into
-            the depth.
+        ValueError: there are too few sentences, or their words do not fit into the depth.
     """
     say(f"reading {settings.data} ...")
     told, rows = settings.training, settings.rows
     text = load_text(settings.data, settings.place.data_dir, told.seed)
     check_size(len(text.train), rows.train_size, "training sentences")
     train = text.train[: rows.train_size]  # from its beginning, as it is one text
-    words = Words.from_sentences(train, rows.min_count, rows.max_words)
-    if len(words) < 2:
-        raise ValueError(f"{settings.data} has only one word; expected at least 2")
-    coded = [words.encode(part) for part in (train, text.validation, text.test)]
-    train_part, validation, test = (NextWords(each, len(words), told.context) for each in coded)
-    data = TextData(words, coded[0], train_part, validation, test, text.name)
-    say(f"data: {data.in_words()}")
+    words = len(known_words(train, rows.min_count, rows.max_words))
+    data = TextData(text.name, words, train, text.validation, text.test)
+    say(f"data: sentences: {sizes_in_words(data)}; {words:,} different words")
     if told.max_depth is not None:
-        check_depth(len(words), told.arity, told.max_depth)
+        check_depth(words, told.arity, told.max_depth)
     return data
 
 
 def train(settings: LanguageModelRunSettings, data: TextData, run: Run, say: Say) -> Outcome:
     """Trains a model, or resumes from the state in the folder."""
-    model = LogBilinearLM(data.words, settings.training, data.encoded)
-    seconds, details = _trained(model, data, run)
-    ngrams = None if model.counted is None else model.counted.ngrams.sizes
-    run.save_model(model, {**data.words.config(), "ngrams": ngrams})
-    run.write_text("neighbours.txt", _neighbours(model))
-    return Outcome(seconds, details)
-
-
-def _trained(model: LogBilinearLM, data: TextData, run: Run) -> tuple[float, dict]:
-    """Trains a model, and returns the seconds and other facts for the result."""
-    size = model.settings.batch_size
-    _untimed_step(model, data.train[np.arange(min(size, len(data.train)))])
-    before, start = len(run.history), time.process_time()
-    history = train_language_model(model, data.train, data.validation, folder=run.folder)
-    spent = time.process_time() - start
-    epochs = len(history) - before  # 0 if the run was interrupted after its last epoch
-    validate = model.log_prob_without_ngrams  # as in training
-    once = min(_processor_seconds(validate, data.validation) for _ in range(3))
-    batches = epochs * -(-len(data.train) // size)
+    chosen = dict(vars(settings.training))
+    chosen |= {"random_state": chosen.pop("seed")}
+    chosen |= {"min_count": settings.rows.min_count, "max_words": settings.rows.max_words}
+    model = LabelTreeLanguageModel(**chosen)
+    # What is compiled at first use is not timed.
+    clone(model).set_params(epochs=1).fit(data.train[:FEW], X_val=data.validation[:1])
+    before = len(run.history)
+    model.set_params(folder=run.folder, verbose=True).fit(data.train, X_val=data.validation)
+    model.save(run.model_file)
+    run.write_text("neighbours.txt", _neighbours(model.model_))
+    speeds = model.history_["examples_per_second"][before:]  # none if the last epoch was done
+    size = model.batch_size
     details: dict[str, Any] = {
-        "ms_training_batch": 1000 * (spent - epochs * once) / batches if batches else math.nan,
-        "ms_test_batch": _test_milliseconds(model, data.test, size),
+        "ms_training_batch": 1000 * size / median(speeds) if speeds else None,
+        "ms_test_batch": _test_milliseconds(model.model_, _places(model, data.test), size),
     }
-    if isinstance(model.head, TreeSoftmaxLoss):
-        counts = model.head.counts.numpy()
-        details["mean_depth"] = float(model.head.codes.depth @ counts / counts.sum())
-    return sum(history["seconds"]), details
+    if isinstance(model.model_.head, TreeSoftmaxLoss):
+        counts = model.model_.head.counts.numpy()
+        details["mean_depth"] = float(model.model_.head.codes.depth @ counts / counts.sum())
+    return Outcome(sum(model.history_["seconds"]), details)
 
 
-def _untimed_step(model: LogBilinearLM, batch: Context) -> None:
-    """Makes a step with a copy, so that compilation in the first step is not timed."""
-    model = copy.deepcopy(model).train()
-    model.loss(batch).backward()
-    SparseAdagrad(model.parameters()).step()
-
-
-def _processor_seconds(function: Callable, *given: Any) -> float:
-    start = time.process_time()
-    function(*given)
-    return time.process_time() - start
+def _places(model: LabelTreeLanguageModel, texts: Texts) -> NextWords:
+    return NextWords(model.words_.encode(texts), model.model_.boundary, model.context)
 
 
 @torch.no_grad()
 def _test_milliseconds(model: LogBilinearLM, places: NextWords, size: int) -> float:
     """The mean milliseconds of processor time for a test batch, without n-grams."""
-
-    def losses(batch: Context) -> None:
-        model.head(model.represent(batch.words), batch.target)
-
     model.eval()
     batches = [places[np.arange(size) + k * size] for k in range(len(places) // size)][:TIMED]
-    for batch in batches[:1]:  # untimed, as it may include compilation
-        losses(batch)
-    seconds = [_processor_seconds(losses, batch) for batch in batches]
-    return 1000 * sum(seconds) / max(len(batches), 1)
+    seconds = []
+    for batch in batches[:1] + batches:  # the first untimed, as it may include compilation
+        start = time.process_time()
+        model.head(model.represent(batch.words), batch.target)
+        seconds.append(time.process_time() - start)
+    return 1000 * sum(seconds[1:]) / max(len(batches), 1)
 
 
 def _neighbours(model: LogBilinearLM) -> str:
@@ -162,45 +137,31 @@ def _neighbours(model: LogBilinearLM) -> str:
     return "\n".join(lines[:SHOWN]) + "\n"
 
 
-def open(run: Run, place: Place) -> LogBilinearLM:
-    """The trained model of a run."""
-    told = run.settings(LanguageModelRunSettings).training
-
-    def make(content: dict[str, Any]) -> LogBilinearLM:
-        model = LogBilinearLM(Words.from_config(content), told)
-        if content.get("ngrams") is not None:
-            model.counted = NGramMixture(NGrams(*content["ngrams"]))
-        return model
-
-    return run.load_model(make)
+def open(run: Run, place: Place) -> LabelTreeLanguageModel:
+    """The trained estimator of a run."""
+    return LabelTreeLanguageModel.load(run.trained_file())
 
 
-def read(run: Run, file: str, place: Place) -> NextWords:
-    """The places of a text whose next words are predicted."""
-    model = open(run, place)
-    return NextWords(
-        model.words.encode(read_sentences(file)), model.boundary, model.settings.context
-    )
+def read(run: Run, file: str, place: Place) -> Texts:
+    """The sentences of a text."""
+    return read_sentences(file)
 
 
-def measure(model: LogBilinearLM, examples: NextWords, ask: AskOfWords) -> dict[str, float]:
+def measure(model: LabelTreeLanguageModel, examples: Texts, ask: AskOfWords) -> dict[str, float]:
     """The perplexity and, with n-grams, also that of the tree alone and of the n-grams alone."""
-    said, counted = model.log_prob_without_ngrams(examples), model.counted
-    if counted is None:
-        return {"perplexity": perplexity(said)}
-    words, target = examples.words, examples.target
-    return {
-        "perplexity": perplexity(counted.log_prob_of(words, target, said)),
-        "perplexity_without_ngrams": perplexity(said),
-        "perplexity_of_ngrams": counted.ngrams.perplexity(words, target),
-    }
+    return model.model_.perplexities(_places(model, examples))
 
 
-def answer(model: LogBilinearLM, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
-    """The likeliest words after each beginning of a sentence."""
+def answer(model: LabelTreeLanguageModel, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
+    """The likeliest words after each beginning of a sentence.
+
+    Raises:
+        ValueError: a text has no words.
+    """
     found = []
     for text in texts:
-        told = {word: round(p, 6) for word, p in model.next_words(text.split(), ask.top)}
+        (names,), (values,) = model.predict_top([text], ask.top)
+        told = {word: round(p, 6) for word, p in zip(names.tolist(), values.tolist(), strict=True)}
         words = ", ".join(f"{word} {percent(p, 1)}" for word, p in told.items())
         found.append(Answer(f"{text} ... {words}", {"text": text, "words": told}))
     return found
