@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,27 @@ def test_a_file_is_a_text(tmp_path: Path) -> None:
     one, other = (RoutedLanguageModel(**SMALL, epochs=1).fit(each) for each in (path, TEXT))
     ours, theirs = one.predict_proba(TEXT[:2]), other.predict_proba(path)[:2]
     assert ours == pytest.approx(theirs, abs=1e-6)
+
+
+def test_a_text_to_choose_by() -> None:
+    other = ["the owl sees the dog .", "a zebra sees a cat ."] * 3
+    model = RoutedLanguageModel(**SMALL, epochs=2).fit(TEXT, X_val=other)
+    assert model.words_.counts.sum() == sum(len(each.split()) for each in TEXT)
+    assert "zebra" not in model.words_
+    assert model.history_.best["validation_loss"] == pytest.approx(model.measure(other)["loss"])
+    for few in ([], ["cat"]):
+        with pytest.raises(ValueError, match=r"expected at least 1$|there are no sentences"):
+            clone(model).fit(TEXT, X_val=few)
+
+
+def test_all_sentences_are_counted_after_the_choices(fitted: RoutedLanguageModel) -> None:
+    """Of the held-out ones too, and where long sentences were cut."""
+    cut = RoutedLanguageModel(**SMALL, epochs=1, max_length=3).fit(TEXT)
+    for model in (fitted, cut):
+        whole = copy.deepcopy(model.model_)
+        whole.count(model._encoded(TEXT))
+        assert torch.equal(whole.following.sums, model.model_.following.sums)
+        assert torch.equal(whole.following.events, model.model_.following.events)
 
 
 def test_a_training_goes_on(tmp_path: Path) -> None:
