@@ -193,12 +193,31 @@ def test_parameters_are_those_of_the_settings() -> None:
         assert name == "seed" or told[name] == value
 
 
-def test_cross_entropy_and_balance() -> None:
-    own = {"objective": "cross-entropy", "balance": 0.1, "gate_noise": 0.1, "lazy": False}
+def test_cross_entropy() -> None:
+    own = {"objective": "cross-entropy"}
     model = RoutedLanguageModel(**SMALL, **own, epochs=30, learning_rate=1e-2, patience=None)
     model.fit(TEXT)
     assert model.score(TEXT) > 0.6
     assert model.history_["loss"][-1] < model.history_["loss"][0] / 2
+
+
+MANY = {**SMALL, "sizes": (1, 4, 4, 1), "epochs": 3, "learning_rate": 1e-2, "patience": None}
+
+
+@pytest.mark.parametrize("spread", [{"balance": 0.1}, {"gate_noise": 1.0}], ids=str)
+def test_balance_and_noise_spread_the_words(spread: dict[str, float]) -> None:
+    bias = [
+        RoutedLanguageModel(**MANY, **own).fit(TEXT).statistics(TEXT).bias(normalised=True)
+        for own in ({}, spread)
+    ]
+    assert bias[1] < 0.75 * bias[0]
+
+
+def test_lazy_and_dense_training_differ() -> None:
+    models = [RoutedLanguageModel(**MANY, lazy=lazy).fit(TEXT) for lazy in (True, True, False)]
+    lazy, again, dense = (model.model_.state_dict().values() for model in models)
+    assert all(map(torch.equal, lazy, again))
+    assert not all(map(torch.equal, lazy, dense))
 
 
 def test_given_vectors(tmp_path: Path) -> None:
