@@ -15,14 +15,11 @@ import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import torch
 
 from structnet import RoutedLanguageModel, plot_history
 from structnet.datasets import DownloadError
 from structnet.datasets.text import load_text
-from structnet.naru import NaruSettings, NextWord, Sentences
-from structnet.naru import train as train_network
-from structnet.naru.recurrent import RecurrentNetwork
+from structnet.naru.language_model import RecurrentLanguageModel
 
 SMOKE = os.environ.get("STRUCTNET_SMOKE") == "1"
 PICTURES = Path("runs/tutorials")
@@ -119,17 +116,8 @@ print("busiest route:", busiest)
 # (`tutorials/results/naru/table.md`).
 
 # %%
-torch.manual_seed(0)
-gru = RecurrentNetwork(model.vector_size, wiring.multiply_adds)
-counts = torch.from_numpy(model.words_.counts)
-other = NextWord(gru, model.model_.vectors, prior=counts, unknown=model.words_.unknown)
-held_out = len(train) // 10
-learned, validation = (
-    Sentences.to_predict(model.words_.encode(part), model.max_length)
-    for part in (train[held_out:], train[:held_out])
-)
-settings = NaruSettings(epochs=1 if SMOKE else 6, learning_rate=1e-3)
-history = train_network(other, settings, learned, validation)
-told = Sentences.to_predict(model.words_.encode(test), model.max_length)
-print(f"GRU of {gru.gru.hidden_size}: {gru.multiply_adds:,} multiplications a word")
-print(f"test loss: GRU {other.loss(told).item():.3f}, NARU {model.measure(test)['loss']:.3f}")
+gru = RecurrentLanguageModel(epochs=1 if SMOKE else 6, learning_rate=1e-3, random_state=0)
+gru.fit(train)
+print(f"GRU: {gru.model_.network.multiply_adds:,} multiplications a word")
+losses = {"GRU": gru.measure(test)["loss"], "NARU": model.measure(test)["loss"]}
+print("test loss:", ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from structnet.checks import check_integer, check_number, wrong
+from structnet.checks import check_integer, check_number
 from structnet.estimators.checked import seed_from
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.file import OneFileMixin, check_seed
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import BATCH, NextWord
-from structnet.naru.preparation import Text, held_out_of, known_words, sentences_of, vectors_of
+from structnet.naru.preparation import Text, known_words, parts_of, sentences_of, vectors_of
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
 from structnet.naru.settings import NaruSettings
@@ -26,10 +26,13 @@ from structnet.naru.statistics import RoutingStats
 from structnet.naru.training import train
 from structnet.naru.wiring import Wiring
 from structnet.text import NGrams, Words
-from structnet.text.ngrams import WORDS
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
+from structnet.training.processes import own_device
 from structnet.training.seeding import seeded
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 DEFAULT = NaruSettings()
 
@@ -52,6 +55,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: settings
             of the training, see there.
         validation_fraction: share of the sentences that is held out to choose the best epoch.
+        device: device for training and prediction; "cpu", "cuda", ...
         random_state: seed; an int makes results repeatable.
         verbose: True to show a progress bar.
         folder: folder for the state of one training; calling ``fit`` again with the same text
@@ -100,6 +104,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         balance: float = DEFAULT.balance,
         gate_noise: float = DEFAULT.gate_noise,
         validation_fraction: float = 0.1,
+        device: str = "cpu",
         random_state: Any = None,
         verbose: bool = False,
         folder: str | Path | None = None,
@@ -108,37 +113,34 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     @whole
-    def fit(self, X: Text, y: None = None) -> RoutedLanguageModel:
+    def fit(self, X: Text, y: None = None, *, X_val: Text | None = None) -> Self:
         """Learns from a text.
 
         Args:
             X: path of a file with one sentence per line; or sentences, each a list of words or a
                 text with spaces between words.
             y: ignored; it is there for scikit-learn.
+            X_val: text like X, by which the best epoch and the use of the network are chosen. None
+                to hold out a part of X, whose words are counted once all choices have been made.
 
         Raises:
             ValueError: a parameter is out of its range, or the text is too short.
             CheckpointError: the state in ``folder`` belongs to another training.
         """
-        folder = self.folder
+        folder, device = self.folder, own_device(self.device)
         check_seed(folder, self.random_state)
         self.seed_ = seed_from(self.random_state)
-        settings, sentences = self._settings(), sentences_of(X)
+        settings = self._settings()
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
-        held_out, kept = held_out_of(sentences, self.validation_fraction, settings.seed)
-        words = known_words(kept, settings)
+        learn, judge = parts_of(X, X_val, self.validation_fraction, settings.seed)
+        self.words_ = known_words(learn, settings)
         cache = None if folder is None else Path(folder, "vectors.safetensors")
-        vectors = vectors_of(words, kept, settings, self.vectors, cache)
-        self.words_ = words
-        self.model_ = build(settings, words, vectors)
-        learn, judge = (
-            Sentences.to_predict(words.encode(text), settings.max_length)
-            for text in (kept, held_out)
-        )
-        how: dict[str, Any] = {"folder": folder, "progress": self.verbose}
-        self.history_ = train(self.model_, settings, learn, judge, **how)
-        if self.model_.following is not None:  # all choices have been made
-            self.model_.count(Sentences(words.encode(kept + held_out)))
+        self.model_ = self._build(vectors_of(self.words_, learn, settings, self.vectors, cache))
+        pieces = map(self._pieces, (learn, judge))
+        how: dict[str, Any] = {"device": device, "folder": folder, "progress": self.verbose}
+        self.history_ = train(self.model_, settings, *pieces, **how)
+        if self.model_.following is not None:  # of whole sentences
+            self.model_.count(self._encoded(learn if X_val is not None else learn + judge))
         return self
 
     def predict(self, X: Text) -> list[str]:
@@ -161,7 +163,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
     def predict_log_proba(self, X: Text) -> np.ndarray:
         """The log-probability that each known word is the next one. ``-> [sentences, words]``"""
         check_is_fitted(self)
-        return self.model_.predict_log_proba(self._encoded(X)).numpy()
+        return self.model_.predict_log_proba(self._encoded(X)).cpu().numpy()
 
     def predict_top(self, X: Text, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """The k likeliest next words of each sentence and their probabilities, likeliest first.
@@ -194,7 +196,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             values.append(top.values[:, :k])
             places.append(top.indices[:, :k])
         names = np.array(self.words_.words)
-        return names[torch.cat(places).numpy()], torch.cat(values).exp().numpy()
+        return names[torch.cat(places).cpu().numpy()], torch.cat(values).exp().cpu().numpy()
 
     def score(self, X: Text, y: None = None) -> float:
         """The share of the next words of a text that are predicted correctly."""
@@ -207,8 +209,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             ValueError: the text has no sentence of two words or more.
         """
         check_is_fitted(self)
-        encoded = self.words_.encode(sentences_of(X))
-        return measured(self.model_, Sentences.to_predict(encoded, self.max_length))
+        return measured(self.model_, self._pieces(X))
 
     def statistics(self, X: Text) -> RoutingStats:
         """Statistics of the bundles that the sentences of a text visit."""
@@ -224,7 +225,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         check_is_fitted(self)
         batch = self._encoded(X)
         with torch.no_grad():
-            record = self.model_.route(batch).record.numpy()
+            record = self.model_.route(batch).record.cpu().numpy()
         depth = record.shape[2]
         found = []
         for row, length in zip(record, batch.lengths, strict=True):
@@ -242,64 +243,62 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
     # On disk
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        # Vectors that the user gave are stored with the weights.
+        following = self.model_.following
         return self.model_, {
             **self.words_.config(),
             "history": list(self.history_),
-            "vectors": None,
+            "vectors": None,  # those that the user gave are stored with the weights
+            "ngrams": None if following is None else following.sizes,
         }
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
-        vectors = torch.zeros(config["shapes"]["vectors"])
-        self.model_ = build(self._settings(), self.words_, vectors)
-        if "following.events" in config["shapes"]:
-            (histories,), (events,) = (
-                config["shapes"][f"following.{name}"] for name in ("histories", "events")
-            )
-            self.model_.following = NGrams(len(vectors), WORDS, histories + 1, events)
-        return self.model_.eval()
+        self.model_ = self._build(torch.zeros(config["shapes"]["vectors"]))
+        if config["ngrams"] is not None:
+            self.model_.following = NGrams(*config["ngrams"])
+        return self.model_.eval().to(own_device(self.device))
+
+    # The model
 
     def _settings(self) -> NaruSettings:
         sizes: dict[str, Any] = {"sizes": tuple(self.sizes), "dims": tuple(self.dims)}
         return settings_of(self, NaruSettings, **sizes, seed=self.seed_)
 
+    def _build(self, vectors: Tensor) -> NextWord:
+        """The untrained model for vectors of the known words, ``[words, size]``."""
+        settings, words = self._settings(), self.words_
+        prior = torch.from_numpy(words.counts) if settings.decoding == "likeliest" else None
+        with seeded(settings.seed):
+            network = self._network(settings.wiring(vectors.shape[1]))
+            how = settings.objective, prior, words.unknown, settings.balance
+            return NextWord(network, vectors, *how)
+
+    def _network(self, wiring: Wiring) -> RoutedNetwork | RecurrentNetwork:
+        return RoutedNetwork(wiring, gate_noise=self.gate_noise)
+
     def _encoded(self, X: Text) -> Sentences:
-        return Sentences(self.words_.encode(sentences_of(X)))
+        return Sentences(self.words_.encode(sentences_of(X)), self.model_.vectors.device)
 
-
-def build(settings: NaruSettings, words: Words, vectors: Tensor) -> NextWord:
-    """The untrained model for a vocabulary.
-
-    Shapes:
-        vectors ``[words, size]``.
-
-    Raises:
-        ValueError: sizes and dims do not match.
-    """
-    size = vectors.shape[1]
-    if len(settings.dims) != len(settings.sizes) - 2:
-        raise wrong(
-            "dims",
-            f"{len(settings.sizes) - 2} numbers, one per capsule between the first and the last",
-            settings.dims,
+    def _pieces(self, X: Text) -> Sentences:
+        """The sentences of two words or more, the long ones cut."""
+        return Sentences.to_predict(self.words_.encode(sentences_of(X)), self.max_length).to(
+            self.model_.vectors.device
         )
-    wiring = Wiring(settings.sizes, (size, *settings.dims, size), settings.max_cone)
-    with seeded(settings.seed):
-        network = RoutedNetwork(wiring, gate_noise=settings.gate_noise)
-        return over_words(network, settings, words, vectors)
 
 
-def over_words(
-    network: RoutedNetwork | RecurrentNetwork,
-    settings: NaruSettings,
-    words: Words,
-    vectors: Tensor,
-) -> NextWord:
-    """A network with a vocabulary and its vectors, ``[words, size]``."""
-    prior = torch.from_numpy(words.counts) if settings.decoding == "likeliest" else None
-    balance = settings.balance if isinstance(network, RoutedNetwork) else 0.0
-    return NextWord(network, vectors, settings.objective, prior, words.unknown, balance)
+class RecurrentLanguageModel(RoutedLanguageModel):
+    """The baseline: the same with a GRU of as many multiplications a word, which has no paths.
+
+    Args: those of :class:`RoutedLanguageModel`; ``balance``, ``gate_noise`` and ``lazy`` have no
+    effect.
+
+    Reference:
+        D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
+        Networks, 2021, Figure 17.
+    """
+
+    def _network(self, wiring: Wiring) -> RecurrentNetwork:
+        return RecurrentNetwork(wiring.dims[0], wiring.multiply_adds)
 
 
 def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> dict[str, float]:

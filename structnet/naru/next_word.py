@@ -43,7 +43,7 @@ class NextWord(nn.Module):
             half counts as half an occurrence. None for equal priors.
         unknown: number of the word that stands for all unknown ones, which is never predicted; None
             if there is none.
-        balance: weight of :meth:`imbalance` in the loss.
+        balance: weight of :meth:`imbalance` in the loss; no effect on the baseline.
 
     Shapes:
         vectors ``[words, dim]``, prior ``[words]``. Batches are :class:`.Sentences`.
@@ -120,7 +120,9 @@ class NextWord(nn.Module):
         counted = lengths > 1
         share = (1 / (lengths - 1).clamp(min=1))[:, None].expand_as(there)[there]
         found = (errors * share).sum() / counted.sum().clamp(min=1)
-        return found + self.balance * self.imbalance(routed) if self.balance else found
+        if self.balance and routed.gates:
+            found = found + self.balance * self.imbalance(routed)
+        return found
 
     def imbalance(self, routed: Routed) -> Tensor:
         """How unevenly bundles are elected: 1 if evenly, with a gradient for the gates.
@@ -152,11 +154,12 @@ class NextWord(nn.Module):
         return torch.stack(found).mean() if found else routed.predictions.new_ones(())
 
     def count(self, sentences: Sentences) -> None:
-        """Counts which words follow which in some sentences, replacing all earlier counts."""
+        """Counts which known words follow which in some sentences, replacing all earlier counts."""
         if self.following is None:
             self.following = NGrams(len(self.vectors)).to(self.vectors.device)
-        pasts = sentences.pasts(len(self.vectors), WORDS)
-        self.following.count(pasts, torch.from_numpy(sentences.ids))
+        pasts, ids = sentences.pasts(len(self.vectors), WORDS), torch.from_numpy(sentences.ids)
+        known = self._known(ids)
+        self.following.count(pasts[known.to(pasts.device)], ids[known])
 
     def scores(self, y: Tensor, past: Tensor) -> Tensor:
         """The logarithm of each word's probability, up to a constant.
@@ -172,9 +175,16 @@ class NextWord(nn.Module):
             found = self.head(y)
         else:
             found = self._nearness(y) / self.variance + self._log_prior(past)
-        if self.unknown is not None:
-            found = found.index_fill(1, torch.tensor([self.unknown], device=y.device), -torch.inf)
-        return found
+        return self._without_unknown(found)
+
+    def _known(self, words: Tensor) -> Tensor:
+        """Which words are known; the unknown one is never predicted. ``[n]`` bool"""
+        return words != (-1 if self.unknown is None else self.unknown)
+
+    def _without_unknown(self, scores: Tensor) -> Tensor:
+        if self.unknown is None:
+            return scores
+        return scores.index_fill(1, torch.tensor([self.unknown], device=scores.device), -torch.inf)
 
     def _nearness(self, y: Tensor) -> Tensor:
         """Minus half the squared distance to each word's vector, up to the constant |y|^2 / 2."""
@@ -187,10 +197,10 @@ class NextWord(nn.Module):
     def calibrate(self, sentences: Sentences) -> None:
         """Chooses the variance, and the number of words that :class:`.NGrams` look at.
 
-        Of a few values, those are chosen that make the words of the sentences likeliest: first the
-        number of words, as if there were no network, then the variance. Of a long text only the
-        beginning is used. If words are counted and the network adds no significant gain to the
-        counts, the variance is infinite, which ignores the network.
+        Of a few values, those are chosen that make the known words of the sentences likeliest:
+        first the number of words, as if there were no network, then the variance. Of a long text
+        only the beginning is used. If words are counted and the network adds no significant gain
+        to the counts, the variance is infinite, which ignores the network.
 
         Args:
             sentences: sentences from which the model has not learned.
@@ -202,8 +212,14 @@ class NextWord(nn.Module):
             if count >= most:
                 break
         y, past, word = (torch.cat(part)[:most] for part in zip(*parts, strict=True))
+        known = self._known(word)
+        y, past, word = y[known], past[known], word[known]
+        if not len(word):  # nothing speaks for the network
+            self.variance.fill_(1.0 if self.following is None else torch.inf)
+            return
 
         def losses(scores: Tensor) -> Tensor:
+            scores = self._without_unknown(scores)
             return cross_entropy(scores, word, reduction="none").double().cpu()
 
         if self.following is not None:

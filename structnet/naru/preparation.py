@@ -59,22 +59,36 @@ def sentences_of(text: Text) -> list[list[str]]:
     return found
 
 
-def held_out_of(
-    sentences: list[list[str]], fraction: float, seed: int
+def parts_of(
+    text: Text, validation: Text | None, fraction: float, seed: int
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """The sentences that are held out for validation, and the others; without those of one word.
+    """The sentences to learn from and those to choose by; without those of one word.
+
+    Args:
+        text: text to learn from.
+        validation: text to choose by; None to hold out sentences of the first one.
+        fraction: share of the sentences to hold out.
+        seed: seed of the random choice of these.
 
     Raises:
-        ValueError: fewer than two sentences have a word to predict.
+        ValueError: too few sentences have a word to predict.
     """
-    usable = [words for words in sentences if len(words) > 1]
-    if len(usable) < 2:
+    learn = _usable(text, 2 if validation is None else 1)
+    if validation is not None:
+        return learn, _usable(validation, 1)
+    kept, held_out = hold_out(len(learn), fraction, seed)
+    return [learn[i] for i in kept], [learn[i] for i in held_out]
+
+
+def _usable(text: Text, fewest: int) -> list[list[str]]:
+    """The sentences with a word to predict."""
+    found = [words for words in sentences_of(text) if len(words) > 1]
+    if len(found) < fewest:
+        more = "" if fewest == 1 else ", one to learn from and one to hold out"
         raise ValueError(
-            f"got {len(usable)} sentences of two words or more; expected at least 2, one to learn "
-            "from and one to hold out"
+            f"got {len(found)} sentences of two words or more; expected at least {fewest}{more}"
         )
-    kept, held_out = hold_out(len(usable), fraction, seed)
-    return [usable[i] for i in held_out], [usable[i] for i in kept]
+    return found
 
 
 def known_words(sentences: list[list[str]], settings: NaruSettings) -> Words:

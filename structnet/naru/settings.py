@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from structnet.checks import check_bool, check_integer, check_number, check_one_of
-from structnet.naru.wiring import DIMS, MAX_CONE, SIZES
+from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
+from structnet.naru.wiring import DIMS, MAX_CONE, SIZES, Wiring
 
 Loss = Literal["regression", "cross-entropy"]
 Decoding = Literal["likeliest", "nearest"]
@@ -107,6 +107,18 @@ class NaruSettings:
         check_number("balance", self.balance, 0)
         check_number("gate_noise", self.gate_noise, 0)
         check_bool("lazy", self.lazy)
+        self.wiring(self.vector_size)  # refused here, before a text is read
+
+    def wiring(self, size: int) -> Wiring:
+        """The wiring of a network for word vectors with this many numbers.
+
+        Raises:
+            ValueError: sizes and dims are out of their range, or do not fit together.
+        """
+        expected = f"{len(self.sizes) - 2} numbers, one per capsule between the first and the last"
+        if len(self.dims) != len(self.sizes) - 2:
+            raise wrong("dims", expected, self.dims)
+        return Wiring(self.sizes, (size, *self.dims, size), self.max_cone)
 
     def epochs_for(self, sentences: int) -> int:
         """The number of epochs for a text with this many sentences."""

@@ -14,11 +14,11 @@ from structnet.text import Encoded
 WORDS, LENGTH = 7, 9
 
 
-def next_word(objective: str, balance: float, seed: int) -> NextWord:
+def next_word(objective: str, seed: int) -> NextWord:
     torch.manual_seed(seed)
     network = RoutedNetwork(Wiring(sizes=(1, 2, 2, 1), dims=(4, 5, 6, 4)))
     vectors = torch.randn(WORDS, 4, generator=torch.Generator().manual_seed(7))
-    model = NextWord(network, vectors, objective, balance=balance)
+    model = NextWord(network, vectors, objective)
     with torch.no_grad():  # so that all bundles are visited
         for p in range(3):
             for bundle in network.capsule(p):
@@ -35,7 +35,7 @@ def sentences(count: int) -> Sentences:
 def case(name: str, objective: str) -> Case:
     return Case(
         name,
-        partial(next_word, objective, 0.0),
+        partial(next_word, objective),
         sentences,
         WORDS,
         lambda batch: [batch.ids, batch.offsets],

@@ -21,10 +21,11 @@ def loss_of(network: RoutedNetwork, x: torch.Tensor, backend: str) -> torch.Tens
     return sum((each * weight).sum() for each, weight in both)
 
 
-def test_the_sweep_goes_back_as_autograd_does() -> None:
+@pytest.mark.parametrize("gate_noise", [0.0, 0.5])
+def test_the_sweep_goes_back_as_autograd_does(gate_noise: float) -> None:
     found = {}
     for backend in ("sweep", "autograd"):
-        network, x = small(), sentences().requires_grad_()
+        network, x = small(gate_noise=gate_noise), sentences().requires_grad_()
         loss_of(network, x, backend).backward()
         found[backend] = {"x": x.grad} | {n: p.grad for n, p in network.named_parameters()}
     assert found["sweep"].keys() == found["autograd"].keys()

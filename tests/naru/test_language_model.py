@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,27 @@ def test_a_file_is_a_text(tmp_path: Path) -> None:
     assert ours == pytest.approx(theirs, abs=1e-6)
 
 
+def test_a_text_to_choose_by() -> None:
+    other = ["the owl sees the dog .", "a zebra sees a cat ."] * 3
+    model = RoutedLanguageModel(**SMALL, epochs=2).fit(TEXT, X_val=other)
+    assert model.words_.counts.sum() == sum(len(each.split()) for each in TEXT)
+    assert "zebra" not in model.words_
+    assert model.history_.best["validation_loss"] == pytest.approx(model.measure(other)["loss"])
+    for few in ([], ["cat"]):
+        with pytest.raises(ValueError, match=r"expected at least 1$|there are no sentences"):
+            clone(model).fit(TEXT, X_val=few)
+
+
+def test_all_sentences_are_counted_after_the_choices(fitted: RoutedLanguageModel) -> None:
+    """Of the held-out ones too, and where long sentences were cut."""
+    cut = RoutedLanguageModel(**SMALL, epochs=1, max_length=3).fit(TEXT)
+    for model in (fitted, cut):
+        whole = copy.deepcopy(model.model_)
+        whole.count(model._encoded(TEXT))
+        assert torch.equal(whole.following.sums, model.model_.following.sums)
+        assert torch.equal(whole.following.events, model.model_.following.events)
+
+
 def test_a_training_goes_on(tmp_path: Path) -> None:
     short = RoutedLanguageModel(**SMALL, epochs=2, folder=tmp_path / "run").fit(TEXT)
     longer = clone(short).set_params(epochs=4).fit(TEXT)
@@ -171,12 +193,31 @@ def test_parameters_are_those_of_the_settings() -> None:
         assert name == "seed" or told[name] == value
 
 
-def test_cross_entropy_and_balance() -> None:
-    own = {"objective": "cross-entropy", "balance": 0.1, "gate_noise": 0.1, "lazy": False}
+def test_cross_entropy() -> None:
+    own = {"objective": "cross-entropy"}
     model = RoutedLanguageModel(**SMALL, **own, epochs=30, learning_rate=1e-2, patience=None)
     model.fit(TEXT)
     assert model.score(TEXT) > 0.6
     assert model.history_["loss"][-1] < model.history_["loss"][0] / 2
+
+
+MANY = {**SMALL, "sizes": (1, 4, 4, 1), "epochs": 3, "learning_rate": 1e-2, "patience": None}
+
+
+@pytest.mark.parametrize("spread", [{"balance": 0.1}, {"gate_noise": 1.0}], ids=str)
+def test_balance_and_noise_spread_the_words(spread: dict[str, float]) -> None:
+    bias = [
+        RoutedLanguageModel(**MANY, **own).fit(TEXT).statistics(TEXT).bias(normalised=True)
+        for own in ({}, spread)
+    ]
+    assert bias[1] < 0.75 * bias[0]
+
+
+def test_lazy_and_dense_training_differ() -> None:
+    models = [RoutedLanguageModel(**MANY, lazy=lazy).fit(TEXT) for lazy in (True, True, False)]
+    lazy, again, dense = (model.model_.state_dict().values() for model in models)
+    assert all(map(torch.equal, lazy, again))
+    assert not all(map(torch.equal, lazy, dense))
 
 
 def test_given_vectors(tmp_path: Path) -> None:

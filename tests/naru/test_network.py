@@ -69,6 +69,7 @@ def test_golden_trace(backend: str) -> None:
 @pytest.mark.parametrize("input_layer", [True, False])
 def test_a_batch_is_the_paper_one_sentence_at_a_time(backend: str, input_layer: bool) -> None:
     network, x = small(input_layer=input_layer), sentences()
+    assert (network.input_layer is not None) == input_layer
     routed = network.route(x, LENGTHS, backend)
     chosen = set()
     for i, length in enumerate(LENGTHS.tolist()):
@@ -123,6 +124,38 @@ def test_ties_go_to_the_first_route() -> None:
         torch.nn.init.zeros_(bundle.read_gate)
     record = network.route(torch.randn(1, 4, 2)).record
     assert record[0, 1:5, 1].tolist() == [2] * 4
+
+
+@every_backend
+def test_noise_changes_elections_in_training_alone(backend: str) -> None:
+    changed = []
+    for noise in (1e-9, 0.1, 100.0):
+        network, x = small(gate_noise=noise), sentences(lengths=torch.full((30,), 9))
+        plain = network.eval().route(x, backend=backend).record
+        assert torch.equal(network.route(x, backend=backend).record, plain)
+        torch.manual_seed(0)
+        noisy = network.train().route(x, backend=backend).record
+        changed.append((noisy != plain).double().mean().item())
+        torch.manual_seed(0)
+        [other] = {*BACKENDS} - {backend}
+        assert torch.equal(network.route(x, backend=other).record, noisy)
+    assert 0 < changed[0] < changed[1] < changed[2]  # the least decides ties
+    elected = torch.bincount(noisy[:, 2:10, 2].flatten(), minlength=4)  # almost by chance
+    assert elected.min() > 0.5 * elected.double().mean()
+
+
+@every_backend
+def test_noise_is_in_elections_alone(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise that is the same for all gates changes no election, and nothing that is read."""
+    network, x = small(gate_noise=1.0), sentences()
+    plain = network.eval().route(x, LENGTHS, backend)
+    monkeypatch.setattr(
+        torch, "randn", lambda *size: torch.arange(1.0, 1 + size[0])[:, None].expand(size)
+    )
+    noisy = network.train().route(x, LENGTHS, backend)
+    assert torch.equal(noisy.record, plain.record)
+    assert torch.equal(noisy.predictions, plain.predictions)
+    assert all(map(torch.equal, noisy.gates, plain.gates))
 
 
 @pytest.mark.parametrize("k", [0, 3, 6])

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from commands import Done, call, ran, refused
 
+from structnet import RoutedLanguageModel
+from structnet.datasets import load_text
 from structnet.recipes.naru.measures import counts_alone
 from structnet.recipes.naru.settings import NaruRunSettings
 from structnet.recipes.naru.text import load_data
@@ -74,10 +76,30 @@ def test_it_says_that_counts_answer_alone(run: tuple[Path, Done]) -> None:
     folder, done = run
     for out in done.out, call("evaluate", folder).out:
         assert out.count("the network adds nothing sure to the counts of following words") == 1
-    model = open_run(Run(folder), Place()).model
+    model = open_run(Run(folder), Place())
     assert counts_alone(model)
-    model.variance.fill_(1.0)
+    model.model_.variance.fill_(1.0)
     assert not counts_alone(model)
+
+
+def test_the_command_and_python_train_the_same_model(file: Path) -> None:
+    folder, seed = file.parent / "same", 3
+    cut = ["--max-length", "4", "--epochs", "2", "--seed", seed]  # counts are of whole sentences
+    ran("train", "naru", "--data", file, *SMALL, *cut, "--out", folder)
+    text = load_text(file, seed=seed)
+    small = {"sizes": (1, 2, 2, 1), "dims": (6, 6), "vector_size": 5, "max_length": 4, "epochs": 2}
+    model = RoutedLanguageModel(**small, random_state=seed).fit(text.train, X_val=text.validation)
+    trained = open_run(Run(folder), Place())
+    np.testing.assert_array_equal(trained.predict_proba(text.test), model.predict_proba(text.test))
+    assert trained.measure(text.test) == model.measure(text.test)
+    assert len(text.train[0]) > 4 and model.model_.following is not None
+
+
+def test_a_folder_of_refused_settings_is_free(file: Path) -> None:
+    words = ["train", "naru", "--data", file, *SMALL[:2], "--epochs", "1"]
+    folder = file.parent / "again"
+    assert "2 numbers, one per capsule" in refused(*words, "--dims", "6", "--out", folder)
+    assert not folder.exists()
 
 
 def test_the_baseline(file: Path) -> None:

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from structnet.naru import NextWord, RoutedNetwork, Sentences
-from structnet.naru.language_model import measured
-from structnet.recipes.naru.text import Opened
+from structnet.naru import RoutedLanguageModel, RoutedNetwork, Sentences
+from structnet.recipes.naru.text import Texts
 from structnet.recipes.recipe import Answer
 from structnet.routing.words import percent
 
 
-def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> dict[str, Any]:
+def of_model(model: RoutedLanguageModel, test: Texts, folder: Path | None = None) -> dict[str, Any]:
     """The loss, the accuracy and, for a routed network, measures of its paths.
 
     Args:
@@ -23,8 +22,8 @@ def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> di
         test: test sentences.
         folder: folder for routing.json and routing.npz; None to write neither.
     """
-    found: dict[str, Any] = measured(model, test)
-    if not isinstance(model.network, RoutedNetwork):
+    found: dict[str, Any] = model.measure(test)
+    if not is_routed(model):
         return found
     stats = model.statistics(test)
     if folder is not None:
@@ -35,37 +34,47 @@ def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> di
     return found | {name: told[name] for name in names}
 
 
-def of_counts(model: NextWord, test: Sentences) -> dict[str, float] | None:
+def is_routed(model: RoutedLanguageModel) -> bool:
+    """Whether the network has paths, which the baseline lacks."""
+    return isinstance(model.model_.network, RoutedNetwork)
+
+
+def of_counts(model: RoutedLanguageModel, test: Texts) -> dict[str, float] | None:
     """The accuracy on the test sentences of counts of following words, without the network.
 
     None if no words were counted.
     """
-    if model.following is None:
+    if model.model_.following is None:
         return None
-    variance = model.variance.clone()
-    model.variance.fill_(torch.inf)  # which ignores the network
-    accuracy = measured(model, test)["accuracy"]
-    model.variance.copy_(variance)
+    weight = model.model_.variance
+    variance = weight.clone()
+    weight.fill_(torch.inf)  # which ignores the network
+    accuracy = model.measure(test)["accuracy"]
+    weight.copy_(variance)
     return {"accuracy": accuracy}
 
 
-def counts_alone(model: NextWord) -> bool:
+def counts_alone(model: RoutedLanguageModel) -> bool:
     """Whether the counts of following words answer without the network."""
-    return model.head is None and bool(model.variance.isinf())
+    return model.model_.head is None and bool(model.model_.variance.isinf())
 
 
-def mean_vector_loss(model: NextWord, train: Sentences, test: Sentences) -> float | None:
+def mean_vector_loss(model: RoutedLanguageModel, train: Texts, test: Texts) -> float | None:
     """The test loss of a constant prediction, the mean vector of the training words.
 
     The mean is over all words that follow others. None for a model of probabilities.
     """
-    if model.head is not None:
+    if model.model_.head is not None:
         return None
-    vectors = model.vectors.cpu().numpy().astype(np.float64)
-    mean = vectors[_behind_others(train)].mean(0)
-    errors = ((vectors[_behind_others(test)] - mean) ** 2).mean(1)
-    lengths = test.lengths - 1
-    sentence = np.repeat(np.arange(len(test)), lengths)
+    learned, tested = (
+        Sentences.to_predict(model.words_.encode(texts), model.max_length)
+        for texts in (train, test)
+    )
+    vectors = model.model_.vectors.cpu().numpy().astype(np.float64)
+    mean = vectors[_behind_others(learned)].mean(0)
+    errors = ((vectors[_behind_others(tested)] - mean) ** 2).mean(1)
+    lengths = tested.lengths - 1
+    sentence = np.repeat(np.arange(len(tested)), lengths)
     return float((np.bincount(sentence, errors) / lengths).mean())
 
 
@@ -76,7 +85,7 @@ def _behind_others(sentences: Sentences) -> np.ndarray:
     return sentences.ids[there]
 
 
-def next_words(model: Opened, text: str, top: int) -> Answer:
+def next_words(model: RoutedLanguageModel, text: str, top: int) -> Answer:
     """The likeliest next words after a text, and the path of its last word.
 
     Raises:
@@ -85,21 +94,16 @@ def next_words(model: Opened, text: str, top: int) -> Answer:
     given = text.split()
     if not given:
         raise ValueError("the text has no words; expected the beginning of a sentence")
-    batch = Sentences(model.words.encode([given])).to(model.model.vectors.device)
-    prob = model.model.predict_proba(batch)[0]
-    values, words = prob.topk(min(top, len(prob)))
+    (words,), (shares,) = model.predict_top([given], top)
     likely = [
-        {"word": model.words.words[word], "probability": round(value, 6)}
-        for word, value in zip(words.tolist(), values.tolist(), strict=True)
+        {"word": word, "probability": round(share, 6)}
+        for word, share in zip(words.tolist(), shares.tolist(), strict=True)
     ]
     said = ", ".join(f"{each['word']} {percent(each['probability'], 1)}" for each in likely)
-    known = [word in model.words for word in given]
-    unknown = [word for word, there in zip(given, known, strict=True) if not there]
+    unknown = [word for word in given if word not in model.words_]
     found: dict[str, Any] = {"text": text, "next": likely, "unknown_words": unknown}
-    if isinstance(model.model.network, RoutedNetwork):
-        with torch.no_grad():
-            record = model.model.route(batch, extra=1).record[0]
-        # In each step, the last word moves on by one capsule.
-        found["path"] = record.diagonal(1 - int(batch.lengths[0])).tolist()
+    if is_routed(model):
+        # The last word of a sentence reaches no prediction, so it is followed by any other.
+        found["path"] = model.paths([[*given, given[-1]]])[0][-2].tolist()
     more = f" (not known: {', '.join(unknown)})" if unknown else ""
     return Answer(f"{text} -> {said}{more}", found)

@@ -1,21 +1,15 @@
-"""The text of a run, and a trained model with its vocabulary."""
+"""The text of a run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from structnet.datasets.text import Text, load_text
-from structnet.naru import NextWord, Sentences, Wiring
-from structnet.naru.language_model import build, over_words
-from structnet.naru.recurrent import RecurrentNetwork
 from structnet.recipes.arrays import drawn
-from structnet.recipes.naru.settings import NaruRunSettings, Training
-from structnet.text import Words
-from structnet.training.seeding import seeded
+from structnet.recipes.naru.settings import NaruRunSettings
 
 Texts = list[list[str]]
 
@@ -71,31 +65,3 @@ def load_data(settings: NaruRunSettings) -> TextData:
         chosen = drawn(len(found), size, seed, "training sentences")
         parts[part] = [found[i] for i in np.sort(chosen)]
     return TextData(settings.data, text.split, **parts)
-
-
-class Opened(NamedTuple):
-    """A trained model, its vocabulary, and the largest number of words in a piece of a sentence."""
-
-    model: NextWord
-    words: Words
-    max_length: int
-
-    def sentences(self, texts: Texts) -> Sentences:
-        """Encodes sentences for the model, and cuts long ones into pieces."""
-        return Sentences.to_predict(self.words.encode(texts), self.max_length)
-
-
-def model_of(training: Training, words: Words, vectors: Tensor) -> NextWord:
-    """The untrained model of a run, with a routed or a recurrent network.
-
-    Shapes:
-        vectors ``[words, dim]``.
-    """
-    settings = training.told()
-    if training.network == "naru":
-        return build(settings, words, vectors)
-    dim = vectors.shape[1]
-    routed = Wiring(settings.sizes, (dim, *settings.dims, dim), settings.max_cone)
-    with seeded(settings.seed):
-        network = RecurrentNetwork(dim, routed.multiply_adds)
-        return over_words(network, settings, words, vectors)
