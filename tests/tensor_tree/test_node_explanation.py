@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.plot import plot_explanation
 from structnet.tensor_tree import node_explanation
+from structnet.tensor_tree.child_sum_cell import ChildSumCell
 from structnet.tensor_tree.explanation import HIDDEN
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import Text, own_nodes
@@ -95,6 +96,21 @@ def test_what_negates_a_node_matters_most() -> None:
     assert second.endswith(" without the label of (not (and b a))")
     ax = plot_explanation(told, ax=Figure().add_subplot())
     assert ax.get_title().startswith("node 4, b: True: log-odds ")
+
+
+def test_only_what_can_reach_the_node_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = TreeLSTMNodeClassifier(**QUICK, words=False).fit(*samples(20, seed=0))
+    swept, states = [], ChildSumCell.states
+
+    def counting(self: ChildSumCell, forest: Forest, *given: object, **how: object) -> object:
+        swept.append(forest.num_nodes)
+        return states(self, forest, *given, **how)
+
+    monkeypatch.setattr(ChildSumCell, "states", counting)
+    tree = Tree("and", [Tree("and", [Tree("a"), Tree("b")]) for _ in range(200)])
+    model.explain(tree, 300)
+    # Each part's is one path down and one path up, of at most 3 nodes, and not the whole tree.
+    assert 3 * tree.size < sum(swept) < 20 * tree.size
 
 
 def test_a_class_or_node_that_is_not_there() -> None:
