@@ -96,6 +96,25 @@ def test_what_negates_a_node_matters_most() -> None:
     assert second.endswith(" without the label of (not (and b a))")
     ax = plot_explanation(told, ax=Figure().add_subplot())
     assert ax.get_title().startswith("node 4, b: True: log-odds ")
+    thick = [text for text in ax.texts if text.get_bbox_patch().get_linewidth() > 1]
+    assert [(text.get_text(), text.get_position()[1]) for text in thick] == [("b", -3)]
+    faces = {text.get_gid(): text.get_bbox_patch().get_facecolor() for text in ax.texts}
+    assert faces["node-0"][:3] != (1, 1, 1)  # the label of the root was hidden, too
+
+
+def test_a_marked_node_among_texts_and_in_an_outline() -> None:
+    model = TreeLSTMNodeClassifier(**QUICK, words=True).fit(*samples(60, seed=0))
+    pair = Tree("and", [Tree("a"), Tree("b")])
+    told = model.explain(Tree("and", [Tree("not", [Tree("red fox")]), pair]), 4)
+    assert told.tree.size > 6  # the words, of which a picture may leave some out
+    for form in ("levels", "outline"):
+        ax = plot_explanation(told, ax=Figure().add_subplot(), form=form)
+        if form == "levels":
+            thick = [text for text in ax.texts if text.get_bbox_patch().get_linewidth() > 1]
+            assert [text.get_text() for text in thick] == ["a"]
+        else:
+            (boxes,) = (each for each in ax.collections if each.get_label() == "_boxes")
+            assert sum(width > 1 for width in boxes.get_linewidths()) == 1
 
 
 def test_only_what_can_reach_the_node_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
