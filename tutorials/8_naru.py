@@ -65,7 +65,7 @@ print(
 print(f"multiplications a word: {wiring.multiply_adds:,}")
 for record in model.history_:
     print(f"epoch {record['epoch']}: validation loss {record['validation_loss']:.3f}")
-print("test:", {name: round(value, 3) for name, value in model.measure(test).items()})
+print("test:", {name: round(value, 3) for name, value in model.measure(test)._asdict().items()})
 figure = plot_history(model.history_)[0].figure
 figure.savefig(PICTURES / "naru_history.png", dpi=120)
 plt.close(figure)
@@ -132,4 +132,4 @@ settings = NaruSettings(epochs=1 if SMOKE else 6, learning_rate=1e-3)
 history = train_network(other, settings, learned, validation)
 told = Sentences.to_predict(model.words_.encode(test), model.max_length)
 print(f"GRU of {gru.gru.hidden_size}: {gru.multiply_adds:,} multiplications a word")
-print(f"test loss: GRU {other.loss(told).item():.3f}, NARU {model.measure(test)['loss']:.3f}")
+print(f"test loss: GRU {other.loss(told).item():.3f}, NARU {model.measure(test).loss:.3f}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,6 +32,18 @@ from structnet.training.metrics import evaluate
 from structnet.training.seeding import seeded
 
 DEFAULT = NaruSettings()
+
+
+class Measures(NamedTuple):
+    """How well a text's next words are predicted.
+
+    Attributes:
+        loss: mean loss.
+        accuracy: share of the next words that are predicted correctly.
+    """
+
+    loss: float
+    accuracy: float
 
 
 class RoutedLanguageModel(OneFileMixin, BaseEstimator):
@@ -108,16 +120,18 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
     @whole
-    def fit(self, X: Text, y: None = None) -> RoutedLanguageModel:
+    def fit(self, X: Text, y: None = None, *, X_val: Text | None = None) -> RoutedLanguageModel:
         """Learns from a text.
 
         Args:
             X: path of a file with one sentence per line; or sentences, each a list of words or a
                 text with spaces between words.
             y: ignored; it is there for scikit-learn.
+            X_val: text to choose the epoch by, from which nothing is learned; None to hold some
+                sentences of X out, from which words are counted at the end.
 
         Raises:
-            ValueError: a parameter is out of its range, or the text is too short.
+            ValueError: a parameter is out of its range, or a text is too short.
             CheckpointError: the state in ``folder`` belongs to another training.
         """
         folder = self.folder
@@ -125,7 +139,8 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         self.seed_ = seed_from(self.random_state)
         settings, sentences = self._settings(), sentences_of(X)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
-        held_out, kept = held_out_of(sentences, self.validation_fraction, settings.seed)
+        theirs = None if X_val is None else sentences_of(X_val)
+        held_out, kept = held_out_of(sentences, self.validation_fraction, settings.seed, theirs)
         words = known_words(kept, settings)
         cache = None if folder is None else Path(folder, "vectors.safetensors")
         vectors = vectors_of(words, kept, settings, self.vectors, cache)
@@ -138,7 +153,8 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         how: dict[str, Any] = {"folder": folder, "progress": self.verbose}
         self.history_ = train(self.model_, settings, learn, judge, **how)
         if self.model_.following is not None:  # all choices have been made
-            self.model_.count(Sentences(words.encode(kept + held_out)))
+            told = kept + held_out if theirs is None else kept
+            self.model_.count(Sentences(words.encode(told)))
         return self
 
     def predict(self, X: Text) -> list[str]:
@@ -198,9 +214,9 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
 
     def score(self, X: Text, y: None = None) -> float:
         """The share of the next words of a text that are predicted correctly."""
-        return self.measure(X)["accuracy"]
+        return self.measure(X).accuracy
 
-    def measure(self, X: Text) -> dict[str, float]:
+    def measure(self, X: Text) -> Measures:
         """The mean loss of a text and the share of its next words that are predicted correctly.
 
         Raises:
@@ -209,6 +225,32 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         check_is_fitted(self)
         encoded = self.words_.encode(sentences_of(X))
         return measured(self.model_, Sentences.to_predict(encoded, self.max_length))
+
+    def summary(self) -> str:
+        """The sizes of the model and the choice of its epoch, in a few lines.
+
+        Example:
+            >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
+            >>> small = {"sizes": (1, 2, 1), "dims": (8,), "vector_size": 4, "epochs": 1}
+            >>> print(RoutedLanguageModel(**small, random_state=0).fit(text).summary())
+            3 capsules of 1, 2 and 1 bundles, 372 parameters
+            6 words, each with a vector of 4 numbers
+            best epoch 1 of 1 on the held-out sentences
+        """
+        check_is_fitted(self)
+        *first, last = self.sizes
+        bundles = f"{', '.join(map(str, first))} and {last}"
+        number = sum(each.numel() for each in self.model_.parameters())
+        words, size = self.model_.vectors.shape
+        lines = [
+            f"{len(self.sizes)} capsules of {bundles} bundles, {number:,} parameters",
+            f"{words:,} words, each with a vector of {size} numbers",
+        ]
+        best = self.history_.best
+        if best is not None:
+            of = len(self.history_)
+            lines.append(f"best epoch {best['epoch']} of {of} on the held-out sentences")
+        return "\n".join(lines)
 
     def statistics(self, X: Text) -> RoutingStats:
         """Statistics of the bundles that the sentences of a text visit."""
@@ -302,7 +344,7 @@ def over_words(
     return NextWord(network, vectors, settings.objective, prior, words.unknown, balance)
 
 
-def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> dict[str, float]:
+def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> Measures:
     """The mean loss, and the share of next words that are predicted correctly.
 
     Raises:
@@ -319,4 +361,4 @@ def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> 
         batch = sentences[start : start + batch_size]
         here = int((batch.lengths - 1).sum())
         right, words = right + model.accuracy(batch) * here, words + here
-    return {"loss": loss, "accuracy": right / words}
+    return Measures(loss, right / words)

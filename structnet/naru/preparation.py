@@ -60,14 +60,31 @@ def sentences_of(text: Text) -> list[list[str]]:
 
 
 def held_out_of(
-    sentences: list[list[str]], fraction: float, seed: int
+    sentences: list[list[str]],
+    fraction: float,
+    seed: int,
+    given: list[list[str]] | None = None,
 ) -> tuple[list[list[str]], list[list[str]]]:
     """The sentences that are held out for validation, and the others; without those of one word.
 
+    Args:
+        sentences: sentences of the text.
+        fraction: share of them that is held out.
+        seed: seed of the choice.
+        given: the user's own for validation; None to hold some out.
+
     Raises:
-        ValueError: fewer than two sentences have a word to predict.
+        ValueError: fewer than two sentences have a word to predict, or one of two texts has none.
     """
     usable = [words for words in sentences if len(words) > 1]
+    if given is not None:
+        theirs = [words for words in given if len(words) > 1]
+        if not (usable and theirs):
+            raise ValueError(
+                f"{'X_val' if usable else 'X'} has no sentence of two words or more; expected at "
+                "least 1, as a sentence's first word is not predicted"
+            )
+        return theirs, usable
     if len(usable) < 2:
         raise ValueError(
             f"got {len(usable)} sentences of two words or more; expected at least 2, one to learn "

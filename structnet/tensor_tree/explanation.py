@@ -105,6 +105,8 @@ class TreeExplanation:
             lines.append(f"  {moves} by {abs(value):.3f} without {text}")
         return "\n".join(lines)
 
+    __repr__ = __str__  # what a notebook shows
+
 
 def written(node: Tree, word: bool) -> str:
     """A subtree on a line, texts without their words, and numbers among words without their #."""

@@ -27,7 +27,7 @@ from structnet.trees.vocabulary import Vocabulary
 from structnet.trees.ways_down import entries_along
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NodeExplanation(TreeExplanation):
     """How much each part of a tree matters to the class of one of its nodes.
 

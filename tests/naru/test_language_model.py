@@ -288,6 +288,19 @@ def test_texts_that_are_none(text: list, said: str) -> None:
         RoutedLanguageModel(**SMALL, epochs=1).fit(text)
 
 
+def test_the_users_own_text_to_choose_by_is_not_learned_from() -> None:
+    other = ["a gnu sees a newt ."] * 5
+    model = RoutedLanguageModel(**SMALL, epochs=2).fit(TEXT, X_val=other)
+    assert "dog" in model.words_ and "gnu" not in model.words_
+    assert model.history_["validation_loss"][-1] > 0
+    # What is held out of the text itself is other text, by which other choices are made.
+    own = RoutedLanguageModel(**SMALL, epochs=2).fit(TEXT)
+    assert own.history_["validation_loss"] != model.history_["validation_loss"]
+    for bad, said in (((TEXT, ["the"]), "X_val has no sentence"), ((["a"], TEXT), "X has no sent")):
+        with pytest.raises(ValueError, match=said):
+            RoutedLanguageModel(**SMALL, epochs=1).fit(bad[0], X_val=bad[1])
+
+
 def test_a_text_without_a_next_word_is_not_measured(fitted: RoutedLanguageModel) -> None:
     for question in (fitted.measure, fitted.score):
         with pytest.raises(

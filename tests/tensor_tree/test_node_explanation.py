@@ -91,7 +91,7 @@ def test_what_negates_a_node_matters_most() -> None:
     told = model.explain("(and a (not (and b a)) b)", 4)
     assert told.answer and told.node == 4
     assert str(told.top(1)[0][0]) == "(not (and b a))"
-    first, second = str(told).splitlines()[:2]
+    first, second = repr(told).splitlines()[:2]
     assert first.startswith("node 4, b: True: log-odds ")
     assert second.endswith(" without the label of (not (and b a))")
     ax = plot_explanation(told, ax=Figure().add_subplot())

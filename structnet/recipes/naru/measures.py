@@ -23,7 +23,7 @@ def of_model(model: NextWord, test: Sentences, folder: Path | None = None) -> di
         test: test sentences.
         folder: folder for routing.json and routing.npz; None to write neither.
     """
-    found: dict[str, Any] = measured(model, test)
+    found: dict[str, Any] = measured(model, test)._asdict()
     if not isinstance(model.network, RoutedNetwork):
         return found
     stats = model.statistics(test)
@@ -44,7 +44,7 @@ def of_counts(model: NextWord, test: Sentences) -> dict[str, float] | None:
         return None
     variance = model.variance.clone()
     model.variance.fill_(torch.inf)  # which ignores the network
-    accuracy = measured(model, test)["accuracy"]
+    accuracy = measured(model, test).accuracy
     model.variance.copy_(variance)
     return {"accuracy": accuracy}
 

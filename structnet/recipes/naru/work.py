@@ -113,7 +113,7 @@ def measure(model: Opened, examples: Sequence[list[str]], ask: AskOfWords) -> di
         raise ValueError("there is nothing to predict: no sentence has two words or more")
     if measures.counts_alone(model.model):
         print(COUNTS_ALONE)
-    return measured(model.model, sentences.to(model.model.vectors.device))
+    return measured(model.model, sentences.to(model.model.vectors.device))._asdict()
 
 
 def answer(model: Opened, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
