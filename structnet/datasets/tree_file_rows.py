@@ -323,6 +323,12 @@ def _no_trees(rows: Rows, others: Sequence[int], format_: str | None) -> str:
     hint = SEVERAL_LINES if str(field).count("(") > str(field).count(")") else ""
     if format_ is None:
         known = ", ".join(NAMES)
+        if not set("()<>{}[]=;").intersection(str(field)):
+            hint = f"; give --format if it is one of {known}; numbers beside words are a table, as "
+            hint += (
+                "neural-tree takes it, and sentences without trees are for label-tree, on lines "
+            )
+            hint += "such as '__label__good some words'"
         return f"{place}: {str(field)[:40]!r} is not a tree in any format that can be guessed" + (
             hint or f"; give the format with --format, one of {known}"
         )
