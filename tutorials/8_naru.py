@@ -62,7 +62,7 @@ print(
 print(f"multiplications a word: {wiring.multiply_adds:,}")
 for record in model.history_:
     print(f"epoch {record['epoch']}: validation loss {record['validation_loss']:.3f}")
-print("test:", {name: round(value, 3) for name, value in model.measure(test).items()})
+print("test:", {name: round(value, 3) for name, value in model.measure(test)._asdict().items()})
 figure = plot_history(model.history_)[0].figure
 figure.savefig(PICTURES / "naru_history.png", dpi=120)
 plt.close(figure)
@@ -119,5 +119,5 @@ print("busiest route:", busiest)
 gru = RecurrentLanguageModel(epochs=1 if SMOKE else 6, learning_rate=1e-3, random_state=0)
 gru.fit(train)
 print(f"GRU: {gru.model_.network.multiply_adds:,} multiplications a word")
-losses = {"GRU": gru.measure(test)["loss"], "NARU": model.measure(test)["loss"]}
+losses = {"GRU": gru.measure(test).loss, "NARU": model.measure(test).loss}
 print("test loss:", ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items()))

@@ -9,8 +9,8 @@
 ``cifar10``
 ``sarcos``              rows of numbers: a robot arm's movements and torques
 ``tree_file``           :func:`read_trees`: the user's own trees and their targets;
-                        ``tree_file_sources``, ``tree_file_rows``, ``tree_file_formats`` and
-                        ``tree_file_targets`` find and read them
+                        ``tree_file_sources``, ``tree_file_folders``, ``tree_file_rows``,
+                        ``tree_file_formats`` and ``tree_file_targets`` find and read them
 ``tree_file_summary``   summary of such a file: sizes, labels, copies, classes
 ``table``               the user's own CSV file; ``csv_file`` reads its text
 ``text``                :func:`load_text`: published texts and the user's own, as sentences

@@ -107,7 +107,7 @@ class Table:
         told = "text by one of 0 and 1 for each of its values, as pandas.get_dummies does"
         if DATE.fullmatch(self.rows[row][column]):
             told = "dates by numbers, such as the year, the month and the day"
-        told = f"; replace a column of {told}, or leave it out"
+        told = f"; replace a column of {told}, or leave it out by --without or without="
         fields = {other: self.rows[row][other] for other in others}
         text = [i for i, x in fields.items() if not is_number(x) and x.lower() not in MISSING]
         named = [repr(self.names[i]) if self.names else str(i + 1) for i in text]

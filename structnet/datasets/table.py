@@ -23,6 +23,7 @@ def load(
     *,
     header: bool | None = None,
     delimiter: str | None = None,
+    without: Sequence[str | int] = (),
     test: str | Path | None = None,
     test_share: float = 0.2,
     seed: int = 0,
@@ -37,6 +38,7 @@ def load(
         task: "classification" or "regression"; by default classification if the target has text, or
             has whole numbers, at most 20 different ones that occur at least twice on average.
         header, delimiter: arguments of :func:`structnet.datasets.csv_file.read`.
+        without: names of columns that are no features, or their numbers from 1.
         test: path of a file of test rows with the same columns; None to draw them from the rows.
         test_share, seed: share and seed of that draw, from each class or, for regression, from all
             rows. The only row of a class is for training.
@@ -70,10 +72,11 @@ def load(
     check_one_of("task", task, TASKS)
     other = None if test is None else _same_columns(table, test, delimiter)
     classes = _classes(texts) if task == "classification" else None
-    x, y = _features(table, column), _targets(table, column, classes)
+    used = _features(table, column, without)
+    x, y = table.numbers(used, remedies=True), _targets(table, column, classes)
     if other is not None:
         split = f"{other.path} for testing"
-        x_test, y_test = _features(other, column), _targets(other, column, classes)
+        x_test, y_test = other.numbers(used, remedies=True), _targets(other, column, classes)
     else:
         strata = y if classes else None
         train, drawn, split = set_aside(table.path, len(y), test_share, seed, strata)
@@ -90,7 +93,7 @@ def load(
         name=unpacked(table.path).stem,
         split=split,
         files=(table.path,) if other is None else (table.path, other.path),
-        features=names and tuple(names[i] for i in table.features(column)),
+        features=names and tuple(names[i] for i in used),
         targets=names and (names[column],),
     )
 
@@ -201,8 +204,16 @@ def class_numbers(
     return np.array(found, np.int64)
 
 
-def _features(table: Table, target: int) -> np.ndarray:
-    return table.numbers(table.features(target), remedies=True)
+def _features(table: Table, target: int, without: Sequence[str | int]) -> list[int]:
+    """The numbers of the columns that are features, from 0."""
+    left_out = {target_column(table, each) for each in without}
+    if target in left_out:
+        name = table.names[target] if table.names else target + 1
+        raise ValueError(f"{table.path}: column {name!r} is to be predicted and cannot be left out")
+    used = [column for column in table.features(target) if column not in left_out]
+    if not used:
+        raise ValueError(f"{table.path}: all columns are left out; expected at least one feature")
+    return used
 
 
 def _same_columns(table: Table, path: str | Path, delimiter: str | None) -> Table:

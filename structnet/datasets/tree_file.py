@@ -142,6 +142,8 @@ def read_trees(
     one line or on several              hidden from the tree
     ``.conllu``                         comments of the sentences, ``# sentiment = good``
     a folder of folders of files        the name of each file's folder
+    a folder of JSON files, an object   a field, by default one of these names; the tree is the rest
+    in each                             of the object, or its field called tree
     ==================================  ==========================================================
 
     Args:

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class Rows:
         path: path of the file.
         names: names of the columns, or their numbers from 1 if the file does not name them.
         rows: fields of each row.
-        lines: number of the line on which each row begins.
+        places: line on which each row begins, or file.
         unreadable: place and fault of each row that was left out.
         named: True if the file names its columns.
     """
@@ -57,7 +57,7 @@ class Rows:
     path: Path
     names: list[str]
     rows: list[list[Any]]
-    lines: list[int]
+    places: list[Place]
     unreadable: Unreadable
     named: bool
 
@@ -108,7 +108,7 @@ def read_rows(path: Path, text: str) -> Rows:
     for line, fields in found:
         if len(fields) == width:
             rows.rows.append(fields)
-            rows.lines.append(line)
+            rows.places.append(Place(line=line))
         else:
             fault = f"{len(fields)} column{'s' * (len(fields) > 1)}; other lines have {width}"
             rows.unreadable.append((Place(line=line), fault))
@@ -130,27 +130,27 @@ def _commas(text: str) -> Iterator[tuple[int, list[str]]]:
         begin = reader.line_num + 1
 
 
-def _objects(path: Path, lines: Iterable[tuple[int, Any]]) -> Rows:
-    """The fields of JSON objects with their lines; a ValueError stands for a line that is none."""
+def _objects(path: Path, values: Iterable[tuple[Place, Any]]) -> Rows:
+    """The fields of JSON objects; a ValueError stands for a place without JSON."""
     names: dict[str, None] = {}
-    found: list[tuple[int, dict]] = []
+    found: list[tuple[Place, dict]] = []
     unreadable: Unreadable = []
-    for number, value in lines:
+    for place, value in values:
         if isinstance(value, ValueError):
-            unreadable.append((Place(line=number), f"not JSON: {value}"))
+            unreadable.append((place, f"not JSON: {value}"))
         elif not isinstance(value, dict):
-            unreadable.append((Place(line=number), f"expected a JSON object; got {value!r:.40}"))
+            unreadable.append((place, f"expected a JSON object; got {value!r:.40}"))
         else:
-            found.append((number, value))
+            found.append((place, value))
             names |= dict.fromkeys(value)
     rows = [[value.get(name) for name in names] for _, value in found]
-    return Rows(path, list(names), rows, [number for number, _ in found], unreadable, True)
+    return Rows(path, list(names), rows, [place for place, _ in found], unreadable, True)
 
 
-def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
+def _json_lines(text: str) -> Iterator[tuple[Place, Any]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            yield number, _loaded(line)
+            yield Place(line=number), _loaded(line)
 
 
 def _loaded(text: str) -> Any:
@@ -162,20 +162,65 @@ def _loaded(text: str) -> Any:
         return ValueError("it is nested too deeply; write the tree as a text")
 
 
-def rows_of_json(path: Path, text: str) -> Rows | None:
+def rows_of_json(path: Path, text: str, target: str | None = None) -> Rows | None:
     """The fields of the objects in a JSON file, in a list or one on each line; None for a document.
 
     The examples in a list have no lines, so they are numbered from 1. Objects without a field whose
-    name begins with "tree" are a document.
+    name begins with "tree" are a document, from which a field that is the target is taken out.
     """
     value = _loaded(text)
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-        rows = _objects(path, enumerate(value, 1))
+        rows = _objects(path, [(Place(line=i), each) for i, each in enumerate(value, 1)])
+    elif isinstance(value, dict) and target in value:
+        rows = _objects(path, [(Place(line=1), _apart(value, target))])
     elif isinstance(value, ValueError) and text.lstrip().startswith("{"):
         rows = _objects(path, _json_lines(text))
     else:
         return None
     return rows if any(map(_of_tree, rows.names)) else None
+
+
+def rows_of_documents(
+    path: Path, files: Mapping[str, str], target: str | None, needed: bool
+) -> Rows | None:
+    """The trees and targets of JSON files with an object in each; None without targets in them.
+
+    An object has its tree in a field whose name begins with "tree"; or it is the tree, without the
+    field of its target.
+
+    Args:
+        path: path of the folder.
+        files: text of each file by its name.
+        target: name of the field with the target; None for one of the usual names, if there is one.
+        needed: True if there must be targets.
+
+    Raises:
+        TreeFileError: no file has the target that is named.
+    """
+    values = {name: _loaded(text) for name, text in files.items()}
+    objects = [value for value in values.values() if isinstance(value, dict)]
+    fields = list(dict.fromkeys(name for each in objects for name in each))
+    if target is None:
+        usual = [name for known in TARGETS for name in fields if name.lower() == known]
+        target = next(iter(usual), None)
+    elif needed and target not in fields:
+        raise TreeFileError(
+            f"{path}: no file has the field {target!r}; its objects have {', '.join(fields)}"
+        )
+    if not objects or any(isinstance(each.get(target), (dict, list)) for each in objects):
+        return None
+    if target is None and not any(map(_of_tree, fields)):
+        return None
+    rows = {Place(name): _apart(value, target) for name, value in values.items()}
+    return _objects(path, rows.items())
+
+
+def _apart(value: Any, target: str | None) -> Any:
+    """An object whose tree and target are fields; it may be the tree, with the target in it."""
+    if not isinstance(value, dict) or any(map(_of_tree, value)):
+        return value
+    rest = {name: each for name, each in value.items() if name != target}
+    return {"tree": rest} | ({target: value[target]} if target in value else {})
 
 
 def typed_json(text: str, target: str | None) -> str:
@@ -186,6 +231,8 @@ def typed_json(text: str, target: str | None) -> str:
         ('{"tree": "[1.50]"}', '{"tree": [1, 2]}')
     """
     value = _loaded(text)
+    if isinstance(value, dict) and target in value:
+        return json.dumps(_apart(value, target))
     if isinstance(value, ValueError):
         several = [each for _, each in _json_lines(text)]
     else:  # an object over several lines is one row
@@ -213,7 +260,7 @@ def take_header(rows: Rows, format_: str | None, asked: Sequence[str | None] = (
         [(_format((text,), format_) is not None) for text in row] for row in rows.rows[:2]
     )
     if named or (any(second) and not any(first)):
-        rows.names, rows.lines = list(map(str, rows.rows.pop(0))), rows.lines[1:]
+        rows.names, rows.places = list(map(str, rows.rows.pop(0))), rows.places[1:]
         rows.named = True
 
 
@@ -269,13 +316,19 @@ def _all_trees(rows: Rows, column: int, format_: str) -> bool:
 
 def _no_trees(rows: Rows, others: Sequence[int], format_: str | None) -> str:
     """The error text if no column has trees; it quotes the longest field of the first row."""
-    place = f"{rows.path}, line {rows.lines[0]}"
+    place = f"{rows.path}, {rows.places[0]}"
     if not others:
         return f"{place}: one column cannot be both target and tree; expected LABEL<TAB>TREE"
     field = max((rows.rows[0][column] for column in others), key=lambda each: len(str(each)))
     hint = SEVERAL_LINES if str(field).count("(") > str(field).count(")") else ""
     if format_ is None:
         known = ", ".join(NAMES)
+        if not set("()<>{}[]=;").intersection(str(field)):
+            hint = f"; give --format if it is one of {known}; numbers beside words are a table, as "
+            hint += (
+                "neural-tree takes it, and sentences without trees are for label-tree, on lines "
+            )
+            hint += "such as '__label__good some words'"
         return f"{place}: {str(field)[:40]!r} is not a tree in any format that can be guessed" + (
             hint or f"; give the format with --format, one of {known}"
         )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from structnet.datasets.tree_file_folders import files_of
 from structnet.datasets.tree_file_formats import (
     ANY,
     ENDINGS,
@@ -29,6 +30,7 @@ from structnet.datasets.tree_file_rows import (
     choose_trees,
     one_line,
     read_rows,
+    rows_of_documents,
     rows_of_json,
     take_header,
 )
@@ -127,7 +129,8 @@ def found_in(path: Path, asked: Asked) -> Found:
             raise TreeFileError(
                 f"{path} is a folder, whose files are the groups. Got --group {asked.group}"
             )
-        return _folder(path, asked)
+        documents = _documents(path, asked)
+        return _folder(path, asked) if documents is None else _of_rows(documents, asked)
     return found_in_text(path, _read(path), asked)
 
 
@@ -179,7 +182,7 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
     """
     ending = format_of_ending(path)
     format_, target = asked.format, asked.target
-    rows = _rows(path, text, LINES if format_ == LINES else ending, format_)
+    rows = _rows(path, text, LINES if format_ == LINES else ending, asked)
     if rows is not None:
         return _of_rows(rows, asked._replace(format=None if format_ == LINES else format_))
     if asked.group is not None:
@@ -214,16 +217,16 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
     return found._replace(guesses=guesses + found.guesses, target=target or found.target)
 
 
-def _rows(path: Path, text: str, ending: str | None, format_: str | None) -> Rows | None:
+def _rows(path: Path, text: str, ending: str | None, asked: Asked) -> Rows | None:
     """The fields of a file whose lines have columns; None for a file of trees alone."""
     if ending == "json":
-        return rows_of_json(path, text)
+        return rows_of_json(path, text, asked.target)
     first = next(line for line in text.split("\n") if line.strip()).strip()
     before, tab, _ = first.partition("\t")
     # A tab may also be within a tree that spans several lines.
     columns = bool(tab) and before.count("(") == before.count(")")
     columns |= kind_of(path) == ".tsv"
-    columns &= "conllu" not in (format_, ending)  # whose lines have columns for words
+    columns &= "conllu" not in (asked.format, ending)  # whose lines have columns for words
     if columns or ending == LINES or kind_of(path) == ".csv" or first[:2] == '{"':
         return read_rows(path, text)
     return None
@@ -249,20 +252,20 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     aim = None if column is None else rows.column(column)
     found = Found([], [], [], rows.unreadable, chosen, target or column, guesses)
     options, of = asked.options(chosen), None if group is None else rows.column(group)
-    for line, row in zip(rows.lines, rows.rows, strict=True):
+    for place, row in zip(rows.places, rows.rows, strict=True):
         belongs = "" if of is None or row[of] is None else str(row[of])
         if of is not None and not belongs:
-            found.unreadable.append((Place(line=line), f"it has no {group}"))
+            found.unreadable.append((place, f"it has no {group}"))
             continue
         try:
             found.examples.append(
                 tuple(tree_of(row[column], chosen, **options) for column in columns)
             )
         except ValueError as error:
-            found.unreadable.append((Place(line=line), one_line(error)))
+            found.unreadable.append((place, one_line(error)))
             continue
         found.targets.append(None if aim is None else row[aim])
-        found.places.append(Place(line=line, group=belongs))
+        found.places.append(place._replace(group=belongs))
     return found
 
 
@@ -301,48 +304,16 @@ def _only_key(comments: Sequence[dict[str, str]], known: Sequence[str]) -> str |
     return own[0] if len(set(values)) < len(values) else None
 
 
-class FolderFiles(NamedTuple):
-    """The files of a folder.
-
-    Attributes:
-        format: format of the trees; None if no file has the ending of one.
-        read: files to read.
-        others: files that are left out.
-    """
-
-    format: str | None
-    read: list[Path]
-    others: list[Path]
-
-
-def files_of(path: Path, format_: str | None, everywhere: bool = False) -> FolderFiles:
-    """The files in a folder to read trees from, chosen by their endings, and the others.
-
-    Args:
-        path: path of the folder.
-        format_: format of the trees; None for the format of most files.
-        everywhere: True to include files directly in the folder, not only those in its folders.
-    """
-    found = sorted(path.glob("**/*" if everywhere else "*/**/*"))
-    files = [each for each in found if each.is_file()]
-    files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
-    told = {each: of for each in files if (of := _format_of(each)) not in (None, LINES)}
-    formats = list(told.values())
-    chosen = format_ or max(dict.fromkeys(formats), key=formats.count, default=None)
-    own = [each for each, of in told.items() if of == chosen]
-    if format_ is not None:  # formats without endings may be in any file
-        own = own or list(told) or files
-    kept = set(own)
-    return FolderFiles(chosen, own, [each for each in files if each not in kept])
-
-
-def _format_of(file: Path) -> str | None:
-    """The format by a file's ending, except for NEXUS files with the ending of treebanks."""
-    told = format_of_ending(file)
-    if told != "bracketed":
-        return told
-    with opening(file, "rt", encoding="utf-8-sig", errors="replace") as text:
-        return "newick" if is_nexus(text.read(100)) else told
+def _documents(path: Path, asked: Asked) -> Rows | None:
+    """The objects in a folder's JSON files, if they have the targets; None if its folders do."""
+    if asked.format not in (None, "json") or asked.target in (FOLDERS, *INSIDE):
+        return None
+    chosen, read, _ = files_of(path, asked.format, everywhere=True)
+    classes = asked.target is None and any(each.parent != path for each in read)
+    if chosen != "json" or classes or not read:
+        return None
+    texts = {each.relative_to(path).as_posix(): _read(each, "an object") for each in read}
+    return rows_of_documents(path, texts, asked.target, asked.needed)
 
 
 def _folder(path: Path, asked: Asked) -> Found:
@@ -364,8 +335,9 @@ def _folder(path: Path, asked: Asked) -> Found:
         )
     if chosen is None or not read:
         raise TreeFileError(
-            f"{path} must have a folder for each class, such as {path.name}/CLASS/FILE.mrg; trees "
-            "with targets beside them belong in one file, as FILE.jsonl. Got no file in folders"
+            f"{path} must have a folder for each class, such as {path.name}/CLASS/FILE.mrg, or "
+            "JSON objects with a field label; other trees with targets beside them belong in one "
+            "file, as FILE.jsonl. Got no file in folders"
         )
     if target not in (None, FOLDERS, *INSIDE):
         raise TreeFileError(

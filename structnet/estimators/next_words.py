@@ -15,10 +15,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from structnet.checks import check_integer
+from structnet.checks import check_integer, check_number
 from structnet.estimators.file import OneFileMixin
 from structnet.estimators.held_out import hold_out
 from structnet.text import Encoded, Words, read_sentences
+from structnet.training.history import History
 
 Text = str | Path | Iterable[str | Sequence[str]]
 
@@ -33,16 +34,18 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
 
     Attributes:
         words_: the vocabulary. The word that stands for all unknown ones is never predicted.
+        history_: one record per epoch.
     """
 
     words_: Words
+    history_: History
 
     @abstractmethod
     def _log_proba(self, encoded: Encoded) -> Tensor:
         """The log-probabilities of the words that follow sentences. ``-> [sentences, words]``"""
 
     @abstractmethod
-    def measure(self, X: Text) -> dict[str, float]:
+    def measure(self, X: Text) -> Any:
         """How well the next words of a text are predicted; among it their ``accuracy``."""
 
     def predict(self, X: Text) -> list[str]:
@@ -97,7 +100,12 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
 
     def score(self, X: Text, y: None = None) -> float:
         """The share of the next words of a text that are predicted correctly."""
-        return self.measure(X)["accuracy"]
+        return self.measure(X).accuracy
+
+    def _best_epoch(self) -> list[str]:
+        """A line of a summary about the choice of the epoch; none without epochs."""
+        best, of = self.history_.best, len(self.history_)
+        return [f"best epoch {best['epoch']} of {of} on the held-out sentences"] if best else []
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -153,22 +161,34 @@ def digest(sentences: list[list[str]]) -> str:
     return sha.hexdigest()
 
 
-def held_out_of(
-    sentences: list[list[str]], fraction: float, seed: int
+def parts_of(
+    X: Text, X_val: Text | None, fraction: float, seed: int, *, words: int
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """The sentences that are held out for validation, and the others; without those of one word.
+    """The sentences to learn from and those to choose by; without those that are too short.
+
+    Args:
+        X: text to learn from.
+        X_val: text to choose by; None to hold out sentences of the first one.
+        fraction: share of the sentences to hold out.
+        seed: seed of the random choice of these.
+        words: number of words from which on a sentence has one to predict, 1 or 2.
 
     Raises:
-        ValueError: fewer than two sentences have a word to predict.
+        ValueError: too few sentences have a word to predict.
     """
-    usable = [words for words in sentences if len(words) > 1]
-    if len(usable) < 2:
-        raise ValueError(
-            f"got {len(usable)} sentences of two words or more; expected at least 2, one to learn "
-            "from and one to hold out"
-        )
-    kept, held_out = hold_out(len(usable), fraction, seed)
-    return [usable[i] for i in held_out], [usable[i] for i in kept]
+    check_number("validation_fraction", fraction, 0, 1, open=True)
+    learn = [each for each in sentences_of(X) if len(each) >= words]
+    judge = [] if X_val is None else [each for each in sentences_of(X_val) if len(each) >= words]
+    for name, part, fewest in ("X", learn, 1 + (X_val is None)), ("X_val", judge, 1):
+        if len(part) < fewest and (name == "X" or X_val is not None):
+            has = "1 sentence" if part else "no sentence"
+            of_words = " of two words or more" if words > 1 else ""
+            more = "" if fewest == 1 else ", one to learn from and one to hold out"
+            raise ValueError(f"{name} has {has}{of_words}; expected at least {fewest}{more}")
+    if X_val is not None:
+        return learn, judge
+    kept, held_out = hold_out(len(learn), fraction, seed)
+    return [learn[i] for i in kept], [learn[i] for i in held_out]
 
 
 def known_words(sentences: list[list[str]], min_count: int, max_words: int | None) -> Words:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from structnet.checks import check_number
 from structnet.estimators.checked import seed_from
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
@@ -20,8 +19,8 @@ from structnet.estimators.next_words import (
     NextWordEstimator,
     Text,
     digest,
-    held_out_of,
     known_words,
+    parts_of,
     sentences_of,
 )
 from structnet.label_tree.language_model import (
@@ -32,12 +31,29 @@ from structnet.label_tree.language_model import (
 )
 from structnet.label_tree.language_settings import LanguageModelSettings
 from structnet.label_tree.ngram_mixture import NGramMixture
+from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.text import Encoded, NGrams, Words
 from structnet.text.ngrams import contexts_of
 from structnet.training.history import History
 from structnet.training.metrics import evaluating
 
 DEFAULT = LanguageModelSettings
+
+
+class Measures(NamedTuple):
+    """How well a text's next words are predicted.
+
+    Attributes:
+        perplexity: exponential of the mean loss; the unknown word counts as a word.
+        accuracy: share of the next words that are predicted correctly; the unknown one never is.
+        perplexity_without_ngrams, perplexity_of_ngrams: those of the tree and of the n-grams alone;
+            None if there are no n-grams.
+    """
+
+    perplexity: float
+    accuracy: float
+    perplexity_without_ngrams: float | None = None
+    perplexity_of_ngrams: float | None = None
 
 
 @described_by(LanguageModelSettings)
@@ -73,7 +89,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
         >>> model = LabelTreeLanguageModel(random_state=0).fit(text)
         >>> model.predict(["the cat", "a dog"])
         ['sat', 'ran']
-        >>> model.measure(text)["perplexity"] < 2
+        >>> model.measure(text).perplexity < 2
         True
     """
 
@@ -124,13 +140,10 @@ class LabelTreeLanguageModel(NextWordEstimator):
         check_seed(self.folder, self.random_state)
         self.seed_ = seed_from(self.random_state)
         settings = self._settings()
-        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
-        kept, held_out = sentences_of(X), None if X_val is None else sentences_of(X_val)
+        kept, held_out = parts_of(X, X_val, self.validation_fraction, self.seed_, words=1)
         if self.folder is not None:
-            texts = {"text": digest(kept), "validation text": held_out and digest(held_out)}
+            texts = {"text": digest(kept), "validation text": digest(held_out)}
             claim(self.folder, self, ("folder", "verbose"), **texts)
-        if held_out is None:
-            held_out, kept = held_out_of(kept, self.validation_fraction, settings.seed)
         self.words_ = known_words(kept, self.min_count, self.max_words)
         learn, judge = (self.words_.encode(part) for part in (kept, held_out))
         self.model_ = LogBilinearLM(self.words_, settings, learn)
@@ -144,18 +157,39 @@ class LabelTreeLanguageModel(NextWordEstimator):
             self.model_.counted.count(text.words, text.target)
         return self
 
-    def measure(self, X: Text) -> dict[str, float]:
+    def measure(self, X: Text) -> Measures:
         """The perplexity of a text, and the share of its next words that are predicted correctly.
 
-        The unknown word counts as a word, which is never predicted. With n-grams, the perplexity
-        without them, and that of them alone, are told too.
+        Raises:
+            ValueError: the text has no sentence.
         """
         check_is_fitted(self)
         places, right = self._places(self.words_.encode(sentences_of(X))), 0
         for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
             found = self._without_unknown(self._of_all(words))
             right += int((found.argmax(1) == target).sum())
-        return {**self.model_.perplexities(places), "accuracy": right / len(places)}
+        return Measures(accuracy=right / len(places), **self.model_.perplexities(places))
+
+    def summary(self) -> str:
+        """The sizes of the model and the choice of its epoch, in a few lines.
+
+        Example:
+            >>> text = ["the cat sat down .", "the dog ran off .", "a dog ran home ."] * 30
+            >>> print(LabelTreeLanguageModel(random_state=0, epochs=2).fit(text).summary())
+            11 words in a tree of arity 65, inner nodes: 1; 175,465 parameters
+            counts of n-grams beside it
+            best epoch 2 of 2 on the held-out sentences
+        """
+        check_is_fitted(self)
+        model, words = self.model_, f"{len(self.words_):,} words"
+        if isinstance(model.head, TreeSoftmaxLoss):
+            codes = model.head.codes
+            words += f" in a tree of arity {codes.arity}, inner nodes: {codes.num_nodes:,}"
+        number = sum(each.numel() for each in model.parameters())
+        lines = [f"{words}; {number:,} parameters"]
+        if model.counted is not None:
+            lines.append("counts of n-grams beside it")
+        return "\n".join([*lines, *self._best_epoch()])
 
     def _log_proba(self, encoded: Encoded) -> Tensor:
         # The words before one more word of each sentence.

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from structnet.checks import check_integer, check_number
 from structnet.estimators.checked import seed_from
+from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
-from structnet.estimators.file import OneFileMixin, check_seed
+from structnet.estimators.file import check_seed
 from structnet.estimators.hyper_parameters import settings_of
+from structnet.estimators.next_words import (
+    NextWordEstimator,
+    Text,
+    known_words,
+    parts_of,
+    sentences_of,
+)
 from structnet.naru.network import RoutedNetwork
 from structnet.naru.next_word import BATCH, NextWord
-from structnet.naru.preparation import Text, known_words, parts_of, sentences_of, vectors_of
+from structnet.naru.preparation import vectors_of
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
 from structnet.naru.settings import NaruSettings
 from structnet.naru.statistics import RoutingStats
 from structnet.naru.training import train
 from structnet.naru.wiring import Wiring
-from structnet.text import NGrams, Words
+from structnet.text import Encoded, NGrams, Words
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
 from structnet.training.processes import own_device
@@ -37,7 +43,20 @@ if TYPE_CHECKING:
 DEFAULT = NaruSettings()
 
 
-class RoutedLanguageModel(OneFileMixin, BaseEstimator):
+class Measures(NamedTuple):
+    """How well a text's next words are predicted.
+
+    Attributes:
+        loss: mean loss.
+        accuracy: share of the next words that are predicted correctly.
+    """
+
+    loss: float
+    accuracy: float
+
+
+@described_by(NaruSettings)
+class RoutedLanguageModel(NextWordEstimator):
     """Learns from a text to predict next words, by a network of which each word uses a part.
 
     Each word takes a path of one bundle per capsule, which is elected by the words before it and
@@ -49,11 +68,6 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
     Args:
         vectors: word vectors: a file of GloVe or word2vec, or a dict word -> numbers; None to learn
             them from the text.
-        sizes, dims, max_cone, objective, decoding: settings of the network, see
-            :class:`structnet.naru.NaruSettings`.
-        vector_size, min_count, max_words, max_length: settings of the words, see there.
-        epochs, patience, batch_size, learning_rate, clip_norm, lazy, balance, gate_noise: settings
-            of the training, see there.
         validation_fraction: share of the sentences that is held out to choose the best epoch.
         device: device for training and prediction; "cpu", "cuda", ...
         random_state: seed; an int makes results repeatable.
@@ -124,16 +138,15 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
                 to hold out a part of X, whose words are counted once all choices have been made.
 
         Raises:
-            ValueError: a parameter is out of its range, or the text is too short.
+            ValueError: a parameter is out of its range, or a text is too short.
             CheckpointError: the state in ``folder`` belongs to another training.
         """
         folder, device = self.folder, own_device(self.device)
         check_seed(folder, self.random_state)
         self.seed_ = seed_from(self.random_state)
         settings = self._settings()
-        check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
-        learn, judge = parts_of(X, X_val, self.validation_fraction, settings.seed)
-        self.words_ = known_words(learn, settings)
+        learn, judge = parts_of(X, X_val, self.validation_fraction, settings.seed, words=2)
+        self.words_ = known_words(learn, self.min_count, self.max_words)
         cache = None if folder is None else Path(folder, "vectors.safetensors")
         self.model_ = self._build(vectors_of(self.words_, learn, settings, self.vectors, cache))
         pieces = map(self._pieces, (learn, judge))
@@ -143,66 +156,7 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             self.model_.count(self._encoded(learn if X_val is not None else learn + judge))
         return self
 
-    def predict(self, X: Text) -> list[str]:
-        """The likeliest next word of each sentence.
-
-        Args:
-            X: see :meth:`fit`.
-        """
-        check_is_fitted(self)
-        batch, found = self._encoded(X), []
-        for start in range(0, len(batch), BATCH):  # at once they might not fit in memory
-            part = batch[start : start + BATCH]
-            found += self.model_.predict_log_proba(part).argmax(1).tolist()
-        return [self.words_.words[i] for i in found]
-
-    def predict_proba(self, X: Text) -> np.ndarray:
-        """The probability that each known word is the next one. ``-> [sentences, words]``"""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict_log_proba(self, X: Text) -> np.ndarray:
-        """The log-probability that each known word is the next one. ``-> [sentences, words]``"""
-        check_is_fitted(self)
-        return self.model_.predict_log_proba(self._encoded(X)).cpu().numpy()
-
-    def predict_top(self, X: Text, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
-        """The k likeliest next words of each sentence and their probabilities, likeliest first.
-
-        Args:
-            X: see :meth:`fit`.
-            k: number of words, all known ones if these are fewer.
-
-        Shapes:
-            both ``[sentences, min(k, words)]``.
-
-        Raises:
-            ValueError: k is below 1.
-
-        Example:
-            >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
-            >>> small = {"sizes": (1, 2, 1), "dims": (8,), "vector_size": 4, "epochs": 1}
-            >>> model = RoutedLanguageModel(**small, random_state=0).fit(text)
-            >>> words, probabilities = model.predict_top(["the cat", "the"], k=3)
-            >>> words.shape, bool(words[0, 0] == model.predict(["the cat"])[0])
-            ((2, 3), True)
-        """
-        check_is_fitted(self)
-        check_integer("k", k, 1, owner="predict_top")
-        k = min(k, len(self.words_) - (self.words_.unknown is not None))  # it is never predicted
-        batch, values, places = self._encoded(X), [], []
-        for start in range(0, len(batch), BATCH):
-            found = self.model_.predict_log_proba(batch[start : start + BATCH])
-            top = found.sort(dim=1, descending=True, stable=True)  # of equals the first, as predict
-            values.append(top.values[:, :k])
-            places.append(top.indices[:, :k])
-        names = np.array(self.words_.words)
-        return names[torch.cat(places).cpu().numpy()], torch.cat(values).exp().cpu().numpy()
-
-    def score(self, X: Text, y: None = None) -> float:
-        """The share of the next words of a text that are predicted correctly."""
-        return self.measure(X)["accuracy"]
-
-    def measure(self, X: Text) -> dict[str, float]:
+    def measure(self, X: Text) -> Measures:
         """The mean loss of a text and the share of its next words that are predicted correctly.
 
         Raises:
@@ -210,6 +164,28 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return measured(self.model_, self._pieces(X))
+
+    def summary(self) -> str:
+        """The sizes of the model and the choice of its epoch, in a few lines.
+
+        Example:
+            >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
+            >>> small = {"sizes": (1, 2, 1), "dims": (8,), "vector_size": 4, "epochs": 1}
+            >>> print(RoutedLanguageModel(**small, random_state=0).fit(text).summary())
+            3 capsules of 1, 2 and 1 bundles, 372 parameters
+            6 words, each with a vector of 4 numbers
+            best epoch 1 of 1 on the held-out sentences
+        """
+        check_is_fitted(self)
+        *first, last = self.sizes
+        bundles = f"{', '.join(map(str, first))} and {last}"
+        number = sum(each.numel() for each in self.model_.parameters())
+        words, size = self.model_.vectors.shape
+        lines = [
+            f"{len(self.sizes)} capsules of {bundles} bundles, {number:,} parameters",
+            f"{words:,} words, each with a vector of {size} numbers",
+        ]
+        return "\n".join([*lines, *self._best_epoch()])
 
     def statistics(self, X: Text) -> RoutingStats:
         """Statistics of the bundles that the sentences of a text visit."""
@@ -233,12 +209,6 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
             padded = np.concatenate([row, np.full((length + depth, depth), -1)])
             found.append(padded[step, np.arange(depth)])
         return found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.string = False, True
-        tags.no_validation = True
-        return tags
 
     # On disk
 
@@ -276,6 +246,10 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
     def _network(self, wiring: Wiring) -> RoutedNetwork | RecurrentNetwork:
         return RoutedNetwork(wiring, gate_noise=self.gate_noise)
 
+    def _log_proba(self, encoded: Encoded) -> Tensor:
+        batch = Sentences(encoded, self.model_.vectors.device)
+        return self.model_.predict_log_proba(batch).cpu()
+
     def _encoded(self, X: Text) -> Sentences:
         return Sentences(self.words_.encode(sentences_of(X)), self.model_.vectors.device)
 
@@ -301,7 +275,7 @@ class RecurrentLanguageModel(RoutedLanguageModel):
         return RecurrentNetwork(wiring.dims[0], wiring.multiply_adds)
 
 
-def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> dict[str, float]:
+def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> Measures:
     """The mean loss, and the share of next words that are predicted correctly.
 
     Raises:
@@ -318,4 +292,4 @@ def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> 
         batch = sentences[start : start + batch_size]
         here = int((batch.lengths - 1).sum())
         right, words = right + model.accuracy(batch) * here, words + here
-    return {"loss": loss, "accuracy": right / words}
+    return Measures(loss, right / words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,91 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.estimators.held_out import hold_out
 from structnet.naru.settings import NaruSettings
-from structnet.text import Encoded, Words, learn_vectors, read_sentences, read_vectors
+from structnet.text import Encoded, Words, learn_vectors, read_vectors
 from structnet.training.checkpoint import CheckpointError, load_state, save_state
-
-Text = str | Path | Iterable[str | Sequence[str]]
-
-
-def sentences_of(text: Text) -> list[list[str]]:
-    """The sentences of a file or of an iterable, as lists of words.
-
-    Raises:
-        ValueError: the file does not exist, there are no sentences, or a sentence has no words, as
-            a missing one (None or NaN in a column of texts).
-
-    Example:
-        >>> sentences_of(["a b", ["c", "d"]])
-        [['a', 'b'], ['c', 'd']]
-    """
-    if isinstance(text, str | Path):
-        if not Path(text).exists():
-            raise ValueError(
-                f"{str(text)[:60]!r} is not a file; expected a path, or a list of sentences"
-            )
-        return read_sentences(text)
-    if not isinstance(text, Iterable):
-        raise ValueError(
-            f"the text must be a path, or a list of sentences. Got {type(text).__name__}."
-        )
-    found = []
-    for number, each in enumerate(text):
-        if not isinstance(each, Iterable):
-            raise ValueError(
-                f"sentence {number} must be one or more words, each a str. Got {each!r}, which may "
-                "be a missing text: leave it out."
-            )
-        found.append(each.split() if isinstance(each, str) else list(each))
-    if not found:
-        raise ValueError("there are no sentences; expected a path, or lists of words")
-    for number, words in enumerate(found):
-        if not words or not all(isinstance(word, str) for word in words):
-            raise ValueError(
-                f"sentence {number} must be one or more words, each a str. Got {words!r}."
-            )
-    return found
-
-
-def parts_of(
-    text: Text, validation: Text | None, fraction: float, seed: int
-) -> tuple[list[list[str]], list[list[str]]]:
-    """The sentences to learn from and those to choose by; without those of one word.
-
-    Args:
-        text: text to learn from.
-        validation: text to choose by; None to hold out sentences of the first one.
-        fraction: share of the sentences to hold out.
-        seed: seed of the random choice of these.
-
-    Raises:
-        ValueError: too few sentences have a word to predict.
-    """
-    learn = _usable(text, 2 if validation is None else 1)
-    if validation is not None:
-        return learn, _usable(validation, 1)
-    kept, held_out = hold_out(len(learn), fraction, seed)
-    return [learn[i] for i in kept], [learn[i] for i in held_out]
-
-
-def _usable(text: Text, fewest: int) -> list[list[str]]:
-    """The sentences with a word to predict."""
-    found = [words for words in sentences_of(text) if len(words) > 1]
-    if len(found) < fewest:
-        more = "" if fewest == 1 else ", one to learn from and one to hold out"
-        raise ValueError(
-            f"got {len(found)} sentences of two words or more; expected at least {fewest}{more}"
-        )
-    return found
-
-
-def known_words(sentences: list[list[str]], settings: NaruSettings) -> Words:
-    """The vocabulary of the training sentences; ``min_count`` is lowered if no word reaches it."""
-    most = settings.max_words
-    counts = Words.from_sentences(sentences, max_size=most, unknown=None).counts
-    least = min(settings.min_count, int(counts[0]))
-    return Words.from_sentences(sentences, min_count=least, max_size=most)
 
 
 def vectors_of(

@@ -69,7 +69,7 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         sample_shape_: shape of one sample.
         tree_: tree of the first member. It takes standardized inputs, which ``samples(X, y)``
             gives; ``plot(X, y)``, ``export_text(X, y)`` and ``explain(x)`` take the user's own.
-        growth_, history_: decisions and records of the first member; see there.
+        trained_, history_: tree, decisions and records of the first member; see there.
         members_: all members, each with ``tree``, ``decisions`` and ``history``.
 
     Reference:

@@ -168,9 +168,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return self._first.tree
 
     @property
-    def growth_(self) -> Trained:
-        """The ``decisions`` and the ``history`` of the growth of the first member's tree."""
-        return replace(self._first, history=self._first.growth)
+    def trained_(self) -> Trained:
+        """The first member's tree with the ``decisions`` and the ``history`` of its training."""
+        return self._first
 
     @property
     def history_(self) -> History:

@@ -29,7 +29,7 @@ from structnet.parse.lines import (
 from structnet.parse.reading import (
     ATOM_OR_PARENTHESIS,
     Leaves,
-    collector_paused_for,
+    Parsing,
     in_batches,
     spelled,
     split_parentheses,
@@ -77,7 +77,7 @@ def bracketed(
     """
     lines = numbered_lines(text)
     nodes = _Nodes(unwrap, remove_traces, strip_functions)
-    with collector_paused_for(text):
+    with Parsing(text):
         trees = list(_trees(lines, nodes, only_one=True))
     if not trees:
         raise ParseError("no tree", 1, 1, "")

@@ -14,6 +14,7 @@ from structnet.parse.objects import from_conllu, from_nltk, from_spacy
 from structnet.trees.tree import Tree
 
 ONE_NODE = re.compile(r"\s*\(\s*[^\s()]+\s*\)\s*")  # no treebank has it
+PLAIN = re.compile(r"[^()<>{}\[\]=]*\w\s+\w[^()<>{}\[\]=]*")  # words without any sign of a tree
 # Named where something is no tree, as it may be one of another format.
 OTHERS = (
     "; structnet.parse has readers for JSON (text or values), XML, HTML, Newick and Python source, "
@@ -64,5 +65,8 @@ def _of_text(text: str) -> Tree:
             raise error.but(message=message) from None
         if text.lstrip().startswith("("):
             raise
+        if PLAIN.fullmatch(text):
+            told = "; a sentence without a tree is one node, Tree(sentence), whose words are read"
+            raise error.but(message=error.message + told) from None
         alone = "; a tree of one node is (label)" if len(text.split()) == 1 else ""
         raise error.but(message=error.message + alone + OTHERS) from None

@@ -27,7 +27,7 @@ from typing import Literal
 from structnet.checks import check_one_of
 from structnet.parse.errors import ParseError, warn_of_skipped
 from structnet.parse.lines import UTF_8, Line, Lines, file_name, line_text, raw_lines
-from structnet.parse.reading import collector_paused_for, in_batches
+from structnet.parse.reading import Parsing, in_batches
 from structnet.parse.word_tables import Format, Sentence, blocks, layout_of, sentence_of
 from structnet.trees.tree import Tree
 
@@ -80,7 +80,7 @@ def conllu(
     check_one_of("roots", roots, ("raise", "join"), "conllu")
     reader = _Reader(label, token, format, roots, sides, UTF_8)
     tree = None
-    with collector_paused_for(text):
+    with Parsing(text):
         for block in blocks(raw_lines(text), reader.layout):
             if tree is not None:
                 number, line = block[0]

@@ -10,7 +10,7 @@ import re
 
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import text_of
-from structnet.parse.reading import collector_paused_for, spelled, token_offset
+from structnet.parse.reading import Parsing, spelled, token_offset
 from structnet.trees.tree import Tree
 
 _DIGITS = {digit: Tree(digit) for digit in "0123456789"}
@@ -48,7 +48,7 @@ def listops(text: str | bytes) -> Tree:
                    ^
     """
     text = text_of(text)
-    with collector_paused_for(text):
+    with Parsing(text):
         return _read(text)
 
 

@@ -15,7 +15,7 @@ from os import PathLike
 from structnet.parse.elements import Elements
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import content_of, document_text, file_name, text_of
-from structnet.parse.reading import collector_paused_for, in_batches
+from structnet.parse.reading import Parsing, in_batches
 from structnet.parse.tags import SOUP, Token, tokens
 from structnet.trees.tree import Tree
 
@@ -100,7 +100,7 @@ def html(
         <Tree (#fragment (b (i one)) two p)>
     """
     reader = _Reader(_decoded(text, encoding), Elements(attributes, label), lenient)
-    with collector_paused_for(text):
+    with Parsing(text):
         for _ in reader.read():
             pass
     roots = reader.elements.roots

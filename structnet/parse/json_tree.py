@@ -11,10 +11,11 @@ from collections.abc import Callable, Hashable, Sequence
 from json import JSONDecodeError, dumps
 from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
 from math import isfinite
+from os import PathLike
 
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import text_of
-from structnet.parse.reading import Leaves, collector_paused_for, unfold
+from structnet.parse.reading import Leaves, Parsing, unfold
 from structnet.trees.tree import Tree
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -58,7 +59,7 @@ def json(text_or_value: object) -> Tree:
             [1, 2
             ^
     """
-    with collector_paused_for(text_or_value):
+    with Parsing(text_or_value):
         if isinstance(text_or_value, (str, bytes)):
             return _Reader(text_of(text_or_value)).tree()
         return _of_value(text_or_value)
@@ -78,7 +79,8 @@ def _of_value(value: object) -> Tree:
         if value is None or isinstance(value, (bool, int, float)):
             return leaves[_written(value)]
         if not isinstance(value, (dict, list, tuple, str)):
-            raise TypeError(f"JSON has no value of type {type(value).__name__}")
+            read = "; give its read_bytes()" if isinstance(value, PathLike) else ""
+            raise TypeError(f"JSON has no value of type {type(value).__name__}{read}")
         return value
 
     def expand(value: object) -> tuple[Hashable, Sequence, None]:

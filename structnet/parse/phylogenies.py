@@ -15,7 +15,7 @@ from os import PathLike
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import content_of, file_name, text_of
 from structnet.parse.nexus import COMMENT, is_nexus, tree_statements
-from structnet.parse.reading import Leaves, collector_paused_for, in_batches, spelled
+from structnet.parse.reading import Leaves, Parsing, in_batches, spelled
 from structnet.trees.number_tokens import number_of
 from structnet.trees.tree import Tree
 
@@ -59,7 +59,7 @@ def newick(text: str | bytes, *, names: bool = True, lengths: bool = True) -> Tr
     text = text_of(text)
     if is_nexus(text):
         raise ParseError("this is NEXUS, whose trees newick_many reads", 1, 1, text.split("\n")[0])
-    with collector_paused_for(text):
+    with Parsing(text):
         reading = _trees(text, names, lengths)
         end, tree = next(reading, (0, None))
         if tree is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import text_of
-from structnet.parse.reading import Leaves, collector_paused_for
+from structnet.parse.reading import Leaves, Parsing
 from structnet.trees.tree import Tree
 
 
@@ -52,7 +52,7 @@ def python(source: str | bytes | ast.AST, *, fields: bool = False, contexts: boo
     if isinstance(source, ast.AST):
         return _tree(source, fields, contexts)
     text = _decoded(source)
-    with collector_paused_for(text):
+    with Parsing(text):
         return _tree(_syntax_tree(text), fields, contexts)
 
 

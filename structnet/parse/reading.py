@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -82,13 +82,33 @@ def cycle_above(node: N, parent: Callable[[N], N]) -> list[N]:
     return list(path)[path[node] :]
 
 
-def collector_paused_for(text: object) -> AbstractContextManager[None]:
-    """A context without garbage collection, if a text is long.
+class Parsing:
+    """The context in which a parser reads one text: without garbage collection, if that is long.
 
     The collector starts over after every pause, which costs more than reading a short text.
+
+    Args:
+        text: the text.
+
+    Raises:
+        ParseError: that of the parser; if the text is the name of a file, it says what to give.
     """
-    short = isinstance(text, (str, bytes)) and len(text) < _LONG
-    return nullcontext() if short else collector_paused()
+
+    def __init__(self, text: object):
+        short = isinstance(text, (str, bytes)) and len(text) < _LONG
+        self.text, self.paused = text, None if short else collector_paused()
+
+    def __enter__(self) -> None:
+        if self.paused is not None:
+            self.paused.__enter__()
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self.paused is not None:
+            self.paused.__exit__(kind, error, trace)
+        if isinstance(error, ParseError):
+            told = _of_a_file_name(error, self.text, ".read_bytes()")
+            if told is not error:
+                raise told from None
 
 
 def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
@@ -117,11 +137,12 @@ def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
         size = min(2 * size, _BATCH)
 
 
-def _of_a_file_name(error: ParseError, source: object) -> ParseError:
+def _of_a_file_name(error: ParseError, source: object, read: str = "") -> ParseError:
     """The error of a text; if the text is the name of a file, with what to give instead."""
-    with suppress(OSError):  # a text may be too long for a name
+    with suppress(OSError, ValueError):  # a text may be too long for a name, or have a null in it
         if isinstance(source, str) and Path(source).is_file():
-            return error.but(message=f"{error.message}; to read this file, give Path({source!r})")
+            told = f"{error.message}; to read this file, give Path({source!r}){read}"
+            return error.but(message=told)
     return error
 
 

@@ -13,7 +13,7 @@ from structnet.parse.errors import ParseError
 from structnet.parse.lines import text_of
 from structnet.parse.reading import (
     ATOM_OR_PARENTHESIS,
-    collector_paused_for,
+    Parsing,
     spelled,
     split_parentheses,
     token_offset,
@@ -53,7 +53,7 @@ def logic(text: str | bytes) -> Tree:
                       ^
     """
     text = text_of(text)
-    with collector_paused_for(text):
+    with Parsing(text):
         return _read(text)
 
 

@@ -15,7 +15,7 @@ from xml.parsers import expat
 from structnet.parse.elements import Elements
 from structnet.parse.errors import ParseError
 from structnet.parse.lines import UTF_8, content_of, document_text, file_name
-from structnet.parse.reading import collector_paused_for, in_batches
+from structnet.parse.reading import Parsing, in_batches
 from structnet.trees.tree import Tree
 
 _TAG = re.compile(rb"""<(?:[^>"']+|"[^"]*"|'[^']*')*>""")
@@ -62,7 +62,7 @@ def xml(
                     ^
     """
     elements = Elements(attributes, label)
-    with collector_paused_for(text):
+    with Parsing(text):
         for _ in _fed(document_text(text, _declared), elements):
             pass
     return elements.roots[0]

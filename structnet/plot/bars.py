@@ -1,4 +1,4 @@
-"""Draws figures as bars: those of a reference, such as a paper, beside ours."""
+"""Draws figures as bars: those of a reference, such as a paper, beside those measured here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 REFERENCE, FOUND = "#BBBBBB", "#4477AA"
-NAMES = "paper", "ours"  # in the legend
+NAMES = "the paper", "measured here"  # in the legend
 WIDE = 100  # ratio of figures above which the scale is logarithmic
 
 

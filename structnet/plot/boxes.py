@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,25 +23,44 @@ Colors = Callable[[Tree], "str | None"] | Mapping[object, str] | None
 
 
 class Style(NamedTuple):
-    """The colours of a box and of its text, and the line style of its edge."""
+    """The colours of a box and of its text, the line style of its edge, and if that is thick."""
 
     face: str
     text: str
     line: str
+    marked: bool = False
+
+    @property
+    def edge(self) -> tuple[str, float]:
+        """The colour of the edge and the factor of its width."""
+        return ("black", 3.0) if self.marked else (GREY, 1.0)
 
 
 MARK = Style("white", GREY, "dashed")  # stands for nodes that are drawn elsewhere or not at all
 
 
-def style_of(node: Tree | Collapsed, colors: Colors) -> Style:
-    """The style of a node, in the user's colours or the default ones."""
-    if isinstance(node, Collapsed):
-        return MARK
-    chosen = None
-    if colors is not None:
-        chosen = colors(node) if callable(colors) else colors.get(node.label)
-    face = chosen or (INNER if node.children else LEAF)
-    return Style(face, _readable_on(face), "solid")
+@dataclass(frozen=True)
+class Styles:
+    """The styles of nodes, in the user's colours or the default ones.
+
+    Args:
+        colors: colours, as in :func:`structnet.plot.plot_tree`.
+        marked: the ``id`` of each node with a thick edge.
+    """
+
+    colors: Colors = None
+    marked: Collection[int] = ()
+
+    def of(self, node: Tree | Collapsed) -> Style:
+        """The style of a node."""
+        if isinstance(node, Collapsed):
+            return MARK
+        chosen = None
+        if self.colors is not None:
+            by = self.colors
+            chosen = by(node) if callable(by) else by.get(node.label)
+        face = chosen or (INNER if node.children else LEAF)
+        return Style(face, _readable_on(face), "solid", id(node) in self.marked)
 
 
 def _readable_on(color: str) -> str:
@@ -74,8 +94,8 @@ def draw_box(
     box: dict[str, Any] = {
         "boxstyle": f"round,pad={padding / FONT}",
         "facecolor": style.face,
-        "edgecolor": GREY,
-        "linewidth": 0.6 * scale,
+        "edgecolor": style.edge[0],
+        "linewidth": 0.6 * style.edge[1] * scale,
         "linestyle": style.line,
     }
     return ax.text(

@@ -12,7 +12,7 @@ from structnet.plot.sample_path import draw_path
 from structnet.plot.style import as_written
 from structnet.plot.tree import plot_tree
 from structnet.routing.explanation import Explanation
-from structnet.trees.label_words import Text
+from structnet.trees.label_words import Text, own_nodes
 from structnet.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Explained(Protocol):
         """The effect of each node, by its ``id``."""
         ...
 
+    # What is explained for a node has its number, ``node``, in preorder without words.
+
 
 def plot_explanation(
     explained: Explained | Explanation | Sequence[Explained],
@@ -51,7 +53,8 @@ def plot_explanation(
     A tree has each node coloured by the effect of hiding its subtree. Orange nodes support the
     answer: without their subtree the score falls. Blue ones oppose it: without them it rises.
     Stronger colours mean larger effects. The root stays white, as hiding it would leave nothing. Of
-    a text's words, only those with an effect that can be seen are drawn.
+    a text's words, only those with an effect that can be seen are drawn. Where the class of a node
+    is explained, that node has a thick edge; of it and those above it the label alone is hidden.
 
     A row or an image, which a model tree sends along a path, has a bar for each choice on that path
     and for each of its likeliest classes.
@@ -60,7 +63,8 @@ def plot_explanation(
         explained: explanation from an estimator's ``explain``; for a sample of several trees one
             for each, which are drawn side by side.
         ax: axes to draw on; by default new ones.
-        options: other arguments of :func:`structnet.plot.plot_tree` than ``colors``, for trees.
+        options: other arguments of :func:`structnet.plot.plot_tree` than ``colors`` and
+            ``marked``, for trees.
 
     Raises:
         TypeError: there are options for a path, or there is no explanation.
@@ -86,11 +90,19 @@ def plot_explanation(
         got = wrong[0] if wrong else "an empty list"
         raise TypeError(f"expected what the method explain of an estimator returns; got {got}")
     told = [(of.tree, of.values()) for of in each]
-    below = [value for tree, of in told for key, value in of.items() if key != id(tree)]
+    places = [getattr(of, "node", None) for of in each]
+    below = [
+        value
+        for (tree, of), place in zip(told, places, strict=True)
+        for key, value in of.items()
+        if place is not None or key != id(tree)
+    ]
     falls, rises = max(below, default=0.0), -min(below, default=0.0)
     most = max(falls, rises)
     drawn = [_with_words_that_matter(tree, of, WORD * most) for tree, of in told]
-    roots = {id(tree) for tree, _ in drawn}
+    both = list(zip(drawn, places, strict=True))
+    roots = {id(tree) for (tree, _), place in both if place is None}
+    marked = [own_nodes(tree)[place] for (tree, _), place in both if place is not None]
     values = {key: value for _, of in drawn for key, value in of.items()}
 
     def color(node: Tree) -> str | None:
@@ -102,7 +114,7 @@ def plot_explanation(
     trees = [tree for tree, _ in drawn]
     shown = trees if len(trees) > 1 else trees[0]
     given = ax is not None
-    ax = plot_tree(shown, ax=ax, colors=color, **options)  # type: ignore[arg-type]  # as given
+    ax = plot_tree(shown, ax=ax, colors=color, marked=marked, **options)  # type: ignore[arg-type]  # as given
     title = each[0].heading
     if falls > 0:
         title += f"\nwithout an orange part it falls, by up to {falls:.3g}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structnet.plot.boxes import LINE, Colors, draw_box, style_of
+from structnet.plot.boxes import LINE, Styles, draw_box
 from structnet.plot.labels import Labels
 from structnet.plot.style import GREY
 from structnet.plot.tree_layout import Collapsed, Layout
@@ -38,7 +38,7 @@ def size_of(placed: Layout, labels: Labels) -> np.ndarray:
 
 
 def draw_levels(
-    ax: Axes, placed: Layout, labels: Labels, colors: Colors, scale: float, stretch: float
+    ax: Axes, placed: Layout, labels: Labels, styles: Styles, scale: float, stretch: float
 ) -> None:
     """Draws boxes and the lines between them.
 
@@ -46,7 +46,7 @@ def draw_levels(
         ax: axes to draw on.
         placed: nodes and their places.
         labels: texts of the nodes.
-        colors: colours of the nodes, as in :func:`structnet.plot.plot_tree`.
+        styles: styles of the nodes.
         scale: size of the letters; 1 for the normal size.
         stretch: height of a level on the axes, relative to the height that it needs at scale 1.
     """
@@ -57,7 +57,7 @@ def draw_levels(
             ax,
             (placed.x[v], -placed.depth[v]),
             labels[node],
-            style_of(node, colors),
+            styles.of(node),
             labels.fonts,
             scale=scale,
             padding=PADDING,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structnet.plot.boxes import MARK, Colors, Style, style_of
+from structnet.plot.boxes import MARK, Style, Styles
 from structnet.plot.labels import FONT, Labels
 from structnet.plot.outline import (
     GAP,
@@ -92,7 +92,7 @@ def draw_outline(
     outline: Outline,
     nodes: list[Tree | Collapsed],
     labels: Labels,
-    colors: Colors,
+    styles: Styles,
     scale: float,
     room: np.ndarray,
 ) -> None:
@@ -103,7 +103,7 @@ def draw_outline(
         outline: rows and their places.
         nodes: nodes of the picture.
         labels: texts of the nodes.
-        colors: colours of the nodes, as in :func:`structnet.plot.plot_tree`.
+        styles: styles of the nodes.
         scale: size of the letters; 1 for the normal size.
         room: width and height of the axes in points, ``[2]``.
     """
@@ -118,7 +118,7 @@ def draw_outline(
         x, y = outline.x(number), -middle(outline, number)
         parts: list[tuple[str, Style, int | None]]
         parts = [(f"({row.begins})", MARK, None)] if row.begins else []
-        parts += [(labels.on_one_line(nodes[i]), style_of(nodes[i], colors), i) for i in row.nodes]
+        parts += [(labels.on_one_line(nodes[i]), styles.of(nodes[i]), i) for i in row.nodes]
         parts += [(f"({row.goes_on})", MARK, None)] if row.goes_on else []
         for place, (text, style, node) in enumerate(parts):
             if place:
@@ -145,9 +145,9 @@ def _draw_boxes(ax: Axes, boxes: list[tuple[float, float, float, Style]], scale:
     drawn = PolyCollection(
         corners,
         facecolors=[style.face for style in styles],
-        edgecolors=GREY,
+        edgecolors=[style.edge[0] for style in styles],
         linestyles=[style.line for style in styles],
-        linewidths=0.5 * scale,
+        linewidths=[0.5 * style.edge[1] * scale for style in styles],
         zorder=2,
         label="_boxes",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from structnet.checks import check_one_of
 from structnet.parse import networkx_tree
-from structnet.plot.boxes import Colors
+from structnet.plot.boxes import Colors, Styles
 from structnet.plot.labels import Labels
 from structnet.plot.levels import draw_levels, size_of, width_of
 from structnet.plot.outline import Outline, Row
@@ -52,6 +52,7 @@ def plot_tree(
     max_nodes: int | None = None,
     max_depth: int | None = None,
     max_label: int = MAX_LABEL,
+    marked: Iterable[Tree] = (),
 ) -> Axes:
     """Draws a tree, or a few, so that every label can be read.
 
@@ -81,6 +82,7 @@ def plot_tree(
         max_depth: largest number of edges from the root, with the same effect; by default 30 in
             levels.
         max_label: largest number of characters on a line; longer lines are cut.
+        marked: nodes of the tree, the very objects, whose boxes get a thick black edge.
 
     Raises:
         TypeError: ``tree`` has another type.
@@ -100,7 +102,8 @@ def plot_tree(
     """
     import matplotlib.pyplot as plt
 
-    picture = Picture(_trees(tree), labels, colors, form, (max_nodes, max_depth, max_label))
+    limits = max_nodes, max_depth, max_label
+    picture = Picture(_trees(tree), labels, colors, form, limits, marked)
     return picture.draw(ax) if ax is not None else picture.draw_new(plt.figure)
 
 
@@ -112,6 +115,7 @@ class Picture:
         labels, colors, form: arguments of :func:`plot_tree`.
         limits: largest numbers of nodes and of edges from the root, None for the default ones, and
             of characters on a line.
+        marked: nodes with a thick edge.
     """
 
     def __init__(
@@ -121,6 +125,7 @@ class Picture:
         colors: Colors,
         form: str,
         limits: tuple[int | None, int | None, int],
+        marked: Iterable[Tree] = (),
     ):
         check_one_of("form", form, FORMS)
         max_nodes, max_depth, max_label = limits
@@ -132,7 +137,7 @@ class Picture:
         if max_nodes is None:
             most = LEVELS_NODES if self.form == "levels" else OUTLINE_NODES
             max_nodes = max(most, len(trees))
-        self.colors = colors
+        self.styles = Styles(colors, set(map(id, marked)))
         self.rough = layout(trees, max_nodes, max_depth)  # with boxes of equal width
         self.labels = Labels(self.rough.nodes, labels, max_label)
         if self.form != "outline":
@@ -153,7 +158,7 @@ class Picture:
                 return self._draw_outline(ax, outline, larger, room)
         if self.form == "outline":
             return self._draw_outline(ax, *fit_axes(self._rows(), room), room)
-        draw_levels(ax, self.levels, self.labels, self.colors, scale, stretch)
+        draw_levels(ax, self.levels, self.labels, self.styles, scale, stretch)
         return ax
 
     def draw_new(self, figure: Callable[..., Figure]) -> Axes:
@@ -177,7 +182,7 @@ class Picture:
         return outline_of(self.rough.nodes, self.rough.parent, self.labels)
 
     def _draw_outline(self, ax: Axes, outline: Outline, scale: float, room: np.ndarray) -> Axes:
-        draw_outline(ax, outline, self.rough.nodes, self.labels, self.colors, scale, room)
+        draw_outline(ax, outline, self.rough.nodes, self.labels, self.styles, scale, room)
         return ax
 
 

@@ -52,6 +52,7 @@ class OfFile:
             few whole numbers); pairs and nodes are for trees
         header: yes if the first row of a table has the column names (default: as it looks, beside
             the other rows)
+        without: columns of a table to leave out, by name or number from 1
         delimiter: character between the fields of a table (default: a comma, a semicolon or a tab,
             as the first rows look; a tab for FILE.tsv)
     """
@@ -60,6 +61,7 @@ class OfFile:
     target: str | None = None
     task: Task | None = None
     header: Literal["yes", "no"] | None = None
+    without: tuple[str, ...] | None = None
     delimiter: str | None = None
 
 
@@ -130,7 +132,7 @@ def _check_flags(name: str, file: OfFile, trees: bool) -> None:
     for flag, value in vars(file).items():
         if value is None:
             continue
-        if trees and flag in ("header", "delimiter"):
+        if trees and flag in ("header", "without", "delimiter"):
             raise ValueError(f"--{flag} is for a table, FILE.csv; {name} has trees")
         if not trees and not is_file(name, TABLES + SPARSE * (flag == "task")):
             raise ValueError(f"--{flag} is for a table, FILE.csv; the data set is {name}")

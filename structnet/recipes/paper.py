@@ -103,7 +103,7 @@ class Table:
             >>> print(Table("Errors", ["error"], [row], ["Two seeds."], ["error"]).markdown())
             # Errors
             <BLANKLINE>
-            | | error, %: paper | ours |
+            | | error, %: paper | here |
             |---|---|---|
             | tree | 1.62 | 1.60 ± 0.14 |
             <BLANKLINE>
@@ -114,7 +114,7 @@ class Table:
             name: any(row.paper.get(name) is not None for row in self.rows)
             for name in self.quantities
         }
-        heads = [self._shown(name) + ": paper | ours" * told[name] for name in self.quantities]
+        heads = [self._shown(name) + ": paper | here" * told[name] for name in self.quantities]
         lines = [f"| | {' | '.join([*self.rows[0].cells, *heads])} |"]
         lines.append("|---" * (lines[0].count("|") - 1) + "|")
         for row in self.rows:

@@ -61,6 +61,8 @@ class Explanation:
             ]
         )
 
+    __repr__ = __str__  # what a notebook shows
+
     def _says(self, prediction: tuple[float, ...]) -> str:
         if self.class_names is None:
             return ", ".join(f"{mean:.4g}" for mean in prediction)

@@ -55,6 +55,7 @@ def read(
         class_names, feature_names: names to use instead of the model's.
 
     Raises:
+        TypeError: the model is not made of model trees.
         ValueError: y is given for a tree, or there is not one name for each class.
 
     Example:
@@ -71,6 +72,12 @@ def read(
         )
     elif isinstance(model, Reading):
         found = model if x is None else model._replace(samples=x)
+    elif not hasattr(model, "topology"):
+        raise TypeError(
+            "expected a model tree, a Reading of one, or a fitted estimator that is made of model "
+            f"trees; got {type(model).__name__} (plot_tree draws trees that are data, and "
+            "plot_explanation what an estimator of them explains)"
+        )
     else:
         found = Reading(model, x)
     names = names_of(found.tree, found.class_names if class_names is None else class_names)

@@ -94,6 +94,8 @@ class Summary:
         about = "; ".join(filter(None, facts))
         return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)])])
 
+    __repr__ = __str__  # what a notebook shows
+
 
 def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     """The size of a tree and the cost of a prediction, in parameters and FLOPs.

@@ -52,6 +52,8 @@ class Measures:
         )
         return "\n".join(f"{name:<{width}}{_figure(value)}" for name, value in named)
 
+    __repr__ = __str__  # what a notebook shows
+
 
 def measured(tree: SoftmaxTree, samples: Samples) -> Measures:
     """Error, size and cost of a tree on samples, each counted by its weight.

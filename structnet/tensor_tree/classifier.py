@@ -37,6 +37,7 @@ class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
     Attributes:
         classes_: the sorted classes; if samples have several labels, the places of the labels.
         trained_: the model, its vocabulary, and the hyper-parameters that were used.
+        settings_: these hyper-parameters, including those that were chosen.
         history_: one record per epoch.
 
     Reference: Tai, Socher and Manning, ACL 2015, Sec. 3.1 and 4.1; Castellana and Bacciu, IJCNN

@@ -100,6 +100,12 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         check_is_fitted(self)
         return self.trained_.model
 
+    @property
+    def settings_(self) -> TreeLSTMSettings:
+        """The settings of the training, including those that were chosen."""
+        check_is_fitted(self)
+        return self.trained_.settings
+
     def summary(self) -> str:
         """The choices that ``fit`` made and the resulting model, in a few lines.
 
@@ -115,7 +121,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             best epoch ... of 5 on the held-out examples
         """
         check_is_fitted(self)
-        told, model = self.trained_.settings, self.model_
+        told, model = self.settings_, self.model_
         vocabulary, best = self.trained_.vocabulary, self.history_.best
         number = sum(parameter.numel() for parameter in model.parameters())
         types, tokens = len(vocabulary.types or ()), len(vocabulary.tokens)

@@ -105,6 +105,8 @@ class TreeExplanation:
             lines.append(f"  {moves} by {abs(value):.3f} without {text}")
         return "\n".join(lines)
 
+    __repr__ = __str__  # what a notebook shows
+
 
 def written(node: Tree, word: bool) -> str:
     """A subtree on a line, texts without their words, and numbers among words without their #."""
@@ -208,8 +210,8 @@ def hidden_one_by_one(
             counts as a few edges; ``before`` and ``behind`` count too.
         before, behind: trees before and after it in the same example, which accompany each
             variant.
-        labels_alone: places, in preorder without words, of nodes whose own labels alone are hidden,
-            as all nodes of the variants are then asked.
+        labels_alone: places, in preorder without words, of a node and those above it, whose own
+            labels alone are hidden; these nodes of each variant are then asked.
 
     Example:
         >>> tree = Tree("f", [Tree("x"), Tree("y")])
@@ -235,7 +237,7 @@ def hidden_one_by_one(
     whole = Forest.from_trees(trees, vocabulary, share=False)
     places, instead = np.array(at), np.array(by)
     size = sum(each.size for each in (tree, *before, *behind)) if others else 0
-    size += NODE * tree.size if labels_alone else 0
+    size += NODE * len(labels_alone)
     number = np.cumsum(np.array(_copied(tree)) + size) // most  # of each variant's forest
     for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(number)]):
         # Without the texts of other forests: a page of n words has n of them.

@@ -16,6 +16,7 @@ from structnet.tensor_tree.predictor import NodeAnswers, NodePredictor, best_sha
 from structnet.training.metrics import batch_starts
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.ways_down import Entries
 
 
 class LabelTable(nn.Module):
@@ -34,7 +35,7 @@ class LabelTable(nn.Module):
         of_all: ``[num_classes]``, ``p(c)``.
         count: ``[num_types + num_tokens + 1, num_classes]``, one row more with ``numbers``; the
             last row, of zeros, is for nodes without a type or token.
-        output: log-probabilities ``[nodes of all trees, num_classes]``, in preorder.
+        output: log-probabilities ``[entries, num_classes]``, by default of all nodes in preorder.
 
     Reference: Jelinek and Mercer, "Interpolated estimation of Markov source parameters from sparse
     data", 1980.
@@ -74,8 +75,8 @@ class LabelTable(nn.Module):
         self.of_all.copy_(torch.from_numpy((of_all + 1 / len(of_all)) / (of_all.sum() + 1)))
         self.count.copy_(torch.from_numpy(count))
 
-    def forward(self, forest: Forest) -> Tensor:
-        share, nodes = self.of_all, forest.preorder().nodes
+    def forward(self, forest: Forest, entries: Entries | None = None) -> Tensor:
+        share, nodes = self.of_all, (entries or forest.preorder()).nodes
         for row in self._rows(forest):
             count = self.count[torch.from_numpy(row[nodes]).to(self.count.device)]
             share = (count + share) / (count.sum(1, keepdim=True) + 1)
@@ -99,7 +100,7 @@ class BesideTable(NodeAnswers):
             :class:`structnet.tensor_tree.predictor.BesideBag`.
 
     Shapes:
-        output: logits ``[nodes of all trees, num_classes]``, in preorder.
+        output: logits ``[entries, num_classes]``, by default of all nodes in preorder.
     """
 
     shares: Tensor
@@ -109,16 +110,17 @@ class BesideTable(NodeAnswers):
         self.tree, self.table = tree, table
         self.register_buffer("shares", torch.full((2,), 0.5))
 
-    def forward(self, forest: Forest) -> Tensor:
-        tree, table = self.parts(forest)
+    def forward(self, forest: Forest, entries: Entries | None = None) -> Tensor:
+        tree, table = self.parts(forest, entries)
         return self.shares[0] * tree + self.shares[1] * table
 
     def weights_of(self, classes: Tensor) -> Tensor:
         return self.tree.weights_of(classes)
 
-    def parts(self, forest: Forest) -> tuple[Tensor, Tensor]:
-        """The output of each part, ``[nodes of all trees, num_classes]``."""
-        return self.tree(forest).log_softmax(-1), self.table(forest)
+    def parts(self, forest: Forest, entries: Entries | None = None) -> tuple[Tensor, Tensor]:
+        """The output of each part, ``[entries, num_classes]``."""
+        of_tree = self.tree(forest, entries=entries).log_softmax(-1)
+        return of_tree, self.table(forest, entries)
 
     @torch.no_grad()
     def choose(self, examples: NodeExamples, batch_size: int = 500) -> None:

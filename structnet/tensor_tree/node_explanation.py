@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from structnet.tensor_tree.explanation import (
@@ -21,12 +21,13 @@ from structnet.tensor_tree.explanation import (
 )
 from structnet.training.metrics import evaluating
 from structnet.trees.forest import Forest
-from structnet.trees.label_words import Text, own_children, own_nodes
+from structnet.trees.label_words import own_children, own_nodes
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
+from structnet.trees.ways_down import entries_along
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NodeExplanation(TreeExplanation):
     """How much each part of a tree matters to the class of one of its nodes.
 
@@ -96,7 +97,7 @@ def explain_node(
     """
     model, tree = with_same_weights(model), apart(tree)
     device, above = next(model.parameters()).device, lineage(tree, node)
-    where = _places(tree, node, above)
+    steps = _steps(tree, above)
 
     def score_of(outputs: Tensor) -> Tensor:
         return scored(outputs[node : node + 1])
@@ -107,22 +108,18 @@ def explain_node(
         (gradient,) = gradients(model, vocabulary, [tree], score_of)
         without: list[float] = []
         for forest in hidden_one_by_one(tree, vocabulary, MOST, labels_alone=above):
-            begin = forest.preorder().offsets[:-1]
-            rows = begin + where[len(without) : len(without) + len(begin)]
-            outputs = model(forest.to(device))[torch.from_numpy(rows).to(device)]
+            # Of the nodes above it alone, as for all nodes the time would be quadratic.
+            entries = entries_along(forest, steps)
+            outputs = model(forest.to(device), entries=entries)[len(steps) :: len(above)]
             without += scored(outputs).tolist()
     return NodeExplanation(tree, answer, score, score - np.array(without), gradient, node)
 
 
-def _places(tree: Tree, node: int, above: list[int]) -> np.ndarray:
-    """The node's place in preorder where each node and each word is hidden. ``[nodes and words]``.
-
-    What is hidden leaves one leaf in its place.
-    """
-    found = []
-    for place, each in enumerate(own_nodes(tree)):
-        lost = 0 if place > node or place in above else len(own_nodes(each)) - 1
-        found.append(node - lost)
-        if isinstance(each, Text):
-            found += [node] * len(each.children)
-    return np.array(found)
+def _steps(tree: Tree, above: list[int]) -> list[int]:
+    """Which of its children each node on the way down to a node is followed by."""
+    nodes = own_nodes(tree)
+    row = [nodes[place] for place in above]
+    return [
+        next(i for i, child in enumerate(own_children(each)) if child is below)
+        for each, below in itertools.pairwise(row)
+    ]

@@ -27,6 +27,7 @@ from structnet.training.modules import hold_constant, not_compiled
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.ways_down import Entries, all_entries
 
 KINDS = ("classes", "labels", "numbers")
 
@@ -308,8 +309,11 @@ class NodePredictor(NodeAnswers):
             :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
         class_weight: weight of each class; 1 by default.
 
+    The module is called with a forest, a backend and the entries for which logits are wanted, by
+    default those of all nodes in preorder.
+
     Shapes:
-        output: logits ``[nodes of all trees, num_classes]``, in preorder.
+        output: logits ``[entries, num_classes]``.
         class_weight ``[num_classes]``.
 
     Raises:
@@ -346,14 +350,16 @@ class NodePredictor(NodeAnswers):
         return self.class_weight[classes]
 
     @not_compiled
-    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+    def forward(
+        self, forest: Forest, backend: str = "levels", entries: Entries | None = None
+    ) -> Tensor:
         h = self.encoder.node_states(forest, backend)
         below = self.output(F.dropout(h, self.dropout, self.training))
-        order = forest.preorder()
-        logits = looked_up(below, order.nodes)
         if self.top_down is None or self.top_down_output is None:
-            return logits
-        above = self.top_down(forest, h, backend, order)
+            return looked_up(below, (entries or forest.preorder()).nodes)
+        entries = entries or all_entries(forest)
+        logits = looked_up(below, entries.nodes)
+        above = self.top_down(forest, h, backend, entries)
         return logits + self.top_down_output(F.dropout(above, self.dropout, self.training))
 
     def loss(self, batch: NodeExamples) -> Tensor:

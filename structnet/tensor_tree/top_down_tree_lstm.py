@@ -12,8 +12,8 @@ from structnet.errors import GraphError
 from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
 from structnet.tensor_tree.parameters import allocate, check_shapes
 from structnet.training.modules import not_compiled
-from structnet.trees.forest import Forest, Preorder
-from structnet.trees.ways_down import upside_down
+from structnet.trees.forest import Forest
+from structnet.trees.ways_down import Entries, upside_down
 
 BESIDE = 0.5  # scale of the initial weights of siblings, relative to those of the node itself
 
@@ -40,15 +40,15 @@ class TopDownTreeLSTM(ChildSumCell):
         hidden_size: c, the size of its states and of the encoder's.
         places: number of places among siblings that are told apart; all later ones share the last.
 
-    The module is called with a forest, the encoder's states z, a backend and, if it is at hand, the
-    forest's preorder.
+    The module is called with a forest, the encoder's states z, a backend and the entries for which
+    states are wanted, by default those of all nodes in preorder.
 
     Raises:
         ValueError: a size is below 1; or, in a call, z does not have one state per node.
         GraphError: the forest is empty.
 
     Shapes:
-        z ``[num_nodes, hidden_size]``; output ``[nodes of all trees, hidden_size]``, in preorder.
+        z ``[num_nodes, hidden_size]``; output ``[entries, hidden_size]``.
 
     Reference: Miwa and Bansal, "End-to-End Relation Extraction using LSTMs on Sequences and Tree
     Structures", ACL 2016, Sec. 3.3, whose top-down LSTM reads words, with weights for each place;
@@ -86,7 +86,7 @@ class TopDownTreeLSTM(ChildSumCell):
 
     @not_compiled
     def forward(
-        self, forest: Forest, z: Tensor, backend: str = "levels", order: Preorder | None = None
+        self, forest: Forest, z: Tensor, backend: str = "levels", entries: Entries | None = None
     ) -> Tensor:
         if forest.num_nodes == 0:
             raise GraphError("the forest is empty; a sweep needs at least one node")
@@ -96,7 +96,7 @@ class TopDownTreeLSTM(ChildSumCell):
                 f"shape {list(z.shape)}"
             )
         check_shapes(self, self.shapes)
-        ways = upside_down(forest, order)
+        ways = upside_down(forest, entries)
         beside = (ways.left, z @ self.left_weight), (ways.right, z @ self.right_weight)
         given = [(nodes, partial(looked_up, of)) for nodes, of in beside]
         tables = z, added_up(given, self.weight)

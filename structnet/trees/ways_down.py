@@ -6,6 +6,7 @@ sweep of a forest also sweeps the paths from the roots down to the nodes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from structnet.trees import _kernels
 from structnet.trees.arrays import ForestArrays
 from structnet.trees.end_to_end import offsets_of
-from structnet.trees.forest import Forest, Preorder
+from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import NONE
 
 
@@ -22,14 +23,14 @@ class WaysDown(NamedTuple):
 
     Attributes:
         forest: the paths: a node's only child is its parent, in the place that the node has among
-            its parent's children. Root i is the node of entry i of the trees' ``preorder()``.
+            its parent's children. Root i is the node of entry i.
         nodes: for each node of ``forest``, its number in the original forest, which stores equal
             subtrees once; here they are not shared, as their paths differ.
         left, right: for each node of ``forest``, the number in the original forest of the sibling
             just before it, and just after it; -1 if there is none.
 
     Shapes:
-        ``[nodes of all trees]`` each.
+        ``[entries]`` each.
     """
 
     forest: Forest
@@ -38,12 +39,70 @@ class WaysDown(NamedTuple):
     right: np.ndarray
 
 
-def upside_down(forest: Forest, order: Preorder | None = None) -> WaysDown:
-    """The paths down to the nodes of a forest's trees.
+class Entries(NamedTuple):
+    """Some nodes of the trees of a forest, none without its parent.
+
+    Attributes:
+        nodes: number of each in the forest.
+        parent: entry of its parent; -1 for a root.
+        edge: edge of the forest from its parent; -1 for a root.
+        depth: number of edges from the root.
+
+    Shapes:
+        ``[entries]`` each.
+    """
+
+    nodes: np.ndarray
+    parent: np.ndarray
+    edge: np.ndarray
+    depth: np.ndarray
+
+
+def all_entries(forest: Forest) -> Entries:
+    """All nodes of the trees, tree after tree in preorder.
 
     Args:
         forest: the trees.
-        order: their preorder, if it is at hand.
+    """
+    nodes = forest.preorder().nodes
+    size = _kernels.sizes(forest.offsets, forest.children).astype(np.int64)
+    return Entries(nodes, *_kernels.ways_down(nodes, size, forest.offsets, forest.children))
+
+
+def entries_along(forest: Forest, steps: Sequence[int]) -> Entries:
+    """The nodes on one path down each tree, tree after tree from the root.
+
+    Args:
+        forest: trees that have this path.
+        steps: place of each node below the root among the children of the one above it, from 0.
+
+    Example:
+        >>> from structnet.trees.tree import Tree
+        >>> from structnet.trees.vocabulary import Vocabulary
+        >>> trees = [Tree.fromstring("(f a (g b))"), Tree.fromstring("(f a (g c))")]
+        >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+        >>> found = entries_along(forest, [1, 0])
+        >>> found.depth.tolist(), found.parent.tolist()
+        ([0, 1, 2, 0, 1, 2], [-1, 0, 1, -1, 3, 4])
+    """
+    shape = len(forest), 1 + len(steps)
+    nodes, edges = np.empty(shape, np.int64), np.full(shape, NONE)
+    nodes[:, 0] = forest.roots
+    for depth, step in enumerate(steps):
+        edges[:, depth + 1] = forest.offsets[nodes[:, depth]] + step
+        nodes[:, depth + 1] = forest.children[edges[:, depth + 1]]
+    parents = np.arange(nodes.size).reshape(shape) - 1
+    parents[:, 0] = NONE
+    depths = np.tile(np.arange(shape[1]), shape[0])
+    return Entries(nodes.ravel(), parents.ravel(), edges.ravel(), depths)
+
+
+def upside_down(forest: Forest, entries: Entries | None = None) -> WaysDown:
+    """The paths down to nodes of a forest's trees.
+
+    Args:
+        forest: the trees.
+        entries: the nodes; by default :func:`all_entries`.
 
     Raises:
         ValueError: without sharing, the trees do not fit in memory.
@@ -60,13 +119,11 @@ def upside_down(forest: Forest, order: Preorder | None = None) -> WaysDown:
         >>> ways.nodes[at].tolist(), ways.left[at].tolist()  # x is node 0, f node 3
         ([3, 2, 1, 0, 0], [-1, -1, -1, -1, 2])
     """
-    entries = (order or forest.preorder()).nodes
-    size = _kernels.sizes(forest.offsets, forest.children).astype(np.int64)
-    parent, edge, depth = _kernels.ways_down(entries, size, forest.offsets, forest.children)
-    entry = np.lexsort((forest.types[entries], depth))  # of each node: by height, then type
-    roots = np.empty(len(entries), np.int64)
-    roots[entry] = np.arange(len(entries))
-    nodes, edge = entries[entry], edge[entry]
+    of, parent, edge, depth = entries or all_entries(forest)
+    entry = np.lexsort((forest.types[of], depth))  # of each node: by height, then type
+    roots = np.empty(len(of), np.int64)
+    roots[entry] = np.arange(len(of))
+    nodes, edge = of[entry], edge[entry]
     has = edge >= 0
     pos = forest.pos[edge[has]]
     offsets, children = offsets_of(has), roots[parent[entry[has]]]

@@ -49,6 +49,30 @@ def test_the_target_by_name_or_number(write, target: str | int) -> None:
         np.testing.assert_allclose(scaled.std(0), 1, rtol=1e-5)
 
 
+@pytest.mark.parametrize("without", [["id", "kind"], [1, "4"]])
+def test_columns_that_are_no_features(write, without: list[str | int]) -> None:
+    rows = "".join(f"A{i},{i}.5,{50 - i},no,{3 * i}.5\n" for i in range(20))
+    path = write("id,rooms,area,kind,price\n" + rows)
+    data = table.load(path, without=without)
+    assert (data.features, data.targets) == (("rooms", "area"), ("price",))
+    assert data.x_scale.inverse(data.x_train).sum(1) == pytest.approx(50.5)
+    alone = table.load(path, without=without, test=path)
+    assert len(alone.x_test) == 20 and alone.features == data.features
+
+
+@pytest.mark.parametrize(
+    ("without", "said"),
+    [
+        (["cost"], "has no column 'cost'; it has 3 columns named 'rooms', 'price', 'area'"),
+        (["area"], "column 'area' is to be predicted and cannot be left out"),
+        (["rooms", 2], "all columns are left out; expected at least one feature"),
+    ],
+)
+def test_columns_that_cannot_be_left_out(write, without: list[str | int], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        table.load(write(HOUSES), without=without)
+
+
 def test_a_name_that_looks_like_a_number(write) -> None:
     path = write("x,1,y\n" + "a,2,3\n" * 4)
     assert table.target_column(read(path, header=True), "1") == 1  # the name comes first
@@ -266,10 +290,16 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ("a,b\n1,x\n ,y\n", r"column 1 \('a'\): the value is missing; fill it in, .*median"),
         ("a,b\n1,x\n2,\n", r"\('b'\): the value is missing; fill it in, or leave the row out"),
         ("a,b\nman,x\nsys,y\n", r"got 'man'; replace a column of text by .*pandas\.get_dummies"),
-        ("a,b\n2024-05-17,x\n", r"got '2024-05-17'; replace a column of dates by num.*out$"),
+        ("a,b\n2024-05-17,x\n", r"got '2024-05-17'; replace a column of dates by num.*without=$"),
         ("a,b\n17.5.2024 9:30,x\n", "replace a column of dates by numbers"),
-        ("d,t,u,b\nno,it is,1,x\n", r"get_dummies does, or leave it out; 't' cannot be read as"),
-        ("no,1,it is,?,am,x\n" * 9, "leave it out; 3, 5 cannot be read as numbers either$"),
+        (
+            "d,t,u,b\nno,it is,1,x\n",
+            r"get_dummies does, or leave it out by --without or without=; 't' cannot be read as",
+        ),
+        (
+            "no,1,it is,?,am,x\n" * 9,
+            "leave it out by --without or without=; 3, 5 cannot be read as numbers either$",
+        ),
         ("a,b\n1,x\n2,y\nthree,y\n", r"expected a number; got 'three'$"),
         ("a;b\n1;x\n2\n", "line 3, column 2: the row has 1 field; line 1 has 2"),
         ("a,b\nNA,x\n", r"line 2, column 1 \('a'\): the value is missing \('NA'\)"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from structnet.datasets import TreeFileError, read_trees, summarize_trees
+from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_formats import Place
 
 
@@ -26,6 +28,66 @@ def test_an_empty_file_among_others_is_left_out(tmp_path: Path) -> None:
     assert len(data) == 2
     assert data.unreadable == [(Place("b/__init__.py"), "is empty; expected a tree")]
     assert data.places == [Place(name) for name in ["a/one.py", "b/two.py"]]
+
+
+def documents(folder: Path, label: str = "label", below: str = "") -> list[str]:
+    """Files with an object in each, whose kind is both in it and in its target."""
+    kinds = ["a", "b", "b", "a"]
+    for i, kind in enumerate(kinds):
+        page(folder, f"{below}{i}.json", json.dumps({"kind": kind, label: kind.upper(), "n": [i]}))
+    return kinds
+
+
+@pytest.mark.parametrize("said", [None, "label"])
+@pytest.mark.parametrize("format_", [None, "json"])
+def test_documents_with_their_labels(tmp_path: Path, format_: str | None, said: str | None) -> None:
+    kinds = documents(tmp_path)
+    page(tmp_path, "notes.txt", "no tree")
+    data = read_trees(tmp_path, format_, said)
+    assert (data.targets, data.target) == ([kind.upper() for kind in kinds], "label")
+    assert list(map(str, data.trees)) == [
+        f"(object (kind {kind}) (n (array {i})))" for i, kind in enumerate(kinds)
+    ]
+    assert data.places == [Place(f"{i}.json") for i in range(4)]
+    # A file alone, and without its label, is read in the same way.
+    told = {"format": "json", "target": "label", "targets_needed": False}
+    page(tmp_path, "alone/one.json", '{"kind": "a", "n": [0]}')
+    for file in ("0.json", "alone/one.json"):
+        assert read_trees(tmp_path / file, **told).trees == data.trees[:1]
+    assert read_trees(tmp_path / "alone", **told).trees == data.trees[:1]
+    typed = [(tmp_path / "0.json").read_text(), '{"n": [0], "kind": "a"}']
+    assert read_text(typed[0], "json", "label").trees == data.trees[:1]
+    assert read_text(typed[0], "json", "label").targets == ["A"]
+    assert str(read_text(typed[1], "json", "label").trees[0]).startswith("(object (n (array")
+
+
+def test_documents_with_a_tree_beside_the_label(tmp_path: Path) -> None:
+    for i in range(3):
+        page(tmp_path, f"{i}.json", json.dumps({"tree": {"x": i}, "score": 1.5 * i}))
+    data = read_trees(tmp_path)
+    assert (data.target, data.targets, data.task) == ("score", [0.0, 1.5, 3.0], "regression")
+    assert str(data.trees[1]) == "(object (x 1))"
+
+
+def test_folders_of_documents_are_classes_unless_a_field_is_named(tmp_path: Path) -> None:
+    documents(tmp_path, "mark", "one/")
+    documents(tmp_path, "mark", "two/")
+    assert read_trees(tmp_path).targets == ["one"] * 4 + ["two"] * 4
+    data = read_trees(tmp_path, target="mark")
+    assert data.targets == ["A", "B", "B", "A"] * 2 and data.places[4] == Place("two/0.json")
+
+
+def test_documents_without_the_label_and_files_that_are_none(tmp_path: Path) -> None:
+    documents(tmp_path, "mark")
+    with pytest.raises(TreeFileError, match=r"a folder for each class.* JSON objects with a field"):
+        read_trees(tmp_path)
+    with pytest.raises(TreeFileError, match=r"no file has the field 'makr'.* kind, mark, n$"):
+        read_trees(tmp_path, target="makr")
+    page(tmp_path, "list.json", "[1]")
+    page(tmp_path, "torn.json", '{"kind": ')
+    faults = dict(read_trees(tmp_path, target="mark").unreadable)
+    assert faults[Place("list.json")] == "expected a JSON object; got [1]"
+    assert faults[Place("torn.json")].startswith("not JSON: ")
 
 
 def test_pictures_are_xml(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def more(blobs: tuple) -> tuple:
 def test_a_warm_start_goes_on_with_the_trees_that_are_there(blobs: tuple) -> None:
     model = classifier(warm_start=True, n_members=2).fit(*blobs)
     cold = classifier(n_members=2).fit(*blobs)
-    assert [d.loss for d in model.growth_.decisions] == [d.loss for d in cold.growth_.decisions]
+    assert [d.loss for d in model.trained_.decisions] == [d.loss for d in cold.trained_.decisions]
     trees, scales = [m.tree for m in model.members_], [m.inputs.mean for m in model.members_]
     weights = [tree.state_dict() for tree in copy.deepcopy(trees)]
     before, old = model.score(*more(blobs)), [len(m.history) for m in model.members_]

@@ -33,7 +33,7 @@ def test_a_saved_classifier_predicts_the_same(labels: str, blobs: tuple, tmp_pat
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again.apply(X), model.apply(X))
     assert again.get_params() == model.get_params()
-    assert again.growth_.decisions == model.growth_.decisions
+    assert again.trained_.decisions == model.trained_.decisions
     assert list(again.history_) == list(model.history_)
 
 

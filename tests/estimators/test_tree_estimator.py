@@ -207,6 +207,7 @@ def test_text_has_numbers_in_their_units(lines: tuple) -> None:
 
 def test_a_summary_counts_visits(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
     assert fitted.summary() == summary(fitted.tree_)
+    assert repr(fitted.summary()) == str(fitted.summary())  # what a notebook shows
     visits = [row.visits for row in fitted.summary(blobs[0]).rows]
     assert visits == fitted.decision_path(blobs[0]).toarray().sum(0).tolist()
 

@@ -13,6 +13,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from structnet import CheckpointError
+from structnet.estimators import next_words
+from structnet.estimators.next_words import known_words
 from structnet.naru import (
     NaruSettings,
     NextWord,
@@ -23,7 +25,7 @@ from structnet.naru import (
     language_model,
     train,
 )
-from structnet.naru.preparation import known_words, vectors_of
+from structnet.naru.preparation import vectors_of
 from structnet.naru.training import adam
 from structnet.text import Encoded, Words
 from structnet.training.checkpoint import load_model, save_model
@@ -53,7 +55,7 @@ def test_long_texts_are_asked_about_in_parts(
     whole = fitted.predict(TEXT[:10])
     assert whole == [fitted.words_.words[i] for i in fitted.predict_proba(TEXT[:10]).argmax(1)]
     sizes, ask = [], fitted.model_.predict_log_proba
-    monkeypatch.setattr(language_model, "BATCH", 3)
+    monkeypatch.setattr(next_words, "BATCH", 3)
     monkeypatch.setattr(
         fitted.model_, "predict_log_proba", lambda x: (sizes.append(len(x)), ask(x))[1]
     )
@@ -121,7 +123,7 @@ def test_a_text_to_choose_by() -> None:
     model = RoutedLanguageModel(**SMALL, epochs=2).fit(TEXT, X_val=other)
     assert model.words_.counts.sum() == sum(len(each.split()) for each in TEXT)
     assert "zebra" not in model.words_
-    assert model.history_.best["validation_loss"] == pytest.approx(model.measure(other)["loss"])
+    assert model.history_.best["validation_loss"] == pytest.approx(model.measure(other).loss)
     for few in ([], ["cat"]):
         with pytest.raises(ValueError, match=r"expected at least 1$|there are no sentences"):
             clone(model).fit(TEXT, X_val=few)
@@ -321,12 +323,25 @@ def test_long_sentences_are_cut_and_every_word_is_predicted_once() -> None:
         (["a b", None], r"sentence 1 must be .* each a str. Got None, which may be a missing text"),
         (["a b", float("nan")], "sentence 1 must be .* Got nan, which may be a missing text"),
         (None, "the text must be a path, or a list of sentences. Got NoneType"),
-        (["a", "b"], "got 0 sentences of two words or more; expected at least 2"),
+        (["a", "b"], "X has no sentence of two words or more; expected at least 2"),
     ],
 )
 def test_texts_that_are_none(text: list, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         RoutedLanguageModel(**SMALL, epochs=1).fit(text)
+
+
+def test_the_users_own_text_to_choose_by_is_not_learned_from() -> None:
+    other = ["a gnu sees a newt ."] * 5
+    model = RoutedLanguageModel(**SMALL, epochs=2).fit(TEXT, X_val=other)
+    assert "dog" in model.words_ and "gnu" not in model.words_
+    assert model.history_["validation_loss"][-1] > 0
+    # What is held out of the text itself is other text, by which other choices are made.
+    own = RoutedLanguageModel(**SMALL, epochs=2).fit(TEXT)
+    assert own.history_["validation_loss"] != model.history_["validation_loss"]
+    for bad, said in (((TEXT, ["the"]), "X_val has no sentence"), ((["a"], TEXT), "X has no sent")):
+        with pytest.raises(ValueError, match=said):
+            RoutedLanguageModel(**SMALL, epochs=1).fit(bad[0], X_val=bad[1])
 
 
 def test_a_text_without_a_next_word_is_not_measured(fitted: RoutedLanguageModel) -> None:
@@ -405,4 +420,4 @@ def test_a_sentence_in_place_of_sentences() -> None:
 
 def test_words_that_all_occur_once_are_all_known() -> None:
     sentences = [[f"w{5 * i + k}" for k in range(5)] for i in range(20)]
-    assert len(known_words(sentences, NaruSettings(max_words=50))) == 51  # and the unknown one
+    assert len(known_words(sentences, 2, max_words=50)) == 51  # and the unknown one

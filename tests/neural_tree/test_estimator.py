@@ -155,7 +155,7 @@ def test_the_users_validation_set_decides(blobs: tuple) -> None:
         classifier(max_depth=0).fit(X, y, X_val=X, y_val=labels, sample_weight_val=np.ones(120))
         for labels in (y, swapped)
     )
-    losses = [model.growth_.decisions[0].loss for model in (honest, misled)]
+    losses = [model.trained_.decisions[0].loss for model in (honest, misled)]
     assert losses[0] < 0.5 < losses[1]
     root = [r["validation_loss"] for r in misled.history_ if r["phase"] == "root"]
     assert min(root) > losses[1]  # it gets worse by learning
@@ -225,8 +225,8 @@ def test_records_of_the_training(fitted: NeuralTreeClassifier) -> None:
     phases = list(dict.fromkeys(fitted.history_["phase"]))
     assert phases == ["root", "split", "refine", "finish"]
     assert [fitted.history_["phase"].count(phase) for phase in phases[2:]] == [2, 1]
-    growth = fitted.growth_
-    assert len(growth.history) == len(fitted.history_) - 3
+    growth = fitted.trained_
+    assert growth.history is fitted.history_ and len(growth.growth) == len(fitted.history_) - 3
     assert growth.decisions[0].action == "root"
     assert growth.decisions[-1].leaves == fitted.get_n_leaves()
 

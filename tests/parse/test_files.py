@@ -172,9 +172,26 @@ def test_the_name_of_a_file_is_not_its_text(read: Callable, tmp_path: Path) -> N
         list(read(name))
 
 
+@pytest.mark.parametrize("kind", ["xml", "json", "html", "newick", "bracketed", "conllu"])
+def test_the_name_of_a_file_is_not_the_text_of_one_tree(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    read, texts = getattr(parse, kind), {"xml": "<a/>", "json": "{}", "html": "<p>a</p>"}
+    for text in ("own.txt", "own.txt" * 20_000, "own\0txt"):
+        with pytest.raises(ParseError) as none:
+            read(text)
+        assert "to read this file" not in str(none.value)
+    Path("own.txt").write_text(texts.get(kind, ""))
+    with pytest.raises(ParseError, match=r"line 1, .*; to read this file, give Path\('own.txt'\)"):
+        read("own.txt")
+    if kind in texts:
+        assert read(Path("own.txt").read_bytes()).size > 0
+
+
 def test_a_path_is_no_text_of_one_tree() -> None:
-    for read in (parse.xml, parse.html, parse.python):
-        with pytest.raises(TypeError, match=r"got (Posix|Windows)Path; give its read_bytes"):
+    for read in (parse.xml, parse.html, parse.python, parse.json):
+        with pytest.raises(TypeError, match=r"(Posix|Windows)Path; give its read_bytes"):
             read(Path("own"))
     with pytest.raises(TypeError, match=r"a tree must be .*; got (Posix|Windows)Path"):
         parse.as_tree(Path("own"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 from pictures import assert_within, axes, boxes, collection, drawn_order, heights, shapes, written
 from toy_tree import MANY, ToyTree, toy_chain, toy_tree
 
+from structnet import Tree, TreeLSTMClassifier
 from structnet.plot import (
     plot_leaf_classes,
     plot_leaf_means,
@@ -127,3 +129,10 @@ def test_a_partition(tree: ToyTree, as_arrays: bool) -> None:
         point = np.array([text.get_position()])
         leaf = next(v.node for v in tree.visits(point, "greedy") if v.branch is None)
         assert re.split("[:\n]", text.get_text())[0] == f"leaf {leaf}"
+
+
+@pytest.mark.parametrize("draws", [plot_model_tree, plot_leaf_classes, plot_leaf_means])
+def test_what_is_no_model_tree(draws: Any) -> None:
+    for wrong in (TreeLSTMClassifier(), Tree("x"), None):
+        with pytest.raises(TypeError, match=rf"got {type(wrong).__name__} \(plot_tree draws"):
+            draws(wrong, draw())

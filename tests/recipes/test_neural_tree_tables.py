@@ -52,8 +52,16 @@ def houses(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     # Two straight lines, and what lies beyond two of them: a tree without transformers splits.
     far = abs(x[:, 0] - x[:, 1])
     found = Houses(x, 1000 * far + 7e4, np.where(far > 9, "old", "new"), folder / "run")
-    file = found.write(folder / "houses.csv", "area", request.param, "age", "rooms")
-    given = ["--target", request.param, "--no-transformers", "--max-leaves", "2"]
+    file = found.write(folder / "houses.csv", "comment", "area", request.param, "age", "rooms")
+    given = [
+        "--target",
+        request.param,
+        "--without",
+        "comment",
+        "--no-transformers",
+        "--max-leaves",
+        "2",
+    ]
     given += ["--epochs", "10", "--refine-epochs", "2", "--learning-rate", "0.1"]
     given += ["--batch-size", "16", "--out", found.run]
     ran("train", "neural-tree", "--data", file, *given)

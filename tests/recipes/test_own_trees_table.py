@@ -177,7 +177,7 @@ def test_a_small_table(tmp_path: Path, treebank: Path) -> None:
     assert all(0 <= rows[name][value]["ours"] <= 1 for name in rows)
     assert rows["bag of labels"][nouns]["ours"] < 0.1  # there is nothing but counting
     text = (tmp_path / "own" / "table-own.md").read_text()
-    assert "paper | ours" not in text and "value of an expression 80, number of nouns 40" in text
+    assert "paper | here" not in text and "value of an expression 80, number of nouns 40" in text
     runs = sorted(path.name for path in (tmp_path / "own").iterdir() if path.is_dir())
     assert runs[:2] == ["own-nouns-bag-0", "own-nouns-boosting-0"] and len(runs) == 8
     result = json.loads((tmp_path / "own" / runs[0] / "result.json").read_text())

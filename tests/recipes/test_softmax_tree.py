@@ -236,6 +236,7 @@ def test_some_models_of_a_table(tmp_path: Path) -> None:
         (["--data", "clusters", "--k", "0"], "--k must be an int in the range [1, inf)"),
         (["--data", "clusters", "--leaf-penalty", "-1"], "--leaf-penalty must be a number"),
         (["--data", "clusters", "--target", "x"], "--target is for a table, FILE.csv"),
+        (["--data", "digits", "--without", "x"], "--without is for a table, FILE.csv"),
         (["--data", "digits", "--classes", "5"], "--classes is for texts and generated rows"),
         (["--data", "nowhere.svm"], "nowhere.svm: No such file"),
         (["--data", "cluster"], "did you mean 'clusters'?"),

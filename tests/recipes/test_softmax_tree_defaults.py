@@ -55,7 +55,7 @@ def test_a_small_table(tmp_path: Path) -> None:
     assert list(rows) == [f"uneven: {name}" for name in NAMES]
     assert all(0 <= row["error"]["ours"] <= 1 for row in rows.values())
     text = (tmp_path / "defaults-uneven.md").read_text()
-    assert "paper | ours" not in text and "uneven 90 rows, 3 classes, tested on 30" in text
+    assert "paper | here" not in text and "uneven 90 rows, 3 classes, tested on 30" in text
 
 
 @pytest.mark.parametrize(

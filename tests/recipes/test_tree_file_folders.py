@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
-from commands import call, ran
+from commands import call, ran, refused
 from tree_files import SMALL, TREES
 
 from structnet.recipes.tree_file.data import load_data
@@ -71,6 +72,22 @@ def test_a_folder_is_asked_about_like_a_file(classes_run: Path, tmp_path: Path) 
     trained = ran("train", "tree-lstm", "--data", tmp_path, *SMALL, "--out", run)
     file = call("evaluate", run, "--data", classes_run.parent / "own.tsv")
     assert file.json["sizes"] == {"test": 40}
+
+
+def test_documents_with_labels_in_them(tmp_path: Path) -> None:
+    data, run = tmp_path / "data", tmp_path / "run"
+    data.mkdir()
+    for i, kind in enumerate(["a", "b"] * 15):
+        document = {"kind": kind, "n": [i % 5], "label": kind.upper()}
+        (data / f"{i:02}.json").write_text(json.dumps(document))
+    trained = ran("train", "tree-lstm", "--data", data, *SMALL, "--out", run)
+    assert trained.json["test"]["confusion"]["classes"] == ["A", "B"]
+    before = call("predict", run, data).json["answers"]
+    assert [answer["true"] for answer in before] == ["A", "B"] * 15
+    (data / "00.json").write_text('{"kind": "a", "n": [0]}')  # without its label
+    after = call("predict", run, data).json["answers"]
+    assert "true" not in after[0] and after[0] | {"true": "A"} == before[0]
+    assert "the data are not those of" in refused("evaluate", run)
 
 
 def test_files_that_hold_no_trees_do_not_count(tmp_path: Path) -> None:

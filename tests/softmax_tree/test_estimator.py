@@ -95,6 +95,7 @@ def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
     assert list(again.history_) == list(model.history_)
     assert again.predict_one(rows[3]) == labels[3]
     found = model.measure(x, NAMES)
+    assert repr(found) == str(found)
     assert found.error == pytest.approx(1 - model.score(x, NAMES)) and found.microseconds > 0
     tree = tree_from_networkx(model.to_networkx())
     same = model.samples(x, NAMES).x

@@ -62,16 +62,14 @@ def test_products_choose_tucker_and_the_state_of_both_is_kept(tmp_path: Path) ->
     X, y = products(400)
     told = {"hidden_size": 16, "random_state": 0, "folder": tmp_path / "both", "epochs": 15}
     model = TreeLSTMClassifier(**told).fit(X[:300], y[:300])
-    assert model.trained_.settings.cell == "tucker" and "tucker cell" in model.summary()
+    assert model.settings_.cell == "tucker" and "tucker cell" in model.summary()
     assert model.score(X[300:], y[300:]) > 0.9
     again = TreeLSTMClassifier(**told).fit(X[:300], y[:300])  # from what is in the folder
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     with pytest.raises(VocabularyError, match=r"'\*' has 3 children; .*arity is 2, the most that "):
         model.predict(["(* 1 2 3)"])
     wider = (["(+ 1 2 3)"] * 20, [True, False] * 10)
-    assert TreeLSTMClassifier(epochs=1).fit(X, y, **held_out(wider)).trained_.settings.cell == (
-        "child-sum"
-    )
+    assert TreeLSTMClassifier(epochs=1).fit(X, y, **held_out(wider)).settings_.cell == ("child-sum")
     alone = TreeLSTMClassifier(**{**told, "cell": "tucker", "folder": None}).fit(X[:300], y[:300])
     np.testing.assert_allclose(alone.predict_proba(X), model.predict_proba(X), atol=1e-6)
 
@@ -86,7 +84,7 @@ def test_the_best_is_taken_before_it_learns_from_what_is_held_out(
     model = kind(hidden_size=4, epochs=2, random_state=0)
     model.fit(X[:60], y[:60].astype(float), X_val=X[60:], y_val=y[60:].astype(float))
     (losses,) = found
-    assert losses.keys() == set(BOTH) and model.trained_.settings.cell == "tucker"
+    assert losses.keys() == set(BOTH) and model.settings_.cell == "tucker"
     assert {each.shape for each in losses.values()} == {(40,)}
     if kind is TreeLSTMClassifier:  # of the user's own, nothing learns
         own = -model.predict_log_proba(X[60:])[np.arange(40), y[60:].astype(int)]
@@ -111,7 +109,7 @@ def test_nodes_with_a_class_choose_a_cell(table: bool, monkeypatch: pytest.Monke
     model = TreeLSTMNodeClassifier(hidden_size=4, epochs=2, bag=table, random_state=0)
     model.fit(X[:60], y[:60], X_val=X[60:], y_val=y[60:])
     (losses,) = found
-    assert model.trained_.settings.cell == "tucker"
+    assert model.settings_.cell == "tucker"
     said = np.stack(model.predict_log_proba(X[60:]))[:, ::2]  # of nodes that have a class
     classes = np.array(y[60:])[:, ::2].astype(int)
     own = -np.take_along_axis(said, classes[..., None], 2).sum((1, 2))  # of each tree

@@ -23,6 +23,8 @@ from structnet.training.checkpoint import CheckpointError
         ([3, 4], [0, 1], TypeError, "sample 0, 3: a tree must be a structnet.Tree, bracketed text"),
         (["(a b)", "(a"], [0, 1], ValueError, r"sample 1, '\(a': line 1, .* unclosed '\('\n"),
         ([{"a": 1}] * 2, [0, 1], TypeError, "got dict; structnet.parse has readers for JSON"),
+        (["it is", "is it"], [0, 1], ValueError, r"brackets; a sentence .* one node, Tree\(sent"),
+        (["a b {", "is it"], [0, 1], ValueError, "structnet.parse has readers for JSON"),
         (
             ['{"a": 1}'] * 2,
             [0, 1],

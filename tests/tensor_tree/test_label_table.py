@@ -103,7 +103,7 @@ def test_words_that_few_trees_have(bag: bool, carried: bool, tmp_path: Path):
 def test_rare_labels_are_known_where_nodes_are_asked_about():
     X, y = sentences(150, 0, carried=False)
     few = {"hidden_size": 2, "epochs": 1, "random_state": 0}
-    assert TreeLSTMNodeClassifier(**few).fit(X, y).trained_.settings.min_count == 1
-    assert TreeLSTMNodeClassifier(min_count=3, **few).fit(X, y).trained_.settings.min_count == 3
+    assert TreeLSTMNodeClassifier(**few).fit(X, y).settings_.min_count == 1
+    assert TreeLSTMNodeClassifier(min_count=3, **few).fit(X, y).settings_.min_count == 3
     X, y = ["(f a b)", "(g b a)"] * 9, [[0, 1, 0], [1, 0, 1]] * 9
-    assert TreeLSTMNodeClassifier(**few).fit(X, y).trained_.settings.min_count == 2
+    assert TreeLSTMNodeClassifier(**few).fit(X, y).settings_.min_count == 2

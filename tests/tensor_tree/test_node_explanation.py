@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.plot import plot_explanation
 from structnet.tensor_tree import node_explanation
+from structnet.tensor_tree.child_sum_cell import ChildSumCell
 from structnet.tensor_tree.explanation import HIDDEN
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import Text, own_nodes
@@ -90,11 +91,45 @@ def test_what_negates_a_node_matters_most() -> None:
     told = model.explain("(and a (not (and b a)) b)", 4)
     assert told.answer and told.node == 4
     assert str(told.top(1)[0][0]) == "(not (and b a))"
-    first, second = str(told).splitlines()[:2]
+    first, second = repr(told).splitlines()[:2]
     assert first.startswith("node 4, b: True: log-odds ")
     assert second.endswith(" without the label of (not (and b a))")
     ax = plot_explanation(told, ax=Figure().add_subplot())
     assert ax.get_title().startswith("node 4, b: True: log-odds ")
+    thick = [text for text in ax.texts if text.get_bbox_patch().get_linewidth() > 1]
+    assert [(text.get_text(), text.get_position()[1]) for text in thick] == [("b", -3)]
+    faces = {text.get_gid(): text.get_bbox_patch().get_facecolor() for text in ax.texts}
+    assert faces["node-0"][:3] != (1, 1, 1)  # the label of the root was hidden, too
+
+
+def test_a_marked_node_among_texts_and_in_an_outline() -> None:
+    model = TreeLSTMNodeClassifier(**QUICK, words=True).fit(*samples(60, seed=0))
+    pair = Tree("and", [Tree("a"), Tree("b")])
+    told = model.explain(Tree("and", [Tree("not", [Tree("red fox")]), pair]), 4)
+    assert told.tree.size > 6  # the words, of which a picture may leave some out
+    for form in ("levels", "outline"):
+        ax = plot_explanation(told, ax=Figure().add_subplot(), form=form)
+        if form == "levels":
+            thick = [text for text in ax.texts if text.get_bbox_patch().get_linewidth() > 1]
+            assert [text.get_text() for text in thick] == ["a"]
+        else:
+            (boxes,) = (each for each in ax.collections if each.get_label() == "_boxes")
+            assert sum(width > 1 for width in boxes.get_linewidths()) == 1
+
+
+def test_only_what_can_reach_the_node_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = TreeLSTMNodeClassifier(**QUICK, words=False).fit(*samples(20, seed=0))
+    swept, states = [], ChildSumCell.states
+
+    def counting(self: ChildSumCell, forest: Forest, *given: object, **how: object) -> object:
+        swept.append(forest.num_nodes)
+        return states(self, forest, *given, **how)
+
+    monkeypatch.setattr(ChildSumCell, "states", counting)
+    tree = Tree("and", [Tree("and", [Tree("a"), Tree("b")]) for _ in range(200)])
+    model.explain(tree, 300)
+    # Each part's is one path down and one path up, of at most 3 nodes, and not the whole tree.
+    assert 3 * tree.size < sum(swept) < 20 * tree.size
 
 
 def test_a_class_or_node_that_is_not_there() -> None:

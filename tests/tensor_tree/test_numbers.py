@@ -165,7 +165,7 @@ def test_numbers_that_trees_share_are_counted_by_themselves(tmp_path: Path):
     trees = [Tree.fromstring(f"(server (port {p}) (load {rng.random()}))") for p in ports]
     y = [p in (25, 443) for p in ports]  # no line between values parts these
     model = TreeLSTMClassifier(hidden_size=4, epochs=1, random_state=0).fit(trees[:200], y[:200])
-    assert model.trained_.settings.numbers is True
+    assert model.settings_.numbers is True
     bag = model.model_.bag
     assert values_of(bag.values.numpy()).tolist() == [22, 25, 80, 443, 8080]
     forest = Forest.from_trees(trees, model.trained_.vocabulary)
@@ -194,7 +194,7 @@ fitted = partial(TreeLSTMRegressor, cell="child-sum", hidden_size=24, epochs=10,
 def test_values_are_learnt_and_those_never_seen_are_known(tmp_path: Path):
     trees, y = expressions(600, 0)
     model = fitted().fit(trees[:450], y[:450])
-    assert model.trained_.settings.numbers is True
+    assert model.settings_.numbers is True
     assert "reads numbers at leaves by their values" in model.summary()
     assert model.score(trees[450:], y[450:]) > 0.7
     words = fitted(numbers=False).fit(trees[:450], y[:450])
@@ -252,6 +252,6 @@ def test_digits_stay_words_bit_by_bit():
     y = [sum(int(str(leaf.label)) for leaf in tree.children) for tree in trees]
     few = {"hidden_size": 4, "epochs": 2, "random_state": 0}
     guessed, told = (TreeLSTMRegressor(numbers=n, **few).fit(trees, y) for n in (None, False))
-    assert guessed.trained_.settings.numbers is False
+    assert guessed.settings_.numbers is False
     assert not any("number" in name for name in guessed.model_.state_dict())
     np.testing.assert_array_equal(guessed.predict(trees), told.predict(trees))

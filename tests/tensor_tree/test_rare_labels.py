@@ -74,11 +74,11 @@ def test_trees_with_a_label(share: bool) -> None:
 def test_defaults_drop_rare_labels_of_large_vocabularies() -> None:
     X, y = records(300, 0)
     model = TreeLSTMClassifier(epochs=1, random_state=0).fit(X, y)
-    assert model.trained_.settings.label_dropout is None
+    assert model.settings_.label_dropout is None
     shares = child_sum(model.model_).token_dropout
     assert 0.2 < shares[:-1].min() < shares[:-1].max() == 0.75  # of 1 tree
     few = TreeLSTMClassifier(epochs=1, random_state=0).fit(["(a x)", "(a y)"] * 5, [0, 1] * 5)
-    assert few.trained_.settings.label_dropout == 0
+    assert few.settings_.label_dropout == 0
     assert child_sum(few.model_).token_dropout is None
     told = TreeLSTMClassifier(epochs=1, label_dropout=0.1, random_state=0).fit(X, y)
     assert child_sum(told.model_).label_dropout == 0.1
@@ -162,7 +162,7 @@ def test_rare_labels_are_known_where_they_say_something() -> None:
     assert not any(label.startswith("visit") for label in once & tokens)
     assert any(label.startswith("visit") for label in tokens)  # of so many trees that they may say
     told = TreeLSTMClassifier(min_count=3, hidden_size=4, epochs=1, random_state=0).fit(X, y)
-    assert told.trained_.settings.min_count == 3
+    assert told.settings_.min_count == 3
 
 
 def test_of_very_many_labels_those_of_one_tree_share_a_vector(monkeypatch) -> None:
@@ -185,7 +185,7 @@ def test_a_training_begun_by_default_is_not_that_of_another_count(tmp_path) -> N
 def test_other_cells_drop_nothing_by_themselves() -> None:
     X, _ = programs(120, 0)
     model = TreeLSTMRegressor(cell="sum", min_count=1, hidden_size=2, epochs=1, random_state=0)
-    assert model.fit(X, np.arange(len(X))).trained_.settings.label_dropout == 0
+    assert model.fit(X, np.arange(len(X))).settings_.label_dropout == 0
 
 
 @pytest.mark.parametrize(

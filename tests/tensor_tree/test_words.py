@@ -32,7 +32,7 @@ X = [review(RNG, bool(y)) for y in Y]
 
 def test_texts_are_read_by_default(tmp_path) -> None:
     model = TreeLSTMClassifier(epochs=8, random_state=0).fit(X[:160], Y[:160])
-    assert model.trained_.settings.words is True
+    assert model.settings_.words is True
     assert model.score(X[160:], Y[160:]) > 0.9
     why = model.explain(X[200])
     words = [node.label for node in why.tree.preorder()]
@@ -54,7 +54,7 @@ def test_numbers_and_pairs() -> None:
 
 def test_other_cells_read_labels_whole() -> None:
     tucker = TreeLSTMClassifier(cell="tucker", hidden_size=4, epochs=1, random_state=0)
-    assert tucker.fit(X[:40], Y[:40]).trained_.settings.words is False
+    assert tucker.fit(X[:40], Y[:40]).settings_.words is False
     with pytest.raises(ValueError, match=r"'words'.*None or False for the cell 'tucker'"):
         TreeLSTMClassifier(cell="tucker", words=True).fit(X, Y)
 
@@ -65,7 +65,7 @@ def test_nodes_are_told_by_words_if_asked_which_are_none_themselves() -> None:
     assert model.score(X[160:], labels[160:]) > 0.9
     assert [len(each) for each in model.predict(X)] == [tree.size for tree in X]
     whole = TreeLSTMNodeClassifier(epochs=8, random_state=0).fit(X[:160], labels[:160])
-    assert whole.trained_.settings.words is False
+    assert whole.settings_.words is False
     assert whole.score(X[160:], labels[160:]) < 0.7
 
 
@@ -77,10 +77,10 @@ def test_words_that_say_nothing_are_not_read() -> None:
     ]
     y = [(tree.label == "a") != (rng.random() < 0.2) for tree in trees]
     model = TreeLSTMClassifier(epochs=1, random_state=0).fit(trees, y)
-    assert model.trained_.settings.words is False
+    assert model.settings_.words is False
     assert model.explain(trees[0]).tree == trees[0]
     asked = TreeLSTMClassifier(epochs=1, words=True, random_state=0).fit(trees, y)
-    assert asked.trained_.settings.words is True
+    assert asked.settings_.words is True
 
 
 def told_by_structure(seed: int, size: int = 120) -> tuple[list[Tree], np.ndarray]:
@@ -112,11 +112,9 @@ def test_words_that_say_nothing_of_numbers_or_labels_are_not_read() -> None:
     trees, y = told_by_structure(0)
     for kind, targets in ((TreeLSTMRegressor, y[:, 0]), (TreeLSTMClassifier, y)):
         model = kind(epochs=1, random_state=0).fit(trees, targets)
-        assert model.trained_.settings.words is False
+        assert model.settings_.words is False
         assert model.explain(trees[0]).tree == trees[0]
-        assert (
-            kind(epochs=1, words=True, random_state=0).fit(trees, targets).trained_.settings.words
-        )
+        assert kind(epochs=1, words=True, random_state=0).fit(trees, targets).settings_.words
 
 
 def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
@@ -186,7 +184,7 @@ def test_with_vectors_labels_stay_whole(tmp_path) -> None:
     trees = [Tree("f", [Tree("ice-cream" if i % 2 else "mid-day")]) for i in range(20)]
     model = TreeLSTMClassifier(epochs=1, vectors=file, random_state=0)
     model.fit(trees, [i % 2 for i in range(20)])
-    assert model.trained_.settings.words is False
+    assert model.settings_.words is False
 
 
 def test_vectors_of_words_that_one_tree_each_has(tmp_path: Path):

@@ -11,7 +11,7 @@ from random_trees import VOCABULARY, chain, random_trees
 from structnet.trees.arrays import check_arrays
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
-from structnet.trees.ways_down import upside_down
+from structnet.trees.ways_down import entries_along, upside_down
 
 
 def ways_of(tree: Tree) -> list[tuple[list[tuple], Tree | None, Tree | None]]:
@@ -64,3 +64,20 @@ def test_deep_and_empty_forests():
     np.testing.assert_array_equal(ways.height[ways.roots], np.arange(100_000))
     ways, *beside = upside_down(Forest.from_trees([], VOCABULARY))
     assert len(ways) == 0 and [len(each) for each in beside] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_one_way_is_that_of_all_ways(share: bool):
+    for seed in range(20):
+        for tree in random_trees(random.Random(seed)):
+            forest = Forest.from_trees([tree, Tree("x"), tree], VOCABULARY, share)
+            every, entry, steps, node = upside_down(forest[[0]]), 0, [], tree
+            while node.children:
+                step = len(node.children) // 2
+                entry += 1 + sum(child.size for child in node.children[:step])
+                steps, node = [*steps, step], node.children[step]
+            found = upside_down(forest[[0, 2]], entries_along(forest[[0, 2]], steps))
+            check_arrays(found.forest.arrays, found.forest.arity)
+            assert len(found.forest) == found.forest.num_nodes == 2 * (len(steps) + 1)
+            for last in (len(steps), 2 * len(steps) + 1):
+                assert found.forest.tree(last) == every.forest.tree(entry)

@@ -22,7 +22,7 @@ def of_model(model: RoutedLanguageModel, test: Texts, folder: Path | None = None
         test: test sentences.
         folder: folder for routing.json and routing.npz; None to write neither.
     """
-    found: dict[str, Any] = model.measure(test)
+    found: dict[str, Any] = model.measure(test)._asdict()
     if not is_routed(model):
         return found
     stats = model.statistics(test)
@@ -49,7 +49,7 @@ def of_counts(model: RoutedLanguageModel, test: Texts) -> dict[str, float] | Non
     weight = model.model_.variance
     variance = weight.clone()
     weight.fill_(torch.inf)  # which ignores the network
-    accuracy = model.measure(test)["accuracy"]
+    accuracy = model.measure(test).accuracy
     weight.copy_(variance)
     return {"accuracy": accuracy}
 

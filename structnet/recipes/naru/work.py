@@ -89,7 +89,7 @@ def measure(model: RoutedLanguageModel, examples: Texts, ask: AskOfWords) -> dic
     """
     if measures.counts_alone(model):
         print(COUNTS_ALONE)
-    return model.measure(examples)
+    return model.measure(examples)._asdict()
 
 
 def answer(model: RoutedLanguageModel, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:

@@ -92,6 +92,7 @@ class Rows:
 
     Args:
         target: column of a table to predict, by name or number from 1 (default: the last)
+        without: columns of a table to leave out, by name or number from 1
         task: kind of a table's target (default: regression, unless it is not numeric or has only a
             few whole numbers)
         bend: bend the columns of a table that have heavy tails, such as sizes and counts, like a
@@ -111,6 +112,7 @@ class Rows:
     TITLE: ClassVar[str] = "data"
 
     target: str | None = None
+    without: tuple[str, ...] | None = None
     task: Literal["classification", "regression"] | None = None
     bend: bool | None = None
     train_size: int | None = None
@@ -251,7 +253,7 @@ class NeuralTreeRunSettings:
     def __post_init__(self) -> None:
         check_data(self.data, tuple(DEFAULTS), TABLES)
         if not is_file(self.data, TABLES):
-            for name in ("target", "task", "bend"):
+            for name in ("target", "without", "task", "bend"):
                 if getattr(self.rows, name) not in (None, False):
                     raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
         check_data_dir(self.data, self.place.data_dir)

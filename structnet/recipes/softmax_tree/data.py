@@ -107,7 +107,7 @@ def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
         return next_word.load(data, folder, classes=told.classes or 1000)
     if is_file(data, SPARSE):
         return load_arrays(data, folder, task="classification", test=told.test_file)
-    return load_arrays(data, folder, target=told.target)
+    return load_arrays(data, folder, target=told.target, without=told.without)
 
 
 def _samples(x: Any, y: np.ndarray, places: np.ndarray) -> Samples:

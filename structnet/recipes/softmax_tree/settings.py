@@ -23,6 +23,7 @@ class Samples:
 
     Args:
         target: column of a table to predict, by name or number from 1 (default: the last)
+        without: columns of a table to leave out, by name or number from 1
         test_file: file of test rows, for FILE.svm (default: a fifth of each class is drawn)
         train_size: number of training examples, drawn at random (default: all)
         test_size: number of test examples, drawn at random (default: all)
@@ -35,6 +36,7 @@ class Samples:
     TITLE: ClassVar[str] = "data"
 
     target: str | None = None
+    without: tuple[str, ...] | None = None
     test_file: Path | None = None
     train_size: int | None = None
     test_size: int | None = None
@@ -75,8 +77,9 @@ class SoftmaxTreeRunSettings:
     def __post_init__(self) -> None:
         check_data(self.data, DATA_SETS, FILES)
         samples = self.samples
-        if samples.target is not None and not is_file(self.data, TABLES):
-            raise ValueError(f"--target is for a table, FILE.csv, not {self.data}")
+        for name in ("target", "without"):
+            if getattr(samples, name) is not None and not is_file(self.data, TABLES):
+                raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
         if samples.test_file is not None and not is_file(self.data, SPARSE):
             raise ValueError(f"--test-file is for sparse rows, FILE.svm, not {self.data}")
         if samples.classes is not None and self.data not in TEXTS + GENERATED:

@@ -14,7 +14,8 @@ import numpy as np
 
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
-from structnet.datasets.tree_file_sources import FOLDERS, files_of
+from structnet.datasets.tree_file_folders import files_of
+from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
 from structnet.recipes.protocol import sizes_in_words, sizes_of
@@ -103,7 +104,8 @@ def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
         group = None
         learn, validation, test = _drawn(data, validation, test, source, group)
     paths = [path, *(file for file in files if file is not None)]
-    found = TreeFileData(learn, validation, test, _hash(paths, source.format, data.format), group)
+    hashed = _hash(paths, source.format, data.format, data.target != FOLDERS)
+    found = TreeFileData(learn, validation, test, hashed, group)
     _say_split(found, source, say)
     return found
 
@@ -120,8 +122,9 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
         ValueError: the file is of another kind.
         OSError: there is no such file.
     """
-    target = told["target"]
-    if target not in INSIDE and (target == FOLDERS) != Path(file).is_dir():
+    target, folder = told["target"], Path(file).is_dir()
+    inside = (*INSIDE, target) if told["format"] == "json" else INSIDE
+    if (target == FOLDERS and not folder) or (folder and target not in (FOLDERS, *inside)):
         target = None  # only a folder has folders as its targets
     asked = told["format"], target, told["task"]
     others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
@@ -262,17 +265,18 @@ def _say_split(data: TreeFileData, source: Source, say: Say) -> None:
         say(f"note: {copies:,} of the {len(data.test):,} to test are equal to one to train on")
 
 
-def _hash(paths: list[Path], told: str | None, format_: str) -> str:
+def _hash(paths: list[Path], told: str | None, format_: str, everywhere: bool) -> str:
     """The hash of files, and of the files in folders that have trees.
 
     Args:
         paths: files or folders; the first is read in ``told``, the others in ``format_``.
         told: format given by the user; None if it was guessed.
         format_: format of the trees.
+        everywhere: True to include files that are directly in a folder.
     """
     found = hashlib.sha256()
     for path in paths:
         read = told if path is paths[0] else format_
-        for file in files_of(path, read).read if path.is_dir() else [path]:
+        for file in files_of(path, read, everywhere).read if path.is_dir() else [path]:
             found.update(file.read_bytes())
     return found.hexdigest()[:16]

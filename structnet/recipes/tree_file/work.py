@@ -50,7 +50,7 @@ def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) ->
     model.save(run.model_file)
     parameters = sum(weights.numel() for weights in model.model_.parameters())
     details = {
-        "chosen": dict(vars(model.trained_.settings)),
+        "chosen": dict(vars(model.settings_)),
         "parameters": parameters,
         "epochs": len(model.history_),
         "best_epoch": model.history_.best["epoch"],

@@ -1,0 +1,54 @@
+"""The files in a folder from which trees are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from structnet.datasets.tree_file_formats import LINES, format_of_ending
+from structnet.parse.nexus import is_nexus
+from structnet.parse.packed import opening
+
+
+class FolderFiles(NamedTuple):
+    """The files of a folder.
+
+    Attributes:
+        format: format of the trees; None if no file has the ending of one.
+        read: files to read.
+        others: files that are left out.
+    """
+
+    format: str | None
+    read: list[Path]
+    others: list[Path]
+
+
+def files_of(path: Path, format_: str | None, everywhere: bool = False) -> FolderFiles:
+    """The files in a folder to read trees from, chosen by their endings, and the others.
+
+    Args:
+        path: path of the folder.
+        format_: format of the trees; None for the format of most files.
+        everywhere: True to include files directly in the folder, not only those in its folders.
+    """
+    found = sorted(path.glob("**/*" if everywhere else "*/**/*"))
+    files = [each for each in found if each.is_file()]
+    files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
+    told = {each: of for each in files if (of := _format_of(each)) not in (None, LINES)}
+    formats = list(told.values())
+    chosen = format_ or max(dict.fromkeys(formats), key=formats.count, default=None)
+    own = [each for each, of in told.items() if of == chosen]
+    if format_ is not None:  # formats without endings may be in any file
+        own = own or list(told) or files
+    kept = set(own)
+    return FolderFiles(chosen, own, [each for each in files if each not in kept])
+
+
+def _format_of(file: Path) -> str | None:
+    """The format by a file's ending, except for NEXUS files with the ending of treebanks."""
+    told = format_of_ending(file)
+    if told != "bracketed":
+        return told
+    with opening(file, "rt", encoding="utf-8-sig", errors="replace") as text:
+        return "newick" if is_nexus(text.read(100)) else told
