@@ -32,6 +32,7 @@ from structnet.estimators.inputs import (
     one_label_each,
     plain_numbers,
 )
+from structnet.estimators.likeliest import LikeliestMixin
 from structnet.estimators.scale import Standardizer
 from structnet.routing import report
 from structnet.routing.explanation import Explanation, explain
@@ -259,7 +260,7 @@ class TreeEstimatorMixin(OneFileMixin):
         raise NotImplementedError
 
 
-class TreeClassifierMixin(ClassifierMixin):
+class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
     """Predicts classes, with labels of any kind, by the mean of the trees' probabilities."""
 
     classes_: np.ndarray

@@ -15,6 +15,7 @@ from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import check_weights
+from structnet.estimators.likeliest import LikeliestMixin
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, column_of, explain, log_odds
 from structnet.tensor_tree.samples import indicators, labels_of, targets_of
@@ -22,7 +23,7 @@ from structnet.tensor_tree.settings import TreeLSTMSettings
 
 
 @described_by(TreeLSTMSettings)
-class TreeLSTMClassifier(ClassifierMixin, TreeLSTMEstimator):
+class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
     """A classifier of trees, or of pairs of trees.
 
     By default it is a Child-Sum Tree-LSTM with a vector for each label (or, for trees of operators,
