@@ -312,7 +312,13 @@ def _documents(path: Path, asked: Asked) -> Rows | None:
     classes = asked.target is None and any(each.parent != path for each in read)
     if chosen != "json" or classes or not read:
         return None
-    texts = {each.relative_to(path).as_posix(): _read(each, "an object") for each in read}
+    texts = {}
+    for each in read:
+        try:
+            text = _read(each, "an object")
+        except TreeFileError:  # an empty file, which is left out like any that is not JSON
+            text = ""
+        texts[each.relative_to(path).as_posix()] = text
     return rows_of_documents(path, texts, asked.target, asked.needed)
 
 

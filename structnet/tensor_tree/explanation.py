@@ -220,14 +220,16 @@ def hidden_one_by_one(
         >>> [str(forest.tree(i)) for i in range(3)], forest.num_nodes
         (['<unknown>', '(f <unknown> y)', '(f x <unknown>)'], 6)
     """
-    at, by, trees = [], [], [tree, HIDDEN, *before, *behind]  # places of nodes, replacements
-    others = range(2, len(trees))
+    # Places of nodes, their replacements, and the places of those whose label alone is replaced.
+    at, by, alone, trees = [], [], [], [tree, HIDDEN, *before, *behind]
+    others, label = range(2, len(trees)), len(trees)
+    trees += [Tree(HIDDEN.label, [HIDDEN])] * bool(labels_alone)
     for place, node in enumerate(own_nodes(tree)):
         at.append(place)
         by.append(1)
-        if place in labels_alone:
-            by[-1] = len(trees)
-            trees.append(Tree(HIDDEN.label, own_children(node)))
+        if place in labels_alone and own_children(node):
+            alone.append(len(at) - 1)
+            by[-1] = label
         if isinstance(node, Text):
             words = node.children
             for i in range(len(words)):
@@ -236,6 +238,8 @@ def hidden_one_by_one(
                 trees.append(Text(node.label, [*words[:i], HIDDEN, *words[i + 1 :]]))
     whole = Forest.from_trees(trees, vocabulary, share=False)
     places, instead = np.array(at), np.array(by)
+    own = np.zeros(len(places), bool)
+    own[alone] = True
     size = sum(each.size for each in (tree, *before, *behind)) if others else 0
     size += NODE * len(labels_alone)
     number = np.cumsum(np.array(_copied(tree)) + size) // most  # of each variant's forest
@@ -245,7 +249,8 @@ def hidden_one_by_one(
         part = whole[[0, *others, *used]]
         nodes, number_before = part.preorder().nodes[places[start:end]], 1 + len(before)
         beside = range(1, number_before), range(number_before, 1 + len(others))
-        yield each_replaced(part, nodes, which + 1 + len(others), *beside)
+        by_trees, some = which + 1 + len(others), own[start:end]
+        yield each_replaced(part, nodes, by_trees, *beside, labels_alone=some)
 
 
 def _copied(tree: Tree) -> list[int]:

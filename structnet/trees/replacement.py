@@ -17,6 +17,8 @@ def each_replaced(
     by: np.ndarray,
     before: Sequence[int] = (),
     behind: Sequence[int] = (),
+    *,
+    labels_alone: np.ndarray | None = None,
 ) -> Forest:
     """Copies of a forest's first tree, in each of which another node is replaced by a tree.
 
@@ -28,9 +30,12 @@ def each_replaced(
         nodes: nodes of the first tree to replace, one in each copy.
         by: number of the tree in the forest that replaces each node.
         before, behind: numbers of trees that precede and follow each copy, as parts of its example.
+        labels_alone: True where a node only takes the label of the tree's root, and keeps its
+            children; it has some.
 
     Shapes:
-        nodes, by ``[n]`` -> a forest of n copies, each with the trees before and behind it.
+        nodes, by, labels_alone ``[n]`` -> a forest of n copies, each with the trees before and
+        behind it.
 
     Example:
         >>> from structnet.trees.tree import Tree
@@ -48,8 +53,11 @@ def each_replaced(
     # Of each tree, all of which go up a step at a time: the node that it has come to, what stands
     # in its place, and the tree's own number.
     at, instead, tree = nodes, forest.roots[by], np.arange(len(nodes))
-    roots, count = instead.copy(), n
-    copied, edges, below = [np.arange(n)], [edge[:0]], [edge[:0]]
+    alone = np.flatnonzero(labels_alone) if labels_alone is not None else tree[:0]
+    labelled, count = instead[alone], n + len(alone)
+    instead[alone] = np.arange(n, count)
+    roots = instead.copy()
+    copied, edges, below = [np.arange(n), nodes[alone]], [edge[:0]], [edge[:0]]
     while len(at):
         roots[tree] = instead
         going = parent[at] != NONE
@@ -65,9 +73,12 @@ def each_replaced(
     shift = offsets[:-1] - forest.offsets[of]  # of the edges of each
     source = ranges(forest.offsets[of], sizes[of])
     children = forest.children[source]
-    children[np.concatenate(edges) + shift[n:]] = np.concatenate(below)
+    children[np.concatenate(edges) + shift[n + len(alone) :]] = np.concatenate(below)
+    types, tokens = forest.types[of], forest.tokens[of]
+    for each, label in ((types, forest.types), (tokens, forest.tokens)):
+        each[n : n + len(alone)] = label[labelled]
     first, last = (np.tile(forest.roots[list(each)], (len(roots), 1)) for each in (before, behind))
     roots = np.hstack((first, roots[:, None], last)).ravel()
-    arrays = forest.types[of], forest.tokens[of], offsets, children, forest.pos[source], roots
+    arrays = types, tokens, offsets, children, forest.pos[source], roots
     texts = forest.texts and forest.texts.take(of)
     return Forest._sorted(arrays, forest.arity, forest.vocabulary, texts).to(forest.device)

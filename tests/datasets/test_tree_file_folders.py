@@ -85,9 +85,11 @@ def test_documents_without_the_label_and_files_that_are_none(tmp_path: Path) -> 
         read_trees(tmp_path, target="makr")
     page(tmp_path, "list.json", "[1]")
     page(tmp_path, "torn.json", '{"kind": ')
+    page(tmp_path, "void.json", "")
     faults = dict(read_trees(tmp_path, target="mark").unreadable)
     assert faults[Place("list.json")] == "expected a JSON object; got [1]"
-    assert faults[Place("torn.json")].startswith("not JSON: ")
+    for name in ("torn.json", "void.json"):
+        assert faults[Place(name)].startswith("not JSON: ")
 
 
 def test_pictures_are_xml(tmp_path: Path) -> None:

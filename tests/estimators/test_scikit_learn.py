@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from expressions import data
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from structnet import (
@@ -123,3 +125,33 @@ def test_parameters_may_be_numbers_of_numpy(
     model = clone(estimator).set_params(**given).fit(X, y)
     model.save(tmp_path / "model")
     assert len(type(estimator).load(tmp_path / "model").predict(X)) == len(X)
+
+
+# ---- the same names in all families
+
+OF_ALL = "fit predict score summary history_ save load"
+OF_CLASSES = "predict_proba predict_log_proba predict_top"
+OF_MODEL_TREES = "tree_ explain plot export_text read samples apply decision_path to_networkx"
+OF_TREES = "model_ explain settings_"
+FAMILIES = {
+    NeuralTreeClassifier: f"{OF_CLASSES} {OF_MODEL_TREES} trained_",
+    NeuralTreeRegressor: f"{OF_MODEL_TREES} trained_",
+    SoftmaxTreeClassifier: f"{OF_CLASSES} {OF_MODEL_TREES} settings_ measure",
+    AdaptiveSoftmaxTreeClassifier: f"{OF_CLASSES} {OF_MODEL_TREES} settings_ measure",
+    LabelTreeClassifier: f"{OF_CLASSES} explain plot export_text read samples apply",
+    TreeLSTMClassifier: f"{OF_CLASSES} {OF_TREES}",
+    TreeLSTMRegressor: OF_TREES,
+    TreeLSTMNodeClassifier: OF_TREES,
+    RoutedLanguageModel: f"{OF_CLASSES} measure",
+}
+
+
+@pytest.mark.parametrize("kind", FAMILIES, ids=lambda kind: kind.__name__)
+def test_what_a_user_of_another_family_expects(kind: type) -> None:
+    names = f"{OF_ALL} {FAMILIES[kind]}".split()
+    set_by_fit = {"history_"} if kind is RoutedLanguageModel else set()
+    assert [name for name in names if not hasattr(kind, name) and name not in set_by_fit] == []
+    parameters = signature(kind.fit).parameters
+    assert "X_val" in parameters and parameters["X_val"].kind is Parameter.KEYWORD_ONLY
+    with pytest.raises(NotFittedError):
+        kind().summary()
