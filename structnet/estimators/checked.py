@@ -16,7 +16,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from structnet.checks import check_integer
 from structnet.estimators.scale import Standardizer, fractions
 from structnet.routing.on_demand import DenseRows
 from structnet.routing.samples import Samples
@@ -227,30 +226,3 @@ def seed_from(random_state: Any) -> int:
         True
     """
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def likeliest(
-    probabilities: np.ndarray, classes: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The k likeliest classes of each sample and their probabilities, likeliest first.
-
-    Args:
-        probabilities: probability of each class; of equal ones, the first comes first.
-        classes: names of the classes.
-        k: number of classes, all if there are fewer.
-
-    Shapes:
-        probabilities ``[n, classes]``; classes ``[classes]``; both results
-        ``[n, min(k, classes)]``.
-
-    Raises:
-        ValueError: k is below 1.
-
-    Example:
-        >>> names, prob = likeliest(np.array([[0.2, 0.5, 0.3]]), np.array(["a", "b", "c"]), 2)
-        >>> names.tolist(), prob.tolist()
-        ([['b', 'c']], [[0.5, 0.3]])
-    """
-    check_integer("k", k, 1, owner="predict_top")
-    places = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
-    return classes[places], np.take_along_axis(probabilities, places, axis=1)

@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from structnet.estimators.checked import Checked, encode_labels, likeliest
+from structnet.estimators.checked import Checked, encode_labels
 from structnet.estimators.file import OneFileMixin
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import (
@@ -280,21 +280,6 @@ class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
             np.float64
         )  # so that values that differ still differ after exp
         return logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
-
-    def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
-        """The k likeliest classes of each sample and their probabilities, likeliest first.
-
-        Args:
-            X: samples, as for ``predict``.
-            k: number of classes, all if there are fewer.
-
-        Shapes:
-            both ``[n, min(k, classes)]``.
-
-        Raises:
-            ValueError: k is below 1, or the samples do not fit those of ``fit``.
-        """
-        return likeliest(self.predict_proba(X), self.classes_, k)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
         labels = one_label_each(y)

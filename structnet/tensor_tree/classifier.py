@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from torch import Tensor, nn
 
 from structnet.checks import wrong
-from structnet.estimators.checked import encode_labels, likeliest
+from structnet.estimators.checked import encode_labels
 from structnet.estimators.class_weights import weighed
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
@@ -130,21 +130,6 @@ class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
         found = self._outputs(X).double()
         several = self.trained_.question.kind == "labels"
         return (nn.functional.logsigmoid(found) if several else found.log_softmax(-1)).numpy()
-
-    def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
-        """The k likeliest classes or labels and their probabilities, likeliest first.
-
-        Args:
-            X: samples, as for ``predict``.
-            k: number of classes, all if there are fewer.
-
-        Shapes:
-            both ``[n, min(k, classes)]``.
-
-        Raises:
-            ValueError: k is below 1.
-        """
-        return likeliest(self.predict_proba(X), self.classes_, k)
 
     def explain(self, x: Any, target: Any = None) -> TreeExplanation | tuple[TreeExplanation, ...]:
         """How much each part of a tree matters to the log-odds of a class, ``log p / (1 - p)``.

@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 from small_estimators import regressor
 
 from structnet import TreeLSTMClassifier
-from structnet.estimators.checked import likeliest
 from structnet.estimators.tree_estimator import path_matrix
 from structnet.neural_tree.estimator import NeuralTreeClassifier
 from structnet.plot import plot_model_tree
@@ -248,9 +247,3 @@ def test_the_likeliest_classes(
         for wrong in (0, 1.5, True):
             with pytest.raises(ValueError, match="'k' parameter of predict_top must be an int"):
                 model.predict_top(X, wrong)
-
-
-def test_of_equal_classes_the_first_is_the_likeliest() -> None:
-    prob = np.array([[0.25, 0.5, 0.25], [0.4, 0.4, 0.2]])
-    names, _ = likeliest(prob, np.array(["a", "b", "c"]), 3)
-    assert names.tolist() == [["b", "a", "c"], ["a", "b", "c"]]
