@@ -20,6 +20,7 @@ from structnet import (
     TreeLSTMNodeClassifier,
     TreeLSTMRegressor,
 )
+from structnet.estimators.next_words import NextWordEstimator
 from structnet.label_tree import LabelTreeClassifier
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.softmax_tree import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier
@@ -143,13 +144,14 @@ FAMILIES = {
     TreeLSTMRegressor: OF_TREES,
     TreeLSTMNodeClassifier: OF_TREES,
     RoutedLanguageModel: f"{OF_CLASSES} measure",
+    LabelTreeLanguageModel: f"{OF_CLASSES} measure",
 }
 
 
 @pytest.mark.parametrize("kind", FAMILIES, ids=lambda kind: kind.__name__)
 def test_what_a_user_of_another_family_expects(kind: type) -> None:
     names = f"{OF_ALL} {FAMILIES[kind]}".split()
-    set_by_fit = {"history_"} if kind is RoutedLanguageModel else set()
+    set_by_fit = {"history_"} if issubclass(kind, NextWordEstimator) else set()
     assert [name for name in names if not hasattr(kind, name) and name not in set_by_fit] == []
     parameters = signature(kind.fit).parameters
     assert "X_val" in parameters and parameters["X_val"].kind is Parameter.KEYWORD_ONLY
