@@ -26,6 +26,7 @@ from structnet.naru.statistics import RoutingStats
 from structnet.naru.training import train
 from structnet.naru.wiring import Wiring
 from structnet.text import NGrams, Words
+from structnet.text.ngrams import perplexity
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
 from structnet.training.processes import own_device
@@ -65,6 +66,8 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         words_: the vocabulary.
         model_: the trained :class:`.NextWord`.
         history_: one record per epoch.
+        uses_network_: False if the network was no better than the counts on held-out sentences, so
+            that the predictions are those of the counts.
         seed_: seed that was drawn from ``random_state``.
 
     Reference:
@@ -203,13 +206,38 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
         return self.measure(X)["accuracy"]
 
     def measure(self, X: Text) -> dict[str, float]:
-        """The mean loss of a text and the share of its next words that are predicted correctly.
+        """The mean loss of a text, the accuracy, and the perplexity.
+
+        The accuracy is the share of the next words that are predicted correctly, of which the
+        unknown one never is; the perplexity is ``exp`` of minus the mean log-probability of those
+        that are known, NaN if none is.
+
+        Args:
+            X: see :meth:`fit`.
 
         Raises:
             ValueError: the text has no sentence of two words or more.
         """
         check_is_fitted(self)
-        return measured(self.model_, self._pieces(X))
+        pieces = self._pieces(X)
+        if not len(pieces):
+            raise ValueError(
+                "the text has no sentence of two words or more; expected at least 1, as a "
+                "sentence's first word is not predicted"
+            )
+        judged = (self.model_.judged(pieces[i : i + BATCH]) for i in range(0, len(pieces), BATCH))
+        right, said = (torch.cat(found) for found in zip(*judged, strict=True))
+        return {
+            "loss": evaluate(self.model_, pieces, batch_size=BATCH)["loss"],
+            "accuracy": float(right.double().mean()),
+            "perplexity": perplexity(said[said.isfinite()]),
+        }
+
+    @property
+    def uses_network_(self) -> bool:
+        """Whether the network adds to the counts of what follows what, or these answer alone."""
+        check_is_fitted(self)
+        return not bool(self.model_.variance.isinf())
 
     def statistics(self, X: Text) -> RoutingStats:
         """Statistics of the bundles that the sentences of a text visit."""
@@ -299,23 +327,3 @@ class RecurrentLanguageModel(RoutedLanguageModel):
 
     def _network(self, wiring: Wiring) -> RecurrentNetwork:
         return RecurrentNetwork(wiring.dims[0], wiring.multiply_adds)
-
-
-def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> dict[str, float]:
-    """The mean loss, and the share of next words that are predicted correctly.
-
-    Raises:
-        ValueError: there are no sentences.
-    """
-    if not len(sentences):
-        raise ValueError(
-            "the text has no sentence of two words or more; expected at least 1, as a sentence's "
-            "first word is not predicted"
-        )
-    loss = evaluate(model, sentences, batch_size=batch_size)["loss"]
-    right = words = 0.0
-    for start in range(0, len(sentences), batch_size):
-        batch = sentences[start : start + batch_size]
-        here = int((batch.lengths - 1).sum())
-        right, words = right + model.accuracy(batch) * here, words + here
-    return {"loss": loss, "accuracy": right / words}

@@ -257,14 +257,20 @@ class NextWord(nn.Module):
         """The likeliest word after the last one. ``-> [sentences]``"""
         return self.predict_log_proba(batch).argmax(1)
 
-    def accuracy(self, batch: Sentences) -> float:
-        """The share of words, without the first of each sentence, that are predicted correctly."""
-        size, right = max(AT_ONCE // len(self.vectors), 1), 0  # bounds the memory for scores
+    def judged(self, batch: Sentences) -> tuple[Tensor, Tensor]:
+        """For all words of sentences but the first: whether it is predicted, its log-probability.
+
+        Shapes:
+            both ``[n]``; the log-probability of the unknown word is -inf.
+        """
+        size, right, said = max(AT_ONCE // len(self.vectors), 1), [], []  # bounds the memory
         with torch.no_grad():
             found = self._predicted(batch)
             for y, past, word in zip(*(part.split(size) for part in found), strict=True):
-                right += int((self.scores(y, past).argmax(1) == word).sum())
-        return right / max(len(found[0]), 1)
+                log_prob = self.scores(y, past).log_softmax(1)
+                right.append(log_prob.argmax(1) == word)
+                said.append(log_prob.gather(1, word[:, None])[:, 0])
+        return torch.cat(right), torch.cat(said)
 
     def statistics(self, sentences: Sentences) -> RoutingStats:
         """Statistics of the bundles that sentences visit."""

@@ -80,14 +80,14 @@ def read(run: Run, file: str, place: Place) -> Texts:
 
 
 def measure(model: RoutedLanguageModel, examples: Texts, ask: AskOfWords) -> dict[str, float]:
-    """The mean loss, and the share of next words that are predicted correctly.
+    """The mean loss, the accuracy and the perplexity.
 
     A line says so if the answers are those of the counts of words, without the network.
 
     Raises:
         ValueError: no sentence has a word to predict.
     """
-    if measures.counts_alone(model):
+    if not model.uses_network_:
         print(COUNTS_ALONE)
     return model.measure(examples)
 
