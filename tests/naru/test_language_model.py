@@ -159,9 +159,10 @@ def test_a_text_to_choose_by() -> None:
 
 
 def test_all_sentences_are_counted_after_the_choices(fitted: RoutedLanguageModel) -> None:
-    """Of the held-out ones too, and where long sentences were cut."""
+    """Of the held-out ones too, and where long sentences were cut; but not of other texts."""
     cut = RoutedLanguageModel(**SMALL, epochs=1, max_length=3).fit(TEXT)
-    for model in (fitted, cut):
+    other = RoutedLanguageModel(**SMALL, epochs=1).fit(TEXT, X_val=["a dog hears the owl ."])
+    for model in (fitted, cut, other):
         whole = copy.deepcopy(model.model_)
         whole.count(model._encoded(TEXT))
         assert torch.equal(whole.following.sums, model.model_.following.sums)
