@@ -294,11 +294,10 @@ class RoutedLanguageModel(OneFileMixin, BaseEstimator):
 
     def _build(self, vectors: Tensor) -> NextWord:
         """The untrained model for vectors of the known words, ``[words, size]``."""
-        settings, words = self._settings(), self.words_
-        prior = torch.from_numpy(words.counts) if settings.decoding == "likeliest" else None
+        settings = self._settings()
         with seeded(settings.seed):
             network = self._network(settings.wiring(vectors.shape[1]))
-            how = settings.objective, prior, words.unknown, settings.balance
+            how = settings.objective, self.words_.unknown, settings.balance
             return NextWord(network, vectors, *how)
 
     def _network(self, wiring: Wiring) -> RoutedNetwork | RecurrentNetwork:

@@ -369,6 +369,11 @@ def test_a_text_without_a_next_word_is_not_measured(fitted: RoutedLanguageModel)
             question(["the", "cat"])
 
 
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match="'device' parameter must name a device of this machine"):
+        RoutedLanguageModel(**SMALL, epochs=1, device="cuda:99").fit(TEXT)
+
+
 def test_an_empty_file(tmp_path: Path) -> None:
     path = tmp_path / "empty.txt"
     path.write_text("\n\n")

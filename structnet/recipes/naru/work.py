@@ -51,7 +51,7 @@ def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outc
     untrained = clone(model).set_params(epochs=0).fit(data.train, X_val=data.validation)
     say(f"{counted(len(untrained.words_), 'known word')} ...")
     model.set_params(folder=run.folder, verbose=True).fit(data.train, X_val=data.validation)
-    model.save(run.model_file)
+    model.set_params(device="cpu").save(run.model_file)  # to be opened on any machine
     network = model.model_.network
     details = {
         "parameters": sum(each.numel() for each in network.parameters()),
