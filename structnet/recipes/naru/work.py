@@ -24,7 +24,7 @@ from structnet.training.threads import threads_are_set
 ESTIMATORS = {"naru": RoutedLanguageModel, "gru": RecurrentLanguageModel}
 COUNTS_ALONE = (
     "the network adds nothing sure to the counts of following words, which answer alone: the "
-    "accuracy is theirs"
+    "accuracy and the perplexity are theirs"
 )
 
 
