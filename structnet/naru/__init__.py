@@ -30,7 +30,8 @@ Fig. 18-20    utilisation, route changes, bias      :class:`RoutingStats`, :func
 ``preparation``       from a text to sentences, a vocabulary and vectors
 ``settings``          :class:`NaruSettings`: all hyper-parameters, with defaults and ranges
 ``training``          :func:`train`: training with an Adam that leaves unvisited bundles alone
-``language_model``    :class:`RoutedLanguageModel`: fit, predict, score, as in scikit-learn
+``language_model``    :class:`RoutedLanguageModel`: fit, predict, score, as in scikit-learn; and the
+                      same with the baseline, ``RecurrentLanguageModel``
 ====================  ==============================================================================
 
 The thesis and its code agree wherever its equations can be tested; where the text is silent, we

@@ -32,6 +32,7 @@ from structnet.naru.statistics import RoutingStats
 from structnet.naru.training import train
 from structnet.naru.wiring import Wiring
 from structnet.text import Encoded, NGrams, Words
+from structnet.text.ngrams import perplexity
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
 from structnet.training.processes import own_device
@@ -48,11 +49,14 @@ class Measures(NamedTuple):
 
     Attributes:
         loss: mean loss.
-        accuracy: share of the next words that are predicted correctly.
+        accuracy: share of the next words that are predicted correctly; the unknown one never is.
+        perplexity: ``exp`` of minus the mean log-probability of those that are known; NaN if none
+            is.
     """
 
     loss: float
     accuracy: float
+    perplexity: float
 
 
 @described_by(NaruSettings)
@@ -79,6 +83,8 @@ class RoutedLanguageModel(NextWordEstimator):
         words_: the vocabulary.
         model_: the trained :class:`.NextWord`.
         history_: one record per epoch.
+        uses_network_: False if the network was no better than the counts on held-out sentences, so
+            that the predictions are those of the counts.
         seed_: seed that was drawn from ``random_state``.
 
     Reference:
@@ -157,13 +163,34 @@ class RoutedLanguageModel(NextWordEstimator):
         return self
 
     def measure(self, X: Text) -> Measures:
-        """The mean loss of a text and the share of its next words that are predicted correctly.
+        """How well the next words of a text are predicted.
+
+        Args:
+            X: see :meth:`fit`.
 
         Raises:
             ValueError: the text has no sentence of two words or more.
         """
         check_is_fitted(self)
-        return measured(self.model_, self._pieces(X))
+        pieces = self._pieces(X)
+        if not len(pieces):
+            raise ValueError(
+                "the text has no sentence of two words or more; expected at least 1, as a "
+                "sentence's first word is not predicted"
+            )
+        judged = (self.model_.judged(pieces[i : i + BATCH]) for i in range(0, len(pieces), BATCH))
+        right, said = (torch.cat(found) for found in zip(*judged, strict=True))
+        return Measures(
+            evaluate(self.model_, pieces, batch_size=BATCH)["loss"],
+            float(right.double().mean()),
+            perplexity(said[said.isfinite()]),
+        )
+
+    @property
+    def uses_network_(self) -> bool:
+        """Whether the network adds to the counts of what follows what, or these answer alone."""
+        check_is_fitted(self)
+        return not bool(self.model_.variance.isinf())
 
     def summary(self) -> str:
         """The sizes of the model and the choice of its epoch, in a few lines.
@@ -236,11 +263,10 @@ class RoutedLanguageModel(NextWordEstimator):
 
     def _build(self, vectors: Tensor) -> NextWord:
         """The untrained model for vectors of the known words, ``[words, size]``."""
-        settings, words = self._settings(), self.words_
-        prior = torch.from_numpy(words.counts) if settings.decoding == "likeliest" else None
+        settings = self._settings()
         with seeded(settings.seed):
             network = self._network(settings.wiring(vectors.shape[1]))
-            how = settings.objective, prior, words.unknown, settings.balance
+            how = settings.objective, self.words_.unknown, settings.balance
             return NextWord(network, vectors, *how)
 
     def _network(self, wiring: Wiring) -> RoutedNetwork | RecurrentNetwork:
@@ -273,23 +299,3 @@ class RecurrentLanguageModel(RoutedLanguageModel):
 
     def _network(self, wiring: Wiring) -> RecurrentNetwork:
         return RecurrentNetwork(wiring.dims[0], wiring.multiply_adds)
-
-
-def measured(model: NextWord, sentences: Sentences, batch_size: int = BATCH) -> Measures:
-    """The mean loss, and the share of next words that are predicted correctly.
-
-    Raises:
-        ValueError: there are no sentences.
-    """
-    if not len(sentences):
-        raise ValueError(
-            "the text has no sentence of two words or more; expected at least 1, as a sentence's "
-            "first word is not predicted"
-        )
-    loss = evaluate(model, sentences, batch_size=batch_size)["loss"]
-    right = words = 0.0
-    for start in range(0, len(sentences), batch_size):
-        batch = sentences[start : start + batch_size]
-        here = int((batch.lengths - 1).sum())
-        right, words = right + model.accuracy(batch) * here, words + here
-    return Measures(loss, right / words)

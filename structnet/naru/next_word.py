@@ -30,23 +30,22 @@ class NextWord(nn.Module):
     The loss is the mean over the sentences of the mean over their predictions, with the mean
     squared difference between the predicted and the next word's vector, or with the cross-entropy
     of the next word. A predicted vector y is read as drawn from a mixture of normal distributions
-    around the words' vectors e, ``p(w) ~ prior(w) exp(-|y - e_w|^2 / (2 variance))``: among words
-    with equal priors, the nearest is the likeliest. :meth:`calibrate` finds the variance, as a mean
-    of vectors says less about a word than its distance suggests.
+    around the words' vectors e, ``p(w) ~ prior(w) exp(-|y - e_w|^2 / (2 variance))``, where the
+    prior is how likely w follows the last words by :meth:`count`; without counts it is the same for
+    all words, and the nearest is the likeliest. :meth:`calibrate` finds the variance, as a mean of
+    vectors says less about a word than its distance suggests.
 
     Args:
         network: network whose first and last states are as long as a word vector; or the baseline,
             :class:`.RecurrentNetwork`.
         vectors: word vectors; they are not trained.
         objective: "regression" or "cross-entropy".
-        prior: number of occurrences of each word, to which its prior is proportional; less than
-            half counts as half an occurrence. None for equal priors.
         unknown: number of the word that stands for all unknown ones, which is never predicted; None
             if there is none.
         balance: weight of :meth:`imbalance` in the loss; no effect on the baseline.
 
     Shapes:
-        vectors ``[words, dim]``, prior ``[words]``. Batches are :class:`.Sentences`.
+        vectors ``[words, dim]``. Batches are :class:`.Sentences`.
 
     Raises:
         ValueError: the vectors do not fit the network or are not finite, or another argument is out
@@ -64,14 +63,12 @@ class NextWord(nn.Module):
 
     vectors: Tensor
     variance: Tensor
-    log_prior: Tensor
 
     def __init__(
         self,
         network: RoutedNetwork | RecurrentNetwork,
         vectors: Tensor,
         objective: str = "regression",
-        prior: Tensor | None = None,
         unknown: int | None = None,
         balance: float = 0.0,
     ):
@@ -85,11 +82,6 @@ class NextWord(nn.Module):
         self.register_buffer("vectors", vectors)
         # Variance of the predicted vector around the word's, for probabilities.
         self.register_buffer("variance", torch.ones((), dtype=vectors.dtype))
-        prior = vectors.new_ones(len(vectors)) if prior is None else prior
-        if prior.shape != (len(vectors),):
-            raise wrong("prior", f"[{len(vectors)}], one per word", list(prior.shape), "NextWord")
-        # A word that never occurs must not have the logarithm of 0.
-        self.register_buffer("log_prior", prior.to(vectors).clamp(min=0.5).log())
         over_words = objective == "cross-entropy"
         self.head = nn.Linear(vectors.shape[1], len(vectors)) if over_words else None
         self.following: NGrams | None = None
@@ -165,8 +157,8 @@ class NextWord(nn.Module):
         """The logarithm of each word's probability, up to a constant.
 
         For predicted vectors, it is the squared distance of each word over twice the variance,
-        negated, plus the word's log-prior. If following words are counted (``following``), the
-        prior is that of the words that follow the past.
+        negated, plus, if following words are counted (``following``), the log-probability that
+        these give it after the past; else all words are as likely beforehand.
 
         Shapes:
             y ``[n, dim]``, past ``[n, WORDS]``, see :meth:`.Sentences.pasts` -> ``[n, words]``.
@@ -191,7 +183,8 @@ class NextWord(nn.Module):
         return y @ self.vectors.T - self.vectors.square().sum(1) / 2
 
     def _log_prior(self, past: Tensor) -> Tensor:
-        return self.log_prior if self.following is None else self.following(past)
+        equal = self.vectors.new_zeros(1, len(self.vectors)).expand(len(past), -1)
+        return equal if self.following is None else self.following(past)
 
     @torch.no_grad()
     def calibrate(self, sentences: Sentences) -> None:
@@ -257,14 +250,20 @@ class NextWord(nn.Module):
         """The likeliest word after the last one. ``-> [sentences]``"""
         return self.predict_log_proba(batch).argmax(1)
 
-    def accuracy(self, batch: Sentences) -> float:
-        """The share of words, without the first of each sentence, that are predicted correctly."""
-        size, right = max(AT_ONCE // len(self.vectors), 1), 0  # bounds the memory for scores
+    def judged(self, batch: Sentences) -> tuple[Tensor, Tensor]:
+        """For all words of sentences but the first: whether it is predicted, its log-probability.
+
+        Shapes:
+            both ``[n]``; the log-probability of the unknown word is -inf.
+        """
+        size, right, said = max(AT_ONCE // len(self.vectors), 1), [], []  # bounds the memory
         with torch.no_grad():
             found = self._predicted(batch)
             for y, past, word in zip(*(part.split(size) for part in found), strict=True):
-                right += int((self.scores(y, past).argmax(1) == word).sum())
-        return right / max(len(found[0]), 1)
+                log_prob = self.scores(y, past).log_softmax(1)
+                right.append(log_prob.argmax(1) == word)
+                said.append(log_prob.gather(1, word[:, None])[:, 0])
+        return torch.cat(right), torch.cat(said)
 
     def statistics(self, sentences: Sentences) -> RoutingStats:
         """Statistics of the bundles that sentences visit."""

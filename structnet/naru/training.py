@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -44,7 +44,6 @@ def train(
     *,
     device: str | torch.device = "cpu",
     folder: str | Path | None = None,
-    callbacks: Sequence[Callable[[nn.Module, History], Any]] = (),
     progress: bool = False,
 ) -> History:
     """Trains a model, and leaves it with the weights of the epoch with the lowest validation loss.
@@ -61,7 +60,6 @@ def train(
         device: "cpu", "cuda", ...; the model stays there.
         folder: folder for the state after each epoch; training resumes from a state in it. None for
             no folder.
-        callbacks: functions called as ``callback(model, history)`` after every epoch.
         progress: True to show a bar.
 
     Returns:
@@ -91,7 +89,7 @@ def train(
         checkpoint=folder,
         resume=folder is not None,
         clip_norm=settings.clip_norm,
-        callbacks=[*watching, *callbacks],
+        callbacks=watching,
         progress=progress,
     )
     if model.head is None and settings.decoding == "likeliest":

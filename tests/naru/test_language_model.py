@@ -49,6 +49,37 @@ def test_it_learns_a_grammar(fitted: RoutedLanguageModel) -> None:
     assert prob.shape == (1, len(fitted.words_))
 
 
+@pytest.mark.parametrize("own", [{}, {"decoding": "nearest"}, {"objective": "cross-entropy"}])
+def test_measures_are_of_one_word_after_the_other(own: dict[str, str]) -> None:
+    model = RoutedLanguageModel(**SMALL, epochs=1, **own).fit(TEXT)
+    text = ["the owl sees a dog .", "xyzzy hears the unicorn", "cat"]
+    right, said = [], []
+    for words in map(str.split, text):
+        for i in range(1, len(words)):
+            [prob], [likeliest] = model.predict_proba([words[:i]]), model.predict([words[:i]])
+            right.append(likeliest == words[i])
+            if words[i] in model.words_:
+                said.append(prob[model.words_.id_of(words[i])])
+    found = model.measure(text)
+    assert len(right) == 8 and len(said) == 7
+    assert found.accuracy == pytest.approx(np.mean(right))
+    assert found.perplexity == pytest.approx(np.exp(-np.log(said).mean()), rel=1e-5)
+    assert np.isnan(model.measure(["the unicorn"]).perplexity)
+
+
+def test_unknown_words_do_not_change_what_is_counted_and_chosen() -> None:
+    """Where every third word is unknown, the known ones behind the others are as likely."""
+    rng = np.random.default_rng(0)
+    text = [
+        " ".join(f"w{rng.integers(10**9)}" if k % 3 == 2 else f"{'ab'[k % 3]}" for k in range(9))
+        for _ in range(60)
+    ]
+    model = RoutedLanguageModel(**SMALL, epochs=1).fit(text)
+    events = model.model_.following.events % len(model.words_)
+    assert model.words_.unknown not in events
+    assert model.measure(text).perplexity < 1.05  # nothing is as sure as what is known
+
+
 def test_long_texts_are_asked_about_in_parts(
     fitted: RoutedLanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,9 +161,10 @@ def test_a_text_to_choose_by() -> None:
 
 
 def test_all_sentences_are_counted_after_the_choices(fitted: RoutedLanguageModel) -> None:
-    """Of the held-out ones too, and where long sentences were cut."""
+    """Of the held-out ones too, and where long sentences were cut; but not of other texts."""
     cut = RoutedLanguageModel(**SMALL, epochs=1, max_length=3).fit(TEXT)
-    for model in (fitted, cut):
+    other = RoutedLanguageModel(**SMALL, epochs=1).fit(TEXT, X_val=["a dog hears the owl ."])
+    for model in (fitted, cut, other):
         whole = copy.deepcopy(model.model_)
         whole.count(model._encoded(TEXT))
         assert torch.equal(whole.following.sums, model.model_.following.sums)
@@ -350,6 +382,11 @@ def test_a_text_without_a_next_word_is_not_measured(fitted: RoutedLanguageModel)
             ValueError, match=r"^the text has no sentence of two words or more; exp"
         ):
             question(["the", "cat"])
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match="'device' parameter must name a device of this machine"):
+        RoutedLanguageModel(**SMALL, epochs=1, device="cuda:99").fit(TEXT)
 
 
 def test_an_empty_file(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from structnet.routing.words import percent
 
 
 def of_model(model: RoutedLanguageModel, test: Texts, folder: Path | None = None) -> dict[str, Any]:
-    """The loss, the accuracy and, for a routed network, measures of its paths.
+    """The loss, accuracy, perplexity and, for a routed network, measures of its paths.
 
     Args:
         model: model.
@@ -40,7 +40,7 @@ def is_routed(model: RoutedLanguageModel) -> bool:
 
 
 def of_counts(model: RoutedLanguageModel, test: Texts) -> dict[str, float] | None:
-    """The accuracy on the test sentences of counts of following words, without the network.
+    """The measures of the counts of following words on the test sentences, without the network.
 
     None if no words were counted.
     """
@@ -49,14 +49,9 @@ def of_counts(model: RoutedLanguageModel, test: Texts) -> dict[str, float] | Non
     weight = model.model_.variance
     variance = weight.clone()
     weight.fill_(torch.inf)  # which ignores the network
-    accuracy = model.measure(test).accuracy
+    found = model.measure(test)
     weight.copy_(variance)
-    return {"accuracy": accuracy}
-
-
-def counts_alone(model: RoutedLanguageModel) -> bool:
-    """Whether the counts of following words answer without the network."""
-    return model.model_.head is None and bool(model.model_.variance.isinf())
+    return {"accuracy": found.accuracy, "perplexity": found.perplexity}
 
 
 def mean_vector_loss(model: RoutedLanguageModel, train: Texts, test: Texts) -> float | None:

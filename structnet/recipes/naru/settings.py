@@ -77,8 +77,9 @@ class NaruRunSettings:
     how often words follow the last ones, in the proportion that makes the validation sentences
     likeliest.
 
-    The weights of the best epoch on the validation sentences are kept. The run folder also gets
-    routing.json and routing.npz, which record the bundles that the test sentences visit.
+    The weights of the best epoch on the validation sentences are kept. In the run folder,
+    model.safetensors is a RoutedLanguageModel, which its load reads; routing.json and routing.npz
+    record the bundles that the test sentences visit.
 
     Args:
         data: brown, wikitext-2, pydoc (the help on Python's language), or FILE.txt: one sentence on

@@ -24,7 +24,7 @@ from structnet.training.threads import threads_are_set
 ESTIMATORS = {"naru": RoutedLanguageModel, "gru": RecurrentLanguageModel}
 COUNTS_ALONE = (
     "the network adds nothing sure to the counts of following words, which answer alone: the "
-    "accuracy is theirs"
+    "accuracy and the perplexity are theirs"
 )
 
 
@@ -51,7 +51,7 @@ def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outc
     untrained = clone(model).set_params(epochs=0).fit(data.train, X_val=data.validation)
     say(f"{counted(len(untrained.words_), 'known word')} ...")
     model.set_params(folder=run.folder, verbose=True).fit(data.train, X_val=data.validation)
-    model.save(run.model_file)
+    model.set_params(device="cpu").save(run.model_file)  # to be opened on any machine
     network = model.model_.network
     details = {
         "parameters": sum(each.numel() for each in network.parameters()),
@@ -80,14 +80,14 @@ def read(run: Run, file: str, place: Place) -> Texts:
 
 
 def measure(model: RoutedLanguageModel, examples: Texts, ask: AskOfWords) -> dict[str, float]:
-    """The mean loss, and the share of next words that are predicted correctly.
+    """The mean loss, the accuracy and the perplexity.
 
     A line says so if the answers are those of the counts of words, without the network.
 
     Raises:
         ValueError: no sentence has a word to predict.
     """
-    if measures.counts_alone(model):
+    if not model.uses_network_:
         print(COUNTS_ALONE)
     return model.measure(examples)._asdict()
 
