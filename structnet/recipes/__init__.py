@@ -11,7 +11,7 @@ its recipe, and a function here; the command needs nothing else. The families sh
 ``paper``                   a paper's table, with our figures beside the paper's
 ``words``                   results in words, as the commands print them
 ``letters``                 letters that the encoding of the terminal lacks
-``arrays``                  rows and images for a run
+``arrays``, ``texts``       rows and images for a run; sentences
 ``data_sets``               what ``structnet data`` reports; ``data_settings``: its flags
 ==========================  ====================================================================
 

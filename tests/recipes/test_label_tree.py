@@ -196,8 +196,10 @@ def test_a_language_model_knows_the_words_of_the_training_part_alone(tmp_path: P
     file = tmp_path / "text.txt"
     file.write_text("".join(f"the word{i} .\n" for i in range(200)))
     settings = LanguageModelRunSettings(str(file), LanguageRows(min_count=1))
-    data = load_text(settings, lambda line: None)
-    assert data.words == len(data.train) + len(["the", ".", "<unk>"]) < 203
+    told: list[str] = []
+    data = load_text(settings, told.append)
+    known = len(data.train) + len(["the", ".", "<unk>"])
+    assert told[-1].endswith(f"; {known} known words") and known < 203
 
 
 def test_the_table_compares_trees_by_the_papers_method_and_groups() -> None:

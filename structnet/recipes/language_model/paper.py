@@ -38,10 +38,11 @@ def make(choice: Choice, runs: Members) -> Table:
     for head, found in runs.items():
         told = MEASURED | (DEPTH if head in TREES else {})
         rows.append(Row(head, {}, values_in(found, told)))
-    data = next(iter(runs.values()))[0].config["data"]
+    first = next(iter(runs.values()))[0]
+    data, known = first.config["data"], first.ended["details"]["known_words"]
     notes = [
         f"{choice.data}, {counted(data['train']['words'], 'word')} to learn from and "
-        f"{data['test']['words']:,} to test, {data['words']:,} different ones; "
+        f"{data['test']['words']:,} to test, {known:,} of them known; "
         f"{counted(choice.epochs, 'epoch')}; context 4, vectors of 200 numbers, batches of 128, "
         "Adagrad; trees of 65 children and depth 3.",
         "Time of one thread: of a training batch by the clock, reassignments included, of a test "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -23,42 +22,16 @@ from structnet.label_tree import (
 from structnet.label_tree.shapes import check_depth
 from structnet.recipes.arrays import check_size
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
-from structnet.recipes.protocol import sizes_in_words
 from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
+from structnet.recipes.texts import TextData, Texts
+from structnet.recipes.words import counted
 from structnet.routing.words import percent
 from structnet.text import read_sentences
 
 SHOWN = 40  # nodes listed in neighbours.txt
 TIMED = 20  # test batches that are timed
 FEW = 100  # sentences that a model learns from untimed
-
-Texts = list[list[str]]
-
-
-@dataclass
-class TextData:
-    """The sentences of a run.
-
-    Attributes:
-        name: name of the text.
-        words: number of known words.
-        train, validation, test: sentences.
-    """
-
-    name: str
-    words: int
-    train: Texts
-    validation: Texts
-    test: Texts
-
-    def describe(self) -> dict[str, Any]:
-        """The description in ``config.json``, by which the same data are recognized."""
-        parts = {"train": self.train, "validation": self.validation, "test": self.test}
-        return {"name": self.name, "words": self.words} | {
-            part: {"sentences": len(texts), "words": sum(map(len, texts))}
-            for part, texts in parts.items()
-        }
 
 
 def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
@@ -74,8 +47,8 @@ def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
     check_size(len(text.train), rows.train_size, "training sentences")
     train = text.train[: rows.train_size]  # from its beginning, as it is one text
     words = len(known_words(train, rows.min_count, rows.max_words))
-    data = TextData(text.name, words, train, text.validation, text.test)
-    say(f"data: sentences: {sizes_in_words(data)}; {words:,} different words")
+    data = TextData(settings.data, text.split, train, text.validation, text.test)
+    say(f"data: {data.in_words()}; {counted(words, 'known word')}")
     if told.max_depth is not None:
         check_depth(words, told.arity, told.max_depth)
     return data
@@ -96,6 +69,7 @@ def train(settings: LanguageModelRunSettings, data: TextData, run: Run, say: Say
     speeds = model.history_["examples_per_second"][before:]  # none if the last epoch was done
     size = model.batch_size
     details: dict[str, Any] = {
+        "known_words": len(model.words_),
         "ms_training_batch": 1000 * size / median(speeds) if speeds else None,
         "ms_test_batch": _test_milliseconds(model.model_, _places(model, data.test), size),
     }

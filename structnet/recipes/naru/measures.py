@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from structnet.naru import RoutedLanguageModel, RoutedNetwork, Sentences
-from structnet.recipes.naru.text import Texts
 from structnet.recipes.recipe import Answer
+from structnet.recipes.texts import Texts
 from structnet.routing.words import percent
 
 

@@ -2,41 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from structnet.datasets.text import Text, load_text
 from structnet.recipes.arrays import drawn
 from structnet.recipes.naru.settings import NaruRunSettings
-
-Texts = list[list[str]]
-
-
-@dataclass
-class TextData:
-    """The sentences of a run, each of two words or more.
-
-    Attributes:
-        name: name of the text.
-        split: split into the three parts, in words.
-        train, validation, test: sentences.
-    """
-
-    name: str
-    split: str
-    train: Texts
-    validation: Texts
-    test: Texts
-
-    def describe(self) -> dict[str, Any]:
-        """The description in ``config.json``, by which the same data are recognized."""
-        parts = {"train": self.train, "validation": self.validation, "test": self.test}
-        return {"name": self.name, "split": self.split} | {
-            part: {"sentences": len(texts), "words": sum(map(len, texts))}
-            for part, texts in parts.items()
-        }
+from structnet.recipes.texts import TextData
 
 
 def load_data(settings: NaruRunSettings) -> TextData:

@@ -12,9 +12,10 @@ from structnet.naru.language_model import RecurrentLanguageModel
 from structnet.recipes.naru import measures
 from structnet.recipes.naru.pictures import of_run
 from structnet.recipes.naru.settings import NaruRunSettings
-from structnet.recipes.naru.text import TextData, Texts, load_data
+from structnet.recipes.naru.text import load_data
 from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
+from structnet.recipes.texts import TextData, Texts
 from structnet.recipes.words import counted
 from structnet.text import read_sentences
 from structnet.training import set_threads
@@ -32,11 +33,7 @@ def load(settings: NaruRunSettings, say: Say) -> TextData:
     """The sentences of a run, whose numbers it also reports."""
     say(f"reading {settings.data} ...")
     data = load_data(settings)
-    words = sum(map(len, data.train))
-    say(
-        f"data: {counted(len(data.train), 'sentence')} of {counted(words, 'word')} to learn "
-        f"from, {len(data.validation):,} for validation, {len(data.test):,} to test"
-    )
+    say(f"data: {data.in_words()}")
     return data
 
 
