@@ -46,9 +46,8 @@ print(np.bincount(y)[:10])
 # A tree of depth 0 is a flat softmax. `k` is the largest number of classes of a leaf; `alpha` is
 # the factor by which that number falls with each level of a growing tree.
 #
-# FLOPs are those of one prediction. A class that a leaf lacks has the probability 0 there: coverage
-# is the share of the test samples whose true class the leaf has, and the perplexity is that of
-# these.
+# FLOPs are those of one prediction. Coverage is the share of the test samples whose true class the
+# leaf has, and the perplexity is that of these, among the classes of their leaf.
 
 # %%
 flat = SoftmaxTreeClassifier(depth=0, k=classes, start="centroids", leaf_penalty=1.0)

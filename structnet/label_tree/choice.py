@@ -54,7 +54,7 @@ def choose(
     trials that would take long use fewer examples. On a table, a single node starts close to its
     optimum: it is tried first, and a tree that stays far behind is given up. On sparse rows or
     text, a single node that classifies the features directly, without vectors, is tried too or,
-    with too many labels, a tree of k-means.
+    with too many labels, a tree of k-means; if the kind of tree is given, that kind.
 
     Args:
         examples: examples to learn from.
@@ -299,7 +299,8 @@ def may_be_direct(told: LabelTreeSettings, num_classes: int, size: int) -> bool:
     """
     if told.embedding_size is not None:
         return told.embedding_size == 0
-    return told.is_free and num_classes * size <= DIRECT
+    default = told.start is None and not told.of_reassignments
+    return default and num_classes * size <= DIRECT
 
 
 def _families(
@@ -307,19 +308,24 @@ def _families(
 ) -> list[list[LabelTreeSettings]]:
     """Families of candidates; all rates are tried for the first one of each family."""
     assert settings.arity is not None
-    if settings.tree is not None:
-        return [[settings]]
     huffman, features = replace(settings, tree="huffman"), examples.features
     is_node = num_classes <= settings.arity
-    node = _one_node(told, num_classes, examples, settings)
-    found = [huffman] if is_node else [replace(settings, tree="learned"), node or huffman]
+    if settings.tree is not None:
+        found = [settings]
+    elif is_node:
+        found = [huffman]
+    else:
+        node = _one_node(told, num_classes, examples, settings)
+        found = [replace(settings, tree="learned"), node or huffman]
     if (
         told.embedding_size == 0
         or features.is_table
         or not may_be_direct(told, num_classes, features.size)
     ):
         return [found]
-    direct = replace(settings, embedding_size=0)
+    direct = replace(settings, embedding_size=0, start="clusters")
+    if settings.tree is not None:
+        return [found, [direct]]
     node = _one_node(told, num_classes, examples, direct)
     return [found, [node or replace(direct, tree="huffman" if is_node else "clusters")]]
 

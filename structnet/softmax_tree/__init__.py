@@ -1,7 +1,7 @@
 """Softmax trees: sparse hyperplanes that lead to small softmaxes, for few classes or very many.
 
-A sample follows one path, to a leaf with a softmax over a few of the classes; the others have the
-probability 0. Training alternates over the nodes; a tree may grow where that is worth it.
+A sample follows one path, to a leaf with a softmax over a few of the classes. Training alternates
+over the nodes; a tree may grow where that is worth it.
 
 ==========================  ======================================  ==============================
 part                        source                                  code
@@ -23,10 +23,13 @@ The papers leave the following open, and the choices are ours:
   increase a margin but correct no mistake (``_decision_kernels``);
 - growth tries a cut between clusters of rows as well as one between classes (``growth``);
 - the tree chosen on held-out samples learns from them at the end (``training``);
-- leaves learn of classes that they lack (``smoothing``), and everything in ``choice``.
+- leaves give a fixed probability to the classes that they lack, together (``smoothing``,
+  ``probabilities``), which is no part of the papers' quantities (``measures``); and everything in
+  ``choice``.
 
 ====================  ============================================================================
 ``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
+``probabilities``     those of a leaf's classes, and of all others
 ``routed``            the interface of all model trees
 ``arrays``            a tree in three flat arrays, for storage and prediction
 ``_kernels``          products along a path, compiled by numba; ``_vectors``: for dense rows

@@ -60,7 +60,6 @@ PARTS = 3  # number of folds then
 GOOD = 2  # kinds that are trained for more than one iteration, on all folds
 CHEAP, MORE = 2e7, 4  # rows x features x classes up to which all kinds are tried, MORE of them long
 DEPTHS = (0, 1, 2, 4, 6, 8)
-WHOLLY = 50  # classes up to which narrow leaves save too little to rule out those that they lack
 DEEPEST = 1000  # depth of the plain decision tree
 SHALLOW = 4  # largest depth of a tree that starts with single features
 ITERATIONS = 3  # of a trial
@@ -115,8 +114,6 @@ def chosen(
     if found.decision_penalty is None:
         found = replace(found, decision_penalty=found.leaf_penalty)
     if growth is None:
-        if given.k is None and points.num_classes <= WHOLLY:
-            found = replace(found, whole=True)
         return search.tempered(found) if search else found, None
     assert found.depth is not None
     grown = replace(growth, start_depth=found.depth)

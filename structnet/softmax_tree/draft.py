@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,10 +23,16 @@ class Draft:
     Attributes:
         children: left and right child of each hyperplane, () for a leaf.
         nodes: hyperplanes and leaves.
+        shares: share of each class, by which those that a leaf lacks share its rest; None if no
+            leaf has one.
+
+    Shapes:
+        shares ``[K]``.
     """
 
     children: list[tuple[int, ...]]
     nodes: list[Node]
+    shares: np.ndarray | None = None
 
     @property
     def topology(self) -> Topology:
@@ -52,7 +58,7 @@ class Draft:
 
     def copy(self) -> Draft:
         """A copy with the same nodes, which are exchanged but never changed."""
-        return Draft(list(self.children), list(self.nodes))
+        return replace(self, children=list(self.children), nodes=list(self.nodes))
 
     def _below(self, root: int) -> Draft:
         """The subtree of a node."""
@@ -120,7 +126,7 @@ class Draft:
         if temperature == 1:
             return self
         nodes = [n.at(temperature) if isinstance(n, Leaf) else n for n in self.nodes]
-        return Draft(list(self.children), nodes)
+        return replace(self, children=list(self.children), nodes=nodes)
 
     def grafted(self, subtrees: dict[int, Draft]) -> Draft:
         """The tree with subtrees in place of leaves."""

@@ -132,7 +132,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Args:
             X: samples.
             sparse: True returns a CSR matrix with only the classes of each sample's leaf; the
-                others have the probability 0.
+                others share what is missing from 1 by their frequency.
 
         Shapes:
             ``[n, classes]``.
@@ -144,11 +144,11 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return np.exp(found, out=found)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log-probabilities, -inf for classes that a leaf lacks. ``[n, classes]``."""
+        """Log-probabilities, -inf for classes of no sample. ``[n, classes]``."""
         return self._choices(X).dense(len(self.classes_))
 
     def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
-        """The k likeliest classes of each sample and their probabilities, likeliest first.
+        """The k likeliest classes in the leaf of each sample and their probabilities, best first.
 
         These are all classes if there are no more than k. If a leaf has fewer, its likeliest class
         is repeated at the end, with the probability 0.
@@ -275,8 +275,8 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
 
     Args:
         depth: number of decisions on each path; 0 is a flat softmax.
-        k: largest number of classes in a leaf, at most all that there are. If it is not given and
-            there are at most 50, leaves learn of the others at the end.
+        k: largest number of classes in a leaf, at most all that there are. The others share the
+            probability that they have together at the leaf.
         decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
             hyper-parameters, see :class:`structnet.softmax_tree.SoftmaxTreeSettings`.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
@@ -348,8 +348,8 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         start_k: largest number of classes in its leaves.
         step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters,
             see :class:`structnet.softmax_tree.GrowthSettings`.
-        validation_fraction: share of the samples by whose error the round of growth is chosen; the
-            tree of that round then learns from them too.
+        validation_fraction: share of the samples by which the round of growth and the temperature
+            are chosen; the tree of that round then learns from them too.
 
     Reference:
         Kairgeldin, Gabidolla, Carreira-Perpinan, "Adaptive Softmax Trees for Many-Class

@@ -56,7 +56,7 @@ class Fold:
         return self.wrong[asked]
 
     def log_probs(self, kind: ChosenSettings) -> np.ndarray:
-        """The log-probabilities of the held-out samples by a tree of full training.
+        """The log-probabilities of the held-out samples within the leaves of a fully trained tree.
 
         Args:
             kind: settings of the tree, which does not grow.
@@ -66,7 +66,7 @@ class Fold:
         """
         objective = Objective.of_leaves(kind, self.learn.num_classes)
         draft = self._learnt(kind, None, None)
-        return log_probs(draft, self.learn, self.test, objective, kind.whole)
+        return log_probs(draft, self.learn, self.test, objective, inside=True)
 
     def fewer(self, number: int, seed: int) -> Fold:
         """The fold with only this number of samples to learn from."""

@@ -29,8 +29,9 @@ class Measures:
             the multiplications of a prediction, which the papers count as FLOPs.
         dense_flops: mean of ``D (depth + k)``, the same number if no weight were 0.
         microseconds: median time to predict a single sample.
-        coverage: share of samples whose class has a probability above 0.
-        perplexity: exponential of the mean negative log-likelihood of the covered samples.
+        coverage: share of samples whose class is one of their leaf's.
+        perplexity: exponential of the mean negative log-likelihood of these samples, among the
+            classes of their leaves.
     """
 
     error: float
@@ -72,7 +73,7 @@ def measured(tree: SoftmaxTree, samples: Samples) -> Measures:
     predicted = tree.classes_of(x)
     own = choices.classes == np.repeat(y, np.diff(choices.starts))
     rows = np.repeat(np.arange(len(y)), np.diff(choices.starts))[own]
-    log_prob = choices.log_prob[own]
+    log_prob = choices.log_prob[own] - np.log1p(-choices.rest[rows])
     sizes, topology = tree.arrays.sizes(), tree.topology
     used = np.array([tree.used(v) for v in range(topology.num_nodes)])
     path = topology.sums_above(used)[leaves]

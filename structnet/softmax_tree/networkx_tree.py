@@ -32,9 +32,10 @@ def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
         >>> again.predict(x[:4]).tolist()
         [0, 1, 2, 3]
     """
-    digraph = to_networkx(tree)
-    digraph.graph.update(num_features=tree.shape[0], num_classes=tree.num_classes)
-    for number, node in enumerate(tree.draft().nodes):
+    digraph, draft = to_networkx(tree), tree.draft()
+    shares = json.dumps(None if draft.shares is None else draft.shares.tolist())
+    digraph.graph.update(num_features=tree.shape[0], num_classes=tree.num_classes, shares=shares)
+    for number, node in enumerate(draft.nodes):
         values = {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in vars(node).items()
@@ -75,5 +76,6 @@ def _tree_of(digraph: nx.DiGraph) -> SoftmaxTree:
         if not below:
             own["weight"] = own["weight"].reshape(-1, len(own["classes"]))  # if it is empty, too
         nodes.append(Hyperplane(**own) if below else Leaf(**own))
-    told = digraph.graph
-    return SoftmaxTree.from_draft(Draft(children, nodes), told["num_features"], told["num_classes"])
+    told, shares = digraph.graph, json.loads(digraph.graph["shares"])
+    draft = Draft(children, nodes, None if shares is None else np.array(shares, np.float32))
+    return SoftmaxTree.from_draft(draft, told["num_features"], told["num_classes"])

@@ -47,13 +47,14 @@ class Hyperplane:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A softmax over its own classes; other classes have the probability 0.
+    """A softmax over its own classes; all others have a fixed probability, 0 in training.
 
     Attributes:
         classes: classes S_j of the leaf, ascending.
         weight, bias: weights W_j and biases c_j.
         k: largest number of classes that it may have.
         columns: features of the weights; None if every feature has weights.
+        rest: probability of all other classes together, which share it by their frequency.
 
     Shapes:
         classes ``[classes]``; weight ``[D, classes]`` or ``[len(columns), classes]``; bias
@@ -65,6 +66,7 @@ class Leaf:
     bias: np.ndarray
     k: int
     columns: np.ndarray | None = None
+    rest: float = 0.0
 
     @property
     def norm(self) -> float:
@@ -87,7 +89,7 @@ class Leaf:
         return np.asarray(x @ self.weight + self.bias).astype(np.float64)
 
     def log_probs(self, x: Any) -> np.ndarray:
-        """The log-probabilities of its classes for rows. ``[n, D] -> [n, classes]``."""
+        """The log-softmax of its classes for rows. ``[n, D] -> [n, classes]``."""
         scores = self.scores(x)
         scores -= scores.max(axis=1, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))

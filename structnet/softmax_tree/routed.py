@@ -31,6 +31,9 @@ class Routed:
         def _rows(self, x: Any) -> Any: ...
         def leaves_of(self, x: Any) -> np.ndarray: ...
         def choices(self, x: Any) -> Any: ...
+        def others(self, leaf: int) -> np.ndarray: ...
+        @property
+        def outside(self) -> Any: ...
 
     def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
         """The visits of samples ``[n, D]`` to each node, see :meth:`.RoutedTree.visits`."""
@@ -46,14 +49,14 @@ class Routed:
                 yield Visit(node, here, branch)
 
     def predicted(self, x: Any) -> np.ndarray:
-        """Log-probabilities, -inf for classes outside the leaf. ``[n, D] -> [n, K]``."""
+        """Log-probabilities. ``[n, D] -> [n, K]``."""
         return self.choices(x).dense(self.num_classes)
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
         """The log-probabilities of one leaf for all samples. ``[n, D] -> [n, K]``."""
         own = self.arrays.leaf(leaf, self.shape[0])
-        found = np.full((x.shape[0], self.num_classes), -np.inf)
-        found[:, own.classes] = own.log_probs(self._rows(x))
+        found = np.tile(self.others(leaf), (x.shape[0], 1))
+        found[:, own.classes] = own.log_probs(self._rows(x)) + np.log1p(-self.outside.rest[leaf])
         return found
 
     def facts(self, node: int) -> Facts:

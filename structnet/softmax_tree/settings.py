@@ -127,10 +127,8 @@ class ChosenSettings(SoftmaxTreeSettings):
         leaf_ridge: nu, the weight of half the squared L2 norm of a leaf's weights; it is chosen if
             leaf_penalty is not given, and otherwise stays as it is.
         temperature: T, by which the scores of all leaves are divided at the end of the training; it
-            is chosen, on tables that train in seconds, if any of depth, k, start and leaf_penalty
-            is not given and the tree does not grow.
-        whole: at the end of the training, leaves learn of all classes that they lack, more than k;
-            it is chosen with up to 50 classes if k is not given and the tree does not grow.
+            is chosen by the validation samples if the tree grows, otherwise on tables that train in
+            seconds if any of depth, k, start and leaf_penalty is not given.
 
     Raises:
         ValueError: a value is out of its range.
@@ -144,7 +142,6 @@ class ChosenSettings(SoftmaxTreeSettings):
 
     leaf_ridge: float = 0.0
     temperature: float = 1.0
-    whole: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,7 +6,9 @@ the leaf had one more sample, taken from a node on the path above it, each with 
 the m-estimate with m = 1, whose prior is the mean of the class shares along the path. Node by node,
 as by Ferri et al., nested nodes that lack a class count against it again and again: over ten
 decision trees, the log loss on test samples was 1 to 1.9 times as high. In a softmax over several
-classes, the others get biases with which they have these shares at its average confidence.
+classes, the others get biases with which they have these shares at its average confidence, if it
+may have all classes; otherwise, and in leaves of one class, what is missing is their rest
+(``probabilities``), of which the others get theirs by their frequency among all samples.
 
 With its shares alone, a leaf of one class would predict the same for all its rows: where a class is
 rare, training sends its few samples elsewhere, so that half of the space could not be ranked. In a
@@ -36,30 +38,25 @@ from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.start import WIDE
 
 MOST = 1_000_000  # total of classes that leaves of one class may get, but each gets WIDE
+NEVER = 0.999  # factor of the largest rest, so that rounding changes no prediction
 ROOM = 10_000_000  # weights of all leaves that lack classes, above which none gets further ones
 
 
-def smoothed(
-    draft: Draft, points: Points, objective: Objective | None = None, whole: bool = False
-) -> Draft:
-    """A tree in which leaves that may have all classes also predict the classes that they lack.
+def smoothed(draft: Draft, points: Points, objective: Objective | None = None) -> Draft:
+    """A tree in which leaves also predict the classes that they lack.
 
-    Leaves of one class get as many as they may have. If no leaf has weights, as in a decision tree
-    on single features, all nodes become sparse, even for dense rows: otherwise each leaf would
-    store a zero for each of its classes and features.
+    Leaves of one class get as many as they may have, and all leaves a rest for the others. If no
+    leaf has weights, as in a decision tree on single features, all nodes become sparse, even for
+    dense rows: otherwise each leaf would store a zero for each of its classes and features.
 
     Args:
         draft: trained tree, which is not changed.
         points: samples that the tree was trained on.
         objective: objective by which its leaves were trained; None if they were not.
-        whole: True if all leaves may have all classes now, whatever was the limit in training.
     """
-    if whole:
-        most = points.num_classes
-        nodes = [replace(n, k=most) if isinstance(n, Leaf) else n for n in draft.nodes]
-        draft = Draft(draft.children, nodes)
-    smoothing = _Smoothing(draft.copy(), points, objective, draft.reach(points))
-    return smoothing.done() if any(map(smoothing.lacks, draft.nodes)) else draft
+    narrow = any(len(n.classes) < points.num_classes for n in draft.nodes if isinstance(n, Leaf))
+    new = replace(draft.copy(), shares=_shares(points.counts(np.arange(len(points)))))
+    return _Smoothing(new, points, objective, draft.reach(points)).done() if narrow else draft
 
 
 @dataclass
@@ -74,7 +71,7 @@ class _Smoothing:
 
     def done(self) -> Draft:
         draft, points = self.draft, self.points
-        if self.sparse and not points.sparse:
+        if self.sparse and not points.sparse and any(map(self.lacks, draft.nodes)):
             draft.nodes = [_sparse(node) for node in draft.nodes]
         count = points.weights.mean()
         waiting = [(0, 0, 0, np.zeros(points.num_classes))]  # depth first, to hold few shares
@@ -83,13 +80,28 @@ class _Smoothing:
             counts = points.counts(self.reach.get(node, np.zeros(0, np.int64))) / count
             near = node if np.count_nonzero(counts) > 1 else near
             leaf, total = draft.nodes[node], counts.sum()
-            if isinstance(leaf, Leaf) and self.lacks(leaf) and total:
+            if isinstance(leaf, Leaf) and total:
                 # With a total below 1, the prior counts less, so as not to outvote the samples.
-                shares = counts + min(1.0, total) * above / max(depth, 1)
-                draft.nodes[node] = self.knowing(leaf, near, shares / shares.sum())
+                shares = _shares(counts + min(1.0, total) * above / max(depth, 1))
+                leaf = self.knowing(leaf, near, shares) if self.lacks(leaf) else leaf
+                draft.nodes[node] = replace(leaf, rest=self.rest(leaf, shares))
             below = above + counts / (total or 1.0)
             waiting += [(child, near, depth + 1, below) for child in draft.children[node]]
         return draft
+
+    def rest(self, leaf: Leaf, shares: np.ndarray) -> float:
+        """The probability of the classes that a leaf lacks, too small to be its likeliest ones.
+
+        Args:
+            leaf: leaf, which has learned all that it may.
+            shares: share of each class there, ``[K]``.
+        """
+        assert self.draft.shares is not None
+        lacked, others = shares.copy(), self.draft.shares.copy()
+        lacked[leaf.classes] = others[leaf.classes] = 0
+        # The likeliest of m classes has at least 1 / m of what they have together.
+        most = NEVER / (1 + others.max() / (others.sum() or 1.0) * len(leaf.classes))
+        return min(float(lacked.sum()), most) if others.any() else 0.0
 
     def lacks(self, node: Node) -> bool:
         """True for a leaf that is to get other classes."""
@@ -160,6 +172,11 @@ def _completed(leaf: Leaf, points: Points, rows: np.ndarray, shares: np.ndarray)
     bias = (np.log(shares[classes] / shares[leaf.classes].sum()) + sure).astype(np.float32)
     bias[known] = leaf.bias[place[known]]
     return Leaf(classes, weight, bias, leaf.k, leaf.columns)
+
+
+def _shares(counts: np.ndarray) -> np.ndarray:
+    """The share of each class, ``[K]``."""
+    return counts / counts.sum()
 
 
 def _alone(node: Node) -> bool:

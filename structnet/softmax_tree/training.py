@@ -26,13 +26,15 @@ from structnet.softmax_tree.settings import (
 from structnet.softmax_tree.smoothing import smoothed
 from structnet.softmax_tree.start import best_draft, first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
+from structnet.softmax_tree.temperature import best_temperature
 from structnet.softmax_tree.tree import SoftmaxTree
-from structnet.softmax_tree.wrongness import wrong_about
+from structnet.softmax_tree.wrongness import log_probs, wrong_about
 from structnet.training.history import History
 from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
 
 PATIENCE = 2  # rounds of growth without a lower validation error, after which it ends
+CELLS = 10_000_000  # largest number of probabilities by which the temperature is found
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,8 @@ def train(
         num_classes: number of classes; by default the largest class plus one.
         weights: number of times that each sample counts.
         validation: samples and classes, and optionally weights, by which the round of growth is
-            chosen: by their error and, with few classes, also by their probabilities; without them,
-            the last round is taken.
+            chosen, by their error and, with few classes, also by their probabilities, and the
+            temperature; without them, the last round is taken.
         refit: True trains the tree of that round once more, on the validation samples too.
         callbacks: functions that are called with the history after every iteration.
         state_file: file to which the state of the training is saved after every iteration; if it
@@ -225,6 +227,7 @@ class _Training:
             self._compare()
             if state.since == PATIENCE or state.round == growth.max_rounds or not self._grow():
                 assert state.best is not None
+                state.settings = self._tempered(state.best)
                 state.begin(state.best, grown=False)
         points = self.points
         if self.refit and self.validation is not None:
@@ -241,9 +244,8 @@ class _Training:
         return Objective.of_leaves(self.state.settings, self.points.num_classes)
 
     def _smoothed(self, points: Points) -> Draft:
-        settings = self.state.settings
-        draft = smoothed(self.state.draft, points, self._trained_by, settings.whole)
-        return draft.at(settings.temperature)
+        draft = smoothed(self.state.draft, points, self._trained_by)
+        return draft.at(self.state.settings.temperature)
 
     def _optimise(self, points: Points) -> None:
         """Runs the remaining iterations of TAO on the present tree, and prunes it."""
@@ -270,6 +272,15 @@ class _Training:
         if wrong is None or state.least is None or wrong < state.least:
             state.best, state.least, state.since = state.draft, wrong, 0
             state.best_round = state.round
+
+    def _tempered(self, draft: Draft) -> ChosenSettings:
+        """The settings with the temperature for the validation samples, if there are any."""
+        settings, tested = self.state.settings, self.validation
+        if tested is None or settings.temperature != 1:
+            return settings
+        some = tested.take(np.arange(len(tested))[: max(CELLS // tested.num_classes, 1)])
+        log_prob = log_probs(draft, self.points, some, self._trained_by, inside=True)
+        return replace(settings, temperature=best_temperature(log_prob, some.y, some.weights))
 
     def _grow(self) -> bool:
         """Starts a round with the accepted subtrees; False if there are none."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from structnet.estimators.scale import Standardizer
@@ -17,63 +18,22 @@ from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
 from structnet.softmax_tree.arrays import Packed
 from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.points import narrow, parts
+from structnet.softmax_tree.probabilities import Choices, Outside, choices_of, divided
 from structnet.softmax_tree.routed import Routed
-from structnet.trees.end_to_end import offsets_of
 
 # Types that the loops for a single row read directly; others are copied.
 QUICK = {np.dtype(np.float32), np.dtype(np.float64)}
 COLUMNS = {np.dtype(np.int32), np.dtype(np.int64)}
 
 
-class Choices(NamedTuple):
-    """The classes of each row's leaf; all others have the probability 0.
-
-    Attributes:
-        classes: classes of row i, ascending, at ``starts[i]:starts[i + 1]``.
-        log_prob: log-probabilities of these classes.
-        starts: positions at which the rows begin.
-
-    Shapes:
-        classes, log_prob ``[all]``, int64 and float64; starts ``[n + 1]``.
-    """
-
-    classes: np.ndarray
-    log_prob: np.ndarray
-    starts: np.ndarray
-
-    def top(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k likeliest classes of each row and their probabilities, likeliest first.
-
-        Shapes:
-            both ``[n, k]``; where a leaf has fewer classes, -1 and 0.
-        """
-        n = len(self.starts) - 1
-        found, prob = np.full((n, k), -1), np.zeros((n, k))
-        for i in range(n):
-            here = slice(self.starts[i], self.starts[i + 1])
-            best = np.argsort(-self.log_prob[here], kind="stable")[:k]
-            found[i, : len(best)] = self.classes[here][best]
-            prob[i, : len(best)] = np.exp(self.log_prob[here][best])
-        return found, prob
-
-    def matrix(self, num_classes: int) -> csr_matrix:
-        """The probabilities as a CSR matrix. ``[n, num_classes]``."""
-        shape = len(self.starts) - 1, num_classes
-        return csr_matrix((np.exp(self.log_prob), self.classes, self.starts), shape=shape)
-
-    def dense(self, num_classes: int, dtype: Any = np.float64) -> np.ndarray:
-        """The log-probabilities as a dense array, -inf outside the leaf. ``[n, num_classes]``."""
-        found = np.full((len(self.starts) - 1, num_classes), -np.inf, dtype)
-        found[np.repeat(np.arange(len(found)), np.diff(self.starts)), self.classes] = self.log_prob
-        return found
-
-
 class SoftmaxTree(Routed, nn.Module):
     """A decision tree with a softmax at each leaf.
 
-    ``p(y | x) = softmax(W_j x + c_j)_y`` where j is the leaf that x reaches, for the classes S_j of
-    that leaf; for other classes it is 0. At node i, x goes right if ``w_i.x + b_i >= 0``.
+    ``p(y | x) = (1 - r_j) softmax(W_j x + c_j)_y`` where j is the leaf that x reaches, for the
+    classes S_j of that leaf; the others share the rest, r_j, by their frequency. In the papers, and
+    during training, it is 0. At node i, x goes right if ``w_i.x + b_i >= 0``.
 
     Its parameters are the weights of all nodes in one array; the loss has gradients for those of
     the leaves, while the hyperplanes are found by :func:`.train`.
@@ -82,6 +42,7 @@ class SoftmaxTree(Routed, nn.Module):
         arrays: arrays of the tree.
         num_features: number of features D.
         num_classes: number of classes K.
+        outside: probabilities of the classes that its leaves lack; 0 by default.
 
     Shapes:
         samples ``[n, D]``: a tensor, an array, or CSR with ascending columns.
@@ -99,9 +60,21 @@ class SoftmaxTree(Routed, nn.Module):
 
     table: Tensor
     places: Tensor
+    rest: Tensor
+    shares: Tensor
 
-    def __init__(self, arrays: Packed, num_features: int, num_classes: int):
+    def __init__(
+        self,
+        arrays: Packed,
+        num_features: int,
+        num_classes: int,
+        outside: Outside | None = None,
+    ):
         super().__init__()
+        numbers = len(arrays.nodes), num_classes
+        none = Outside(*(torch.zeros(number).numpy() for number in numbers))
+        for name, values in zip(Outside._fields, outside or none, strict=True):
+            self.register_buffer(name, torch.from_numpy(np.array(values, np.float32)))
         self.register_buffer("table", torch.from_numpy(arrays.table))
         self.register_buffer("places", torch.from_numpy(arrays.places))
         self.weights = nn.Parameter(torch.from_numpy(arrays.weights))
@@ -111,7 +84,11 @@ class SoftmaxTree(Routed, nn.Module):
     @classmethod
     def from_draft(cls, draft: Draft, num_features: int, num_classes: int) -> SoftmaxTree:
         """The tree of a draft."""
-        return cls(draft.packed, num_features, num_classes)
+        outside = None
+        if draft.shares is not None:
+            rest = [node.rest if isinstance(node, Leaf) else 0.0 for node in draft.nodes]
+            outside = Outside(np.array(rest), draft.shares)
+        return cls(draft.packed, num_features, num_classes, outside)
 
     @property
     def num_classes(self) -> int:
@@ -126,9 +103,26 @@ class SoftmaxTree(Routed, nn.Module):
 
     def draft(self) -> Draft:
         """The tree as a draft, node by node, for further training."""
-        arrays = self.arrays
+        arrays, (rest, shares) = self.arrays, self.outside
         nodes = [arrays.own(v, self.shape[0]) for v in range(self.topology.num_nodes)]
-        return Draft(self.topology.to_lists(), nodes)
+        nodes = [
+            replace(node, rest=float(rest[v])) if isinstance(node, Leaf) else node
+            for v, node in enumerate(nodes)
+        ]
+        known = shares.astype(np.float32) if shares.any() else None
+        return Draft(self.topology.to_lists(), nodes, known)
+
+    @property
+    def outside(self) -> Outside:
+        """The probabilities of the classes that the leaves lack."""
+        both = (part.detach().cpu().numpy().astype(np.float64) for part in (self.rest, self.shares))
+        return Outside(*both)
+
+    def others(self, leaf: int) -> np.ndarray:
+        """The log-probabilities of the classes that a leaf lacks, -inf for its own. ``[K]``."""
+        rest, shares = self.outside
+        shares[self.arrays.classes(leaf)] = 0
+        return divided(rest[leaf], shares.sum(), shares)
 
     # Prediction
 
@@ -146,7 +140,7 @@ class SoftmaxTree(Routed, nn.Module):
         Shapes:
             x ``[n, D]``.
         """
-        return _choices(self._taken(x), x.shape[0], self.arrays)
+        return choices_of(self._taken(x), x.shape[0], self.arrays, self.outside)
 
     def predictor(self) -> Predictor:
         """A predictor for one sample at a time, valid as long as the tree is not changed."""
@@ -155,7 +149,7 @@ class SoftmaxTree(Routed, nn.Module):
     # As a module
 
     def predict_log_proba(self, samples: Any) -> Tensor:
-        """Log-probabilities, -inf outside the leaf. ``[n, K]``."""
+        """Log-probabilities. ``[n, K]``."""
         x = samples.x if isinstance(samples, Samples) else samples
         return torch.from_numpy(self.choices(x).dense(self.num_classes)).to(self.weights.dtype)
 
@@ -170,19 +164,22 @@ class SoftmaxTree(Routed, nn.Module):
     def loss(self, samples: Samples) -> Tensor:
         """The mean of losses times weights, ``[]``: negative log-likelihoods, or 2 log K.
 
-        The latter is the loss of a sample whose class is missing from its leaf, whatever
-        ``missing_loss`` was in training.
+        The latter is the loss of a sample whose class is missing from its leaf, and has no part in
+        its rest, whatever ``missing_loss`` was in training.
         """
         leaves, x = self.leaves_of(samples.x), samples.x
-        found = self.weights.new_full((len(samples),), 2 * np.log(self.num_classes))
+        found = self.weights.new_empty((len(samples),))
         for leaf in np.unique(leaves):
             rows = np.flatnonzero(leaves == leaf)
             own = torch.from_numpy(self.arrays.classes(leaf).copy())
             same = samples.targets[rows][:, None] == own
             there, place = same.any(1), same.int().argmax(1)
             log_prob = self._scores(x[rows], leaf).log_softmax(-1)
-            picked = -log_prob.gather(1, place[:, None]).squeeze(1)
-            found[rows] = torch.where(there, picked, found[rows])
+            picked = -log_prob.gather(1, place[:, None]).squeeze(1) - (-self.rest[leaf]).log1p()
+            others = -self.others(leaf)
+            others[np.isinf(others)] = 2 * np.log(self.num_classes)
+            lacked = torch.from_numpy(others).to(picked)[samples.targets[rows]]
+            found[rows] = torch.where(there, picked, lacked)
         return samples.mean(found)
 
     def _scores(self, x: Any, leaf: int) -> Tensor:
@@ -254,6 +251,7 @@ class Predictor:
 
     def __init__(self, tree: SoftmaxTree, inputs: Standardizer | None = None):
         self._arrays, self._inputs, self._width = tree.arrays, inputs, tree.shape[0]
+        self._outside = tree.outside
         told, scale = self._arrays.told, [None, None] if inputs is None else inputs.of(self._width)
         self._of_full = partial(_kernels.class_of_scaled, *told, *scale, self._width)
         if inputs is None and told[2] is None:  # a call with fewer arguments is faster
@@ -306,7 +304,7 @@ class Predictor:
             x = self._full(*row)
             x = x if self._inputs is None else self._inputs(x)
             rows = parts(x.astype(dtype)[None])
-        found = _choices(rows, 1, self._arrays)
+        found = choices_of(rows, 1, self._arrays, self._outside)
         return found.classes, np.exp(found.log_prob)
 
     def _full(self, x: np.ndarray) -> np.ndarray:
@@ -342,15 +340,6 @@ class Predictor:
         ends = zip(x.indptr, x.indptr[1:], strict=False)
         data = x.data.astype(np.float32)
         return self.class_of_sparse, [(x.indices[a:b], data[a:b]) for a, b in ends]
-
-
-def _choices(rows: tuple, number: int, arrays: Packed) -> Choices:
-    """The classes in the leaf of each row in kernel form."""
-    leaves = arrays.leaves_of(rows, np.arange(number))
-    starts = offsets_of(arrays.sizes()[leaves])
-    classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
-    _kernels.log_probs_of(*rows, leaves, starts, *arrays.told, classes, log_prob)
-    return Choices(classes, log_prob, starts)
 
 
 def _numbers(x: Any, kinds: str) -> bool:

@@ -53,7 +53,7 @@ def log_probs(
     learnt: Points,
     tested: Points,
     objective: Objective | None = None,
-    whole: bool = False,
+    inside: bool = False,
 ) -> np.ndarray:
     """The log-probabilities that a tree gives to samples, once its leaves are smoothed.
 
@@ -61,14 +61,17 @@ def log_probs(
         draft: tree before its leaves are smoothed.
         learnt, tested: samples that the tree was trained on, and samples to test on.
         objective: objective by which its leaves were trained; None if they were not.
-        whole: True if all leaves may have all classes once they are smoothed.
+        inside: True leaves out the classes that a leaf lacks: they get -inf.
 
     Shapes:
-        -> ``[tested, K]``, -inf for classes that a leaf lacks.
+        -> ``[tested, K]``.
     """
-    known = smoothed(draft, learnt, objective, whole)
+    known = smoothed(draft, learnt, objective)
     tree = SoftmaxTree.from_draft(known, learnt.num_features, learnt.num_classes)
-    return tree.choices(tested.x).dense(learnt.num_classes)
+    found = tree.choices(tested.x)
+    if inside:
+        found = found._replace(rest=np.zeros_like(found.rest))
+    return found.dense(learnt.num_classes)
 
 
 def largest_wrong(num_classes: int) -> int:

@@ -353,3 +353,18 @@ def test_a_tree_is_taken_where_a_node_errs() -> None:
     y = ((np.arctan2(x[:, 1], x[:, 0]) / np.pi + 1) * 100).astype(int) % 200
     model = LabelTreeClassifier(random_state=0).fit(x[:10_000], y[:10_000])
     assert model.settings_.tree == "learned" and model.score(x[10_000:], y[10_000:]) > 0.4
+
+
+@pytest.mark.parametrize("tree", ["learned", "huffman", "clusters"])
+@pytest.mark.parametrize("size", [0, 50])
+def test_a_told_kind_of_tree_is_tried_with_vectors_of_sparse_columns_and_without(
+    scores: Scores, tree: Any, size: int
+) -> None:
+    tried = scores(lambda settings: 0.5 + 0.1 * (settings.embedding_size == size))
+    found = choose(sparse(table()), 27, LabelTreeSettings(tree))
+    assert {settings.embedding_size for settings, _ in tried} == {0, 50}
+    assert {(settings.tree, settings.arity) for settings, _ in tried} == {(tree, 20)}
+    assert (found.embedding_size, found.start) == (size, "groups" if size else "clusters")
+    tried.clear()
+    choose(sparse(table()), 27, LabelTreeSettings(tree, start="huffman"))
+    assert {settings.embedding_size for settings, _ in tried} == {50}

@@ -68,7 +68,7 @@ def test_a_stream_keeps_what_it_is_told() -> None:
     for told, found in (
         ({}, ("huffman", 6, 0)),
         ({"arity": 2}, ("learned", 2, 0)),
-        ({"tree": "complete"}, ("complete", 6, 50)),
+        ({"tree": "complete"}, ("complete", 6, 0)),
         ({"memory": 0.6}, ("learned", 6, 50)),
         ({"embedding_size": 4}, ("huffman", 6, 4)),
     ):

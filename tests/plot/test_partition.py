@@ -267,7 +267,10 @@ def test_a_partition_of_sparse_rows() -> None:
     ax = plot_partition(model, csr_matrix(x), y, ax=axes(), resolution=30)
     assert collection(ax, "1").get_offsets().tolist() == x[y == 1].tolist()
     drawn = np.array(mesh_of(ax).get_array()).reshape(30, 30, 3)
-    ends = [shaded(color, FULLEST) for color in class_colors(2)]
+    sure = model.predict_proba(csr_matrix([[-1.0, 0.0], [1.0, 0.0]])).max(axis=1)
+    assert (sure > 0.98).all()
+    strength = PALEST + (FULLEST - PALEST) * (2 * sure - 1)
+    ends = [shaded(*each) for each in zip(class_colors(2), strength, strict=True)]
     assert [to_hex(drawn[0, column]).upper() for column in (0, -1)] == ends
 
 

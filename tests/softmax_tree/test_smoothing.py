@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from networkx.readwrite import json_graph
 from scipy.sparse import csr_matrix
 from sklearn.datasets import make_gaussian_quantiles
 from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier
 
 from structnet.softmax_tree import (
+    SoftmaxTree,
     SoftmaxTreeClassifier,
     SoftmaxTreeSettings,
     smoothing,
@@ -35,10 +37,11 @@ def plain(x: np.ndarray, y: np.ndarray, k: int, weights: np.ndarray | None = Non
 
 def test_by_hand() -> None:
     x, y = np.array([[1.0], [2.0], [3.0]]), [0, 0, 1]
-    found = plain(x, y, 2).tree.predict_proba(x).numpy()
     left, right = (2 + 2 / 3) / 3, (1 + 1 / 3) / 2  # beside their own, one as at the root
-    np.testing.assert_allclose(found[:, 0], [left, left, 1 - right], rtol=1e-6)
-    np.testing.assert_allclose(plain(x, y, 1).tree.predict_proba(x), [[1, 0], [1, 0], [0, 1]])
+    for k in (1, 2):  # as the rest of a leaf, or in it
+        tree = plain(x, y, k).tree
+        np.testing.assert_allclose(tree.predict_proba(x)[:, 0], [left, left, 1 - right], rtol=1e-6)
+        assert tree.choices(x).starts[-1] == 3 * k
 
 
 def beside_scikit_learn(x: np.ndarray, y: np.ndarray, asked: np.ndarray) -> np.ndarray:
@@ -78,9 +81,11 @@ def test_many_leaves_learn_of_the_likeliest_classes(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(smoothing, "MOST", 1)
     some = plain(x, y, 20).tree
     assert set(every.arrays.sizes()) == {0, 20} and set(some.arrays.sizes()) == {0, 10}
-    known = some.predict_proba(x).numpy()
+    known, found = some.choices(x).matrix(20).toarray(), some.predict_proba(x).numpy()
     own = every.predict_proba(x).numpy() * (known > 0)
-    np.testing.assert_allclose(known, own / own.sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(known, own, rtol=1e-5)
+    rest = np.repeat((1 - own.sum(1)) / 10, 10)  # as all classes have ten samples
+    np.testing.assert_allclose(found[known == 0], rest, rtol=1e-5)
     least = np.where(known > 0, own, np.inf).min(1)
     assert (every.predict_proba(x).numpy() * (known == 0) <= least[:, None] + 1e-7).all()
 
@@ -113,11 +118,11 @@ def test_a_softmax_that_may_have_all_classes_knows_how_rare_the_others_are(
     found = model.predict_proba(x)
     right = model.apply(x) == model.apply(x[y == 2])[0]
     assert set(y[right]) == {1, 2}
-    if k == 2:  # it cannot have the third
-        assert not found[right, 0].any()
+    seen = np.mean(y == 0) / (right.sum() + 1)  # one more sample, as at the root
+    if k == 2:  # the third is not in it
+        np.testing.assert_allclose(found[right, 0], seen, rtol=1e-5)
         return
     odds = np.log(found[right, 0] / found[right, 1:].sum(1))
-    seen = np.mean(y == 0) / (right.sum() + 1)  # one more sample, as at the root
     assert odds.std() > 0.1 and np.exp(odds.mean()) == pytest.approx(seen / (1 - seen), rel=0.02)
 
 
@@ -151,24 +156,59 @@ def test_what_has_no_room_for_weights_learns_shares_alone(monkeypatch: pytest.Mo
     assert known.keys() == {2, 3} and known[2] > 0 == known[3]
 
 
-def test_few_classes_are_all_known_in_the_end_unless_k_is_given() -> None:
-    """Narrow leaves, in which training does well, rule out the class of many new rows."""
+@pytest.mark.parametrize("sparse", [False, True])
+def test_narrow_leaves_know_how_often_their_classes_are_wrong(sparse: bool) -> None:
+    """Narrow leaves, in which training does well, would rule out the class of many new rows."""
     rng = np.random.default_rng(0)
-    centres, y = rng.normal(size=(45, 6)), rng.integers(15, size=4000)
-    x = centres[y + 15 * rng.integers(3, size=4000)] + 0.4 * rng.normal(size=(4000, 6))
-    x = x.astype(np.float32)
-    given = SoftmaxTreeSettings(depth=4)
-    whole = train(x[:2000], y[:2000], given, num_classes=15)
-    assert whole.settings.k == 10 and whole.settings.whole
-    narrow = train(x[:2000], y[:2000], replace(whole.settings, whole=False), num_classes=15)
-    known, lacking = (each.tree.choices(x[2000:]).dense(15) for each in (whole, narrow))
-    assert np.isfinite(known).all()
-    true = np.arange(2000), y[2000:]
-    missing = ~np.isfinite(lacking[true])
-    assert missing.mean() > 0.01
-    assert (lacking[true] - known[true])[~missing].mean() < 0.02
-    losses = [log_loss(y[2000:], np.exp(each)) for each in (known, lacking)]  # 36 for a 0
-    assert losses[0] < 0.7 * losses[1]
-    assert (known.argmax(1) == lacking.argmax(1)).mean() > 0.99
-    told = train(x[:2000], y[:2000], replace(given, k=10), num_classes=15)
-    assert not told.settings.whole and told.tree.arrays.sizes().max() == 10
+    centres, y = rng.normal(size=(180, 6)), rng.integers(60, size=4000)
+    x = centres[y + 60 * rng.integers(3, size=4000)] + 0.2 * rng.normal(size=(4000, 6))
+    x = csr_matrix(x, dtype=np.float32) if sparse else x.astype(np.float32)
+    tree = train(x[:2000], y[:2000], SoftmaxTreeSettings(depth=3, k=10), num_classes=60).tree
+    choices, true = tree.choices(x[2000:]), (np.arange(2000), y[2000:])
+    inside, known = choices.matrix(60).toarray(), choices.dense(60)
+    np.testing.assert_allclose(np.exp(known).sum(1), 1, rtol=1e-6)
+    assert (known.argmax(1) == tree.classes_of(x[2000:])).all()
+    np.testing.assert_allclose(inside.sum(1), 1 - choices.rest, rtol=1e-6)
+    leaf, counts = tree.leaves_of(x[:2000]), np.bincount(y[:2000])
+    for each in np.unique(leaf):
+        own, here = tree.arrays.classes(each), y[:2000][leaf == each]
+        # One more sample, of a class as at the nodes above.
+        seen = (~np.isin(here, own)).sum() / (len(here) + 1)
+        rest = tree.outside.rest[each]
+        assert seen < rest < seen + 1 / (len(here) + 1)
+        others = np.where(np.isin(np.arange(60), own), 0, counts)
+        np.testing.assert_allclose(np.exp(tree.others(each)), rest * others / others.sum(), 1e-5)
+    missing = inside[true] == 0
+    assert missing.mean() > 0.1
+    ruled_out = np.maximum(inside / inside.sum(1, keepdims=True), 1e-15)[true]
+    assert -known[true].mean() < -0.5 * np.log(ruled_out).mean()
+
+
+def test_the_rest_changes_no_prediction() -> None:
+    """Also where most samples of a leaf are of a single class that it lacks."""
+    x, y = np.zeros((10, 1)), np.repeat([0, 1, 2], [2, 3, 5])
+    points = Points.made(x, y, 3)
+    leaf = Leaf(np.array([0, 1]), np.zeros((1, 2), np.float32), np.zeros(2, np.float32), 2)
+    [new] = smoothing.smoothed(Draft([()], [leaf]), points).nodes
+    assert 0.999 / 3 <= new.rest < 1 / 3  # and each of the others has more
+    tree = SoftmaxTree.from_draft(smoothing.smoothed(Draft([()], [leaf]), points), 1, 3)
+    assert (tree.predict(x).numpy() == tree.classes_of(x)).all()
+
+
+def test_files_and_graphs_keep_the_rest(tmp_path: Path) -> None:
+    x, y = three_classes()
+    model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(x, y)
+    prob = model.predict_proba(x)
+    assert prob.min() > 0
+    model.save(tmp_path / "model")
+    loaded = SoftmaxTreeClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(x), prob)
+    samples, graph = model.samples(x, y), model.to_networkx()
+    again = tree_from_networkx(json_graph.node_link_graph(json_graph.node_link_data(graph)))
+    np.testing.assert_allclose(again.predict_proba(samples), prob, rtol=1e-5, atol=1e-12)
+    loss = -np.log(prob[np.arange(300), y]).mean()
+    assert again.loss(samples).item() == pytest.approx(loss, rel=1e-5)
+    alone = model.tree_.predictor().probabilities(np.asarray(samples.x[0]))[1]
+    assert alone.sum() == pytest.approx(1 - model.tree_.choices(samples.x[:1]).rest[0])
+    at = [np.exp(model.tree_.predicted_at(samples.x[:1], leaf)).sum() for leaf in (1, 2)]
+    np.testing.assert_allclose(at, 1, rtol=1e-6)

@@ -85,6 +85,11 @@ def rings(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return x, np.where((x**2).sum(1) > 5.3, "out", "in")
 
 
+def codes_of(data: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The same points with numbers as classes."""
+    return data[0], np.unique(data[1], return_inverse=True)[1]
+
+
 @pytest.fixture(scope="module")
 def fitted() -> SoftmaxTreeClassifier:
     return SoftmaxTreeClassifier(random_state=0).fit(*rings(700, 0))
@@ -129,3 +134,26 @@ def test_what_is_told_stays(fitted: SoftmaxTreeClassifier) -> None:
     for wrong in (0, -1, np.inf, None):
         with pytest.raises(ValueError, match="The 'temperature' parameter"):
             ChosenSettings(temperature=wrong)  # type: ignore[arg-type]
+
+
+def test_a_tree_that_grows_has_the_temperature_of_its_validation_samples(tmp_path: Path) -> None:
+    """Before it learns from them, too; a state of that last part of the training keeps it."""
+    rows, y, (new, true) = *codes_of(rings(900, 0)), codes_of(rings(3000, 1))
+    learn, held_out = (rows[:600], y[:600]), (rows[600:], y[600:])
+    how = SoftmaxTreeSettings(depth=20, start="axes", leaf_penalty=1.0)
+    growth, file = GrowthSettings(start_depth=20, max_rounds=1), tmp_path / "state"
+    mild = train(*learn, how, growth, validation=held_out, state_file=file)
+    temperature = mild.settings.temperature
+    assert temperature > 1
+    told = replace(mild.settings, temperature=1.0 + 1e-9)  # which is no other tree
+    sure = train(*learn, told, mild.growth, validation=held_out).tree
+    log_prob = sure.choices(held_out[0]).dense(2)
+    assert best_temperature(log_prob, held_out[1], np.ones(300)) == pytest.approx(temperature)
+    losses = [-t.choices(new).dense(2)[np.arange(3000), true].mean() for t in (sure, mild.tree)]
+    assert losses[1] < 0.9 * losses[0]
+    both = train(*learn, how, growth, validation=held_out, refit=True)
+    assert both.settings.temperature == temperature
+    again = train(*learn, validation=held_out, state_file=file)
+    assert again.settings == mild.settings
+    for one, other in zip(again.tree.arrays, mild.tree.arrays, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,117 @@
+"""The probabilities of a tree: a softmax over the classes of a leaf, and a rest for all others.
+
+Narrow leaves make a tree fast, but training sends some rows to a leaf without their class, and of
+new rows even more: on 1,000 curved classes, two in five. The rest of a leaf is the share of such
+samples (see ``smoothing``). The other classes share it by their frequency, so that it costs one
+number for each leaf, and no time in a prediction.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from structnet.softmax_tree import _kernels
+from structnet.softmax_tree.arrays import Packed
+from structnet.trees.end_to_end import offsets_of
+
+TINY = 1e-30
+
+
+class Outside(NamedTuple):
+    """The probabilities of the classes that the leaves lack.
+
+    Attributes:
+        rest: probability of all these together, of each leaf.
+        shares: share of each class, in proportion to which they have it.
+
+    Shapes:
+        rest ``[nodes]``; shares ``[K]``; float64.
+    """
+
+    rest: np.ndarray
+    shares: np.ndarray
+
+
+class Choices(NamedTuple):
+    """The classes of each row's leaf, and the probability of all others.
+
+    Attributes:
+        classes: classes of row i, ascending, at ``starts[i]:starts[i + 1]``.
+        log_prob: log-probabilities of these classes.
+        starts: positions at which the rows begin.
+        rest: probability of the other classes together.
+        shares: share of each class, in proportion to which they have it.
+
+    Shapes:
+        classes, log_prob ``[all]``, int64 and float64; starts ``[n + 1]``; rest ``[n]``; shares
+        ``[K]``.
+    """
+
+    classes: np.ndarray
+    log_prob: np.ndarray
+    starts: np.ndarray
+    rest: np.ndarray
+    shares: np.ndarray
+
+    def top(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k likeliest classes in the leaf of each row and their probabilities, likeliest first.
+
+        Shapes:
+            both ``[n, k]``; where a leaf has fewer classes, -1 and 0.
+        """
+        n = len(self.starts) - 1
+        found, prob = np.full((n, k), -1), np.zeros((n, k))
+        for i in range(n):
+            here = slice(self.starts[i], self.starts[i + 1])
+            best = np.argsort(-self.log_prob[here], kind="stable")[:k]
+            found[i, : len(best)] = self.classes[here][best]
+            prob[i, : len(best)] = np.exp(self.log_prob[here][best])
+        return found, prob
+
+    def matrix(self, num_classes: int) -> csr_matrix:
+        """The probabilities in the leaf as a CSR matrix. ``[n, num_classes]``."""
+        shape = len(self.starts) - 1, num_classes
+        return csr_matrix((np.exp(self.log_prob), self.classes, self.starts), shape=shape)
+
+    def dense(self, num_classes: int, dtype: Any = np.float64) -> np.ndarray:
+        """The log-probabilities as a dense array. ``[n, num_classes]``."""
+        n = len(self.starts) - 1
+        rows = np.repeat(np.arange(n), np.diff(self.starts))
+        if not self.rest.any():
+            found = np.full((n, num_classes), -np.inf, dtype)
+        else:
+            own = np.bincount(rows, self.shares[self.classes], n)
+            lacked = (self.shares.sum() - own)[:, None]
+            found = divided(self.rest[:, None], lacked, self.shares).astype(dtype, copy=False)
+        found[rows, self.classes] = self.log_prob
+        return found
+
+
+def choices_of(rows: tuple, number: int, arrays: Packed, outside: Outside) -> Choices:
+    """The classes in the leaf of each row in kernel form."""
+    leaves = arrays.leaves_of(rows, np.arange(number))
+    starts = offsets_of(arrays.sizes()[leaves])
+    classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
+    _kernels.log_probs_of(*rows, leaves, starts, *arrays.told, classes, log_prob)
+    rest = outside.rest[leaves]
+    log_prob += np.repeat(np.log1p(-rest), np.diff(starts))
+    return Choices(classes, log_prob, starts, rest, outside.shares)
+
+
+def divided(rest: Any, lacked: Any, shares: np.ndarray) -> np.ndarray:
+    """The log-probability of each class, if those that a leaf lacks share its rest.
+
+    Args:
+        rest: probability of these classes together.
+        lacked: sum of their shares.
+        shares: share of each class; 0 gives -inf.
+
+    Shapes:
+        rest, lacked ``[]`` or ``[n, 1]``; shares ``[K]`` -> ``[K]`` or ``[n, K]``.
+    """
+    with np.errstate(divide="ignore"):
+        # Without a rest, all classes may be there, and rounding leaves anything of their sum.
+        return np.log(rest) - np.log(np.maximum(lacked, TINY)) + np.log(shares)
