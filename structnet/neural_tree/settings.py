@@ -34,8 +34,8 @@ class NeuralTreeSettings:
         min_gain: decrease of the validation loss that a split or a deepening must exceed.
         gain_errors: number of its standard errors, over the validation samples, that this decrease
             must exceed as well: a decrease that other validation samples might undo is no gain. Of
-            squared errors, a few samples may make most; the decrease of absolute errors counts if
-            it is surer.
+            squared errors with heavy tails, a few samples make most; then the decrease of absolute
+            errors counts if it is surer.
         prefer_split: take a split that gains, even if a deepening would gain more; a deepening is
             then tried only where no split gains, unless either begins as steps, which are compared.
             False takes the better of the two, as in the paper.

@@ -23,6 +23,12 @@ def test_a_few_large_errors_do_not_hide_a_gain_of_all_others() -> None:
     assert not gained(before, 0.2 * before, weights)[0] > 2 * gained(before, 0.2 * before)[1]
 
 
+def test_of_light_tails_an_error_is_that_of_the_squares() -> None:
+    rng = np.random.default_rng(1)
+    before, after = rng.normal(size=(2, 300)) ** 2
+    assert decrease(before, 0.5 * after, None, SquaredError()) == gained(before, 0.5 * after)
+
+
 def test_what_only_lowers_the_smaller_errors_is_no_surer() -> None:
     before = np.append(np.full(99, 1.0), 100.0)
     after = np.append(np.full(99, 0.9), 140.0)  # the sum rises, that of absolute errors falls

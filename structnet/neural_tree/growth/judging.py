@@ -50,6 +50,9 @@ class Judge:
             before: result of :meth:`before`.
             candidate: trained candidate.
             train, validation: samples, or these as they arrive at the leaf.
+
+        Shapes:
+            before ``[n]``.
         """
         share = 1.0
         if isinstance(candidate, Split):

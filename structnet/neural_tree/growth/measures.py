@@ -17,6 +17,8 @@ from structnet.routing.visits import shares
 from structnet.training.gains import gained
 from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
 
+HEAVY = 6.0  # kurtosis of errors with heavy tails; that of normal ones is 3
+
 
 def of_each(
     answer: Callable[[Any], Tensor],
@@ -48,8 +50,8 @@ def decrease(
     """The mean decrease of the samples' losses, and its standard error.
 
     Where numbers have heavy tails, a few samples make most of a squared error, and nearly all of
-    the noise of its mean: a tree that halves it may gain only one standard error. So if absolute
-    errors decrease more surely, they tell how sure the gain is.
+    the noise of its mean: a tree that halves it may gain only one standard error. So if the errors
+    have heavy tails, and their absolute values decrease more surely, these tell how sure it is.
 
     Args:
         before, after, weights: see :func:`.gained`.
@@ -59,14 +61,15 @@ def decrease(
         before, after, weights ``[n]``.
 
     Example:
-        >>> before, after = np.array([1.0, 1.0, 1.0, 100.0]), np.array([0.0, 0.1, 0.0, 0.0])
+        >>> before, after = np.append(np.ones(9), 100.0), np.zeros(10)
         >>> [round(x, 1) for x in decrease(before, after, None, Categorical())]
-        [25.7, 24.8]
+        [10.9, 9.9]
         >>> [round(x, 1) for x in decrease(before, after, None, SquaredError())]
-        [25.7, 18.5]
+        [10.9, 5.2]
     """
     gain, error = gained(before, after, weights)
-    if isinstance(likelihood, SquaredError):
+    mean, square = (np.average(part, weights=weights) for part in (before, before**2))
+    if isinstance(likelihood, SquaredError) and square > HEAVY * mean**2:
         fall, noise = gained(np.sqrt(before), np.sqrt(after), weights)
         if gain * fall > 0:
             error = min(error, gain / fall * noise)
