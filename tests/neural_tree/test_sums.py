@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,15 @@ def test_sums_of_steps_are_learned_as_by_boosted_trees(of_steps: NeuralTreeRegre
     boosted = HistGradientBoostingRegressor(random_state=0).fit(*added(1500, 6))
     test = added(5000, 7)
     assert of_steps.score(*test) > boosted.score(*test)
+
+
+def test_its_largest_steps_are_told_as_rules(of_steps: NeuralTreeRegressor) -> None:
+    lines = of_steps.export_text().splitlines()[1:6]
+    told = re.findall(r"feature (\d) > about (.*): (.*)", "\n".join(lines))
+    assert {int(i) for i, *_ in told} == set(STEPS)
+    for i, at, height in told:
+        assert (float(at), float(height)) == pytest.approx(STEPS[int(i)], abs=0.3)
+    assert "feature 1 > " in str(of_steps.explain(np.full(8, 0.1)))
 
 
 def test_steps_beside_lines_are_learned() -> None:
