@@ -15,6 +15,7 @@ from structnet.neural_tree import (
     presets,
 )
 from structnet.plot import plot_model_tree
+from structnet.plot.model_tree.key import rules_said
 from structnet.routing import Reading, Samples, explain, export_text
 from structnet.routing.asking import all_questions
 from structnet.routing.rules import MOST, rule_lines
@@ -87,6 +88,21 @@ def test_of_gaussians_rules_tell_the_means() -> None:
 def test_of_many_rules_the_largest_are_told() -> None:
     lines = rule_lines(tree_of(SquaredError(), [[float(i)] for i in range(1, 13)]), 0)
     assert len(lines) == MOST + 1 and lines[0].endswith("+12") and lines[-1] == "… 4 smaller"
+
+
+def test_a_picture_tells_the_rules_of_a_few_leaves() -> None:
+    tree = tree_of(SquaredError(), [[float(i)] for i in range(1, 8)])
+    x = torch.tensor([[0.5, 0.0], [1.5, 0.0]])
+    told = Reading(tree, Samples(x, x[:, :1]), feature_names=NAMES)
+    said = " ".join(text.get_text() for text in plot_model_tree(told).texts[::-1])
+    assert "node 0 adds up" in said and "income > 7: +7" in said
+    assert "income > 3: +3" in said and "income > 2: +2" not in said
+    steps = tree_of(SquaredError(), [[1.0]])
+    for v in (0, 1, 2, 3):
+        assert len(rules_said(Reading(steps))) == v + 1
+        for leaf in steps.split(steps.topology.leaves[0]):
+            steps.nodes[leaf].solver.reset_parameters()
+    assert rules_said(Reading(steps)) == []
 
 
 def test_a_router_may_ask_by_rules() -> None:
