@@ -6,7 +6,8 @@ has nearly all of its rows at one place, and linear maps tell them apart only wi
     bent(x) = standardized(Phi^-1(share of the rows below x, and half of those at x))
 
 Phi is the distribution function of the normal distribution. Between at most 256 of its points the
-curve is linear, and always rises, so that a threshold or "high" means the same in either unit.
+curve is linear, beyond them a logarithm, and always rises, so that a threshold or "high" means the
+same in either unit.
 
 Reference:
     Gorishniy et al., "Revisiting Deep Learning Models for Tabular Data", NeurIPS 2021, who put all
@@ -28,6 +29,8 @@ from structnet.estimators.scale import Standardizer, moments
 HEAVY = 3.0  # least excess kurtosis of a heavy tail; a normal column has 0, an exponential one 6
 GROUPS = 16  # groups of rows, by size of a column, whose means tell how much it could explain
 KNOTS = 256  # largest number of points of a curve
+FAR = 1.0  # how much farther a number is, bent, for each factor e beyond the range of those seen
+FARTHEST = 700.0  # largest exponent that float64 can hold
 LEAST = 1e-12  # smallest share of the rows for a value to be a point, as its score must be finite
 MANY = 1000  # largest number of columns in which tails are looked for: counts of words have more
 
@@ -132,7 +135,7 @@ class BentStandardizer(Standardizer):
         values = values.toarray() if issparse(values) else values
         found = (values - self.mean) / self.sd  # in float64, as a curve may be steep
         for i, x, y in self.bends:
-            found[:, i] = _along(found[:, i], x, y)
+            found[:, i] = _bent(found[:, i], x, y)
         return found.astype(np.result_type(values, np.float32), copy=False)
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
@@ -144,7 +147,7 @@ class BentStandardizer(Standardizer):
             return super().inverse(values)
         straight = values.astype(np.float64)
         for i, x, y in self.bends:
-            straight[:, i] = _along(straight[:, i], y, x)
+            straight[:, i] = _straight(straight[:, i], x, y)
         found = super().inverse(straight)
         if np.abs(found).max(initial=0) > np.finfo(values.dtype).max:
             return found
@@ -177,17 +180,25 @@ def _bend(column: int, z: np.ndarray, y: np.ndarray, counts: np.ndarray) -> Bend
         evenly = np.linspace(below[counted[0]], below[counted[-1]], KNOTS)
         counted = counted[np.unique(np.searchsorted(below[counted], evenly))]
     values, scores = values[counted], ndtri(below[counted])
-    [mean], [sd] = moments(_along(z, values, scores)[:, None], counts)
+    [mean], [sd] = moments(np.interp(z, values, scores)[:, None], counts)
     return Bend(column, values, (scores - mean) / sd)
 
 
-def _along(numbers: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _bent(numbers: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The curve through some points. ``[n] -> [n]``.
 
-    Beyond its ends it goes on with its mean slope: that at an end depends on two rows.
+    Beyond its ends it goes on as a logarithm: heavy tails have numbers many times as far out as any
+    seen before, and a line there would give them all the say.
     """
-    beyond = numbers - np.clip(numbers, x[0], x[-1])
-    return np.interp(numbers, x, y) + beyond * ((y[-1] - y[0]) / (x[-1] - x[0]))
+    beyond = (numbers - np.clip(numbers, x[0], x[-1])) / (x[-1] - x[0])
+    return np.interp(numbers, x, y) + FAR * np.sign(beyond) * np.log1p(np.abs(beyond))
+
+
+def _straight(numbers: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The inverse of :func:`_bent`. ``[n] -> [n]``."""
+    beyond = (numbers - np.clip(numbers, y[0], y[-1])) / FAR
+    farther = np.expm1(np.minimum(np.abs(beyond), FARTHEST)) * (x[-1] - x[0])
+    return np.interp(numbers, y, x) + np.sign(beyond) * farther
 
 
 def _line_explains(z: np.ndarray, y: np.ndarray, counts: np.ndarray) -> float:

@@ -110,10 +110,17 @@ class TreeEstimatorMixin(OneFileMixin):
         """
         check_is_fitted(self)
         tree, sample = self._asked(check_sample(self, x))[0]
-        _, scale = self._scales()
+        inputs, scale = self._scales()
         units = None if scale is None else scale.inverse
         alone = sample if issparse(sample) else sample[0]
-        return explain(tree, alone, getattr(self, "classes_", None), units)
+        return explain(
+            tree,
+            alone,
+            getattr(self, "classes_", None),
+            units,
+            feature_names=getattr(self, "feature_names_in_", None),
+            units=None if inputs is None else inputs.inverse,
+        )
 
     def export_text(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> str:
         """The first tree as text, one line per node; see :func:`structnet.routing.export_text`.

@@ -22,6 +22,7 @@ Table 2      the modules of the experiments       ``presets``
 ``node``            the modules of one node, and the probabilities of paths
 ``routed``          the interface of all model trees, for explanations, reports and pictures
 ``primitives``      :class:`Primitives`: functions that make modules for given shapes
+``clipped``         units of a layer with ceilings, which can be steps
 ``pretrained``      :func:`from_sequential`: a tree that starts as a trained network
 ``growth``          Algorithm 1, with a cache of the frozen tree and the scaling of new routers
 ``linear``          the linear model as which a tree on a table starts, and may stay

@@ -22,6 +22,7 @@ import torch
 from sklearn.linear_model import RidgeCV
 from torch import Tensor, nn
 
+from structnet.neural_tree.growth.measures import decrease, of_each
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
 from structnet.neural_tree.settings import INPUTS
 from structnet.neural_tree.tree import NeuralTree
@@ -38,6 +39,7 @@ AHEAD = 2  # strengths in a row without an improvement after which the search en
 LEAST = 1e-4  # smallest improvement, as a share of the loss at the first strength
 COMPUTED = 2**31  # largest number of products in a decomposition: a second or two
 PARTS = 5  # parts that are held out in turn
+SURE = 2  # standard errors by which a network must be better to stay
 ENOUGH = 2000  # samples from which on one held-out part is enough
 LEAST_DEVIATION = 1e-3  # smallest initial deviation of Gaussians, in deviations of the targets
 NUMBERS = 2**22  # largest amount of numbers in a batch of a table
@@ -182,11 +184,12 @@ def start_linear(
     seed: int,
     device: str | torch.device = "cpu",
 ) -> float | None:
-    """Starts a tree on a table as the model of :func:`fit_linear`, unless it is already as good.
+    """Starts a tree on a table as the model of :func:`fit_linear`, unless it is better already.
 
-    It may be as good if it is a trained network, or if the samples are not all finite. For a
-    mixture of Gaussians, the means start as the linear model of the targets, with the deviation of
-    its errors on the validation samples.
+    A trained network may be better, by more than chance: where lines explain nothing, an untrained
+    tree may be as good as they are on a few validation samples. For a mixture of Gaussians, the
+    means start as the linear model of the targets, with the deviation of its errors on the
+    validation samples. Samples that are not all finite leave the tree as it is.
 
     Args:
         tree: tree, which is changed in place.
@@ -206,8 +209,11 @@ def start_linear(
         strength = _begin_gaussian(found, samples, validation, seed=seed, device=device)
     else:
         strength = _kept(fit_linear(found, samples, seed=seed, device=device), samples)
-    before, after = (evaluate(each, validation, device=device)["loss"] for each in (tree, found))
-    if strength is None or not after < before:
+    if strength is None:
+        return None
+    losses = [of_each(each.losses, each, validation, device) for each in (found, tree)]
+    gain, error = decrease(losses[0], losses[1], validation.counts(), tree.likelihood)
+    if not gain <= SURE * error:  # or nan, if the samples are not all finite
         return None
     tree.load_state_dict(found.state_dict())
     return strength

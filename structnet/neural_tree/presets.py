@@ -33,6 +33,7 @@ import torch
 from torch import nn
 
 from structnet.checks import check_one_of
+from structnet.neural_tree.clipped import Clipped
 from structnet.neural_tree.primitives import Primitives, Shape
 
 
@@ -239,29 +240,6 @@ def restored(told: Any) -> Any:
 
 def _dense(shape: Shape, width: int) -> nn.Module:
     return nn.Sequential(linear(shape, width), nn.Tanh())
-
-
-class Clipped(nn.ReLU):
-    """ReLU with a ceiling for each unit: a steep unit with a ceiling is a step.
-
-    Args:
-        units: number of units.
-
-    Attributes:
-        most: ceilings, infinite at first; training does not change them.
-
-    Shapes:
-        ``[n, units] -> [n, units]``; most ``[units]``.
-    """
-
-    most: torch.Tensor
-
-    def __init__(self, units: int):
-        super().__init__()
-        self.register_buffer("most", torch.full((units,), math.inf))
-
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        return torch.minimum(super().forward(input), self.most)
 
 
 def _rectified(shape: Shape, width: int) -> nn.Module:

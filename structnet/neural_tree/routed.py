@@ -9,11 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from structnet.neural_tree.clipped import steps_of
 from structnet.neural_tree.cost import count_flops, count_parameters
-from structnet.neural_tree.likelihood import Categorical, Likelihood
+from structnet.neural_tree.likelihood import Categorical, GaussianMixture, Likelihood
 from structnet.neural_tree.node import Node
 from structnet.routing.hard_path import follow
 from structnet.routing.protocol import Facts, Visit
+from structnet.routing.rules import Rule
 from structnet.routing.topology import Topology
 from structnet.training.metrics import evaluating
 
@@ -136,6 +138,24 @@ class Routed(nn.Module):
             return None
         bias = 0.0 if router.bias is None else float(router.bias.detach()[0])
         return router.weight.detach().double().cpu().numpy()[0], bias
+
+    def rules(self, node: int) -> list[Rule]:
+        """The steps of columns by which a node decides or predicts; none if it has no such steps.
+
+        A node has steps if the only transformer above it is a layer with ceilings, see
+        :func:`.clipped.steps_of`. What its other units add is not among them.
+        """
+        above = [part for v in self.topology.path(node) for part in self.nodes[v].transformers]
+        end = self.nodes[node].end
+        if len(above) != 1 or type(end) is not nn.Linear:
+            return []
+        effects = end.weight.detach().double().cpu().numpy()
+        if isinstance(self.likelihood, GaussianMixture) and self.nodes[node].router is None:
+            effects = effects[: len(effects) // 2]  # the means; others are deviations
+        return [
+            Rule(weight, bias, effects[:, unit] * height)
+            for unit, weight, bias, height in steps_of(above[0])
+        ]
 
     def _taken(self, x: Any) -> Tensor:
         """Samples as a tensor on the tree's device; an array is cast to the tree's precision."""

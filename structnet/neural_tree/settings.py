@@ -33,7 +33,9 @@ class NeuralTreeSettings:
             leaves that one, as does 1.
         min_gain: decrease of the validation loss that a split or a deepening must exceed.
         gain_errors: number of its standard errors, over the validation samples, that this decrease
-            must exceed as well: a decrease that other validation samples might undo is no gain.
+            must exceed as well: a decrease that other validation samples might undo is no gain. Of
+            squared errors with heavy tails, a few samples make most; then the decrease of absolute
+            errors counts if it is surer.
         prefer_split: take a split that gains, even if a deepening would gain more; a deepening is
             then tried only where no split gains, unless either begins as steps, which are compared.
             False takes the better of the two, as in the paper.
@@ -75,7 +77,7 @@ class NeuralTreeSettings:
             with hard borders, which may have as few as 8 samples, explain more, as where rules have
             thresholds, a split with such a start is trained too; and where a sum of thresholds of
             several columns explains more than regions, deepenings whose units start as its steps.
-            Either counts if it is better beyond chance.
+            Either counts if it is better beyond chance, or has no more leaves.
         cache_bytes: largest size in bytes of the cache of what reaches a leaf; without a cache, the
             tree above the leaf is run at every step.
         prune: share of the training samples that each branch must have. A split with a smaller

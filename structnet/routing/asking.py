@@ -11,11 +11,11 @@ import torch
 from structnet.routing.batches import answers
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
+from structnet.routing.rules import rule_lines
 from structnet.routing.samples import counted
+from structnet.routing.sides import NAMED, name_of, side_of
 from structnet.routing.visits import Reach
 
-MOST = 0.7  # share of a hyperplane's weights that the named columns make up
-NAMED = 3  # columns named at most
 FAR = 0.5  # least difference of a named column's means, in standard deviations of all samples
 # Least shares for a class to be named: of its samples at the node in one branch, and of all its
 # samples at the node.
@@ -55,34 +55,9 @@ def questions(
     found = {}
     for v in np.flatnonzero(tree.topology.inner).tolist():
         asked = None if plane is None else plane(v)
-        said = "" if asked is None else _side(asked[0], asked[1], names, units)
+        said = "" if asked is None else side_of(asked[0], asked[1], names, units)
         found[v] = said and f"{tree.branch_names(v)[0]}: {said}"
     return found
-
-
-def _side(weight: np.ndarray, bias: float, names: Sequence[str] | None, units: Units | None) -> str:
-    """The side of a plane on which its function is above 0, in words."""
-    size, used = np.abs(weight), np.flatnonzero(weight)
-    if not len(used):
-        return ""
-    order = used[np.argsort(-size[used], kind="stable")[:NAMED]]
-    share = size[order] / size.sum()
-    told = order[np.cumsum(share) - share < MOST]
-    rest = size.sum() - size[told].sum()
-    if len(told) == 1 and (units is not None or not rest):
-        column = int(told[0])
-        at = np.zeros((1, len(weight)))
-        at[0, column] = -bias / weight[column]
-        edge = float((at if units is None else units(at))[0, column]) + 0.0  # + 0.0 turns -0 into 0
-        sign, about = ">" if weight[column] > 0 else "<", "about " if rest else ""
-        return f"{name_of(names, column)} {sign} {about}{edge:.4g}"
-    words = [f"{'high' if weight[i] > 0 else 'low'} {name_of(names, i)}" for i in told]
-    return ", ".join([*words, "…"] if rest > (1 - MOST) * size.sum() + 1e-12 else words)
-
-
-def name_of(names: Sequence[str] | None, column: int) -> str:
-    """The name of a column, or "feature" and its number if there are no names."""
-    return f"feature {column}" if names is None else str(names[column])
 
 
 def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> dict[int, str]:
@@ -184,6 +159,8 @@ def all_questions(told: Reading, found: Reach | None = None) -> dict[int, str]:
     """
     tree, names = told.tree, told.feature_names
     lines = questions(tree, names, told.units)
+    for v in [v for v, line in lines.items() if not line]:
+        lines[v] = ", ".join(rule_lines(tree, v, names, told.units)[:NAMED])
     if found is None:
         return lines
     rows = len(tree.shape) == 1 and (names is not None or told.class_names is None)

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.rules import rule_lines
 from structnet.routing.words import percent
 
 
@@ -42,6 +43,7 @@ class Explanation:
             requested units.
         mixture: prediction of all leaves together, in the same form.
         class_names: names of the classes; None if the tree predicts numbers.
+        rules: rules of that leaf that hold for the sample, see :func:`.rules.rule_lines`.
     """
 
     choices: tuple[Choice, ...]
@@ -50,6 +52,7 @@ class Explanation:
     prediction: tuple[float, ...]
     mixture: tuple[float, ...]
     class_names: tuple[str, ...] | None
+    rules: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(
@@ -57,6 +60,7 @@ class Explanation:
                 *(f"node {c.node}: {c.side}, {percent(c.probability, 1)}" for c in self.choices),
                 f"leaf {self.leaf}, reached with {percent(self.probability, 1)}",
                 f"its prediction: {self._says(self.prediction)}",
+                *(f"  {rule}" for rule in self.rules),
                 f"of all leaves: {self._says(self.mixture)}",
             ]
         )
@@ -75,6 +79,9 @@ def explain(
     x: Any,
     class_names: Sequence[str] | None = None,
     to_units: Callable[[np.ndarray], np.ndarray] | None = None,
+    *,
+    feature_names: Sequence[str] | None = None,
+    units: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Explanation:
     """Explains the prediction for one sample by the decisions on its greedy path.
 
@@ -84,6 +91,8 @@ def explain(
         class_names: names of the classes; by default their numbers.
         to_units: function that converts predicted means to the user's units, such as
             ``Standardizer.inverse``; by default they stay in the tree's units.
+        feature_names: names of the columns of a table, for rules; by default their numbers.
+        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
 
     Shapes:
         x ``[*shape]``, without a batch, or a sparse row; to_units ``[1, columns]`` -> the same.
@@ -121,7 +130,9 @@ def explain(
         said = [to_units(part) for part in said]
     probability = math.exp(sum(math.log(choice.probability) for choice in choices))
     prediction, mixture = (tuple(part[0].tolist()) for part in said)
-    return Explanation(choices, probability, leaf, prediction, mixture, names)
+    row = None if issparse(x) else x
+    rules = rule_lines(tree, leaf, feature_names, units, names, to_units, row)
+    return Explanation(choices, probability, leaf, prediction, mixture, names, tuple(rules))
 
 
 def _choices(tree: RoutedTree, batch: Any) -> tuple[tuple[Choice, ...], int]:

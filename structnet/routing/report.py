@@ -12,6 +12,7 @@ from structnet.routing.asking import questions
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
+from structnet.routing.rules import rule_lines
 from structnet.routing.samples import Samples, counted
 from structnet.routing.visits import passing, reach
 from structnet.routing.words import aligned, decided_words, percent
@@ -168,6 +169,7 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
 def text_of(told: Reading) -> str:
     """The text of :func:`export_text` for a tree, with its names and units."""
     columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
+    columns["target_units"] = told.target_units
     return export_text(told.tree, told.samples, told.class_names, **columns)
 
 
@@ -179,8 +181,12 @@ def export_text(
     *,
     feature_names: Sequence[str] | None = None,
     units: Callable[[np.ndarray], np.ndarray] | None = None,
+    target_units: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> str:
     """A tree as text with one line for each node, like :func:`sklearn.tree.export_text`.
+
+    Below a node that decides or predicts by steps of columns are the largest of these as rules,
+    with what each adds where it holds (:func:`.rules.rule_lines`).
 
     Args:
         tree: model tree.
@@ -192,6 +198,7 @@ def export_text(
             nodes. The text of a very deep tree grows with the square of its depth.
         feature_names: names of the columns of a table, for what routers ask.
         units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
+        target_units: function from the predicted means to the user's units, likewise.
 
     Raises:
         TypeError: x has inputs without targets.
@@ -219,6 +226,8 @@ def export_text(
         indent = "|   " * int(topology.depth[v])
         said = f" ({asked[v]})" if asked.get(v) else ""
         lines.append(f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{said}{says(v)}")
+        told = feature_names, units, names, target_units
+        lines += [f"{indent}|       {line}" for line in rule_lines(tree, v, *told)]
         if topology.depth[v] == last and topology.inner[v]:
             lines.append(f"{indent}|   |--- … {_leaves(leaves[v])}")
             continue

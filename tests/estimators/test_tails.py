@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tails import (
+    FAR,
     HEAVY,
     KNOTS,
     MANY,
@@ -56,6 +57,17 @@ def test_a_column_bends_in_order_and_goes_back() -> None:
     single = scale(X.astype(np.float32))
     assert single.dtype == scale.inverse(single).dtype == np.float32
     np.testing.assert_allclose(single, scale(X), atol=1e-4)
+
+
+def test_far_numbers_are_bent_like_a_logarithm() -> None:
+    X = table()
+    scale = BentStandardizer.learned(X, CODES)
+    far = np.repeat(X[:1], 5, axis=0)
+    far[:, 0] = [X[:, 0].max(), *(X[:, 0].max() * 10.0 ** np.array([3, 6, 9, 12]))]
+    found = scale(far)[:, 0]
+    np.testing.assert_allclose(np.diff(found)[1:], FAR * np.log(1000), rtol=0.01)
+    np.testing.assert_allclose(scale.inverse(scale(far)), far, rtol=1e-9)
+    assert np.isfinite(scale.inverse(np.full((1, X.shape[1]), 1e4))).all()
 
 
 def test_many_values_need_few_points() -> None:

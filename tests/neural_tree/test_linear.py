@@ -344,3 +344,16 @@ def test_what_is_no_linear_model_of_a_table() -> None:
     assert not is_linear_model(tree, Samples.from_dataset(pairs))
     tree.split(0)
     assert not is_linear_model(tree, samples)
+
+
+@pytest.mark.parametrize("seed", [6, 23])  # with these, random weights happen to be better
+def test_an_untrained_tree_is_not_better_by_chance(seed: int) -> None:
+    rng = torch.Generator().manual_seed(seed)
+    x = torch.randn(150, 200, generator=rng)
+    y = (torch.rand(150, generator=rng) < 0.5).long()
+    train, validation = Samples(x[:120], y[:120]), Samples(x[120:], y[120:])
+    torch.manual_seed(seed)
+    tree = NeuralTree(presets.table(2), (200,))
+    before = tree.loss(validation).item()
+    assert start_linear(tree, train, validation, seed=0) is not None
+    assert before < tree.loss(validation).item()

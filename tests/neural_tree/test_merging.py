@@ -95,12 +95,18 @@ def test_a_growth_takes_the_smaller_split() -> None:
         root = NeuralTree(presets.table(2), (5,))
         growth = Growth(root, rest, validation, NeuralTreeSettings())
         growth.step()
+        old = root.losses(validation).detach().numpy()
         trained = growth._train_candidates(0)["split"][1]
         smaller, loss = merged(trained, rest, validation, least, "cpu")
         found.append((len(smaller.solvers), loss))
     assert found[1][0] < found[0][0] and found[1][1] <= found[0][1] + 0.003
-    growth.step()
+    before = growth.loss
+    told = growth.step()
     assert growth.tree.num_leaves == found[1][0]
+    assert told.loss == told.candidates["split"] == growth.loss  # of the smaller split
+    after = growth.tree.losses(validation).detach().numpy()
+    assert told.errors["split"] == pytest.approx(np.std(old - after, ddof=1) / len(old) ** 0.5)
+    assert before - told.loss == pytest.approx((old - after).mean(), rel=1e-4)
     assert growth.loss == pytest.approx(evaluate(growth.tree, validation)["loss"], rel=1e-4)
 
 

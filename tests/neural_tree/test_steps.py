@@ -21,6 +21,7 @@ from structnet.neural_tree.growth.regions import Regions, border_at, find_region
 from structnet.neural_tree.growth.steps import find_steps
 from structnet.routing import Samples
 from structnet.routing.topology import Topology
+from structnet.training.gains import gained
 
 
 def rules(size: int, seed: int, columns: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -120,18 +121,21 @@ def test_steps_are_tried_beside_lines_where_they_tell_more() -> None:
 
 
 def test_steps_replace_lines_only_beyond_chance() -> None:
-    settings, rng = NeuralTreeSettings(gain_errors=2.0), np.random.default_rng(0)
-    losses, weights = rng.uniform(size=100), np.ones(100)
-    lines = Gain(losses.mean(), 0.1, 0.01, after=losses)
+    how, rng = (NeuralTreeSettings(gain_errors=2.0), gained), np.random.default_rng(0)
+    losses = rng.uniform(size=100)
+    lines = Gain(losses.mean(), 0.1, 0.01, after=losses, leaves=2)
     for lower, sure in ((0.05, True), (0.001, False)):
         after = losses - lower + 0.05 * rng.normal(size=100)
         after += losses.mean() - lower - after.mean()
-        steps = Gain(after.mean(), 0.1, 0.01, steps=True, after=after)
-        assert takes_place(steps, lines, settings, weights) == sure
-        assert takes_place(steps._replace(steps=False), lines, settings, weights)
-        assert not takes_place(lines, steps, settings, weights)
+        steps = Gain(after.mean(), 0.1, 0.01, steps=True, after=after, leaves=3)
+        assert takes_place(steps, lines, *how) == sure
+        assert takes_place(steps._replace(steps=False), lines, *how)
+        assert takes_place(steps._replace(leaves=2), lines, *how)  # follows no more noise
+        sums = steps._replace(leaves=1), lines._replace(leaves=1)
+        assert takes_place(*sums, *how) == sure
+        assert not takes_place(lines, steps, *how)
         diverged = Gain(float("inf"), 0.0, 0.0, after=np.full(100, np.nan))
-        assert takes_place(steps, diverged, settings, weights)
+        assert takes_place(steps, diverged, *how)
 
 
 def test_rules_with_thresholds_are_learned_as_by_a_decision_tree() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeRegressor
 from torch import nn
 
 from structnet.neural_tree import (
@@ -19,10 +22,11 @@ from structnet.neural_tree import (
     SquaredError,
     presets,
 )
+from structnet.neural_tree.clipped import Clipped
+from structnet.neural_tree.growth import lookahead
 from structnet.neural_tree.growth.candidate import Candidate
 from structnet.neural_tree.growth.decision import Gain, choose
-from structnet.neural_tree.growth.sums import deepen_by, find_sum
-from structnet.neural_tree.presets import Clipped
+from structnet.neural_tree.growth.sums import AHEAD, deepen_by, find_sum
 from structnet.routing import Samples
 
 STEPS = {0: (0.3, 2.0), 1: (-0.5, 1.5), 2: (0.8, -1.0), 3: (0.0, 1.0), 4: (-0.2, -1.5)}
@@ -61,6 +65,41 @@ def test_its_criterion_is_that_of_what_is_left() -> None:
     told = total * np.log(left(number) / left(0)) + number * price
     assert number >= 5 and found.value == pytest.approx(told)
     assert found.value < total * np.log(left(number - 1) / left(0)) + (number - 1) * price
+
+
+def slow_sum(
+    x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float
+) -> tuple[list[tuple[int, float]], float]:
+    """Columns and thresholds: the best stump of what is left, then all heights anew."""
+    share, roots = least / weights.sum(), np.sqrt(weights)[:, None]
+    stump = DecisionTreeRegressor(max_depth=1, min_weight_fraction_leaf=share, random_state=0)
+    price = np.log(weights.sum()) + 2 * np.log(x.shape[1])
+    rest, basis = y - np.average(y, 0, weights), np.ones((len(x), 1))
+    steps, found, whole = [], ([], 0.0), weights @ np.square(rest)
+    while len(steps) < min(most, len(found[0]) + AHEAD):
+        cut = stump.fit(x, rest, sample_weight=weights).tree_
+        steps = [*steps, (int(cut.feature[0]), float(cut.threshold[0]))]
+        basis = np.column_stack([basis, x[:, steps[-1][0]] > steps[-1][1]])
+        rest = y - basis @ np.linalg.lstsq(basis * roots, y * roots, rcond=None)[0]
+        left = (weights @ np.square(rest)).sum() / whole.sum()
+        value = weights.sum() * np.log(left) + price * len(steps)
+        if value < found[1]:
+            found = steps, value
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_they_are_those_of_stumps_and_least_squares(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = added(700, seed)
+    x[:, 1] = np.round(x[:, 1], 1)
+    y = y[:, None] * rng.normal(size=1 + seed % 3) + 0.1 * rng.normal(size=(700, 1 + seed % 3))
+    weights = rng.choice([0.5, 1.0, 2.0], size=700)
+    found = find_sum(x, y, weights, most=64, least=12)
+    steps, value = slow_sum(x, y, weights, most=64, least=12)
+    assert len(found.steps) >= 5 and [step.column for step in found.steps] == [c for c, _ in steps]
+    assert [step.threshold for step in found.steps] == pytest.approx([at for _, at in steps])
+    assert found.value == pytest.approx(value)
 
 
 def test_of_noise_and_of_too_few_samples_there_is_no_sum() -> None:
@@ -146,6 +185,21 @@ def test_steps_of_one_column_are_left_to_regions() -> None:
     assert not deepenings(growth_of(x, y - y.mean()))
 
 
+def test_steps_are_not_sought_where_nothing_can_start_as_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def found(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(lookahead, "find_sum", found)
+    x, y = added(400, 9)
+    few = {"max_leaves": 4, "epochs": 2, "refine_epochs": 0, "random_state": 0}
+    for how in ({"transformers": False}, {"max_transformers": 0}, {"primitives": "mlp"}):
+        NeuralTreeRegressor(**few | how).fit(x, y)
+    with pytest.raises(AssertionError):
+        NeuralTreeRegressor(**few).fit(x, y)
+
+
 def test_a_sum_that_gains_more_is_taken_before_a_split() -> None:
     gains = {"split": Gain(0.8, 0.1, 0.01), "deepen": Gain(0.6, 0.3, 0.01, steps=True)}
     assert choose(gains, NeuralTreeSettings()) == "deepen"
@@ -162,6 +216,15 @@ def test_sums_of_steps_are_learned_as_by_boosted_trees(of_steps: NeuralTreeRegre
     boosted = HistGradientBoostingRegressor(random_state=0).fit(*added(1500, 6))
     test = added(5000, 7)
     assert of_steps.score(*test) > boosted.score(*test)
+
+
+def test_its_largest_steps_are_told_as_rules(of_steps: NeuralTreeRegressor) -> None:
+    lines = of_steps.export_text().splitlines()[1:6]
+    told = re.findall(r"feature (\d) > about (.*): (.*)", "\n".join(lines))
+    assert {int(i) for i, *_ in told} == set(STEPS)
+    for i, at, height in told:
+        assert (float(at), float(height)) == pytest.approx(STEPS[int(i)], abs=0.3)
+    assert "feature 1 > " in str(of_steps.explain(np.full(8, 0.1)))
 
 
 def test_steps_beside_lines_are_learned() -> None:

@@ -11,6 +11,7 @@
 ``sums``                :func:`find_sum`: sums of thresholds, as which a deepening may start
 ``planes``              :func:`plane_of`: the two columns whose axes may be rotated
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
+``judging``             :class:`Judge`: what a candidate gains on the validation samples
 ``merging``             :func:`merged`: leaves of a split that need not be told apart are one
 ``measures``            the number of samples at a leaf, and whether it can gain
 ``pace``                stops the training of a candidate that would not gain enough

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.training.gains import is_better
 
 
 class Gain(NamedTuple):
@@ -23,6 +22,7 @@ class Gain(NamedTuple):
         share: share of the training samples at the smallest of a split's leaves; 1 for a deepening.
         steps: True for a split or a deepening that began as steps.
         after: loss of each validation sample with the candidate.
+        leaves: number of new leaves.
 
     Shapes:
         after ``[n]``.
@@ -34,27 +34,32 @@ class Gain(NamedTuple):
     share: float = 1.0
     steps: bool = False
     after: np.ndarray | None = None
+    leaves: int = 1
 
 
-def takes_place(gain: Gain, best: Gain, settings: NeuralTreeSettings, weights: np.ndarray) -> bool:
+Compare = Callable[[np.ndarray, np.ndarray], tuple[float, float]]
+
+
+def takes_place(gain: Gain, best: Gain, settings: NeuralTreeSettings, compare: Compare) -> bool:
     """Does a candidate take the place of the best one of its kind so far?
 
-    The lower loss counts; but steps, which can follow the noise of few samples, must be better than
-    what they replace by more than chance (``gain_errors``).
+    The lower loss counts; but steps, many of which can follow the noise of few samples, must be
+    better than what they replace by more than chance (``gain_errors``), unless it is a split of as
+    many leaves.
 
     Args:
         gain, best: gains of the two, on the same validation samples.
         settings: settings; ``gain_errors`` is used.
-        weights: weights of the validation samples.
-
-    Shapes:
-        weights ``[n]``.
+        compare: function of the losses before and after that returns the gain and its error, such
+            as :func:`.measures.decrease` of some samples.
     """
     lower = gain.loss < best.loss
-    if not (lower and gain.steps and math.isfinite(best.loss)):
+    as_many = 1 < gain.leaves <= best.leaves
+    if not (lower and gain.steps and math.isfinite(best.loss)) or as_many:
         return lower
     assert best.after is not None and gain.after is not None  # as both were trained
-    return is_better(best.after, gain.after, settings.gain_errors, weights)
+    further, error = compare(best.after, gain.after)
+    return further > settings.gain_errors * error
 
 
 def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:

@@ -23,10 +23,10 @@ from torch.utils.data import DataLoader, Dataset
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth import state
 from structnet.neural_tree.growth.beginning import check_beginning
-from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split, cached_each
-from structnet.neural_tree.growth.decision import Decision, Gain, choose, takes_place
-from structnet.neural_tree.growth.measures import can_gain, expected, of_each
-from structnet.neural_tree.growth.merging import SPARED, merged
+from structnet.neural_tree.growth.candidate import Candidate, Split, cached_each
+from structnet.neural_tree.growth.decision import Decision, Gain, choose
+from structnet.neural_tree.growth.judging import Judge
+from structnet.neural_tree.growth.measures import can_gain, expected
 from structnet.neural_tree.growth.pace import Behind, pacer
 from structnet.neural_tree.growth.proposal import propose
 from structnet.neural_tree.linear import is_linear_model, start_linear
@@ -35,7 +35,6 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.training.files import locked
 from structnet.training.fitting import fit
-from structnet.training.gains import gained
 from structnet.training.history import History
 from structnet.training.loop import NonFiniteLossError
 from structnet.training.metrics import Metric, evaluate
@@ -134,6 +133,7 @@ class Growth:
         self.device, self.settings = own_device(device), settings
         self.tree = tree.to(self.device)
         self._optimizer, self.schedule, self.schedule_per = optimizer, schedule, schedule_per
+        self._judge = Judge(self.tree, self.train, self.validation, settings, self.device)
         self.metrics, self.callbacks = dict(metrics or {}), callbacks
         self.epoch_callbacks = epoch_callbacks
         self.progress = Progress.of(progress)
@@ -239,7 +239,7 @@ class Growth:
         return {name: found[name] for name in self.metrics}
 
     def _train_root(self) -> float:
-        """Trains the root; if it starts as a trained network, it does not get worse.
+        """Trains the root; if it is a trained network, it gets no worse beyond chance.
 
         A linear model at its penalised optimum is not trained.
         """
@@ -263,10 +263,10 @@ class Growth:
         action = self.choose(gains)
         self.undecided = self.undecided[1:]
         if action != "keep":
-            (self.loss, *_), candidate = trained[action]
+            _, candidate = trained[action]
             if isinstance(candidate, Split) and len(candidate.solvers) > 2:
-                both, least = (self.train, self.validation), SPARED * self.settings.min_gain
-                candidate, self.loss = merged(candidate, *both, least, self.device)
+                gains[action], candidate = self._judge.merged(candidate)
+            self.loss = gains[action].loss
             self.undecided += candidate.put()
         return action, gains
 
@@ -295,7 +295,7 @@ class Growth:
         )
         if expected(self.tree, leaf, train) < self.settings.min_samples:
             return {}
-        before = self._each(self.tree.losses, self.validation)
+        before = self._judge.before()
         counts, least = self.validation.counts(), self.settings.min_gain
         if not can_gain(self.tree, leaf, validation, before, counts, least, self.device):
             return {}
@@ -303,8 +303,9 @@ class Growth:
         for kind, candidates in proposals.items():  # a split comes first
             for attempt, candidate in enumerate(candidates):
                 loss = self._train(candidate, kind, leaf, train, validation, attempt)
-                found = self._judged(loss, before, candidate, train, validation)
-                if kind not in best or takes_place(found[0], best[kind][0], self.settings, counts):
+                found = self._judge.judged(loss, before, candidate, train, validation)
+                gain, rival = found[0], best.get(kind)
+                if rival is None or self._judge.takes_place(gain, rival[0]):
                     best[kind] = found
             gains = {kind: gain for kind, (gain, _) in best.items()}
             steps = any(each.steps for each in (gains[kind], *proposals.get("deepen", ())))
@@ -321,26 +322,6 @@ class Growth:
                 if not attempt or kind in found:  # else the first has seen that it cannot gain
                     found.setdefault(kind, []).extend(candidates)
         return found
-
-    def _judged(
-        self, loss: float, before: np.ndarray, candidate: Candidate, train: Any, validation: Any
-    ) -> tuple[Gain, Candidate]:
-        """The gain of a candidate, and the candidate, with rare leaves of a split pruned."""
-        share = 1.0
-        if isinstance(candidate, Split):
-            counts = self.train.counts()
-            shares = np.average(self._each(candidate.shares, train), axis=0, weights=counts)
-            pruned = candidate.pruned(shares, self.settings.prune or 0.0)
-            if pruned is not candidate:
-                evaluated = evaluate(pruned, validation, device=self.device)["loss"]
-                return self._judged(evaluated, before, pruned, train, validation)
-            share = float(shares.min())
-        after = self._each(candidate.losses, validation)
-        found = gained(before, after, self.validation.counts())
-        return Gain(loss, *found, share, candidate.steps, after), candidate
-
-    def _each(self, answer: Callable[[Any], torch.Tensor], samples: Samples | AtLeaf) -> np.ndarray:
-        return of_each(answer, self.tree, samples, self.device)
 
     def _train(
         self, model: nn.Module, phase: str, node: int, train: Any, validation: Any, attempt: int = 0

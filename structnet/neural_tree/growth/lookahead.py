@@ -10,7 +10,8 @@ deepening is trained that starts as this sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -19,7 +20,7 @@ from torch import nn
 from structnet.neural_tree.growth.candidate import AtLeaf, Split
 from structnet.neural_tree.growth.regions import Cut, Regions, find_regions
 from structnet.neural_tree.growth.router_start import SPREAD
-from structnet.neural_tree.growth.steps import find_steps, price_of_step
+from structnet.neural_tree.growth.steps import HARD, find_steps, price_of_step
 from structnet.neural_tree.growth.sums import Sum, find_sum
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.topology import Topology
@@ -27,7 +28,6 @@ from structnet.routing.topology import Topology
 LEAST = 0.04  # share of all samples that a region must have, as training moves its borders
 ROOM = 1.5  # factor on the share to prune, which a region must have too
 LINED = 2000  # samples by which lines are sought; it takes the square of the number of columns
-HARD = 64.0  # factor on the slope of routers between steps: few samples are undecided
 MOST_STEPS = 64  # units of a deepening that may start as steps
 FEW = 8  # samples that a step must have, whose hard borders hardly move in training
 
@@ -38,22 +38,22 @@ class Starts(NamedTuple):
     Attributes:
         regions: regions of a split, for one or two splits; empty if a single region is best; None
             if there are too few samples to tell.
-        sum: steps of a deepening; none if they do not pay.
+        sum: function that gives the steps of a deepening; none if they do not pay.
     """
 
     regions: list[Regions] | None
-    sum: Sum
+    sum: Callable[[], Sum]
 
 
-NO_STARTS = Starts(None, Sum([]))
+NO_STARTS = Starts(None, lambda: Sum([]))
 
 
 def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float = 0.0) -> Starts:
     """The regions and the steps in what a leaf's solver leaves unexplained.
 
     Regions come from :func:`.find_regions` and, if these are better, also from :func:`.find_steps`.
-    Sums of steps, from :func:`.find_sum`, are of columns of the table; they must be better than the
-    former, and than the latter by one cut less.
+    Sums of steps, from :func:`.find_sum`, must be better than the former, and than the latter by
+    one cut less. They are sought when they are asked for, as that takes time.
 
     Args:
         tree, leaf: tree, and node of the leaf.
@@ -67,17 +67,21 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
     x, y, w = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
     total, least = float(w.sum()), max(FEW, ROOM * prune * len(x))
     steps = find_steps(x, y, w, most, least)
-    added = Sum([]) if tree.num_transformers(leaf) else find_sum(x, y, w, MOST_STEPS, least)
+    sought = partial(find_sum, x, y, w, MOST_STEPS, least)
     x, y, w = (part[:: -(-len(x) // LINED)] for part in (x, y, w))
     lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(x))
     of_all = 0.0 if lines is None else lines.value * total / float(w.sum())  # of as many samples
-    columns = {step.column for step in added.steps}  # steps of one are regions, easier to read
     rivals = min(of_all, steps.value + price_of_step(x.shape[1], total))
-    if len(columns) < 2 or added.value >= rivals:
-        added = Sum([])
     found = [] if lines is None or lines.value >= 0 else [lines]
     found += [steps] * (steps.value < of_all)
-    return Starts(None if lines is None and not found else found, added)
+    regions = None if lines is None and not found else found
+    return Starts(regions, lambda: _better(sought(), rivals))
+
+
+def _better(added: Sum, rivals: float) -> Sum:
+    """The sum if it is better than regions; else none. Steps of one column are left to regions."""
+    columns = {step.column for step in added.steps}
+    return added if len(columns) > 1 and added.value < rivals else Sum([])
 
 
 def _residuals(tree: NeuralTree, leaf: int, here: AtLeaf) -> torch.Tensor:

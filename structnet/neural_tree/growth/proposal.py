@@ -79,8 +79,8 @@ def propose(
             modules = tree.new_deepening(leaf)
             if count_parameters(modules[0]):  # without any, it is an identity that cannot gain
                 found["deepen"].append(Deepening(tree, leaf, modules))
-                if starts.sum.steps and may_have_steps(tree, leaf, modules):
-                    found["deepen"] += _sums(tree, leaf, starts.sum)
+                if may_have_steps(tree, leaf, modules):
+                    found["deepen"] += _sums(tree, leaf, starts.sum())
                 _check_new(taken, found["deepen"])
     if settings.warm_start_solvers:
         for candidate in (*found["split"], *found["deepen"]):
@@ -129,9 +129,8 @@ def _splits(
 
 def _sums(tree: NeuralTree, leaf: int, added: Sum) -> list[Deepening]:
     """The deepenings that start as a sum of steps, without and with units for what is no sum."""
-    found = (
-        deepen_by(tree, leaf, tree.new_deepening(leaf), added, alone) for alone in (True, False)
-    )
+    ways = (True, False) if added.steps else ()
+    found = (deepen_by(tree, leaf, tree.new_deepening(leaf), added, alone) for alone in ways)
     return [each for each in found if each is not None]
 
 

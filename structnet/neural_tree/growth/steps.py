@@ -17,6 +17,8 @@ import numpy as np
 
 from structnet.neural_tree.growth.regions import Cut, Regions, border_at, with_best
 
+HARD = 64.0  # slope of a hard border, by that of a soft one: few samples are undecided
+
 
 def find_steps(
     x: np.ndarray, residuals: np.ndarray, weights: np.ndarray, most: int, least: float

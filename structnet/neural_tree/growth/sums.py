@@ -22,13 +22,15 @@ import numpy as np
 import torch
 from torch import nn
 
+from structnet.neural_tree.clipped import Clipped
 from structnet.neural_tree.growth.candidate import Deepening
 from structnet.neural_tree.growth.regions import border_at
-from structnet.neural_tree.presets import Clipped
+from structnet.neural_tree.growth.steps import HARD
 from structnet.neural_tree.tree import NeuralTree
 
 AHEAD = 2  # steps in a row that do not pay after which no more are sought
-SLOPE = 64.0  # slope of a unit at its threshold, by how far that is from the samples around it
+ALIKE = 1e-7  # difference up to which two values are not told apart, as in scikit-learn's trees
+NOTHING = 1e-12  # share of the sum of squares up to which a step explains nothing but rounding
 
 
 class Step(NamedTuple):
@@ -77,42 +79,91 @@ def find_sum(
         >>> [(step.column, round(step.threshold, 1)) for step in found.steps]
         [(0, 0.5), (1, 0.2)]
     """
-    from sklearn.tree import DecisionTreeRegressor
-
     counted = weights > 0
     x, y, weights = x[counted], residuals[counted], weights[counted]
     total, found = float(weights.sum()), Sum([])
     if total < 2 * least:
         return found
-    stump = DecisionTreeRegressor(
-        max_depth=1, min_weight_fraction_leaf=least / total, random_state=0
-    )
-    price, roots = math.log(total) + 2 * math.log(x.shape[1]), np.sqrt(weights)[:, None]
-    basis, steps, rest = np.ones((len(x), 1)), list[Step](), y - np.average(y, 0, weights)
-    whole = float(weights @ np.square(rest).sum(1))
+    columns = [_sorted(column, weights, least) for column in x.T]
+    price, roots = math.log(total) + 2 * math.log(x.shape[1]), np.sqrt(weights)
+    steps, basis = list[Step](), roots[:, None] / math.sqrt(total)  # the constant
+    rest = y * roots[:, None]
+    rest = rest - basis @ (basis.T @ rest)
+    left = whole = float(np.square(rest).sum())
     while len(steps) < min(most, len(found.steps) + AHEAD):
-        grown = stump.fit(x, rest, sample_weight=weights).tree_
-        if grown.node_count == 1:
+        gain, column, place = _best(columns, rest * roots[:, None])
+        if gain <= NOTHING * whole:
             break
-        column = int(grown.feature[0])
-        steps = [*steps, Step(column, *border_at(x[:, column], float(grown.threshold[0])))]
-        basis = np.column_stack([basis, x[:, column] > steps[-1].threshold])
-        heights = np.linalg.lstsq(basis * roots, y * roots, rcond=None)[0]
-        rest = y - basis @ heights
-        left = float(weights @ np.square(rest).sum(1))
+        steps = [*steps, Step(column, *border_at(x[:, column], place))]
+        unit = (x[:, column] > steps[-1].threshold) * roots
+        for _ in range(2):  # once is not exact enough for steps that are much alike
+            unit = unit - basis @ (basis.T @ unit)
+        unit /= np.linalg.norm(unit)
+        # What the others leave has no part along them, so all heights are fitted anew by this.
+        basis, rest = np.column_stack([basis, unit]), rest - np.outer(unit, unit @ rest)
+        left = float(np.square(rest).sum())
         value = total * math.log(max(left, 1e-12) / max(whole, 1e-12)) + price * len(steps)
         if value < found.value:
             found = Sum(steps, value)
     return found
 
 
+class Column(NamedTuple):
+    """A column in ascending order, sorted once for all steps.
+
+    Attributes:
+        order: places of the samples.
+        values: values in that order.
+        per_square: factor on the square of the sum of the residuals up to each sample, for what a
+            threshold after it explains; 0 where there can be none.
+
+    Shapes:
+        order, values ``[n]``, per_square ``[n - 1]``.
+    """
+
+    order: np.ndarray
+    values: np.ndarray
+    per_square: np.ndarray
+
+
+def _sorted(column: np.ndarray, weights: np.ndarray, least: float) -> Column:
+    order = column.argsort(kind="stable")
+    values, below = column[order], weights[order].cumsum()
+    below, above = below[:-1], below[-1] - below[:-1]
+    may = (np.diff(values) > ALIKE) & (np.minimum(below, above) >= least)
+    return Column(order, values, may * weights.sum() / np.maximum(below * above, 1e-12))
+
+
+def _best(columns: Sequence[Column], rest: np.ndarray) -> tuple[float, int, float]:
+    """What the best threshold explains, its column and its value.
+
+    Args:
+        columns: sorted columns.
+        rest: residuals times weights, whose sum is 0.
+
+    Shapes:
+        rest ``[n, outputs]``.
+    """
+    best = (0.0, 0, 0.0)
+    for number, (order, values, per_square) in enumerate(columns):
+        sums = rest[order].cumsum(0)[:-1]
+        gains = np.square(sums).sum(1) * per_square
+        place = int(gains.argmax())
+        if gains[place] > best[0]:
+            middle = (values[place] + values[place + 1]) / 2
+            best = float(gains[place]), number, float(middle)
+    return best
+
+
 def may_have_steps(tree: NeuralTree, leaf: int, modules: Sequence[nn.Module]) -> bool:
-    """True if the modules are a layer of units with ceilings and a linear map, as is the leaf's.
+    """True if the modules are a layer of such units on columns and a linear map, as is the leaf's.
 
     Args:
         tree, leaf: tree, and node of the leaf.
         modules: transformer and solver of a deepening.
     """
+    if tree.num_transformers(leaf):  # a step of what transformers make of columns says little
+        return False
     layer, *maps = (*modules, tree.nodes[leaf].end)
     if not isinstance(layer, nn.Sequential) or len(layer) != 2 or type(layer[1]) is not Clipped:
         return False
@@ -153,7 +204,7 @@ def deepen_by(
     solver.weight[:, :first] = torch.cat([answer, -answer], dim=1)
     solver.bias.copy_(old.bias)
     for unit, step in enumerate(found.steps, first):
-        slope = SLOPE / max(step.reach, 1e-6)
+        slope = HARD / max(step.reach, 1e-6)
         layer.weight[unit, step.column] = slope
         layer.bias[unit] = 0.5 - slope * step.threshold  # rises from 0 to 1 around it
         clipped.most[unit] = 1.0

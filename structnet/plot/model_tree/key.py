@@ -14,6 +14,8 @@ from structnet.plot.names import short_names
 from structnet.plot.palette import class_colors
 from structnet.plot.style import GREY, LINES, add_legend
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import Reading
+from structnet.routing.rules import rule_lines
 from structnet.routing.visits import Reach
 from structnet.routing.words import decided_words
 
@@ -26,6 +28,7 @@ LETTERS_SIZE = 8.0  # points: letters of the names of classes
 ENTRY, LETTER, ROW, MAX_KEY = 22.0, 5.0, 13.0, 20
 GREEDY, SOFT = "shares: greedy paths", "shares: mean probabilities"
 NOTE, ABOVE = 16.0, 4.0  # points: height of the line about shares, and its distance to the tree
+RULED, RULES = 4, 5  # most leaves whose rules are told, and most rules of each
 SAID, LETTERS = 9.0, 4.1  # points: height of a line about the panels, and width of its letters
 ONE_LEAF = "one leaf: this tree asks nothing"
 LEAF_SAID = {
@@ -88,6 +91,24 @@ def panels_said(
     if decided := decided_words(found.all_decided):
         said.append((f"{decided}: mean probability of the likelier branch", GREY))
     return said
+
+
+def rules_said(told: Reading) -> list[tuple[str, str]]:
+    """The largest rules of the leaves that predict by rules, a text for each with its colour.
+
+    If more than four leaves do, there is no room for any.
+
+    Args:
+        told: tree with its names and units.
+    """
+    names = told.feature_names, told.units, told.class_names, told.target_units
+    each = {v: rule_lines(told.tree, v, *names) for v in told.tree.topology.leaves.tolist()}
+    each = {
+        v: [*lines[:RULES], *["…"] * (len(lines) > RULES)] for v, lines in each.items() if lines
+    }
+    if len(each) > RULED:
+        return []
+    return [(f"node {v} adds up {'; '.join(lines)}", GREY) for v, lines in each.items()]
 
 
 def _targets(found: Reach, names: Sequence[str] | None) -> str:

@@ -24,6 +24,7 @@ from structnet.plot.model_tree.key import (
     draw_key,
     key_height,
     panels_said,
+    rules_said,
 )
 from structnet.plot.model_tree.sheet import (
     BOXES,
@@ -101,6 +102,9 @@ def plot_model_tree(
     Below an inner node is what it asks (:func:`structnet.routing.asking.questions`) or, if that is
     unknown, in which columns the samples of its branches differ; and, for more than two classes,
     which of them mostly take which branch.
+
+    Above the tree are the largest rules of leaves that add up steps of columns, if there are few
+    such leaves.
 
     Without samples, nodes are boxes with their numbers: inner nodes blue, leaves yellow.
 
@@ -226,6 +230,8 @@ class _Drawn:
         self.asked = all_questions(told, self.found)
         if self.key is not None and any(" | " in text for text in self.asked.values()):
             self.key = self.key._replace(said=[*self.key.said, (SIDES, GREY)])
+        if self.key is not None:
+            self.key = self.key._replace(said=[*self.key.said, *rules_said(told)])
 
     def answers(self, sheet: Sheet) -> dict[int, str]:
         """The accuracies of drawn leaves, or their predictions of one number, as text by leaf."""

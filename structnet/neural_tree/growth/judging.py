@@ -1,0 +1,85 @@
+"""What a candidate gains on the validation samples, as which its training is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split
+from structnet.neural_tree.growth.decision import Gain, takes_place
+from structnet.neural_tree.growth.measures import decrease, of_each
+from structnet.neural_tree.growth.merging import SPARED, merged
+from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.neural_tree.tree import NeuralTree
+from structnet.routing.samples import Samples
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges the candidates for the leaves of a tree.
+
+    Args:
+        tree: tree in its present state.
+        train, validation: samples.
+        settings: settings; ``prune``, ``min_gain`` and ``gain_errors`` are used.
+        device: device of the tree.
+    """
+
+    tree: NeuralTree
+    train: Samples
+    validation: Samples
+    settings: NeuralTreeSettings
+    device: str | torch.device
+
+    def before(self) -> np.ndarray:
+        """The losses of the validation samples in the present tree. ``[n]``."""
+        return self._each(self.tree.losses, self.validation)
+
+    def judged(
+        self, loss: float, before: np.ndarray, candidate: Candidate, train: Any, validation: Any
+    ) -> tuple[Gain, Candidate]:
+        """The gain of a candidate, and the candidate, with rare leaves of a split pruned.
+
+        Args:
+            loss: validation loss with the candidate.
+            before: result of :meth:`before`.
+            candidate: trained candidate.
+            train, validation: samples, or these as they arrive at the leaf.
+
+        Shapes:
+            before ``[n]``.
+        """
+        share = 1.0
+        if isinstance(candidate, Split):
+            counts = self.train.counts()
+            shares = np.average(self._each(candidate.shares, train), axis=0, weights=counts)
+            pruned = candidate.pruned(shares, self.settings.prune or 0.0)
+            if pruned is not candidate:
+                losses = self._each(pruned.losses, validation)
+                loss = float(np.average(losses, weights=self.validation.counts()))
+                return self.judged(loss, before, pruned, train, validation)
+            share = float(shares.min())
+        after = self._each(candidate.losses, validation)
+        found, leaves = self._decrease(before, after), len(candidate.solvers)
+        return Gain(loss, *found, share, candidate.steps, after, leaves), candidate
+
+    def takes_place(self, gain: Gain, best: Gain) -> bool:
+        """Does a candidate take the place of the best one? See :func:`.decision.takes_place`."""
+        return takes_place(gain, best, self.settings, self._decrease)
+
+    def merged(self, split: Split) -> tuple[Gain, Candidate]:
+        """A split without the cuts that gain hardly anything, and what it gains then."""
+        both, least = (self.train, self.validation), SPARED * self.settings.min_gain
+        smaller, loss = merged(split, *both, least, self.device)
+        return self.judged(loss, self.before(), smaller, *both)
+
+    def _decrease(self, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
+        return decrease(before, after, self.validation.counts(), self.tree.likelihood)
+
+    def _each(self, answer: Callable[[Any], Tensor], samples: Samples | AtLeaf) -> np.ndarray:
+        return of_each(answer, self.tree, samples, self.device)

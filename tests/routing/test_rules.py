@@ -1,0 +1,128 @@
+"""Steps of columns, told as rules with what each adds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from structnet.neural_tree import (
+    Categorical,
+    GaussianMixture,
+    Likelihood,
+    NeuralTree,
+    SquaredError,
+    presets,
+)
+from structnet.plot import plot_model_tree
+from structnet.plot.model_tree.key import rules_said
+from structnet.routing import Reading, Samples, explain, export_text
+from structnet.routing.asking import all_questions
+from structnet.routing.rules import MOST, rule_lines
+
+NAMES = ["income", "age"]
+
+
+def tree_of(likelihood: Likelihood, effects: list[list[float]], split: bool = False) -> NeuralTree:
+    """A tree whose first units are steps of income at 1, 2, ..., of the given effects."""
+    tree = NeuralTree(presets.table(len(effects[0]), width=12), (2,), likelihood)
+    tree.deepen(0)
+    layer, clipped = tree.nodes[0].transformers[0]
+    for part in tree.parameters():
+        torch.nn.init.zeros_(part)
+    if split:
+        tree.split(0)
+        tree.nodes[1].solver.weight.data.zero_()
+    end = tree.nodes[0].end
+    with torch.no_grad():
+        end.weight.zero_()
+        for unit, effect in enumerate(effects):
+            layer.weight[unit, 0], layer.bias[unit] = 64.0, 0.5 - 64.0 * (unit + 1)
+            clipped.most[unit] = 1.0
+            end.weight[:, unit] = torch.tensor(effect[:1] if split else effect)
+    return tree
+
+
+def test_each_step_is_a_rule_and_the_largest_come_first() -> None:
+    tree = tree_of(SquaredError(), [[0.5], [-2.0]])
+    assert export_text(tree, feature_names=NAMES).splitlines()[1:] == [
+        "|       income > 2: -2",
+        "|       income > 1: +0.5",
+    ]
+    doubled = {"units": lambda x: 10 * x + 5, "target_units": lambda y: 100 * y + 7}
+    assert rule_lines(tree, 0, NAMES, **doubled) == ["income > 25: -200", "income > 15: +50"]
+
+
+def test_a_rule_adds_to_the_prediction_what_it_says() -> None:
+    tree = tree_of(SquaredError(), [[0.5], [-2.0], [1.25]])
+    low, high = tree.predicted(np.array([[2.5, 0.0], [3.5, 0.0]]))
+    assert high - low == pytest.approx(1.25)
+    assert rule_lines(tree, 0)[1] == "feature 0 > 3: +1.25"
+
+
+def test_an_explanation_has_the_rules_that_hold() -> None:
+    tree = tree_of(SquaredError(), [[0.5], [-2.0]])
+    told = explain(tree, torch.tensor([1.5, 0.0]), feature_names=NAMES)
+    assert told.rules == ("income > 1: +0.5",) and "  income > 1: +0.5\n" in str(told)
+    assert explain(tree, torch.tensor([0.5, 0.0])).rules == ()
+    tree.double()
+    assert len(explain(tree, np.array([2.5, 0.0])).rules) == 2
+
+
+def test_rules_of_classes_are_in_log_odds() -> None:
+    tree = tree_of(Categorical(), [[-0.5, 1.0]])
+    [line] = rule_lines(tree, 0, NAMES, class_names=["no", "yes"])
+    assert line == "income > 1: log-odds of class yes +1.5"
+    odds = np.diff(tree.predicted(np.array([[0.5, 0.0], [1.5, 0.0]])))[:, 0]
+    assert odds[1] - odds[0] == pytest.approx(1.5)
+    tree = tree_of(Categorical(), [[0.0, -3.0, 1.0]])
+    [line] = rule_lines(tree, 0, NAMES, class_names=["a", "b", "c"])
+    assert line == "income > 1: log-odds of class b -3.5"
+
+
+def test_of_gaussians_rules_tell_the_means() -> None:
+    [line] = rule_lines(tree_of(GaussianMixture(), [[2.0, 9.0]]), 0)
+    assert line == "feature 0 > 1: +2"
+
+
+def test_of_many_rules_the_largest_are_told() -> None:
+    lines = rule_lines(tree_of(SquaredError(), [[float(i)] for i in range(1, 13)]), 0)
+    assert len(lines) == MOST + 1 and lines[0].endswith("+12") and lines[-1] == "… 4 smaller"
+
+
+def test_a_picture_tells_the_rules_of_a_few_leaves() -> None:
+    tree = tree_of(SquaredError(), [[float(i)] for i in range(1, 8)])
+    x = torch.tensor([[0.5, 0.0], [1.5, 0.0]])
+    told = Reading(tree, Samples(x, x[:, :1]), feature_names=NAMES)
+    said = " ".join(text.get_text() for text in plot_model_tree(told).texts[::-1])
+    assert "node 0 adds up" in said and "income > 7: +7" in said
+    assert "income > 3: +3" in said and "income > 2: +2" not in said
+    steps = tree_of(SquaredError(), [[1.0]])
+    for v in (0, 1, 2, 3):
+        assert len(rules_said(Reading(steps))) == v + 1
+        for leaf in steps.split(steps.topology.leaves[0]):
+            steps.nodes[leaf].solver.reset_parameters()
+    assert rules_said(Reading(steps)) == []
+
+
+def test_a_router_may_ask_by_rules() -> None:
+    tree = tree_of(SquaredError(), [[4.0], [-1.0]], split=True)
+    x = torch.tensor([[0.5, 0.0], [1.5, 0.0]])
+    told = Reading(tree, Samples(x, x[:, :1]), feature_names=NAMES)
+    said = "income > 1: log-odds of left +4, income > 2: log-odds of left -1"
+    assert all_questions(told)[0] == said
+    assert said[:10] in " ".join(text.get_text() for text in plot_model_tree(told).texts)
+    assert rule_lines(tree, 1) and "income > 1: log-odds of left +4" in export_text(
+        tree, feature_names=NAMES
+    )
+
+
+def test_without_steps_of_columns_there_are_no_rules() -> None:
+    tree = tree_of(SquaredError(), [[1.0]])
+    tree.deepen(0)
+    assert rule_lines(tree, 0) == []
+    for preset in (presets.table(1), presets.mlp(1)):
+        tree = NeuralTree(preset, (2,), SquaredError())
+        assert rule_lines(tree, 0) == []
+        tree.deepen(0)
+        assert rule_lines(tree, 0) == [] and len(export_text(tree).splitlines()) == 1
