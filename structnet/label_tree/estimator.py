@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checks import check_bool, check_integer, check_jobs, num_threads
+from structnet.checks import check_bool, check_jobs, num_threads
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.class_weights import weighed
+from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import (
     check_inputs,
@@ -46,17 +47,18 @@ OWN: dict[str, Any] = {
 }
 
 
+@described_by(LabelTreeSettings)
 class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
     """A classifier for very many classes: a tree of softmaxes whose leaves are the classes.
 
+    Settings that are None are chosen from the data, except for ``max_depth``, without which there
+    is no limit.
+
     Args:
-        tree: kind of tree, see :class:`structnet.label_tree.LabelTreeSettings`, or your own tree:
-            nested lists of positions in the sorted classes, or
-            :class:`structnet.label_tree.LabelCodes`; your own tree stays as it is.
-        arity, embedding_size, epochs, learning_rate, start, rebuilds, gain, prior,
-            prior_weight, method, max_depth, memory, bias: hyper-parameters, see
-            :class:`structnet.label_tree.LabelTreeSettings`. Those that are None are chosen from the
-            data, except for ``max_depth``, without which there is no limit.
+        tree: kind of tree, "learned", "huffman", "clusters", "complete" or "random" (see
+            :class:`structnet.label_tree.LabelTreeSettings`; by default the best of three); or your
+            own tree, which stays as it is: nested lists of positions in the sorted classes, or
+            :class:`structnet.label_tree.LabelCodes`.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
             the sample; "balanced" gives all classes the same total weight, in ``fit`` alone.
         tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
@@ -202,23 +204,9 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         found = self.predict_log_proba(X)
         return np.exp(found, out=found)  # which may take most of the memory
 
-    def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
-        """The k likeliest classes of each sample and their probabilities, likeliest first.
-
-        They are found by branch and bound, without the probabilities of all other classes.
-
-        Args:
-            X: samples.
-            k: number of classes, all if there are fewer.
-
-        Shapes:
-            both ``[n, min(k, classes)]``.
-
-        Raises:
-            ValueError: k is below 1, or the samples do not fit those of ``fit``.
-        """
+    def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        # By branch and bound, without the probabilities of all other classes.
         check_is_fitted(self)
-        check_integer("k", k, 1, owner="predict_top")
         log_prob, places, _ = self.tree_.top_k(self._features(self._inputs(X)), k)
         return self.classes_[places], np.exp(log_prob)
 

@@ -8,60 +8,32 @@ from typing import Any
 import numpy as np
 
 from structnet.estimators.checked import Checked
+from structnet.estimators.described import described_by
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.outliers import warn_of_far_targets
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeRegressorMixin
 from structnet.neural_tree.estimator_base import NeuralTreeEstimator
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
+from structnet.neural_tree.settings import NeuralTreeSettings
 
 
+@described_by(NeuralTreeSettings)
 class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
     """A classifier that is an adaptive neural tree, or the average of several.
 
+    Refinement keeps the epoch with the highest validation accuracy, as in the paper; after it the
+    tree also learns from the validation samples, for half as many epochs, unless ``fit`` was given
+    some. On a table, the tree starts as a linear model with a penalty whose strength is chosen on
+    held-out samples; if it stays one, it is not refined, and what grows from it has the same
+    penalty.
+
     Args:
-        primitives: name of a preset ("table", "mlp", "sarcos", "mnist_a", ..., "cifar10_c"),
-            :class:`Primitives`, or a function ``num_outputs -> Primitives``; None takes "table" for
-            tables and "mnist_b" for images.
-        loss: name of the loss; None takes that of the task. A classifier only has "log_loss".
-        routers: permission for the tree to have routers. Routers or transformers must be allowed.
-        transformers: permission for the tree to have transformers.
-        max_depth, max_leaves, max_parameters, max_transformers, min_gain, gain_errors,
-            prefer_split, min_samples, epochs, refine_epochs, patience, stop_refinement, n_init,
-            batch_size, learning_rate, weight_decay, warm_start_solvers, balance_routers, lookahead,
-            cache_bytes, prune: limits and hyper-parameters, see
-            :class:`structnet.neural_tree.NeuralTreeSettings`. Refinement keeps the epoch with the
-            highest validation accuracy, as in the paper; after it the tree also learns from the
-            validation samples, for half as many epochs, unless ``fit`` was given some. On a table,
-            the tree starts as a linear model with a penalty whose strength is chosen on held-out
-            samples; if it stays one, it is not refined, and what grows from it has the same
-            penalty.
+        loss: "log_loss", the only one (also if None).
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
             the sample; "balanced" gives all classes the same total weight. The validation samples
             are weighted too.
         validation_fraction: share of the samples that is held out for validation; it has the same
             class proportions.
-        standardize: scaling of each column of a table, or channel of an image, to mean 0 and
-            standard deviation 1 over the training samples. Columns of a table with heavy tails are
-            bent first, so that their numbers are spread like those of a normal distribution, see
-            :class:`structnet.estimators.tails.BentStandardizer`; what is told of a tree is in your
-            units.
-        path: way to predict, as in :meth:`NeuralTree.output`, with ``batch_size`` samples at a
-            time.
-        n_members: number of trees, each with its own seed and validation samples; their
-            probabilities are averaged.
-        warm_start: continue with the existing trees when ``fit`` is called again: all their
-            parameters are trained for ``refine_epochs`` more on the given samples, and the epoch is
-            kept that is best on those held out of them, or on ``X_val``. Pass ``X_val`` if samples
-            occur again: those that a tree has learned from say little about it.
-            Branches, classes and scales are kept, and held-out samples are not learned from at the
-            end; if ``n_members`` is larger than before, new trees are grown. There is no
-            ``partial_fit``, as a tree grows by comparing losses on all samples.
-        random_state: seed; an int makes results repeatable.
-        device: device for training and prediction; "cpu", "cuda", ...
-        verbose: True to show a progress bar for each training.
-        folder: folder in which growth and refinement are saved, epoch by epoch; an interrupted
-            ``fit`` resumes from it, given the same data and parameters; ``random_state`` must be an
-            int.
 
     Attributes:
         classes_: classes, sorted.
@@ -86,11 +58,12 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
     _losses = MappingProxyType({"log_loss": Categorical})
 
 
+@described_by(NeuralTreeSettings)
 class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
     """A regressor, for one target column or several, that is an adaptive neural tree.
 
-    Its parameters and attributes are those of :class:`structnet.NeuralTreeClassifier`, except for
-    the following.
+    It is trained and has attributes as :class:`structnet.NeuralTreeClassifier`, except for
+    ``classes_``; refinement keeps the epoch with the lowest validation loss.
 
     Args:
         class_weight: None, as numbers have no classes.
@@ -98,11 +71,9 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
             negative log-likelihood of a mixture with one Gaussian for each leaf. With fewer than
             ten samples for each column, a tree with "gaussian" does not learn from the validation
             samples at the end.
-        min_gain: gain as there, but in the validation loss of the standardized targets.
-        refine_epochs: epochs as there, but the one with the lowest validation loss is kept.
+        min_gain: decrease of the validation loss, of the standardized targets, that a split or a
+            deepening must exceed.
         validation_fraction: share of the samples that is held out for validation, drawn at random.
-        standardize: scaling of the inputs, as there, and of each column of the targets.
-        n_members: number of trees, as there; their means are averaged.
 
     Warns:
         UserWarning: a few of the numbers are far from all others, such as -999 for a missing value,

@@ -41,19 +41,45 @@ from structnet.training.history import History
 from structnet.training.processes import own_device
 from structnet.training.seeding import seeded
 
-FREE = (
-    "path",
-    "refine_epochs",
-    "warm_start",
-    "device",
-    "verbose",
-    "folder",
-)  # parameters that may differ when an interrupted fit resumes
+# Parameters that may differ when an interrupted fit resumes.
+FREE = ("path", "refine_epochs", "warm_start", "device", "verbose", "folder")
 GROWN_WITH = ("primitives", "routers", "transformers", "loss")  # may not differ in a warm start
 
 
 class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
-    """The common part of the classifier, which documents the parameters, and the regressor."""
+    """The common part of the classifier and the regressor.
+
+    Args:
+        primitives: name of a preset ("table", "mlp", "sarcos", "mnist_a", ..., "cifar10_c"),
+            :class:`Primitives`, or a function ``num_outputs -> Primitives``; None takes "table" for
+            tables and "mnist_b" for images.
+        routers: permission for the tree to have routers. Routers or transformers must be allowed.
+        transformers: permission for the tree to have transformers.
+        standardize: scaling of each column of a table, channel of an image, or column of targets
+            to mean 0 and standard deviation 1 over the training samples. Columns of a table with
+            heavy tails are bent first, so that their numbers are spread like those of a normal
+            distribution, see :class:`structnet.estimators.tails.BentStandardizer`; what is told of
+            a tree is in your units.
+        path: way to predict, as in :meth:`NeuralTree.output`, with ``batch_size`` samples at a
+            time.
+        n_members: number of trees, each with its own seed and validation samples; their
+            probabilities, or means, are averaged.
+        warm_start: continue with the existing trees when ``fit`` is called again: all their
+            parameters are trained for ``refine_epochs`` more on the given samples, and the epoch is
+            kept that is best on those held out of them, or on ``X_val``. Pass ``X_val`` if samples
+            occur again: those that a tree has learned from say little about it.
+            Branches, classes and scales are kept, and held-out samples are not learned from at the
+            end; if ``n_members`` is larger than before, new trees are grown. There is no
+            ``partial_fit``, as a tree grows by comparing losses on all samples.
+        random_state: seed; an int makes results repeatable.
+        device: device for training and prediction; "cpu", "cuda", ...
+        verbose: True to show a progress bar for each training.
+        folder: folder in which growth and refinement are saved, epoch by epoch; an interrupted
+            ``fit`` resumes from it, given the same data and parameters; ``random_state`` must be an
+            int.
+
+    The others are those of :class:`structnet.neural_tree.NeuralTreeSettings`.
+    """
 
     members_: list[Member]
     _dense = True

@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checks import check_bool, check_integer, check_number
+from structnet.checks import check_bool, check_number
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.class_weights import weighed
+from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
@@ -30,7 +31,20 @@ from structnet.training.history import History
 
 
 class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
-    """The common part of both classifiers, which document the parameters."""
+    """The common part of both classifiers.
+
+    Args:
+        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
+            the sample; "balanced" gives all classes the same total weight. The validation samples
+            are weighted too.
+        standardize: scaling of each column to mean 0 and standard deviation 1 over the training
+            samples; sparse data, which stay sparse, are scaled as a whole to mean square 1, except
+            that a column of far larger numbers is scaled separately.
+        random_state: seed; an int makes results repeatable.
+        verbose: True to report trials and progress on standard error from time to time.
+
+    The others are those of :class:`structnet.softmax_tree.SoftmaxTreeSettings`.
+    """
 
     trained_: Trained
     input_scale_: Standardizer | None
@@ -147,16 +161,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         """Log-probabilities, -inf for classes of no sample. ``[n, classes]``."""
         return self._choices(X).dense(len(self.classes_))
 
-    def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
-        """The k likeliest classes in the leaf of each sample and their probabilities, best first.
-
-        These are all classes if there are no more than k. If a leaf has fewer, its likeliest class
-        is repeated at the end, with the probability 0.
-
-        Shapes:
-            both ``[n, min(k, classes)]``.
-        """
-        check_integer("k", k, 1, owner="predict_top")
+    def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        # Of the leaf's classes; if it has fewer, the likeliest again, with the probability 0.
         places, prob = self._choices(X).top(min(k, len(self.classes_)))
         return self.classes_[np.where(places < 0, places[:, :1], places)], prob
 
@@ -265,6 +271,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self.tree_
 
 
+@described_by(SoftmaxTreeSettings)
 class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
     """A classifier that is a softmax tree of a fixed depth, for few classes or very many.
 
@@ -277,16 +284,6 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         depth: number of decisions on each path; 0 is a flat softmax.
         k: largest number of classes in a leaf, at most all that there are. The others share the
             probability that they have together at the leaf.
-        decision_penalty, leaf_penalty, missing_loss, max_iter, tol, solver_steps, start, n_jobs:
-            hyper-parameters, see :class:`structnet.softmax_tree.SoftmaxTreeSettings`.
-        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
-            the sample; "balanced" gives all classes the same total weight. The validation samples
-            are weighted too.
-        standardize: scaling of each column to mean 0 and standard deviation 1 over the training
-            samples; sparse data, which stay sparse, are scaled as a whole to mean square 1, except
-            that a column of far larger numbers is scaled separately.
-        random_state: seed; an int makes results repeatable.
-        verbose: True to report trials and progress on standard error from time to time.
 
     Attributes:
         classes_: classes, sorted.
@@ -336,18 +333,13 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
 
+@described_by(GrowthSettings, SoftmaxTreeSettings)
 class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     """A classifier that is a softmax tree which grows where that lowers the loss enough.
 
-    Its other parameters and its attributes are those of :class:`structnet.SoftmaxTreeClassifier`.
+    Its attributes are those of :class:`structnet.SoftmaxTreeClassifier`.
 
     Args:
-        alpha: number of classes in the leaves that replace a leaf, as a share of that leaf's.
-        rho: ratio of losses below which a subtree replaces a leaf.
-        start_depth: number of decisions on each path of the tree from which growth starts.
-        start_k: largest number of classes in its leaves.
-        step, ratio_of, k_from, max_depth, max_leaves, max_rounds, min_samples: hyper-parameters,
-            see :class:`structnet.softmax_tree.GrowthSettings`.
         validation_fraction: share of the samples by which the round of growth and the temperature
             are chosen; the tree of that round then learns from them too.
 
