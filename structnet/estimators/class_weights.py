@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from structnet.checks import wrong
+
+S = TypeVar("S")
 
 
 def weighed(samples: Any, given: Any, classes: np.ndarray, asked: Any, least: int = 1) -> Any:
@@ -43,6 +45,29 @@ def weighed(samples: Any, given: Any, classes: np.ndarray, asked: Any, least: in
     for own, of in zip(np.atleast_2d(samples.y.T), np.atleast_2d(given.y.T), strict=True):
         weights = weights_by_class(asked, of, classes, given.weights)[own] * weights
     return samples._replace(weights=weights).counting(least)
+
+
+def both_weighed(
+    learn: S, held_out: S | None, classes: np.ndarray, asked: Any
+) -> tuple[S, S | None]:
+    """The samples to learn from and those to choose by, both :func:`weighed` by their classes.
+
+    Args:
+        learn: samples to learn from, at least two of which must weigh more than 0.
+        held_out: samples to choose by; None for none.
+        classes: names of the classes.
+        asked: weights of the classes; None leaves the samples as they are.
+
+    Shapes:
+        classes ``[classes]``.
+
+    Raises:
+        ValueError: ``asked`` does not fit, or too few samples have a weight above 0.
+    """
+    if asked is None:
+        return learn, held_out
+    how = learn, classes, asked
+    return weighed(learn, *how, least=2), held_out and weighed(held_out, *how)
 
 
 def weights_by_class(

@@ -14,7 +14,7 @@ from torch import nn
 
 from structnet.checks import check_bool, check_jobs, num_threads
 from structnet.estimators.checked import Checked, encode_labels, seed_from
-from structnet.estimators.class_weights import weighed
+from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import (
@@ -150,9 +150,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         settings = self._settings()
         found = self._checked(X, y, sample_weight, reset=True)
         validation = self._checked_validation(X_val, y_val, sample_weight_val)
-        if self.class_weight is not None:
-            how = found, self.classes_, self.class_weight
-            validation, found = validation and weighed(validation, *how), weighed(found, *how)
+        found, validation = both_weighed(found, validation, self.classes_, self.class_weight)
         self.input_scale_ = self._new_scale(found)
         self._stream = Stream.after(found.weights)
         examples, number = self._examples(found), len(self.classes_)

@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, Dataset
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 from structnet.estimators import file
 from structnet.estimators.checked import Checked, as_dense, facts_of_both, seed_from
-from structnet.estimators.class_weights import weighed
+from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.hyper_parameters import settings_of
@@ -170,8 +170,10 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             self._check_going_on()
         given = self._checked(X, y, sample_weight, reset=not before)
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
-        held_out = held_out and self._weighed(held_out, given)
-        given = self._weighed(given, given, least=2)
+        if is_classifier(self):
+            given, held_out = both_weighed(given, held_out, self.classes_, self.class_weight)
+        elif self.class_weight is not None:
+            raise wrong("class_weight", "None where the targets are numbers", self.class_weight)
         self.seed_ = seed_from(self.random_state)
         if self.folder is not None:
             named = isinstance(self.primitives, str)
@@ -222,14 +224,6 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         return tags
 
     # Fitting
-
-    def _weighed(self, samples: Checked, given: Checked, least: int = 1) -> Checked:
-        """Samples, also weighted by class; "balanced" weights follow from the samples to fit."""
-        if self.class_weight is None:
-            return samples
-        if not is_classifier(self):
-            raise wrong("class_weight", "None where the targets are numbers", self.class_weight)
-        return weighed(samples, given, self.classes_, self.class_weight, least)
 
     def _settings(self, seed: int) -> NeuralTreeSettings:
         """The hyper-parameters of a member, whose ranges are checked."""

@@ -14,7 +14,7 @@ from torch import nn
 
 from structnet.checks import check_bool, check_number
 from structnet.estimators.checked import Checked, encode_labels, seed_from
-from structnet.estimators.class_weights import weighed
+from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
@@ -86,9 +86,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         settings, growth = self._settings(), self._growth()
         given = self._checked(X, y, sample_weight, reset=True)
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
-        if self.class_weight is not None:
-            how = given, self.classes_, self.class_weight
-            held_out, given = held_out and weighed(held_out, *how), weighed(given, *how, least=2)
+        given, held_out = both_weighed(given, held_out, self.classes_, self.class_weight)
         self.seed_ = seed_from(self.random_state)
         settings, learn = settings.of_at_most(len(self.classes_), seed=self.seed_), given
         aside = growth is not None and held_out is None

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from structnet.checks import wrong
 from structnet.estimators.checked import encode_labels
-from structnet.estimators.class_weights import weighed
+from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
@@ -100,11 +100,10 @@ class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
             answers = labels_of(others, answers)
             of = indicators(answers) if several else encode_labels(answers.ravel(), classes)[1]
             held = targets_of(others, of, count)
-        if self.class_weight is not None:
-            if several and isinstance(self.class_weight, dict):
-                raise wrong("class_weight", "'balanced' or None for several labels", "a dict")
-            how = given, np.arange(2) if several else classes, self.class_weight
-            held, given = held and weighed(held, *how), weighed(given, *how, least=2)
+        if several and isinstance(self.class_weight, dict):
+            raise wrong("class_weight", "'balanced' or None for several labels", "a dict")
+        of = np.arange(2) if several else classes
+        given, held = both_weighed(given, held, of, self.class_weight)
         learn, held = self._parted(given, held, None if several else given.y)
         self._fitted(
             "labels" if several else "classes", len(classes), learn, held, validation is not None

@@ -348,3 +348,10 @@ def test_columns_that_say_nothing() -> None:
     for X in (np.ones((90, 3)), csr_matrix((90, 3))):
         model = LabelTreeClassifier(random_state=0).fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X[:1])[0], [4 / 9, 3 / 9, 2 / 9], atol=0.1)
+
+
+def test_a_class_weight_that_leaves_one_sample_is_refused() -> None:
+    X, y = np.eye(3).repeat(20, 0), np.array([0] + [1] * 29 + [2] * 30)
+    model = LabelTreeClassifier(class_weight={0: 1, 1: 0, 2: 0}, random_state=0)
+    with pytest.raises(ValueError, match="all but 1 of 60 samples have the weight zero"):
+        model.fit(X, y)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from structnet.text import Encoded, NGrams
-from structnet.text.ngrams import contexts_of
+from structnet.text.ngrams import contexts_of, perplexity
 
 WORDS = 5  # the number itself is the boundary
 Token = tuple[tuple[int, ...], int]  # all words before in the sentence, the boundary first; a word
@@ -137,3 +137,7 @@ def test_no_more_words_are_looked_at_than_pays() -> None:
         ngrams.longest.fill_(longest)
         assert ngrams.perplexity(contexts, words) >= best
     assert ngrams.known_words(contexts).max() == 3
+
+
+def test_the_perplexity_of_what_is_next_to_impossible_is_infinite() -> None:
+    assert perplexity(torch.tensor([-2000.0])) == math.inf
