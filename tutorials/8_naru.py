@@ -46,9 +46,10 @@ print(f"{text.name}: {len(train)} sentences to learn from, {len(test)} to test")
 # %% [markdown]
 # ## A network of 56 bundles, of which a word activates 7
 #
-# The model first learns vectors of the words from the text, then to predict the vector of each next
-# word. The loss is the squared error of that vector, the accuracy that of the predicted words. It
-# is trained for a few epochs only; one takes about ten seconds on an idle core.
+# The model first learns vectors of the words from the text, then to predict each next word. The
+# loss is the network's cross-entropy; the accuracy and the perplexity are those of its mixture with
+# counts of what follows the last words. It is trained for a few epochs only; one takes about ten
+# seconds on an idle core.
 
 # %%
 model = RoutedLanguageModel(epochs=1 if SMOKE else 6, learning_rate=1e-3, random_state=0)
@@ -112,8 +113,8 @@ print("busiest route:", busiest)
 # A GRU uses all of its parameters for every word, and keeps all it has read in one state. With so
 # little training it has the lower loss. The advantages of a routed network are that its parameters,
 # here eleven times as many, cost nothing on paths that are not taken, and that its paths can be
-# inspected. After 30 epochs at its default learning rate, a routed network is as good as the GRU
-# (`tutorials/results/naru/table.md`).
+# inspected. Where both learn to predict vectors, a routed network is as good as the GRU after 30
+# epochs at its default learning rate (`tutorials/results/naru/table.md`).
 
 # %%
 gru = RecurrentLanguageModel(epochs=1 if SMOKE else 6, learning_rate=1e-3, random_state=0)

@@ -40,9 +40,8 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``_node_kernels``,
 ``_assignment_kernels``,
 ``_grouping_kernels``, ``_vectors``
-``language_model``,                   the next word as a leaf; its settings; the model mixed
-``language_settings``,                with counts of n-grams; with scikit-learn's methods
-``ngram_mixture``,
+``language_model``,                   the next word as a leaf; its settings; the model with
+``language_settings``,                scikit-learn's methods
 ``language_estimator``
 ====================================  ==============================================================
 

@@ -30,9 +30,9 @@ from structnet.label_tree.language_model import (
     train_language_model,
 )
 from structnet.label_tree.language_settings import LanguageModelSettings
-from structnet.label_tree.ngram_mixture import NGramMixture
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.text import Encoded, NGrams, Words
+from structnet.text.ngram_mixture import NGramMixture
 from structnet.text.ngrams import contexts_of
 from structnet.training.history import History
 from structnet.training.metrics import evaluating

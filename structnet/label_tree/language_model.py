@@ -14,11 +14,11 @@ from torch.nn import functional as F
 
 from structnet.checks import check_one_of
 from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
-from structnet.label_tree.ngram_mixture import NGramMixture
 from structnet.label_tree.shapes import clustered
 from structnet.label_tree.softmax import TreeSoftmaxLoss, TreeSoftmaxOutput
 from structnet.label_tree.sparse_adagrad import SparseAdagrad
 from structnet.text import Encoded, NGrams, Words, learn_vectors
+from structnet.text.ngram_mixture import NGramMixture
 from structnet.text.ngrams import WORDS, contexts_of, perplexity
 from structnet.training import History, fit
 from structnet.training.metrics import evaluating

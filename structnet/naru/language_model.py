@@ -31,7 +31,7 @@ from structnet.naru.settings import NaruSettings
 from structnet.naru.statistics import RoutingStats
 from structnet.naru.training import train
 from structnet.naru.wiring import Wiring
-from structnet.text import Encoded, NGrams, Words
+from structnet.text import Encoded, NGramMixture, NGrams, Words
 from structnet.text.ngrams import perplexity
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
@@ -65,9 +65,8 @@ class RoutedLanguageModel(NextWordEstimator):
 
     Each word takes a path of one bundle per capsule, which is elected by the words before it and
     the word itself. The model learns word vectors from the text (or is given some), then learns to
-    predict the vector of each next word. The predicted vector is combined with counts of which
-    words follow the last ones (:class:`.NGrams`), in the proportion that makes held-out sentences
-    likeliest.
+    predict each next word. The prediction is mixed with counts of which words follow the last ones
+    (:class:`.NGrams`), in the proportion that makes held-out sentences likeliest.
 
     Args:
         vectors: word vectors: a file of GloVe or word2vec, or a dict word -> numbers; None to learn
@@ -190,7 +189,7 @@ class RoutedLanguageModel(NextWordEstimator):
     def uses_network_(self) -> bool:
         """Whether the network adds to the counts of what follows what, or these answer alone."""
         check_is_fitted(self)
-        return not bool(self.model_.variance.isinf())
+        return self.model_.uses_network
 
     def summary(self) -> str:
         """The sizes of the model and the choice of its epoch, in a few lines.
@@ -199,7 +198,7 @@ class RoutedLanguageModel(NextWordEstimator):
             >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
             >>> small = {"sizes": (1, 2, 1), "dims": (8,), "vector_size": 4, "epochs": 1}
             >>> print(RoutedLanguageModel(**small, random_state=0).fit(text).summary())
-            3 capsules of 1, 2 and 1 bundles, 372 parameters
+            3 capsules of 1, 2 and 1 bundles, 402 parameters
             6 words, each with a vector of 4 numbers
             best epoch 1 of 1 on the held-out sentences
         """
@@ -252,7 +251,7 @@ class RoutedLanguageModel(NextWordEstimator):
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         self.model_ = self._build(torch.zeros(config["shapes"]["vectors"]))
         if config["ngrams"] is not None:
-            self.model_.following = NGrams(*config["ngrams"])
+            self.model_.counted = NGramMixture(NGrams(*config["ngrams"]))
         return self.model_.eval().to(own_device(self.device))
 
     # The model

@@ -13,7 +13,7 @@ from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
 from structnet.naru.settings import LOSSES
 from structnet.naru.statistics import RoutingStats
-from structnet.text import NGrams
+from structnet.text import NGramMixture, NGrams
 from structnet.text.ngrams import WORDS
 from structnet.training.gains import is_better
 
@@ -33,7 +33,8 @@ class NextWord(nn.Module):
     around the words' vectors e, ``p(w) ~ prior(w) exp(-|y - e_w|^2 / (2 variance))``, where the
     prior is how likely w follows the last words by :meth:`count`; without counts it is the same for
     all words, and the nearest is the likeliest. :meth:`calibrate` finds the variance, as a mean of
-    vectors says less about a word than its distance suggests.
+    vectors says less about a word than its distance suggests. A predicted probability is mixed with
+    that of the counts, by :class:`structnet.text.NGramMixture`.
 
     Args:
         network: network whose first and last states are as long as a word vector; or the baseline,
@@ -84,7 +85,19 @@ class NextWord(nn.Module):
         self.register_buffer("variance", torch.ones((), dtype=vectors.dtype))
         over_words = objective == "cross-entropy"
         self.head = nn.Linear(vectors.shape[1], len(vectors)) if over_words else None
-        self.following: NGrams | None = None
+        self.counted: NGramMixture | None = None
+
+    @property
+    def following(self) -> NGrams | None:
+        """The counts of what follows what; None without counts."""
+        return None if self.counted is None else self.counted.ngrams
+
+    @property
+    def uses_network(self) -> bool:
+        """Whether the network adds to the counts of what follows what, or these answer alone."""
+        if self.head is None:
+            return not bool(self.variance.isinf())
+        return self.counted is None or bool(self.counted.shares.any())
 
     def route(self, batch: Sentences, extra: int = 0) -> Routed:
         """Runs the network on sentences.
@@ -147,26 +160,29 @@ class NextWord(nn.Module):
 
     def count(self, sentences: Sentences) -> None:
         """Counts which known words follow which in some sentences, replacing all earlier counts."""
-        if self.following is None:
-            self.following = NGrams(len(self.vectors)).to(self.vectors.device)
+        if self.counted is None:
+            self.counted = NGramMixture(NGrams(len(self.vectors))).to(self.vectors.device)
         pasts, ids = sentences.pasts(len(self.vectors), WORDS), torch.from_numpy(sentences.ids)
         known = self._known(ids)
-        self.following.count(pasts[known.to(pasts.device)], ids[known])
+        self.counted.count(pasts[known.to(pasts.device)], ids[known])
 
     def scores(self, y: Tensor, past: Tensor) -> Tensor:
         """The logarithm of each word's probability, up to a constant.
 
         For predicted vectors, it is the squared distance of each word over twice the variance,
         negated, plus, if following words are counted (``following``), the log-probability that
-        these give it after the past; else all words are as likely beforehand.
+        these give it after the past; else all words are as likely beforehand. A predicted
+        probability is mixed with that of the counts.
 
         Shapes:
             y ``[n, dim]``, past ``[n, WORDS]``, see :meth:`.Sentences.pasts` -> ``[n, words]``.
         """
-        if self.head is not None:
-            found = self.head(y)
-        else:
+        if self.head is None:
             found = self._nearness(y) / self.variance + self._log_prior(past)
+        else:
+            found = self._without_unknown(self.head(y)).log_softmax(1)
+            if self.counted is not None:
+                found = self.counted(past, found)
         return self._without_unknown(found)
 
     def _known(self, words: Tensor) -> Tensor:
@@ -188,16 +204,19 @@ class NextWord(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, sentences: Sentences) -> None:
-        """Chooses the variance, and the number of words that :class:`.NGrams` look at.
+        """Chooses the number of words that :class:`.NGrams` look at, and the network's weight.
 
-        Of a few values, those are chosen that make the known words of the sentences likeliest:
-        first the number of words, as if there were no network, then the variance. Of a long text
-        only the beginning is used. If words are counted and the network adds no significant gain
-        to the counts, the variance is infinite, which ignores the network.
+        Those are chosen that make the known words of the sentences likeliest: first the number of
+        words, as if there were no network, then the variance, or the shares of the mixture. Of a
+        long text only the beginning is used for a variance. If words are counted and the network
+        adds no significant gain to the counts, it is ignored.
 
         Args:
             sentences: sentences from which the model has not learned.
         """
+        if self.head is not None:
+            self._mix(sentences)
+            return
         most, parts, count = max(CALIBRATED // len(self.vectors), 1), [], 0
         for start in range(0, len(sentences), 64):
             parts.append(self._predicted(sentences[start : start + 64]))
@@ -224,6 +243,30 @@ class NextWord(nn.Module):
             sure = is_better(losses(prior).numpy(), found[best].numpy(), SURE)
             best = best if sure else torch.inf
         self.variance.fill_(best)
+
+    def _mix(self, sentences: Sentences) -> None:
+        """Finds the shares of the network and of the counts, if there are any."""
+        if self.counted is None or self.head is None:
+            return
+        size, parts = max(AT_ONCE // len(self.vectors), 1), []
+        for start in range(0, len(sentences), 64):
+            found = self._predicted(sentences[start : start + 64])
+            for y, past, word in zip(*(part.split(size) for part in found), strict=True):
+                known = self._known(word)
+                log_prob = self._without_unknown(self.head(y[known])).log_softmax(1)
+                said = log_prob.gather(1, word[known, None])[:, 0]
+                parts.append((past[known], word[known], said))
+        past, word, said = map(torch.cat, zip(*parts, strict=True))
+        self.counted.shares.zero_()
+        if not len(word):  # nothing speaks for the network
+            return
+        self.counted.ngrams.choose_longest(past, word)
+        alone = self.counted.ngrams.log_prob_of(past, word)
+        self.counted.fit(past, word, said)
+        both = self.counted.log_prob_of(past, word, said)
+        losses = [-each.double().cpu().numpy() for each in (alone, both)]
+        if not is_better(losses[0], losses[1], SURE):
+            self.counted.shares.zero_()
 
     def _predicted(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:
         """For all words of sentences but the first: the prediction, the past, and the word."""

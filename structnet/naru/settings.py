@@ -28,11 +28,11 @@ class NaruSettings:
         dims: length of the states of the capsules between the first and the last; the states of
             those two are as long as a word's vector.
         max_cone: largest number of routes of a bundle.
-        objective: "regression" predicts the vector of the next word, by the mean squared error;
-            "cross-entropy" its probability, by a layer over the whole vocabulary.
-        decoding: word that a predicted vector stands for: "nearest", the one with the nearest
-            vector; or "likeliest", which among words about as near prefers those that more often
-            follow the last words.
+        objective: "cross-entropy" predicts the probability of each next word, by a layer over the
+            whole vocabulary; "regression" its vector, by the mean squared error, as in the thesis.
+        decoding: "likeliest" also counts which words follow the last ones, and says the word that
+            both make likeliest; "nearest" says that of the network alone: the likeliest, or the one
+            with the nearest vector.
         vector_size: length of a word's vector, if the vectors are learned from the text.
         min_count: smallest number of occurrences of a known word; all others are one unknown word.
         max_words: largest number of known words.
@@ -71,7 +71,7 @@ class NaruSettings:
     sizes: tuple[int, ...] = SIZES
     dims: tuple[int, ...] = DIMS[1:-1]
     max_cone: int = MAX_CONE
-    objective: Loss = "regression"
+    objective: Loss = "cross-entropy"
     decoding: Decoding = "likeliest"
     vector_size: int = DIMS[0]
     min_count: int = 2

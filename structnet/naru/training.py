@@ -48,9 +48,9 @@ def train(
 ) -> History:
     """Trains a model, and leaves it with the weights of the epoch with the lowest validation loss.
 
-    For a model that predicts vectors, the variance of its mixture is then chosen on the validation
-    sentences. If it is decoded as the "likeliest" word, the words that follow others in the
-    training sentences are counted first, as its prior.
+    If it is decoded as the "likeliest" word, the words that follow others in the training sentences
+    are then counted. On the validation sentences it is chosen how much the network says beside
+    these counts, see :meth:`.NextWord.calibrate`.
 
     Args:
         model: model, trained in place.
@@ -92,10 +92,9 @@ def train(
         callbacks=watching,
         progress=progress,
     )
-    if model.head is None and settings.decoding == "likeliest":
+    if settings.decoding == "likeliest":
         model.count(train)
-    if model.head is None:
-        model.calibrate(validation.to(device))
+    model.calibrate(validation.to(device))
     return history
 
 

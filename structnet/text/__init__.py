@@ -7,6 +7,7 @@
                         a file of GloVe or word2vec
 ``ngrams``              :class:`NGrams`: probabilities of next words by counting, after Kneser and
                         Ney
+``ngram_mixture``       :class:`NGramMixture`: a model of the next word mixed with them
 ======================  ==========================================================================
 """
 

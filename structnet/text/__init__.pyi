@@ -1,3 +1,4 @@
+from .ngram_mixture import NGramMixture as NGramMixture
 from .ngrams import NGrams as NGrams
 from .sentences import TextError as TextError
 from .sentences import read_sentences as read_sentences

@@ -11,9 +11,9 @@ import torch
 
 from structnet.label_tree import LanguageModelSettings, LogBilinearLM, train_language_model
 from structnet.label_tree.language_model import FlatSoftmaxLoss, NextWords
-from structnet.label_tree.ngram_mixture import DOUBT, NGramMixture
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.text import NGrams, Words
+from structnet.text.ngram_mixture import DOUBT, NGramMixture
 
 SETTINGS = LanguageModelSettings(vector_size=6, arity=3, max_depth=None, epochs=2)
 

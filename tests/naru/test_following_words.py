@@ -55,11 +55,13 @@ def test_probabilities_are_no_surer_than_held_out_words_allow() -> None:
     assert -said[np.arange(40), right].mean() < math.log(8) + 0.2
 
 
-def untrained(seed: int, unknown: int | None = None) -> tuple[NextWord, Sentences]:
+def untrained(
+    seed: int, unknown: int | None = None, objective: str = "regression"
+) -> tuple[NextWord, Sentences]:
     """A network that knows nothing, and sentences of words without an order."""
     torch.manual_seed(seed)
     network = RoutedNetwork(Wiring((1, 2, 1), (3, 4, 3)))
-    model = NextWord(network, torch.randn(6, 3), unknown=unknown)
+    model = NextWord(network, torch.randn(6, 3), objective, unknown)
     ids = np.random.default_rng(1).integers(0, 6, 60)
     return model, Sentences(Encoded(ids, np.arange(0, 61, 6)))
 
@@ -85,11 +87,15 @@ def test_the_variance_that_is_chosen_is_the_best_there_is(unknown: int | None) -
         assert likelihood(model, sentences[5:]) <= best + 1e-3
 
 
-def test_a_network_that_knows_nothing_is_not_asked() -> None:
-    model, sentences = untrained(0)
+OBJECTIVES = pytest.mark.parametrize("objective", ["regression", "cross-entropy"])
+
+
+@OBJECTIVES
+def test_a_network_that_knows_nothing_is_not_asked(objective: str) -> None:
+    model, sentences = untrained(0, objective=objective)
     model.count(sentences[:5])
     model.calibrate(sentences[5:])
-    assert model.following is not None
+    assert model.following is not None and not model.uses_network
     asked = sentences[5:7]
     said = model.following(asked.ends(6, WORDS))
     torch.testing.assert_close(model.predict_log_proba(asked), said)
@@ -111,14 +117,17 @@ class Elsewhere(TorchFunctionMode):
         return found
 
 
-def test_the_network_is_weighed_on_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, sentences = untrained(0)
+@OBJECTIVES
+def test_the_network_is_weighed_on_an_accelerator(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, sentences = untrained(0, objective=objective)
     model.count(sentences[:5])
     predicted = model._predicted(sentences[5:])
     monkeypatch.setattr(model, "_predicted", lambda batch: predicted)
     with Elsewhere():
         model.calibrate(sentences[5:])
-    assert math.isinf(model.variance.item())
+    assert not model.uses_network
 
 
 def test_rows_of_words_are_known_where_the_network_says_nothing(tmp_path: Path) -> None:
@@ -139,8 +148,11 @@ def test_rows_of_words_are_known_where_the_network_says_nothing(tmp_path: Path) 
     np.testing.assert_array_equal(again.predict_proba(text[:9]), model.predict_proba(text[:9]))
 
 
-def test_a_network_that_knows_the_next_word_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, sentences = untrained(0)
+@OBJECTIVES
+def test_a_network_that_knows_the_next_word_is_asked(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, sentences = untrained(0, objective=objective)
     model.count(sentences[:5])
     guess = model._predicted
 
@@ -148,7 +160,30 @@ def test_a_network_that_knows_the_next_word_is_asked(monkeypatch: pytest.MonkeyP
         _, past, word = guess(batch)
         return model.vectors[word], past, word
 
+    if model.head is not None:  # the word with the nearest vector is by far the likeliest
+        model.head.weight.data = 20 * model.vectors
+        model.head.bias.data = -10 * model.vectors.square().sum(1)
     monkeypatch.setattr(model, "_predicted", told)
     model.calibrate(sentences[5:])
-    assert math.isfinite(model.variance.item())
+    assert model.uses_network
     assert model.judged(sentences[5:])[0].all()
+
+
+@pytest.mark.parametrize("unknown", [None, 2])
+def test_probabilities_of_network_and_counts_are_mixed(unknown: int | None) -> None:
+    model, sentences = untrained(0, unknown, "cross-entropy")
+    assert model.head is not None
+    y, past = torch.randn(7, 3), sentences[:7].ends(6, WORDS)
+    scores = model.head(y)
+    if unknown is not None:
+        scores[:, unknown] = -torch.inf
+    alone = scores.softmax(1)
+    torch.testing.assert_close(model.scores(y, past).softmax(1), alone)
+    model.count(sentences)
+    assert model.counted is not None and model.following is not None
+    model.counted.shares.copy_(torch.linspace(0.1, 0.6, len(model.counted.shares)))
+    share = model.counted.shares[model.following.known_words(past)][:, None]
+    both = share * alone + (1 - share) * model.following(past).exp()
+    if unknown is not None:
+        both[:, unknown] = 0
+    torch.testing.assert_close(model.scores(y, past).softmax(1), both / both.sum(1, keepdim=True))

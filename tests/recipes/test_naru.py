@@ -31,7 +31,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(file: Path) -> tuple[Path, Done]:
     folder = file.parent / "run"
-    done = ran("train", "naru", "--data", file, *SMALL, "--epochs", "3", "--out", folder)
+    words = ["train", "naru", "--data", file, *SMALL, "--objective", "regression"]
+    done = ran(*words, "--epochs", "3", "--out", folder)
     return folder, done
 
 

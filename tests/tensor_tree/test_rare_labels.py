@@ -12,7 +12,7 @@ from small_estimators import held_out
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.parse import bracketed
-from structnet.tensor_tree import ChildSumTreeLSTM, training
+from structnet.tensor_tree import ChildSumTreeLSTM, reading
 from structnet.tensor_tree.building import child_sum, labels_of_trees
 from structnet.tensor_tree.rare_labels import ALONE, MOST, PRIOR, SURE, TOLD, known_labels
 from structnet.training.checkpoint import CheckpointError
@@ -169,7 +169,7 @@ def test_of_very_many_labels_those_of_one_tree_share_a_vector(monkeypatch) -> No
     X, y = records(300, 0)
     few = {"hidden_size": 4, "epochs": 1, "random_state": 0}
     every = TreeLSTMClassifier(**few).fit(X, y).trained_.vocabulary
-    monkeypatch.setattr(training, "FEW", 10)
+    monkeypatch.setattr(reading, "FEW", 10)
     fewer = TreeLSTMClassifier(**few).fit(X, y).trained_.vocabulary
     assert set(fewer.tokens) < set(every.tokens)
 

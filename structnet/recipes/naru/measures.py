@@ -44,14 +44,16 @@ def of_counts(model: RoutedLanguageModel, test: Texts) -> dict[str, float] | Non
 
     None if no words were counted.
     """
-    if model.model_.following is None:
+    counted = model.model_.counted
+    if counted is None:
         return None
-    weight = model.model_.variance
-    variance = weight.clone()
-    weight.fill_(torch.inf)  # which ignores the network
-    found = model.measure(test)
-    weight.copy_(variance)
-    return {"accuracy": found.accuracy, "perplexity": found.perplexity}
+    of_vectors = model.model_.head is None
+    weight = model.model_.variance if of_vectors else counted.shares
+    found = weight.clone()
+    weight.fill_(torch.inf if of_vectors else 0.0)  # which ignores the network
+    measured = model.measure(test)
+    weight.copy_(found)
+    return {"accuracy": measured.accuracy, "perplexity": measured.perplexity}
 
 
 def mean_vector_loss(model: RoutedLanguageModel, train: Texts, test: Texts) -> float | None:

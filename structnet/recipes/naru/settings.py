@@ -72,10 +72,9 @@ class NaruRunSettings:
     """Trains a routed language model on a text, and tests it.
 
     A routed network (Nepp, 2021) consists of capsules of bundles. In each capsule a word takes one
-    bundle, which elects the next; the others cost nothing. The network learns to predict the vector
-    of the next word. That vector is turned into a word by how near the vectors of words are and by
-    how often words follow the last ones, in the proportion that makes the validation sentences
-    likeliest.
+    bundle, which elects the next; the others cost nothing. The network learns to predict the next
+    word; its prediction is mixed with counts of the words that follow the last ones, in the
+    proportion that makes the validation sentences likeliest.
 
     The weights of the best epoch on the validation sentences are kept. In the run folder,
     model.safetensors is a RoutedLanguageModel, which its load reads; routing.json and routing.npz

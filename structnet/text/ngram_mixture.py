@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from structnet.text import NGrams
+from structnet.text.ngrams import NGrams
 
 STEPS = 50  # steps of expectation maximisation, which has almost converged after ten
 DOUBT = 1.0  # pseudo-count: words that each part is taken to have predicted beforehand
