@@ -18,9 +18,7 @@ class LikeliestMixin:
     def predict_top(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """The k likeliest classes of each sample and their probabilities, likeliest first.
 
-        Of equally likely classes, the first in ``classes_`` comes first. A softmax tree tells those
-        in a sample's leaf; if these are too few, the likeliest is repeated at the end, with the
-        probability 0.
+        Of equally likely classes, the first in ``classes_`` comes first.
 
         Args:
             X: samples, as for ``predict``.

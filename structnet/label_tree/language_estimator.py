@@ -10,6 +10,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from structnet.checks import check_integer
 from structnet.estimators.checked import seed_from
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
@@ -44,7 +45,8 @@ class Measures(NamedTuple):
     """How well a text's next words are predicted.
 
     Attributes:
-        perplexity: exponential of the mean loss; the unknown word counts as a word.
+        perplexity: exponential of the mean loss; the unknown word counts as a word, unlike in that
+            of :class:`structnet.RoutedLanguageModel`, so that the two cannot be compared.
         accuracy: share of the next words that are predicted correctly; the unknown one never is.
         perplexity_without_ngrams, perplexity_of_ngrams: those of the tree and of the n-grams alone;
             None if there are no n-grams.
@@ -212,6 +214,8 @@ class LabelTreeLanguageModel(NextWordEstimator):
         return NextWords(encoded, self.model_.boundary, self.context)
 
     def _settings(self) -> LanguageModelSettings:
+        check_integer("min_count", self.min_count, 1)
+        check_integer("max_words", self.max_words, 1, optional=True)
         return settings_of(self, LanguageModelSettings, seed=self.seed_)
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:

@@ -203,15 +203,18 @@ class RoutedLanguageModel(NextWordEstimator):
             best epoch 1 of 1 on the held-out sentences
         """
         check_is_fitted(self)
-        *first, last = self.sizes
-        bundles = f"{', '.join(map(str, first))} and {last}"
         number = sum(each.numel() for each in self.model_.parameters())
         words, size = self.model_.vectors.shape
         lines = [
-            f"{len(self.sizes)} capsules of {bundles} bundles, {number:,} parameters",
+            f"{self._structure()}, {number:,} parameters",
             f"{words:,} words, each with a vector of {size} numbers",
         ]
         return "\n".join([*lines, *self._best_epoch()])
+
+    def _structure(self) -> str:
+        *first, last = self.sizes
+        bundles = f"{', '.join(map(str, first))} and {last}"
+        return f"{len(self.sizes)} capsules of {bundles} bundles"
 
     def statistics(self, X: Text) -> RoutingStats:
         """Statistics of the bundles that the sentences of a text visit."""
@@ -285,11 +288,11 @@ class RoutedLanguageModel(NextWordEstimator):
         )
 
 
+@described_by(NaruSettings)
 class RecurrentLanguageModel(RoutedLanguageModel):
     """The baseline: the same with a GRU of as many multiplications a word, which has no paths.
 
-    Args: those of :class:`RoutedLanguageModel`; ``balance``, ``gate_noise`` and ``lazy`` have no
-    effect.
+    ``balance``, ``gate_noise`` and ``lazy`` have no effect.
 
     Reference:
         D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
@@ -298,3 +301,8 @@ class RecurrentLanguageModel(RoutedLanguageModel):
 
     def _network(self, wiring: Wiring) -> RecurrentNetwork:
         return RecurrentNetwork(wiring.dims[0], wiring.multiply_adds)
+
+    def _structure(self) -> str:
+        network = self.model_.network
+        assert isinstance(network, RecurrentNetwork)
+        return f"a GRU of {network.gru.hidden_size}"

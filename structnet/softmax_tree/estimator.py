@@ -160,9 +160,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self._choices(X).dense(len(self.classes_))
 
     def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        # Of the leaf's classes; if it has fewer, the likeliest again, with the probability 0.
         places, prob = self._choices(X).top(min(k, len(self.classes_)))
-        return self.classes_[np.where(places < 0, places[:, :1], places)], prob
+        return self.classes_[places], prob
 
     def predict_one(self, x: np.ndarray) -> Any:
         """The class of one row, whose values are not checked, for low latency.

@@ -57,18 +57,26 @@ class Choices(NamedTuple):
     shares: np.ndarray
 
     def top(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k likeliest classes in the leaf of each row and their probabilities, likeliest first.
+        """The k likeliest classes of each row and their probabilities, likeliest first.
+
+        Of equally likely ones, the first comes first.
 
         Shapes:
-            both ``[n, k]``; where a leaf has fewer classes, -1 and 0.
+            both ``[n, k]``; k is at most K.
         """
-        n = len(self.starts) - 1
-        found, prob = np.full((n, k), -1), np.zeros((n, k))
+        n, order = len(self.starts) - 1, np.argsort(-self.shares, kind="stable")
+        found, prob = np.empty((n, k), np.int64), np.empty((n, k))
         for i in range(n):
             here = slice(self.starts[i], self.starts[i + 1])
-            best = np.argsort(-self.log_prob[here], kind="stable")[:k]
-            found[i, : len(best)] = self.classes[here][best]
-            prob[i, : len(best)] = np.exp(self.log_prob[here][best])
+            classes, p = self.classes[here], np.exp(self.log_prob[here])
+            if self.rest[i] > 0 or len(classes) < k:  # the likeliest of the others, too
+                others = order[: k + len(classes)]
+                others = others[~np.isin(others, classes)][:k]
+                lacked = self.shares.sum() - self.shares[classes].sum()
+                more = np.exp(divided(self.rest[i], lacked, self.shares[others]))
+                classes, p = np.append(classes, others), np.append(p, more)
+            best = np.lexsort((classes, -p))[:k]
+            found[i], prob[i] = classes[best], p[best]
         return found, prob
 
     def matrix(self, num_classes: int) -> csr_matrix:

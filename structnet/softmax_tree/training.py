@@ -278,7 +278,8 @@ class _Training:
         settings, tested = self.state.settings, self.validation
         if tested is None or settings.temperature != 1:
             return settings
-        some = tested.take(np.arange(len(tested))[: max(CELLS // tested.num_classes, 1)])
+        order = np.random.default_rng(settings.seed).permutation(len(tested))
+        some = tested.take(np.sort(order[: max(CELLS // tested.num_classes, 1)]))
         log_prob = log_probs(draft, self.points, some, self._trained_by, inside=True)
         return replace(settings, temperature=best_temperature(log_prob, some.y, some.weights))
 

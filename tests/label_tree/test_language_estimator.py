@@ -161,6 +161,9 @@ def test_bad_texts(X: Any, error: str) -> None:
 def test_bad_settings() -> None:
     with pytest.raises(ValueError, match="'arity' parameter must be an int"):
         LabelTreeLanguageModel(arity=1).fit(TEXT)
+    for name in ("min_count", "max_words"):
+        with pytest.raises(ValueError, match=f"The '{name}' parameter must be an int in the range"):
+            LabelTreeLanguageModel(**{name: 0}).fit(TEXT)
     with pytest.raises(ValueError, match="'random_state' parameter must be an int if there is a"):
         LabelTreeLanguageModel(folder="somewhere").fit(TEXT)
     with pytest.raises(ValueError, match="'validation_fraction'"):

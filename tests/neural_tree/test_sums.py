@@ -249,3 +249,7 @@ def test_ceilings_are_kept_in_a_file(of_steps: NeuralTreeRegressor, tmp_path: Pa
     of_steps.save(tmp_path / "model.safetensors")
     again = NeuralTreeRegressor.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.predict(x), of_steps.predict(x))
+
+
+def test_a_single_sample_has_no_steps() -> None:
+    assert find_sum(np.ones((1, 2)), np.ones((1, 1)), np.array([50.0]), most=4, least=8).steps == []

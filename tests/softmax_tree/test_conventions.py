@@ -112,3 +112,16 @@ def test_what_was_chosen_and_recorded_are_fitted_attributes(model: Any) -> None:
     assert model.settings_ is model.trained_.settings and model.settings_.leaf_penalty == 1
     assert model.history_ is model.trained_.history
     assert isinstance(model.input_scale_, Standardizer)
+
+
+@pytest.mark.parametrize(("depth", "k"), [(3, 1), (2, 2), (1, 3), (0, 5)])
+def test_the_likeliest_are_those_of_all_classes(depth: int, k: int) -> None:
+    model = SoftmaxTreeClassifier(depth, k, **QUICK, random_state=0).fit(X, Y)
+    prob = model.predict_proba(X)
+    for number in (1, 2, 4, 9):
+        labels, told = model.predict_top(X, number)
+        best = np.argsort(-prob, axis=1, kind="stable")[:, :number]
+        np.testing.assert_allclose(told, np.take_along_axis(prob, best, 1), rtol=1e-9)
+        places = np.searchsorted(model.classes_, labels)
+        np.testing.assert_allclose(np.take_along_axis(prob, places, 1), told, rtol=1e-9)
+        assert all(len(set(row)) == len(row) for row in labels)

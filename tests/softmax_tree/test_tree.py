@@ -58,7 +58,7 @@ def test_a_tree_by_hand() -> None:
     np.testing.assert_allclose(prob[1:][:, [0, 2, 3]], expected, rtol=1e-6)
     assert tree.predict(x).tolist() == tree.classes_of(x).tolist() == [1, 3, 3]
     places, top = tree.choices(x).top(2)
-    assert places.tolist() == [[1, -1], [3, 0], [3, 2]] and top[0].tolist() == [1, 0]
+    assert places.tolist() == [[1, 0], [3, 0], [3, 2]] and top[0].tolist() == [1, 0]
 
 
 def test_costs_by_hand() -> None:

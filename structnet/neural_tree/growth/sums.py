@@ -82,7 +82,7 @@ def find_sum(
     counted = weights > 0
     x, y, weights = x[counted], residuals[counted], weights[counted]
     total, found = float(weights.sum()), Sum([])
-    if total < 2 * least:
+    if total < 2 * least or len(x) < 2:
         return found
     columns = [_sorted(column, weights, least) for column in x.T]
     price, roots = math.log(total) + 2 * math.log(x.shape[1]), np.sqrt(weights)

@@ -45,7 +45,8 @@ def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outc
     chosen = dict(vars(told.told()))
     chosen |= {"random_state": chosen.pop("seed"), "device": settings.place.device}
     model = ESTIMATORS[told.network](**chosen, vectors=settings.sentences.vectors)
-    untrained = clone(model).set_params(epochs=0).fit(data.train, X_val=data.validation)
+    alone = {"epochs": 0, "decoding": "nearest"}  # the network without counts
+    untrained = clone(model).set_params(**alone).fit(data.train, X_val=data.validation)
     say(f"{counted(len(untrained.words_), 'known word')} ...")
     model.set_params(folder=run.folder, verbose=True).fit(data.train, X_val=data.validation)
     model.set_params(device="cpu").save(run.model_file)  # to be opened on any machine
