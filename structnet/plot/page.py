@@ -48,7 +48,8 @@ def fit_title(ax: Axes) -> None:
     """Makes a figure that its axes fill larger, so that the title above them is in it."""
     figure: Any = ax.figure
     title, page = ax.title.get_window_extent(), figure.bbox
-    more = np.array([title.width + INCH / 10 - page.width, title.y1 + INCH / 10 - page.y1])
+    width = 1.08 * title.width + INCH / 10  # at another resolution, letters are wider
+    more = np.array([width - page.width, title.y1 + INCH / 10 - page.y1])
     more = np.maximum(more, 0) / figure.dpi
     size = figure.get_size_inches()
     ax.set_position((more[0] / 2, 0, *size) / np.tile(size + more, 2))
