@@ -55,8 +55,7 @@ EACH = 20
 SCARCE = 40  # mean number of samples in a class up to which trials are trained to the end
 HELD_OUT = 0.25
 TESTED = 4  # further samples to test on for each one used, if available, as testing is cheap
-FEW = 4000  # samples below which the choice is made on several folds
-PARTS = 3  # number of folds then
+FEW, PARTS = 4000, 3  # samples below which the choice is made on several folds; their number
 GOOD = 2  # kinds that are trained for more than one iteration, on all folds
 CHEAP, MORE = 2e7, 4  # rows x features x classes up to which all kinds are tried, MORE of them long
 DEPTHS = (0, 1, 2, 4, 6, 8)
@@ -88,6 +87,7 @@ def chosen(
     settings: SoftmaxTreeSettings,
     growth: GrowthSettings | None,
     progress: bool | Progress = False,
+    held_out: Points | None = None,
 ) -> tuple[ChosenSettings, GrowthSettings | None]:
     """Settings in which nothing is None except limits.
 
@@ -96,6 +96,7 @@ def chosen(
         settings: hyper-parameters, None where they are left open.
         growth: hyper-parameters of growth, likewise; None for a tree that does not grow.
         progress: True or a :class:`.Progress` to report each trial.
+        held_out: samples to choose by; None to hold out some of the others.
 
     Raises:
         ValueError: growth would start beyond its limits.
@@ -109,7 +110,7 @@ def chosen(
         growth = replace(growth, alpha=growth.alpha or ALPHA, rho=growth.rho or RHO)
         given = replace(given, depth=growth.start_depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
-    search = _Search(points, given, growth, progress) if None in open_ else None
+    search = _Search(points, given, growth, progress, held_out) if None in open_ else None
     found = search.best() if search else given
     if found.decision_penalty is None:
         found = replace(found, decision_penalty=found.leaf_penalty)
@@ -129,6 +130,7 @@ class _Search:
     given: Kind
     growth: GrowthSettings | None
     progress: Progress
+    held_out: Points | None = None
 
     def best(self) -> Kind:
         """The settings of the lowest error."""
@@ -297,14 +299,15 @@ class _Search:
             if most <= EACH * points.num_classes:
                 rest = points.take(np.sort(rows[most : (1 + TESTED) * most]))
             points = points.take(np.sort(rows[:most]))
-        number = PARTS if len(points) < FEW else 1
+        number = PARTS if len(points) < FEW and self.held_out is None else 1
         return [self._parted(points, rest, seed + i) for i in range(number)]
 
     def _parted(self, points: Points, rest: Points | None, seed: int) -> Fold:
         """A fold with samples to learn from, and held-out ones joined with further ones."""
-        labels = points.y
+        if self.held_out is not None:
+            return Fold(points, self.held_out)
         try:
-            learn, test = hold_out(len(points), HELD_OUT, seed, labels)
+            learn, test = hold_out(len(points), HELD_OUT, seed, points.y)
         except ValueError:  # there are almost as many classes as samples
             learn, test = hold_out(len(points), HELD_OUT, seed)
         held_out = points.take(test)
@@ -340,10 +343,10 @@ class _Search:
     @cached_property
     def _most(self) -> int:
         """The largest number of samples that are used."""
-        number, classes = len(self.points), self.points.num_classes
+        number = len(self.points)
         if self._whole(number):
             return number
-        return min(max(LARGEST, EACH * classes), max(FEW, number // 2), number)
+        return min(max(LARGEST, EACH * self.points.num_classes), max(FEW, number // 2), number)
 
     def _whole(self, number: int) -> bool:
         """True if classes have few samples, and a trial with this number can run to the end."""

@@ -73,9 +73,9 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             X: samples: a table, dense or sparse.
             y: classes of the samples.
             sample_weight: number of times that each sample counts; 0 leaves it out, not its class.
-            X_val, y_val, sample_weight_val: samples, classes and weights by which a tree that grows
-                chooses its round, while settings are chosen by a part of X in any case; of a fixed
-                tree, ``history_`` tells their error after each iteration.
+            X_val, y_val, sample_weight_val: samples, classes and weights by which the settings of a
+                fixed tree that were not given are chosen, instead of by a part of X; or the round
+                of growth, while settings are chosen by a part of X. ``history_`` tells their error.
 
         Shapes:
             X ``[n, D]``; y, sample_weight ``[n]``.

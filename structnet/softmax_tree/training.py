@@ -102,7 +102,7 @@ def train(
         x: samples: an array, or a CSR matrix with ascending columns.
         y: classes, as numbers from 0.
         settings: hyper-parameters; those that are None are chosen from the sizes of the data and by
-            the error on a held-out part.
+            the error on a held-out part, or on the validation samples if nothing grows.
         growth: hyper-parameters of growth; with None, nothing grows.
         num_classes: number of classes; by default the largest class plus one.
         weights: number of times that each sample counts.
@@ -148,7 +148,8 @@ def train(
             state = State.load(file, data)
             begin -= state.history.records[-1]["seconds"]
         else:
-            found, growth = chosen(points, settings, growth, progress)
+            by = None if growth else held_out  # which says how far to grow
+            found, growth = chosen(points, settings, growth, progress, by)
             found.check_classes(number)
             state = State(found, growth, best_draft(points, found, growth), data=data)
         draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()

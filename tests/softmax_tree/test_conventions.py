@@ -125,3 +125,15 @@ def test_the_likeliest_are_those_of_all_classes(depth: int, k: int) -> None:
         places = np.searchsorted(model.classes_, labels)
         np.testing.assert_allclose(np.take_along_axis(prob, places, 1), told, rtol=1e-9)
         assert all(len(set(row)) == len(row) for row in labels)
+
+
+def test_settings_are_chosen_by_the_users_own_samples() -> None:
+    """Only a weak penalty learns noise by heart, which X_val has too, or has not."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 60))
+    true = (x[:, 0] > 0).astype(int)
+    y = true ^ (rng.random(300) < 0.3)
+    model = SoftmaxTreeClassifier(depth=0, k=2, random_state=0)
+    ways = {"y_val": y}, {"y_val": true}, {"y_val": y, "sample_weight_val": (y == true) * 1.0}
+    same, clean, weighed = (model.fit(x, y, X_val=x, **way).settings_.leaf_penalty for way in ways)
+    assert same < clean / 10 and weighed == clean
