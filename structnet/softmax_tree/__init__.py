@@ -40,8 +40,7 @@ The papers leave the following open, and the choices are ours:
 ``leaf_update``       the update of a leaf
 ``decision_update``   the update of a decision node, nearly all of it in ``_decision_kernels``
 ``solver``            logistic regression with penalties, on features scaled by
-                      ``_scaling_kernels``, by ``_solver_kernels``; ``_pair_kernels``: for
-                      sparse rows, whose weights are nearly all 0
+                      ``_scaling_kernels``, by ``_solver_kernels``
 ``start``             the trees from which training starts
 ``growth``            subtrees in place of leaves
 ``smoothing``         probabilities of the classes that a leaf lacks, at the end

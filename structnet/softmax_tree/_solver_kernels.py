@@ -1,8 +1,10 @@
 """Solves a node's problem in one call, compiled by numba; ``solver.py`` defines the problem.
 
-Rows are a dense table; ``_pair_kernels`` does the same for sparse ones. Weights are ``[D + 1, k]``,
-with the biases last; scores and slopes are ``[k, n]``, so that inner loops run along the rows. A
-single column of weights is the binary form: its score is that of class 1.
+Rows are a dense table, or sparse by feature: values, their rows, and the start of each feature.
+There are often more features than rows, so that weights, which are read in order, take more memory
+than scores, which are not. Weights are ``[D + 1, k]``, with the biases last; scores and slopes are
+``[k, n]``, so that inner loops run along the rows. A single column of weights is the binary form:
+its score is that of class 1.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from structnet.softmax_tree._kernels import free, inlined, within
+from structnet.softmax_tree._kernels import UNSIGNED, free, inlined, within
 from structnet.trees import _llvm
 
 POWER_STEPS = 6
@@ -122,18 +124,49 @@ def losses_of(scores, y, counts, slopes):
 
 
 @summing
-def scores_of(X, weights, scores):
+def scores_of(X, places, starts, weights, scores):
     """``W x_n + c`` of each row. ``[k, n]``."""
     features, k = len(weights) - 1, weights.shape[1]
-    np.dot(weights[:features].T, X.T, scores)
+    if starts is None:
+        np.dot(weights[:features].T, X.T, scores)
+        for c in range(k):
+            row, bias = scores[c], weights[features, c]
+            for i in range(len(row)):
+                row[i] += bias
+        return
+    n = scores.shape[1]
+    if k == 1:
+        own_scores, bias = scores[0], weights[features, 0]
+        for i in range(n):
+            own_scores[i] = bias
+        for d in range(features):
+            weight = weights[d, 0]
+            if weight != 0:
+                for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+                    own_scores[UNSIGNED(places[e])] += X[e] * weight
+        return
+    own = np.empty((n, k), np.float32)
+    for i in range(n):
+        for c in range(k):
+            own[i, c] = weights[features, c]
+    for d in range(features):
+        row, size = weights[d], np.float32(0)
+        for c in range(k):
+            size += abs(row[c])
+        if size == 0:  # as are most, by the penalty
+            continue
+        for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+            score = own[UNSIGNED(places[e])]
+            for c in range(k):
+                score[c] += X[e] * row[c]
     for c in range(k):
-        row, bias = scores[c], weights[features, c]
-        for i in range(len(row)):
-            row[i] += bias
+        row = scores[c]
+        for i in range(n):
+            row[i] = own[i, c]
 
 
 @summing
-def gradient_of(X, slopes, gradient):
+def gradient_of(X, places, starts, slopes, gradient):
     """The derivatives of the losses by the weights, from those by the scores. ``[D + 1, k]``.
 
     Shapes: slopes ``[k, n]``.
@@ -144,11 +177,34 @@ def gradient_of(X, slopes, gradient):
         for i in range(n):
             total += row[i]
         gradient[features, c] = total
-    np.dot(X.T, slopes.T, gradient[:features])
+    if starts is None:
+        np.dot(X.T, slopes.T, gradient[:features])
+        return
+    if k == 1:
+        own_slopes = slopes[0]
+        for d in range(features):
+            slope = np.float32(0)
+            for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+                slope += X[e] * own_slopes[UNSIGNED(places[e])]
+            gradient[d, 0] = slope
+        return
+    own = np.empty((n, k), np.float32)
+    for c in range(k):
+        row = slopes[c]
+        for i in range(n):
+            own[i, c] = row[i]
+    for d in range(features):
+        row = gradient[d]
+        for c in range(k):
+            row[c] = 0
+        for e in range(UNSIGNED(starts[d]), UNSIGNED(starts[d + 1])):
+            slope = own[UNSIGNED(places[e])]
+            for c in range(k):
+                row[c] += X[e] * slope[c]
 
 
 @inlined
-def steepest(X, counts, vector):
+def steepest(X, places, starts, counts, vector):
     """An estimate of the largest eigenvalue of ``sum_n a_n (x_n, 1) (x_n, 1)^T``.
 
     The power method starts from ``vector``, ``[D + 1, 1]``, and overwrites it.
@@ -163,10 +219,10 @@ def steepest(X, counts, vector):
             break
         for d in range(len(vector)):
             vector[d, 0] /= np.float32(value)
-        scores_of(X, vector, scores)
+        scores_of(X, places, starts, vector, scores)
         for i in range(len(counts)):
             scores[0, i] *= counts[i]
-        gradient_of(X, scores, vector)
+        gradient_of(X, places, starts, scores, vector)
     return value
 
 
@@ -203,24 +259,24 @@ def go_beyond(here, new, pace, ahead):
 
 
 @free
-def fista(X, y, counts, begin, thresholds, ridges, direction, factor, steps):
+def fista(X, places, starts, y, counts, begin, thresholds, ridges, direction, factor, steps):
     """The best weights after at most ``steps`` steps of FISTA from ``begin``.
 
     ``factor`` bounds the curvature of the losses by the scores. ``thresholds`` and ``ridges`` are
     the L1 and quadratic penalties of each feature's weights, 0 for the biases; ``direction`` is the
     start of the power method.
 
-    Shapes: X ``[n, D]``; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds, ridges
+    Shapes: X ``[n, D]``, or sparse; y, counts ``[n]``; begin ``[D + 1, k]``; thresholds, ridges
     ``[D + 1]``; direction ``[D + 1, 1]``.
     """
     shape = begin.shape[1], len(y)
-    curvature = FIRST * factor * steepest(X, counts, direction)
+    curvature = FIRST * factor * steepest(X, places, starts, counts, direction)
     ahead, gradient = begin.copy(), np.empty_like(begin)
     room = np.empty((3, *begin.shape), np.float32)  # the best weights, those here, and new ones
     best = at = np.int64(0)
     room[0] = begin
     scores, slopes = np.empty(shape, np.float32), np.empty(shape, np.float32)
-    scores_of(X, begin, scores)
+    scores_of(X, places, starts, begin, scores)
     scores_ahead, scores_new = scores.copy(), scores.copy()
     speed, lowest = 1.0, np.empty(steps + 1, np.float64)
     lowest[0] = np.inf
@@ -228,12 +284,12 @@ def fista(X, y, counts, begin, thresholds, ridges, direction, factor, steps):
         other = 3 - best - at if best != at else (at + 1) % 3
         here, new = room[at], room[other]
         loss = losses_of(scores_ahead, y, counts, slopes)
-        gradient_of(X, slopes, gradient)
+        gradient_of(X, places, starts, slopes, gradient)
         while True:
             rise, penalty, uphill = proximal_step(
                 here, ahead, gradient, curvature, thresholds, ridges, new
             )
-            scores_of(X, new, scores_new)
+            scores_of(X, places, starts, new, scores_new)
             found = losses_of(scores_new, y, counts, slopes)
             # With a loss near 0, rounding errors exceed the difference.
             slack = 1e-6 * (abs(loss) + 1.0)

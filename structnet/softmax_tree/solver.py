@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.estimators.scale import fractions
-from structnet.softmax_tree import _pair_kernels, _scaling_kernels, _solver_kernels
+from structnet.softmax_tree import _scaling_kernels, _solver_kernels
 from structnet.softmax_tree.points import parts
 
 CURVATURE = {True: 0.25, False: 0.5}  # bound by the scores: True for a logistic loss, else softmax
@@ -71,11 +71,8 @@ def multinomial(
     scaled = begin, thresholds, ridges
     _scaling_kernels.scale_weights(weight, bias, mean, sd, penalty, ridge, *scaled)
     how = direction[:, None], CURVATURE[len(bias) == 1], steps
-    told = y.astype(np.int32), counts, *scaled, *how
-    if issparse(x):
-        best = _pair_kernels.fista_of_pairs(*parts(x.T.tocsr()), *told)
-    else:
-        best = _solver_kernels.fista(x, *told)
+    features = parts(x.T.tocsr()) if issparse(x) else rows
+    best = _solver_kernels.fista(*features, y.astype(np.int32), counts, *scaled, *how)
     found, biases = np.empty_like(begin[:-1]), np.empty_like(begin[-1])
     _scaling_kernels.scale_back(best, mean, sd, found, biases)
     return found, biases

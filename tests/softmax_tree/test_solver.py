@@ -161,20 +161,3 @@ def test_exponentials() -> None:
     ours = np.array([exponential(number) for number in x])
     assert np.allclose(ours, np.exp(x.astype(np.float64)), rtol=2.5e-7, atol=0)
     assert exponential(np.float32(-1000)) < 1e-37
-
-
-@pytest.mark.parametrize("columns", [1, 40])
-def test_sparse_rows_are_solved_as_dense_ones_though_few_pairs_move(columns: int) -> None:
-    """Of many rare features; those of mean 0 have the same problem in both forms."""
-    rng = np.random.default_rng(columns)
-    x = rng.choice([-1, 0, 1], p=[0.05, 0.9, 0.05], size=(800, 60)).astype(np.float32)
-    x -= (x != 0) * (x.sum(0) / (x != 0).sum(0))
-    scores = x @ rng.normal(0, 2, size=(60, max(2, columns))) + rng.gumbel(size=(800, 1))
-    y, counts = scores.argmax(1), rng.uniform(0.9, 1.1, 800)
-    for begin in (zeros(x, columns), (np.ones((60, columns), np.float32), zeros(x, columns)[1])):
-        values = []
-        for rows in (x, csr_matrix(x)):
-            found = multinomial(rows.copy(), y, counts, begin, PENALTY, 300)
-            values.append(value(x, y, counts, as_classes(*found)))
-        assert values[1] == pytest.approx(values[0], rel=3e-3)
-        assert 0 < np.count_nonzero(found[0]) < found[0].size
