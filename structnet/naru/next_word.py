@@ -257,9 +257,10 @@ class NextWord(nn.Module):
                 said = log_prob.gather(1, word[known, None])[:, 0]
                 parts.append((past[known], word[known], said))
         past, word, said = map(torch.cat, zip(*parts, strict=True))
-        self.counted.shares.zero_()
         if not len(word):  # nothing speaks for the network
+            self.counted.shares.zero_()
             return
+        self.counted.shares.fill_(0.5)  # from where it converges in few steps
         self.counted.ngrams.choose_longest(past, word)
         alone = self.counted.ngrams.log_prob_of(past, word)
         self.counted.fit(past, word, said)

@@ -64,13 +64,14 @@ class Choices(NamedTuple):
         Shapes:
             both ``[n, k]``; k is at most K.
         """
-        n, order = len(self.starts) - 1, np.argsort(-self.shares, kind="stable")
+        n, every = len(self.starts) - 1, np.arange(len(self.shares))
+        order = np.argsort(-self.shares, kind="stable")
         found, prob = np.empty((n, k), np.int64), np.empty((n, k))
         for i in range(n):
             here = slice(self.starts[i], self.starts[i + 1])
             classes, p = self.classes[here], np.exp(self.log_prob[here])
             if self.rest[i] > 0 or len(classes) < k:  # the likeliest of the others, too
-                others = order[: k + len(classes)]
+                others = (order if self.rest[i] > 0 else every)[: k + len(classes)]
                 others = others[~np.isin(others, classes)][:k]
                 lacked = self.shares.sum() - self.shares[classes].sum()
                 more = np.exp(divided(self.rest[i], lacked, self.shares[others]))

@@ -340,3 +340,8 @@ def test_long_sentences_are_cut_and_every_word_is_predicted_once() -> None:
     assert max(map(len, pieces)) == 5 and min(map(len, pieces)) >= 2
     predicted = [word for piece in pieces for word in piece[1:]]
     assert predicted == [*range(1, 12), *range(14, 23)]
+
+
+def test_the_baseline_says_that_it_is_a_gru() -> None:
+    told = language_model.RecurrentLanguageModel(**SMALL, epochs=1).fit(TEXT).summary()
+    assert told.startswith("a GRU of ") and "bundles" not in told

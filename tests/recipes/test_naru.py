@@ -47,6 +47,7 @@ def test_a_run(run: tuple[Path, Done]) -> None:
     pictures = {"history.png", "utilisation.png", "route_changes.png", "bias.png", "network.png"}
     assert pictures | {"routing.json", "routing.npz", "vectors.safetensors"} <= names
     assert 0 < details["following_words"]["accuracy"] <= details["trained"]["accuracy"]
+    assert details["untrained"]["perplexity"] != details["following_words"]["perplexity"]
     routing = json.loads((folder / "routing.json").read_text())
     assert routing["sentences"] == 6
 

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import log_softmax
+from softmax_trees import clusters
 
 from structnet.softmax_tree import (
     GrowthSettings,
     SoftmaxTreeClassifier,
     SoftmaxTreeSettings,
     train,
+    training,
     tree_from_networkx,
 )
 from structnet.softmax_tree.settings import ChosenSettings
@@ -157,3 +159,22 @@ def test_a_tree_that_grows_has_the_temperature_of_its_validation_samples(tmp_pat
     assert again.settings == mild.settings
     for one, other in zip(again.tree.arrays, mild.tree.arrays, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_growing_tree_asks_drawn_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the first ones, which may all be of one class."""
+    x, y = clusters(400, classes=4)
+    order, asked = np.argsort(y[300:], kind="stable"), []
+
+    def recorded(log_prob: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+        asked.append(y)
+        return 1.0
+
+    monkeypatch.setattr(training, "CELLS", 4 * 20)
+    monkeypatch.setattr(training, "best_temperature", recorded)
+    settings = SoftmaxTreeSettings(
+        start="centroids", decision_penalty=1.0, leaf_penalty=1.0, max_iter=1, solver_steps=5
+    )
+    held_out = x[300:][order], y[300:][order]
+    train(x[:300], y[:300], settings, GrowthSettings(start_depth=1), validation=held_out)
+    assert len(asked[-1]) == 20 and len(set(asked[-1])) > 2
