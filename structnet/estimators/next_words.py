@@ -177,18 +177,22 @@ def parts_of(
         ValueError: too few sentences have a word to predict.
     """
     check_number("validation_fraction", fraction, 0, 1, open=True)
-    learn = [each for each in sentences_of(X) if len(each) >= words]
-    judge = [] if X_val is None else [each for each in sentences_of(X_val) if len(each) >= words]
-    for name, part, fewest in ("X", learn, 1 + (X_val is None)), ("X_val", judge, 1):
-        if len(part) < fewest and (name == "X" or X_val is not None):
-            has = "1 sentence" if part else "no sentence"
-            of_words = " of two words or more" if words > 1 else ""
-            more = "" if fewest == 1 else ", one to learn from and one to hold out"
-            raise ValueError(f"{name} has {has}{of_words}; expected at least {fewest}{more}")
     if X_val is not None:
-        return learn, judge
+        return _usable("X", X, words, 1), _usable("X_val", X_val, words, 1)
+    learn = _usable("X", X, words, 2)
     kept, held_out = hold_out(len(learn), fraction, seed)
     return [learn[i] for i in kept], [learn[i] for i in held_out]
+
+
+def _usable(name: str, text: Text, words: int, fewest: int) -> list[list[str]]:
+    """The sentences with a word to predict; too few of them are refused."""
+    found = [each for each in sentences_of(text) if len(each) >= words]
+    if len(found) < fewest:
+        has = "1 sentence" if found else "no sentence"
+        of_words = " of two words or more" if words > 1 else ""
+        more = "" if fewest == 1 else ", one to learn from and one to hold out"
+        raise ValueError(f"{name} has {has}{of_words}; expected at least {fewest}{more}")
+    return found
 
 
 def known_words(sentences: list[list[str]], min_count: int, max_words: int | None) -> Words:

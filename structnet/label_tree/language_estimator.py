@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -34,7 +33,7 @@ from structnet.label_tree.language_settings import LanguageModelSettings
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.text import Encoded, NGrams, Words
 from structnet.text.ngram_mixture import NGramMixture
-from structnet.text.ngrams import contexts_of
+from structnet.text.ngrams import ends_of
 from structnet.training.history import History
 from structnet.training.metrics import evaluating
 
@@ -194,12 +193,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
         return "\n".join([*lines, *self._best_epoch()])
 
     def _log_proba(self, encoded: Encoded) -> Tensor:
-        # The words before one more word of each sentence.
-        ends = encoded.offsets[1:]
-        longer = Encoded(
-            np.insert(encoded.ids, ends, 0), encoded.offsets + np.arange(len(ends) + 1)
-        )
-        words = contexts_of(longer, self.model_.boundary, self.context)[longer.offsets[1:] - 1]
+        words = ends_of(encoded, self.model_.boundary, self.context)
         return self._without_unknown(self._of_all(torch.from_numpy(words))).log_softmax(1)
 
     def _of_all(self, words: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from structnet.text import Encoded
-from structnet.text.ngrams import contexts_of
+from structnet.text.ngrams import contexts_of, ends_of
 from structnet.trees.end_to_end import offsets_of
 from structnet.trees.numbering import positions
 
@@ -104,9 +104,7 @@ class Sentences:
         Shapes:
             ``[sentences, size]``, int64.
         """
-        offsets = self.offsets + np.arange(len(self.offsets))  # with one more word after each
-        longer = Encoded(np.insert(self.ids, self.offsets[1:], 0), offsets)
-        found = contexts_of(longer, boundary, size)[offsets[1:] - 1]
+        found = ends_of(Encoded(self.ids, self.offsets), boundary, size)
         return torch.from_numpy(found).to(self.device)
 
     def padded(self, extra: int = 0) -> tuple[Tensor, Tensor]:

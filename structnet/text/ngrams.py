@@ -34,6 +34,22 @@ def contexts_of(encoded: Encoded, boundary: int, size: int) -> np.ndarray:
     return np.stack(columns, 1).astype(np.int64)
 
 
+def ends_of(encoded: Encoded, boundary: int, size: int) -> np.ndarray:
+    """The last words of each sentence, the nearest first; see :func:`contexts_of`.
+
+    Shapes:
+        ``[sentences, size]``, int64.
+
+    Example:
+        >>> ends_of(Encoded(np.array([4, 5, 6]), np.array([0, 2, 3])), boundary=9, size=2)
+        array([[5, 4],
+               [6, 9]])
+    """
+    offsets = encoded.offsets + np.arange(len(encoded.offsets))  # with one more word after each
+    longer = Encoded(np.insert(encoded.ids, encoded.offsets[1:], 0), offsets)
+    return contexts_of(longer, boundary, size)[offsets[1:] - 1]
+
+
 def perplexity(log_prob: Tensor) -> float:
     """``exp`` of minus the mean log-probability of the words of a text. ``[n] -> []``.
 
