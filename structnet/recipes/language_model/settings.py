@@ -46,7 +46,8 @@ class LanguageModelRunSettings:
     the proportion that is best for the validation text; the result also has the perplexity of each
     alone.
 
-    The run folder also gets neighbours.txt, which lists words whose leaves have the same parent.
+    In the run folder, model.safetensors is a LabelTreeLanguageModel, which its load reads, and
+    neighbours.txt lists words whose leaves have the same parent.
 
     Args:
         data: brown, wikitext-2, gutenberg (books in plain text), pydoc (the help that comes with
