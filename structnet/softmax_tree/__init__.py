@@ -51,6 +51,8 @@ The papers leave the following open, and the choices are ours:
 ``training``          :func:`train`: from data to a tree; ``state``: its state on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back
+``members``           several trees, whose probabilities are averaged
+``estimator_base``    the common part of the scikit-learn classes: fit, predict, save, load
 ``estimator``         the scikit-learn classes
 ====================  ============================================================================
 

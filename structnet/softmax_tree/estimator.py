@@ -2,270 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import networkx as nx
-import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
-from torch import nn
-
-from structnet.checks import check_bool, check_number
-from structnet.estimators.checked import Checked, encode_labels, seed_from
-from structnet.estimators.class_weights import both_weighed
+from structnet.checks import check_number
 from structnet.estimators.described import described_by
-from structnet.estimators.failed_fit import whole
-from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
-from structnet.estimators.inputs import check_inputs, check_training, in_single, one_label_each
-from structnet.estimators.scale import Standardizer
-from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
-from structnet.softmax_tree.measures import Measures, measured
-from structnet.softmax_tree.networkx_tree import with_weights
-from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.training import Trained, train
-from structnet.softmax_tree.tree import Choices, Predictor, SoftmaxTree
-from structnet.training.history import History
-
-
-class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
-    """The common part of both classifiers.
-
-    Args:
-        class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
-            the sample; "balanced" gives all classes the same total weight. The validation samples
-            are weighted too.
-        standardize: scaling of each column to mean 0 and standard deviation 1 over the training
-            samples; sparse data, which stay sparse, are scaled as a whole to mean square 1, except
-            that a column of far larger numbers is scaled separately.
-        random_state: seed; an int makes results repeatable.
-        verbose: True to report trials and progress on standard error from time to time.
-
-    The others are those of :class:`structnet.softmax_tree.SoftmaxTreeSettings`.
-    """
-
-    trained_: Trained
-    input_scale_: Standardizer | None
-    standardize: bool
-    random_state: Any
-    verbose: bool
-    validation_fraction: float
-    class_weight: Any
-    _asking: Predictor | None
-    _lacks: ClassVar[dict[str, Any]] = {}  # settings of the tree that are no parameters
-
-    @whole
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> SoftmaxTreeEstimator:
-        """Trains the tree.
-
-        Args:
-            X: samples: a table, dense or sparse.
-            y: classes of the samples.
-            sample_weight: number of times that each sample counts; 0 leaves it out, not its class.
-            X_val, y_val, sample_weight_val: samples, classes and weights by which the settings of a
-                fixed tree that were not given are chosen, instead of by a part of X; or the round
-                of growth, while settings are chosen by a part of X. ``history_`` tells their error.
-
-        Shapes:
-            X ``[n, D]``; y, sample_weight ``[n]``.
-
-        Raises:
-            ValueError: the data or a parameter is invalid; the message says which.
-        """
-        settings, growth = self._settings(), self._growth()
-        given = self._checked(X, y, sample_weight, reset=True)
-        held_out = self._checked_validation(X_val, y_val, sample_weight_val)
-        given, held_out = both_weighed(given, held_out, self.classes_, self.class_weight)
-        self.seed_ = seed_from(self.random_state)
-        settings, learn = settings.of_at_most(len(self.classes_), seed=self.seed_), given
-        aside = growth is not None and held_out is None
-        if aside:
-            learn, held_out = self._parted(given)
-        scale = Standardizer.of_rows(learn.x, learn.weights) if self.standardize else None
-        self.input_scale_ = scale
-        self.trained_ = train(
-            self._scaled(learn.x),
-            learn.y,
-            settings,
-            growth,
-            num_classes=len(self.classes_),
-            weights=learn.weights,  # unscaled, as a weight of 2 is a row that occurs twice
-            validation=held_out and (self._scaled(held_out.x), *held_out[1:]),
-            refit=aside,
-            progress=self.verbose,
-        )
-        self._asking = None
-        return self
-
-    @property
-    def tree_(self) -> SoftmaxTree:
-        """The tree; it takes scaled inputs, and its classes are positions in ``classes_``."""
-        check_is_fitted(self)
-        return self.trained_.tree
-
-    @property
-    def history_(self) -> History:
-        """A record for each iteration; see :class:`structnet.softmax_tree.Trained`."""
-        check_is_fitted(self)
-        return self.trained_.history
-
-    @property
-    def settings_(self) -> ChosenSettings:
-        """The settings of the training, including those that were chosen."""
-        check_is_fitted(self)
-        return self.trained_.settings
-
-    @property
-    def n_iter_(self) -> int:
-        """The number of iterations over all nodes, in all rounds; at least 1."""
-        return max(1, len(self.history_) - 1)
-
-    # Prediction
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class of each sample, ``[n]``."""
-        tree, x = self._asked_alone(X)
-        return self.classes_[tree.classes_of(x)]
-
-    def predict_proba(self, X: Any, sparse: bool = False) -> np.ndarray | csr_matrix:
-        """The probability of each class, in the order of ``classes_``.
-
-        Args:
-            X: samples.
-            sparse: True returns a CSR matrix with only the classes of each sample's leaf; the
-                others share what is missing from 1 by their frequency.
-
-        Shapes:
-            ``[n, classes]``.
-        """
-        choices = self._choices(X)
-        if sparse:
-            return choices.matrix(len(self.classes_))
-        found = choices.dense(len(self.classes_))
-        return np.exp(found, out=found)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log-probabilities, -inf for classes of no sample. ``[n, classes]``."""
-        return self._choices(X).dense(len(self.classes_))
-
-    def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        places, prob = self._choices(X).top(min(k, len(self.classes_)))
-        return self.classes_[places], prob
-
-    def predict_one(self, x: np.ndarray) -> Any:
-        """The class of one row, whose values are not checked, for low latency.
-
-        Shapes:
-            x ``[D]``, an array of numbers.
-
-        Raises:
-            ValueError: x is of another type or shape.
-        """
-        return self.classes_[self._predictor().class_of(x)]
-
-    def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes in one unchecked row's leaf, and their probabilities. ``[D] -> [k], [k]``."""
-        places, prob = self._predictor().probabilities(x)
-        return self.classes_[places], prob
-
-    def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:
-        """Error, size and cost of the tree on samples; ``print`` shows them.
-
-        Samples of a class that did not occur in training are wrong and not covered.
-
-        Raises:
-            ValueError: the data do not fit those of ``fit``, or have none of its classes.
-        """
-        check_is_fitted(self)
-        found = check_training(self, X, one_label_each(y), sample_weight, reset=False).counting(1)
-        known = np.isin(found.y, self.classes_)
-        asked = known if known.any() else ~known  # if none is known, encode_labels raises
-        codes = np.full(len(known), -1)
-        codes[asked] = encode_labels(found.y[asked], self.classes_)[1]
-        return measured(self.tree_, found._replace(y=codes).samples(*self._scales()))
-
-    def to_networkx(self) -> nx.DiGraph:
-        """The tree as a networkx graph with all weights; see :func:`.tree_from_networkx`."""
-        return with_weights(self.tree_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "trained_" in vars(self)
-
-    # Fitting
-
-    def _settings(self) -> SoftmaxTreeSettings:
-        """The hyper-parameters, whose ranges are checked."""
-        check_bool("standardize", self.standardize)
-        return settings_of(self, SoftmaxTreeSettings, seed=0, **self._lacks)
-
-    def _growth(self) -> GrowthSettings | None:
-        """The hyper-parameters of growth; None if the tree does not grow."""
-        return None
-
-    def _parted(self, given: Checked) -> tuple[Checked, Checked | None]:
-        """Samples to learn from, and those that choose the round; None if there are too few."""
-        learn, held = parted(len(given.y), self.validation_fraction, self.seed_, given.y)
-        return given.take(learn), None if held is None else given.take(held)
-
-    # Called by the mixins
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state without the predictor for single rows, which is made again when needed."""
-        return {**super().__getstate__(), "_asking": None}
-
-    def _predictor(self) -> Predictor:
-        asking = getattr(self, "_asking", None)
-        if asking is None:
-            asking = self._asking = Predictor(self.tree_, self.input_scale_)
-        return asking
-
-    def _scaled(self, x: Any) -> Any:
-        x = x if self.input_scale_ is None else self.input_scale_(x)
-        return in_single(x)
-
-    def _choices(self, X: Any) -> Choices:
-        tree, x = self._asked_alone(X)
-        return tree.choices(x)
-
-    def _asked_alone(self, X: Any) -> tuple[SoftmaxTree, Any]:
-        check_is_fitted(self)
-        return self._asked(check_inputs(self, X))[0]
-
-    def _trees(self) -> Sequence[SoftmaxTree]:
-        return [self.tree_]
-
-    def _asked(self, x: Any) -> list[tuple[SoftmaxTree, Any]]:
-        return [(self.tree_, self._scaled(x))]
-
-    def _scales(self) -> tuple[Standardizer | None, None]:
-        return self.input_scale_, None
-
-    # On disk
-
-    def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        scale = self.input_scale_ and self.input_scale_.to_lists()
-        return self.tree_, {"trained": self.trained_.config(), "input_scale": scale}
-
-    def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.trained_ = Trained.from_config(config["trained"])
-        self.input_scale_ = Standardizer.from_lists(config["input_scale"])
-        return self.tree_
+from structnet.softmax_tree.estimator_base import SoftmaxTreeEstimator
+from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 
 
 @described_by(SoftmaxTreeSettings)
@@ -291,6 +35,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
             :func:`structnet.softmax_tree.train`.
         history_: records of the iterations.
         trained_: tree with its settings, its history and its trials of growth.
+        members_: the same of each member; the first is ``trained_``.
         input_scale_: scaler of the inputs; None if they are not scaled.
 
     Reference:
@@ -321,6 +66,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         solver_steps: int = SoftmaxTreeSettings.solver_steps,
         start: str | None = SoftmaxTreeSettings.start,
         n_jobs: int | None = SoftmaxTreeSettings.n_jobs,
+        n_members: int = 1,
         class_weight: str | Mapping[Any, float] | None = None,
         standardize: bool = True,
         random_state: Any = None,
@@ -376,6 +122,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         solver_steps: int = SoftmaxTreeSettings.solver_steps,
         start: str | None = SoftmaxTreeSettings.start,
         n_jobs: int | None = SoftmaxTreeSettings.n_jobs,
+        n_members: int = 1,
         class_weight: str | Mapping[Any, float] | None = None,
         validation_fraction: float = 0.1,
         standardize: bool = True,

@@ -80,6 +80,19 @@ class Choices(NamedTuple):
             found[i], prob[i] = classes[best], p[best]
         return found, prob
 
+    def likeliest(self) -> np.ndarray:
+        """The likeliest class of each row's leaf, the first of equally likely ones. ``[n]``."""
+        most = np.maximum.reduceat(self.log_prob, self.starts[:-1])
+        there = np.flatnonzero(self.log_prob == np.repeat(most, np.diff(self.starts)))
+        first = there[np.searchsorted(there, self.starts[:-1])]
+        return self.classes[first]
+
+    def lacked(self) -> np.ndarray:
+        """The sum of the shares of the classes that each row's leaf lacks. ``[n]``."""
+        rows = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        own = np.bincount(rows, self.shares[self.classes], len(self.starts) - 1)
+        return self.shares.sum() - own
+
     def matrix(self, num_classes: int) -> csr_matrix:
         """The probabilities in the leaf as a CSR matrix. ``[n, num_classes]``."""
         shape = len(self.starts) - 1, num_classes
@@ -92,8 +105,7 @@ class Choices(NamedTuple):
         if not self.rest.any():
             found = np.full((n, num_classes), -np.inf, dtype)
         else:
-            own = np.bincount(rows, self.shares[self.classes], n)
-            lacked = (self.shares.sum() - own)[:, None]
+            lacked = self.lacked()[:, None]
             found = divided(self.rest[:, None], lacked, self.shares).astype(dtype, copy=False)
         found[rows, self.classes] = self.log_prob
         return found

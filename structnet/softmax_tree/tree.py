@@ -296,6 +296,11 @@ class Predictor:
 
     def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The classes in the leaf of a row, dense or sparse, and their probabilities. ``[k]``."""
+        found = self.choices(*row)
+        return found.classes, np.exp(found.log_prob)
+
+    def choices(self, *row: np.ndarray) -> Choices:
+        """The same with the probability of all other classes."""
         dtype = self._arrays.weights.dtype
         if len(row) == 2:
             columns, values = self._sparse(*row)
@@ -304,8 +309,7 @@ class Predictor:
             x = self._full(*row)
             x = x if self._inputs is None else self._inputs(x)
             rows = parts(x.astype(dtype)[None])
-        found = choices_of(rows, 1, self._arrays, self._outside)
-        return found.classes, np.exp(found.log_prob)
+        return choices_of(rows, 1, self._arrays, self._outside)
 
     def _full(self, x: np.ndarray) -> np.ndarray:
         """A dense row in double precision, after checks."""

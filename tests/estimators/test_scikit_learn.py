@@ -24,7 +24,7 @@ from structnet.estimators.next_words import NextWordEstimator
 from structnet.label_tree import LabelTreeClassifier
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.softmax_tree import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier
-from structnet.softmax_tree.estimator import SoftmaxTreeEstimator
+from structnet.softmax_tree.estimator_base import SoftmaxTreeEstimator
 
 # Enough to learn the checks' toy data, and no more.
 SMALL = {

@@ -287,7 +287,7 @@ def test_a_file_that_asks_for_too_much(place: int, tmp_path: Path) -> None:
     model = quick().fit(X, NAMES)
     model.save(path)
     _, config = load_model(path)
-    config["trained"]["tree"]["sizes"][place] += 10**10
+    config["members"][0]["tree"]["sizes"][place] += 10**10
     save_model(path, model.tree_, config)
     with pytest.raises(CheckpointError, match="larger than all that the file holds together"):
         SoftmaxTreeClassifier.load(path)

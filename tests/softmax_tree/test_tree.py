@@ -63,7 +63,7 @@ def test_a_tree_by_hand() -> None:
 
 def test_costs_by_hand() -> None:
     tree, x = by_hand(), np.array([[0.0, 0, 1], [1, 1, 0], [-0.5, 0, 0], [2, 0, 0]])
-    found = measured(tree, Samples(x, torch.tensor([1, 3, 1, 0])))
+    found = measured([tree], Samples(x, torch.tensor([1, 3, 1, 0])))
     # A path costs 2, and 4 more in the leaf of three classes.
     assert (found.flops, found.nonzeros) == (2 + 4 * 3 / 4, 6)
     assert found.dense_flops == 3 * (1 + (1 + 3 + 3 + 3) / 4)
@@ -79,7 +79,7 @@ def test_costs_by_hand() -> None:
 def test_a_leaf_alone_costs_all_classes() -> None:
     points = points_of()
     tree = trained(points, depth=0, k=12)
-    found = measured(tree, Samples(points.x, torch.from_numpy(points.y)))
+    found = measured([tree], Samples(points.x, torch.from_numpy(points.y)))
     assert (found.dense_flops, found.depth, found.coverage) == (6 * 12, 0, 1)
 
 

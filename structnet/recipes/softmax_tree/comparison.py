@@ -53,7 +53,7 @@ def fitted(
         return BASELINES[kind](data.train, data.test, classes, settings.training.seed), {}
     if kind == "leaves":
         tree, chosen = leaves_trained(x, y, settings.training, classes)
-        return asdict(measured(tree, data.test)), {"chosen": asdict(chosen)}
+        return asdict(measured([tree], data.test)), {"chosen": asdict(chosen)}
     if kind == "flat":
         settings = replace(settings, training=replace(settings.training, k=classes))
     found = trained(settings, data)
@@ -63,4 +63,4 @@ def fitted(
         both = stacked(x, held_out.x), np.append(y, held_out.targets.numpy())
         tree = retrained(tree, *both, found.settings)
     details = {"chosen": asdict(found.settings), "iterations": len(found.history) - 1}
-    return asdict(measured(tree, data.test)), details
+    return asdict(measured([tree], data.test)), details

@@ -90,7 +90,7 @@ def read(run: Run, file: str, place: Place) -> Samples:
 
 def measure(model: Any, examples: Samples, ask: Any) -> dict[str, float]:
     """The accuracy, the size and the cost of the tree."""
-    found = vars(measured(model[1], examples))
+    found = vars(measured([model[1]], examples))
     return {"accuracy": 1 - found["error"], **found}
 
 
@@ -150,7 +150,9 @@ def _own_data(run: Run, place: Place | None) -> ArrayData:
 def _write(trained: Trained, data: ArrayData, run: Run) -> None:
     """Fills the folder of a run; the tree is last, as its file means that training has ended."""
     tree, trials = trained.tree, [asdict(trial) for trial in trained.trials]
-    run.write_text("summary.txt", f"{measured(tree, data.test)}\n\n{text_of(data.reading(tree))}\n")
+    run.write_text(
+        "summary.txt", f"{measured([tree], data.test)}\n\n{text_of(data.reading(tree))}\n"
+    )
     run.write_history(trained.history)
     details = {
         "chosen": asdict(trained.settings),
