@@ -42,6 +42,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         Zharmagambetov, Gabidolla, Carreira-Perpinan, "Softmax Tree", EMNLP 2021.
 
     Example:
+        >>> import numpy as np
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
         >>> y = np.repeat(["a", "b", "c", "d"], 10)
         >>> model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(X, y)
@@ -91,6 +92,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         Classification", UAI 2024.
 
     Example:
+        >>> import numpy as np
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 20, axis=0)
         >>> y = np.repeat(["a", "b", "c", "d"], 20)
         >>> model = AdaptiveSoftmaxTreeClassifier(random_state=0).fit(X, y)
