@@ -25,6 +25,7 @@ from structnet.estimators.inputs import (
     one_label_each,
 )
 from structnet.estimators.scale import Standardizer
+from structnet.estimators.tails import BentStandardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.label_tree.choice import choose
 from structnet.label_tree.codes import LabelCodes
@@ -62,8 +63,10 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
             the sample; "balanced" gives all classes the same total weight, in ``fit`` alone.
         tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
-        standardize: scale the columns of a dense table to mean 0 and standard deviation 1, sparse
-            rows as a whole to mean square 1, a column of far larger numbers separately.
+        standardize: scale the columns of a dense table to mean 0 and standard deviation 1, after
+            ``fit`` has bent those with heavy tails, see
+            :class:`structnet.estimators.tails.BentStandardizer`; sparse rows as a whole to mean
+            square 1, a column of far larger numbers separately.
         n_jobs: number of threads, -1 for all cores; None is one, and only one gives repeatable
             results.
         random_state: seed; an int makes results repeatable.
@@ -303,7 +306,9 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         one = len(found.y) == 1 and not issparse(found.x)  # whose columns have no deviation
         if isinstance(found.x, Features) or not self.standardize or one:
             return None
-        return Standardizer.of_rows(found.x, found.weights)
+        if issparse(found.x):
+            return Standardizer.of_rows(found.x, found.weights)
+        return BentStandardizer.learned(found.x, found.y, found.weights)
 
     def _features(self, x: Any) -> Features:
         """Checked inputs as the tree takes them."""
@@ -340,7 +345,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         return self.tree_, {**told, "input_scale": scale, "stream": self._stream.state()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.input_scale_ = scale = Standardizer.from_lists(config["input_scale"])
+        self.input_scale_ = scale = BentStandardizer.from_lists(config["input_scale"])
         self.settings_ = LabelTreeSettings(**config["settings"])
         self._stream = Stream.of(config["stream"])
         tree = LabelTree.empty(self.n_features_in_, len(self.classes_), self.settings_)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -20,6 +20,7 @@ from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.inputs import check_inputs, check_training, in_single, one_label_each
 from structnet.estimators.scale import Standardizer
+from structnet.estimators.tails import BentStandardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree.measures import Measures, measured
 from structnet.softmax_tree.members import choices_about, further, likeliest, mean_choices
@@ -41,8 +42,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             the sample; "balanced" gives all classes the same total weight. The validation samples
             are weighted too.
         standardize: scaling of each column to mean 0 and standard deviation 1 over the training
-            samples; sparse data, which stay sparse, are scaled as a whole to mean square 1, except
-            that a column of far larger numbers is scaled separately.
+            samples; columns with heavy tails are bent first, see
+            :class:`structnet.estimators.tails.BentStandardizer`. Sparse data, which stay sparse,
+            are scaled as a whole to mean square 1, except that a column of far larger numbers is
+            scaled separately.
         random_state: seed; an int makes results repeatable.
         verbose: True to report trials and progress on standard error from time to time.
 
@@ -96,8 +99,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         aside = growth is not None and held_out is None
         if aside:
             learn, held_out = self._parted(given)
-        scale = Standardizer.of_rows(learn.x, learn.weights) if self.standardize else None
-        self.input_scale_ = scale
+        self.input_scale_ = self._new_scale(learn)
         x, y, weights = self._scaled(learn.x), learn.y, learn.weights
         how: dict[str, Any] = {
             "num_classes": len(self.classes_),
@@ -248,6 +250,13 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             asking = self._asking = [Predictor(tree, self.input_scale_) for tree in self._trees()]
         return asking
 
+    def _new_scale(self, learn: Checked) -> Standardizer | None:
+        if not self.standardize:
+            return None
+        if issparse(learn.x):
+            return Standardizer.of_rows(learn.x, learn.weights)
+        return BentStandardizer.learned(learn.x, learn.y, learn.weights)
+
     def _scaled(self, x: Any) -> Any:
         x = x if self.input_scale_ is None else self.input_scale_(x)
         return in_single(x)
@@ -278,5 +287,5 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.members_ = [Trained.from_config(member) for member in config["members"]]
-        self.input_scale_ = Standardizer.from_lists(config["input_scale"])
+        self.input_scale_ = BentStandardizer.from_lists(config["input_scale"])
         return nn.ModuleList(self._trees())

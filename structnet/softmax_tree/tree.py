@@ -253,9 +253,13 @@ class Predictor:
         self._arrays, self._inputs, self._width = tree.arrays, inputs, tree.shape[0]
         self._outside = tree.outside
         told, scale = self._arrays.told, [None, None] if inputs is None else inputs.of(self._width)
+        self._of_full: Callable[[Any], int]
         self._of_full = partial(_kernels.class_of_scaled, *told, *scale, self._width)
         if inputs is None and told[2] is None:  # a call with fewer arguments is faster
             self._of_full = partial(_kernels.class_of_full, *told[:2])
+        if getattr(inputs, "bends", ()):
+            unscaled = partial(_kernels.class_of_scaled, *told, None, None, self._width)
+            self._of_full = lambda x: unscaled(self._scaled(x))
         self._of_sparse = partial(_kernels.class_of_sparse, *told, self._width)
 
     def class_of(self, x: np.ndarray) -> int:
@@ -306,10 +310,12 @@ class Predictor:
             columns, values = self._sparse(*row)
             rows: tuple = values.astype(dtype), columns, np.array([0, len(values)])
         else:
-            x = self._full(*row)
-            x = x if self._inputs is None else self._inputs(x)
-            rows = parts(x.astype(dtype)[None])
+            rows = parts(self._scaled(self._full(*row)).astype(dtype)[None])
         return choices_of(rows, 1, self._arrays, self._outside)
+
+    def _scaled(self, x: np.ndarray) -> np.ndarray:
+        """A dense row as the tree takes it, in the precision of the batches."""
+        return x if self._inputs is None else self._inputs(x[None])[0]
 
     def _full(self, x: np.ndarray) -> np.ndarray:
         """A dense row in double precision, after checks."""
