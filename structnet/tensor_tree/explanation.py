@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +62,9 @@ class TreeExplanation:
         gradient: for each node, how much its own label contributes to the score of the tree part
             of the model, by gradient times input; None if labels have no vectors.
 
+    As text, it lists the parts that matter most; of those that look the same, each with the place
+    at which ``explanation.tree`` has it.
+
     Shapes:
         occlusion, gradient: ``[nodes]``, in preorder.
     """
@@ -96,16 +99,37 @@ class TreeExplanation:
         return {id(node): value for node, value in zip(nodes, self.occlusion.tolist(), strict=True)}
 
     def __str__(self) -> str:
-        lines, words, alone = [self.heading], word_ids(self.tree.preorder()), self.alone()
-        for node, value in self.top():
-            moves = "rises" if value < 0 else "falls"
+        words, alone, texts = word_ids(self.tree.preorder()), self.alone(), []
+        for node, _ in self.top():
             text = written(node, id(node) in words)
-            if id(node) in alone:
-                text = f"the label of {text}" if node.children else text
-            lines.append(f"  {moves} by {abs(value):.3f} without {text}")
+            texts.append(f"the label of {text}" if id(node) in alone and node.children else text)
+        count, ways = Counter(texts), _ways(self.tree) if len(set(texts)) < len(texts) else {}
+        lines = [self.heading]
+        for (node, value), text in zip(self.top(), texts, strict=True):
+            moves = "rises" if value < 0 else "falls"
+            at = f", tree[{_way(ways, node)}]" if count[text] > 1 else ""
+            lines.append(f"  {moves} by {abs(value):.3f} without {text}{at}")
         return "\n".join(lines)
 
     __repr__ = __str__  # what a notebook shows
+
+
+def _ways(tree: Tree) -> dict[int, tuple[int, int]]:
+    """The ``id`` of the parent and the place below it, by the ``id`` of each node but the root."""
+    return {
+        id(child): (id(node), place)
+        for node in tree.preorder()
+        for place, child in enumerate(node.children)
+    }
+
+
+def _way(ways: dict[int, tuple[int, int]], node: Tree) -> str:
+    """The places on the way to a node, by which ``tree[..]`` finds it; of equal parts only it."""
+    at, places = id(node), []
+    while at in ways:
+        at, place = ways[at]
+        places.append(place)
+    return ", ".join(map(str, reversed(places))) or "()"
 
 
 def written(node: Tree, word: bool) -> str:

@@ -233,14 +233,11 @@ class LabelBag(nn.Module):
                 cosine[:] = np.ravel(one.multiply(other).sum(axis=1))
         return found.T
 
-    def _words(self, tokens: np.ndarray) -> np.ndarray:
-        """The tokens, where the last one replaces all numbers."""
-        return words_of(tokens, self.num_labels - self.num_types)
-
     def counted(self, forest: Forest, order: Preorder) -> Counted:
         """What is counted in each tree, with the column of each count."""
         nodes = order.nodes
-        kinds, tokens = forest.types[nodes], self._words(forest.tokens[nodes])
+        kinds = forest.types[nodes]
+        tokens = words_of(forest.tokens[nodes], self.num_labels - self.num_types)
         inner, leaf = np.flatnonzero(kinds >= 0), np.flatnonzero(tokens >= 0)
         entry, words = forest.words_at(nodes)
         pair = self.pairs_met(forest, order).among(self.pairs)

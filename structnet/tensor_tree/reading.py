@@ -11,7 +11,7 @@ import numpy as np
 from structnet.tensor_tree.building import Question, Targets, known_vectors, labels_of_trees
 from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
-from structnet.tensor_tree.word_choice import affixes_help, letters_tell, words_tell
+from structnet.tensor_tree.word_choice import Choice, affixes_help, letters_tell, words_tell
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
@@ -63,19 +63,17 @@ def read_by(
     """
     if vectors is not None and settings.words is None:
         settings = replace(settings, words=False)  # a whole label has a known meaning
+    letters = False
     if settings.reads_words(question.kind):
         read, held = learn.with_words(), validation and validation.with_words()
-        asked = settings.words is None and question.kind != "nodes"
-        if asked and not words_tell(read, held, question, settings.seed):
-            settings = replace(settings, words=False)
-        else:
+        if question.kind == "nodes":
             learn, validation = read, held
-    letters = (
-        settings.bag
-        and question.kind != "nodes"
-        and settings.reads_words(question.kind)
-        and letters_tell(learn, validation, question, settings.seed)
-    )
+        else:
+            told = Choice.of(read, held, question, settings.seed)
+            settings = replace(settings, words=bool(settings.words) or words_tell(told))
+            if settings.words:
+                learn, validation = read, held
+                letters = settings.bag and letters_tell(told)
     affixes = affixes_help(learn.trees, settings, question)
     if affixes:
         learn, validation = learn.with_affixes(), validation and validation.with_affixes()

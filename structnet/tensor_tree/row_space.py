@@ -16,7 +16,8 @@ from scipy.sparse import csr_matrix
 
 # Columns times outputs per entry of the rows' Gram matrix, above which a solver's own vectors, as
 # long as all weights, cost more than that matrix.
-WIDE = 1 / 24
+WIDE = 1 / 16
+COMMON = 0.05  # share of the rows that have a column, above which it is multiplied as dense
 MOST = 3000  # rows, whose Gram matrix is decomposed within a second or two
 
 
@@ -63,6 +64,21 @@ class RowSpace(NamedTuple):
         return weights, intercept - weights @ self.mean
 
 
+def gram_of(rows: csr_matrix) -> np.ndarray:
+    """The inner products of centred rows, ``[n, columns] -> [n, n]``.
+
+    What many rows have in common is centred and multiplied as a dense matrix: a sparse product
+    would add it up pair by pair of rows.
+    """
+    common = np.bincount(rows.indices, minlength=rows.shape[1]) > COMMON * rows.shape[0]
+    dense, rest = rows[:, common].toarray(), rows[:, ~common]
+    dense -= dense.mean(axis=0)
+    products = (rest @ rest.T).toarray()
+    shift = products.mean(axis=0)
+    products += shift.mean() - shift - shift[:, None]
+    return products + dense @ dense.T
+
+
 def space_of(rows: csr_matrix, outputs: int = 1) -> RowSpace | None:
     """The coordinates of rows, if a linear model is fitted faster to coordinates.
 
@@ -83,10 +99,8 @@ def space_of(rows: csr_matrix, outputs: int = 1) -> RowSpace | None:
     if not 0 < number**2 * WIDE < columns * outputs or number > MOST:
         return None
     mean = np.asarray(rows.mean(axis=0)).ravel()
-    products = (rows @ rows.T).toarray()
-    shift = products.mean(axis=0)
-    rounding = number * np.finfo(float).eps * products.diagonal().max()
-    products += shift.mean() - shift - shift[:, None]
+    products = gram_of(rows)
+    rounding = number * np.finfo(float).eps * rows.multiply(rows).sum(axis=1).max()
     if not products.diagonal().max() > rounding:  # dpstrf compares its first pivot only to 0
         return None
     triangle, order, rank, _ = dpstrf(products, lower=1, tol=rounding)

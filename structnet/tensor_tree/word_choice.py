@@ -7,8 +7,10 @@ new words, as names of packages or short texts in many languages do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -29,7 +31,7 @@ BETTER = 1.0  # standard errors by which letters must make the loss lower
 MOST_LABELS = 5  # of several labels, those nearest to half of the examples are used
 
 
-def words_tell(learn: Targets, validation: Targets | None, question: Question, seed: int) -> bool:
+def words_tell(told: Choice) -> bool:
     """Whether a linear model on labels predicts held-out examples at least as well with words.
 
     The losses compared are, for classes, the cross-entropy on the validation examples and, if these
@@ -39,21 +41,15 @@ def words_tell(learn: Targets, validation: Targets | None, question: Question, s
     classes, if no leaf is a text, or if all training examples have the same answer.
 
     Args:
-        learn, validation: examples with their words; see :meth:`.Targets.with_words`.
-        question: question of kind "classes", "labels" or "numbers".
-        seed: seed of the folds, and of the random choice of examples if there are very many.
+        told: examples with their words; see :meth:`.Targets.with_words`.
     """
-    told = _Choice.of(learn, validation, question, seed)
-    if not told.tells or told.given.forest.texts is None:
+    texts = told.given.forest.texts
+    if not told.tells or texts is None or not len(texts.words):
         return True
-    with_words = told.loss()
-    for examples in (told.given, told.held):
-        if examples is not None:
-            examples.forest.texts = None
-    return with_words <= told.loss()
+    return told.loss() <= told.without_words().loss()
 
 
-def letters_tell(learn: Targets, validation: Targets | None, question: Question, seed: int) -> bool:
+def letters_tell(told: Choice) -> bool:
     """Whether a linear model predicts held-out examples better with pieces of words.
 
     The losses are those of :func:`words_tell`. With letters they must be lower by a standard error
@@ -61,14 +57,13 @@ def letters_tell(learn: Targets, validation: Targets | None, question: Question,
     there are few labels, or no way to tell.
 
     Args:
-        learn, validation, question, seed: arguments of :func:`words_tell`.
+        told: examples, with their words if these are read.
     """
-    told = _Choice.of(learn, validation, question, seed, letters=True)
     texts = told.given.forest.texts
     few = texts is None or texts.spelling is None or len(texts.spelling.listed) <= MANY
-    if few or not told.tells or question.kind == "labels":
+    if few or not told.tells or told.question.kind == "labels":
         return False
-    numbers = question.kind == "numbers"
+    numbers = told.question.kind == "numbers"
     before, after, counts = told.losses_of_numbers() if numbers else told.losses_of_classes()
     return is_better(before, after, BETTER, counts)
 
@@ -89,15 +84,16 @@ def affixes_help(trees: Iterable[Tree], settings: TreeLSTMSettings, question: Qu
 
 
 @dataclass(frozen=True)
-class _Choice:
-    """Examples of which linear models say whether something helps.
+class Choice:
+    """Examples of which linear models say whether something helps; each model is fitted once.
 
     Attributes:
-        given: examples to learn from.
+        given: examples to learn from, with the letters of their words.
         held: validation examples, if there are any.
         vocabulary: numbers of the labels.
-        question: question about the examples.
-        seed: seed of the folds and parts.
+        question: question of kind "classes", "labels" or "numbers".
+        seed: seed of the folds and parts, and of the random choice of examples if there are very
+            many.
         groups: group of each example to learn from, ``[n]``; None if each is one by itself.
     """
 
@@ -107,26 +103,26 @@ class _Choice:
     question: Question
     seed: int
     groups: np.ndarray | None
+    _fitted: dict[int, LabelBag] = field(default_factory=dict)  # to each part
 
     @classmethod
     def of(
-        cls,
-        learn: Targets,
-        validation: Targets | None,
-        question: Question,
-        seed: int,
-        letters: bool = False,
-    ) -> _Choice:
-        """Some of the examples, with letters of their words if ``letters``."""
+        cls, learn: Targets, validation: Targets | None, question: Question, seed: int
+    ) -> Choice:
+        """The choice by some of the examples."""
         learn = _some(learn, seed)
         vocabulary = Vocabulary.from_trees(
             learn.trees, unknown=True, min_count=2, any_arity=True, numbers=None
-        )
-        vocabulary = vocabulary.with_letters() if letters else vocabulary
+        ).with_letters()
         given = learn.examples(question, vocabulary)
         held = validation and _some(validation, seed).examples(question, vocabulary)
         assert isinstance(given, TreeExamples) and isinstance(held, TreeExamples | None)
         return cls(given, held, vocabulary, question, seed, learn.groups)
+
+    def without_words(self) -> Choice:
+        """The same examples, of whose texts the words and letters are not read."""
+        held = self.held and _without_texts(self.held)
+        return replace(self, given=_without_texts(self.given), held=held, _fitted={})
 
     @property
     def tells(self) -> bool:
@@ -139,6 +135,17 @@ class _Choice:
         """The weights of the examples to learn from, ``[n]``."""
         return None if self.given.weights is None else self.given.weights.double().numpy()
 
+    def loss(self) -> float:
+        """The loss of a linear model on examples that it has not learned from."""
+        if self.question.kind != "classes":
+            targets, _, said = self._predicted
+            return float(np.average(((said - targets) ** 2).mean(axis=1), weights=self.weights))
+        losses, sizes = [], []
+        for part, (_, judge) in enumerate(self._parts):
+            losses.append(self._plain(part).loss(judge))
+            sizes.append(len(judge) if judge.weights is None else float(judge.weights.sum()))
+        return float(np.average(losses, weights=sizes))
+
     def losses_of_classes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The losses of held-out examples without and with letters, and the examples' weights.
 
@@ -146,7 +153,8 @@ class _Choice:
             ``[n]`` each.
         """
         found, sizes = [], bag_sizes(self.vocabulary, self.question)
-        for plain, learn, judge in self._fitted():
+        for part, (learn, judge) in enumerate(self._parts):
+            plain = self._plain(part)
             lettered = LabelBag.knowing(learn.forest, True, **(sizes | {"form": plain.form}))
             lettered.penalty = plain.penalty
             lettered.fit_classes(learn)
@@ -159,57 +167,65 @@ class _Choice:
 
     def losses_of_numbers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The same over folds, where letters must be as much better as other forms of counts."""
-        y, sizes = self.given.targets.numpy(), bag_sizes(self.vocabulary, self.question)
-        y = y.astype(np.float64)
-        plain = LabelBag.knowing(self.given.forest, **sizes)
-        how = self.given.forest, y, self.weights, self.seed
-        before = plain.fit_numbers(*how, groups=self.groups)
+        y, form, before = self._predicted
+        sizes = bag_sizes(self.vocabulary, self.question)
         lettered = LabelBag.knowing(self.given.forest, True, **sizes)
-        after = lettered.fit_numbers(*how, [plain.form], self.groups)
+        given = self.given.forest, y, self.weights, self.seed
+        after = lettered.fit_numbers(*given, [form], self.groups)
         losses = (((said - y) ** 2).mean(axis=1) for said in (before, after))
         return next(losses), HARDER * next(losses), self.weights
 
-    def loss(self) -> float:
-        """The loss of a linear model on examples that it has not learned from."""
-        targets, forms, question = self.given.targets.numpy(), list(FORMS), self.question
-        if question.kind == "classes":
-            losses, sizes = [], []
-            for bag, _, judge in self._fitted():
-                losses.append(bag.loss(judge))
-                sizes.append(len(judge) if judge.weights is None else float(judge.weights.sum()))
-            return float(np.average(losses, weights=sizes))
+    @cached_property
+    def _predicted(self) -> tuple[np.ndarray, str, np.ndarray]:
+        """The targets as numbers, and the form of the counts and predictions over folds.
+
+        Shapes:
+            targets and predictions ``[n, outputs]``.
+        """
+        y, forms, question = self.given.targets.double().numpy(), list(FORMS), self.question
         if question.kind == "labels":
-            targets = targets[:, np.argsort(-targets.var(axis=0), kind="stable")[:MOST_LABELS]]
-            question, forms = replace(question, num_outputs=targets.shape[1]), ["logarithm"]
+            y = y[:, np.argsort(-y.var(axis=0), kind="stable")[:MOST_LABELS]]
+            question, forms = replace(question, num_outputs=y.shape[1]), ["logarithm"]
         bag = LabelBag.knowing(self.given.forest, **bag_sizes(self.vocabulary, question))
-        y = targets.astype(np.float64)
-        said = bag.fit_numbers(self.given.forest, y, self.weights, self.seed, forms, self.groups)
-        return float(np.average(((said - targets) ** 2).mean(axis=1), weights=self.weights))
+        given = self.given.forest, y, self.weights, self.seed
+        said = bag.fit_numbers(*given, forms, self.groups)
+        return y, bag.form, said
 
-    def _fitted(self) -> Iterator[tuple[LabelBag, TreeExamples, TreeExamples]]:
-        """Linear models, each with the examples it has learned from and those to judge it by."""
-        for learn, judge in self._parts():
-            bag = LabelBag.knowing(learn.forest, **bag_sizes(self.vocabulary, self.question))
-            bag.fit_classes(learn, judge)
-            yield bag, learn, judge
+    def _plain(self, part: int) -> LabelBag:
+        """The linear model without letters that is fitted to what a part has to learn from."""
+        if part not in self._fitted:
+            learn, judge = self._parts[part]
+            sizes = bag_sizes(self.vocabulary, self.question)
+            self._fitted[part] = LabelBag.knowing(learn.forest, **sizes)
+            self._fitted[part].fit_classes(learn, judge)
+        return self._fitted[part]
 
-    def _parts(self) -> Iterator[tuple[TreeExamples, TreeExamples]]:
-        """Pairs of examples to learn from and to judge by, until enough have been judged by."""
+    @cached_property
+    def _parts(self) -> list[tuple[TreeExamples, TreeExamples]]:
+        """Pairs of examples to learn from and to judge by, until enough are judged by."""
         assert self.held is not None
-        yield self.given, self.held
+        found = [(self.given, self.held)]
         judged, labels = len(self.held), self.given.targets.numpy()
         for part in range(1, PARTS + 1):
             if judged >= ENOUGH:
-                return
+                break
             seed = self.seed + part
             try:
                 learn, judge = hold_out(len(self.given), SHARE, seed, labels, groups=self.groups)
             except ValueError:  # too few examples, or groups too large
-                return
+                break
             if len(np.unique(labels[learn])) < 2:
-                return
-            yield self.given[learn], self.given[judge]
+                break
+            found.append((self.given[learn], self.given[judge]))
             judged += len(judge)
+        return found
+
+
+def _without_texts(examples: TreeExamples) -> TreeExamples:
+    """The examples with a forest whose labels are read as they are."""
+    forest = copy.copy(examples.forest)
+    forest.texts = None
+    return TreeExamples(forest, examples.targets, examples.weights)
 
 
 def _some(targets: Targets, seed: int) -> Targets:

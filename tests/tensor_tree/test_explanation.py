@@ -276,3 +276,19 @@ def test_the_text_shows_trees_as_users_wrote_them():
     told = TreeExplanation(tree, "spam", 2.0, np.arange(tree.size, 0.0, -1), None)
     said = [line.partition(" without ")[2] for line in str(told).splitlines()[1:]]
     assert said[:6] == ["(g error 404 #7)", "error 404", "error", "404", "#7", "h with 2,000 nodes"]
+
+
+def test_parts_that_look_the_same_are_told_by_their_places() -> None:
+    X, y = (
+        ["(f (g a b) (g a c))", "(f (g b b) (g a b))", "(f (g a a) (g b a))"] * 10,
+        [0, 1, 0] * 10,
+    )
+    model = TreeLSTMClassifier(epochs=2, random_state=0).fit(X, y)
+    told = model.explain(X[0])
+    lines, nodes = str(told).splitlines()[1:], [node for node, _ in told.top()]
+    texts = [line.partition(" without ")[2].partition(", tree[")[::2] for line in lines]
+    assert sorted(place for text, place in texts if text == "a") == ["0, 0]", "1, 0]"]
+    assert all(not place for text, place in texts if text != "a")
+    for node, (_, place) in zip(nodes, texts, strict=True):
+        if place:
+            assert told.tree[tuple(map(int, place[:-1].split(", ")))] is node

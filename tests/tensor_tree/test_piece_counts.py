@@ -16,7 +16,7 @@ from structnet.tensor_tree import piece_counts
 from structnet.tensor_tree.building import Question, Targets
 from structnet.tensor_tree.label_bag import FORMS, PIECES, LabelBag
 from structnet.tensor_tree.piece_counts import PieceCounts
-from structnet.tensor_tree.word_choice import letters_tell
+from structnet.tensor_tree.word_choice import Choice, letters_tell, words_tell
 from structnet.trees import with_words
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import own_nodes, spelled
@@ -153,12 +153,34 @@ def test_letters_that_say_nothing_are_not_read() -> None:
 def test_there_must_be_many_labels_and_a_way_to_tell() -> None:
     targets, question = Targets([(tree,) for tree in X], Y), Question("classes", 2)
     learn, held = targets.take(np.arange(300)), targets.take(np.arange(300, 400))
-    assert letters_tell(learn, held, question, 0)
-    assert not letters_tell(learn, None, question, 0)
-    assert not letters_tell(learn.take(np.arange(20)), held, question, 0)  # 40 words
-    assert not letters_tell(learn.take(np.arange(0, 300, 2)), held, question, 0)  # one class
+    assert letters_tell(Choice.of(learn, held, question, 0))
+    assert not letters_tell(Choice.of(learn, None, question, 0))
+    assert not letters_tell(Choice.of(learn.take(np.arange(20)), held, question, 0))  # 40 words
+    assert not letters_tell(
+        Choice.of(learn.take(np.arange(0, 300, 2)), held, question, 0)
+    )  # one class
     labels = Targets(learn.samples, np.stack((Y, 1 - Y), 1)[:300])
-    assert not letters_tell(labels, None, Question("labels", 2), 0)
+    assert not letters_tell(Choice.of(labels, None, Question("labels", 2), 0))
+
+
+def test_what_was_fitted_to_choose_words_chooses_letters_too(monkeypatch) -> None:
+    texts = [Tree("all", [Tree(f"{tree[0][0].label} {tree[0][1].label}")]) for tree in X]
+    targets, fit, fitted = (
+        Targets([(with_words(text),) for text in texts], Y),
+        LabelBag.fit_classes,
+        [],
+    )
+    learn, held = targets.take(np.arange(300)), targets.take(np.arange(300, 400))
+
+    def counting(bag: LabelBag, *given: Any) -> None:
+        fitted.append(bag)
+        fit(bag, *given)
+
+    monkeypatch.setattr(LabelBag, "fit_classes", counting)
+    told = Choice.of(learn, held, Question("classes", 2), 0)
+    assert words_tell(told) and letters_tell(told)
+    parts = len(told._parts)
+    assert parts > 1 and len(fitted) == 3 * parts  # with words, without, with letters
 
 
 def test_who_asks_for_no_words_or_counts_gets_no_letters() -> None:
