@@ -44,6 +44,10 @@ class Checked(NamedTuple):
         weights = None if self.weights is None else self.weights[indices]
         return Checked(self.x[indices], self.y[indices], weights)
 
+    def of(self, columns: np.ndarray | None) -> Checked:
+        """The samples with some of their columns; None for all of them."""
+        return self if columns is None else self._replace(x=self.x[:, columns])
+
     def counting(self, least: int) -> Checked:
         """The samples whose weight is above 0.
 

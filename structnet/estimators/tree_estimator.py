@@ -39,6 +39,7 @@ from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
 from structnet.routing.samples import Samples
+from structnet.routing.sides import name_of
 from structnet.routing.topology import Topology
 from structnet.routing.visits import leaf_of
 from structnet.trees.end_to_end import offsets_of
@@ -118,7 +119,7 @@ class TreeEstimatorMixin(OneFileMixin):
             alone,
             getattr(self, "classes_", None),
             units,
-            feature_names=getattr(self, "feature_names_in_", None),
+            feature_names=self._names(),
             units=None if inputs is None else inputs.inverse,
         )
 
@@ -161,10 +162,11 @@ class TreeEstimatorMixin(OneFileMixin):
             tree,
             samples,
             getattr(self, "classes_", None),
-            getattr(self, "feature_names_in_", None),
+            self._names(),
             None if inputs is None else inputs.inverse,
             None if targets is None else targets.inverse,
             getattr(self, "target_names_", None),
+            self._columns(),
         )
 
     def plot(self, X: Any = None, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
@@ -233,12 +235,17 @@ class TreeEstimatorMixin(OneFileMixin):
         """
         check_is_fitted(self)
         found = self._checked(X, y, sample_weight, reset=False)
-        return found.samples(*self._scales(), dense=self._dense)
+        return found.of(self._columns()).samples(*self._scales(), dense=self._dense)
 
     def _checked_validation(self, *given: Any) -> Checked | None:
         """The user's validation set, checked: of ``X_val``, ``y_val`` and ``sample_weight_val``."""
         validation = validation_set(*given)
         return None if validation is None else self._checked(*validation, reset=False)
+
+    def _names(self) -> Sequence[str] | None:
+        """The names of the columns that the first tree reads; None if unknown."""
+        names, columns = getattr(self, "feature_names_in_", None), self._columns()
+        return names if columns is None else [name_of(names, i) for i in columns.tolist()]
 
     # What a family implements
 
@@ -257,6 +264,10 @@ class TreeEstimatorMixin(OneFileMixin):
     def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
         """The scalers of the first tree's inputs and targets; None leaves them as they are."""
         return None, None
+
+    def _columns(self) -> np.ndarray | None:
+        """The columns that the first tree reads, ``[kept]``; None for all."""
+        return None
 
     def _outputs(self, X: Any) -> np.ndarray:
         """Log-probabilities or means of each tree. ``[trees, n, classes or columns]``."""

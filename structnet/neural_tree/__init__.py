@@ -14,6 +14,7 @@ Sec. 4       refinement of a grown tree           :func:`refine`, in ``refinemen
 ours         splits with several routers at once  ``growth.lookahead``
 ours         final training on all samples        :func:`finish`, in ``refinement``
 ours         a penalised linear model as root     :func:`fit_linear`, in ``linear``
+ours         columns that only add noise go       :func:`telling_columns`, in ``columns``
 Table 2      the modules of the experiments       ``presets``
 ===========  ===================================  ================================================
 
@@ -26,11 +27,12 @@ Table 2      the modules of the experiments       ``presets``
 ``pretrained``      :func:`from_sequential`: a tree that starts as a trained network
 ``growth``          Algorithm 1, with a cache of the frozen tree and the scaling of new routers
 ``linear``          the linear model as which a tree on a table starts, and may stay
+``columns``         the columns of a table that tell something of its targets
 ``pruning``         :func:`prune`: removes branches that hardly any sample takes
 ``cost``            the parameters and FLOPs of any module
 ``settings``        :class:`NeuralTreeSettings`: the hyper-parameters and their defaults
 ``training``        :func:`train`: grow, refine, finish, prune; :func:`go_on`: refine further
-``member``          a trained tree of an estimator, with its scalers
+``member``          a trained tree of an estimator, with its columns and scalers
 ``estimator_base``  the common part of the scikit-learn classes: fit, predict, save, load
 ``estimator``       the scikit-learn classes
 ==================  ================================================================================

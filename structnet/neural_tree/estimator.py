@@ -42,6 +42,7 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
         tree_: tree of the first member. It takes standardized inputs, which ``samples(X, y)``
             gives; ``plot(X, y)``, ``export_text(X, y)`` and ``explain(x)`` take the user's own.
         trained_, history_: tree, decisions and records of the first member; see there.
+        columns_: columns that the first tree reads, ascending; None if it reads all.
         members_: all members, each with ``tree``, ``decisions`` and ``history``.
 
     Reference:

@@ -19,18 +19,17 @@ from torch.utils.data import DataLoader, Dataset
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 from structnet.estimators import file
-from structnet.estimators.checked import Checked, as_dense, facts_of_both, seed_from
+from structnet.estimators.checked import Checked, facts_of_both, seed_from
 from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.inputs import check_inputs
 from structnet.estimators.scale import Standardizer
-from structnet.estimators.tails import BentStandardizer
 from structnet.estimators.tree_estimator import TreeEstimatorMixin
 from structnet.neural_tree import presets
 from structnet.neural_tree.likelihood import Likelihood
-from structnet.neural_tree.member import Member
+from structnet.neural_tree.member import Form, Member
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.training import Trained, go_on, train
@@ -60,6 +59,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             heavy tails are bent first, so that their numbers are spread like those of a normal
             distribution, see :class:`structnet.estimators.tails.BentStandardizer`; what is told of
             a tree is in your units.
+        select_columns: leave out the columns of a table that only add noise, see
+            :func:`.columns.telling_columns`, for primitives that start as a linear model ("table").
         path: way to predict, as in :meth:`NeuralTree.output`, with ``batch_size`` samples at a
             time.
         n_members: number of trees, each with its own seed and validation samples; their
@@ -116,6 +117,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         class_weight: str | Mapping[Any, float] | None = None,
         validation_fraction: float = 0.2,
         standardize: bool = True,
+        select_columns: bool = True,
         path: str = "multi",
         n_members: int = 1,
         warm_start: bool = False,
@@ -190,8 +192,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def tree_(self) -> NeuralTree:
         """The tree of the first member.
 
-        It takes standardized inputs, and its classes are numbers from 0: pass it the result of
-        :meth:`samples`. :meth:`explain` takes the user's own data.
+        It takes standardized inputs, of ``columns_``, and its classes are numbers from 0: pass it
+        the result of :meth:`samples`. :meth:`explain` takes the user's own data.
         """
         return self._first.tree
 
@@ -209,6 +211,11 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         epoch was trained.
         """
         return self._first.history
+
+    @property
+    def columns_(self) -> np.ndarray | None:
+        """The columns that the first tree reads, ascending, ``[kept]``; None if it reads all."""
+        return self._first.columns
 
     @property
     def _first(self) -> Member:
@@ -242,7 +249,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         self._settings(seed=0)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
         check_integer("n_members", self.n_members, 1)
-        for name in ("routers", "transformers", "standardize", "warm_start"):
+        for name in ("routers", "transformers", "standardize", "select_columns", "warm_start"):
             check_bool(name, getattr(self, name))
         if not (self.routers or self.transformers):
             raise ValueError(
@@ -265,33 +272,33 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             learn, validation = map(given.take, places)
         else:
             learn, validation = given, held_out
-        inputs = targets = None
-        if before is not None:  # its tree was trained on these scales
-            inputs, targets = before.inputs, before.targets
-        elif self.standardize:
-            targets = None if is_classifier(self) else Standardizer.fitted(learn.y, learn.weights)
-            y = learn.y if targets is None else targets(learn.y)
-            inputs = BentStandardizer.learned(learn.x, y, learn.weights)
+        # A tree that is trained further keeps the columns and scales that it was trained on.
+        form = self._form(learn, int(seeds[1])) if before is None else before.form
         # Validation samples from the user are not learned from, nor those that a later warm start
         # may hold out again.
         own = held_out is None and not self.warm_start
-        samples = partial(Checked.samples, inputs=inputs, targets=targets, dense=True)
-        parts = samples(learn), samples(validation), samples(given) if own else None
+        parts = [form.samples(each) for each in (learn, validation, *[given][:own])]
         how: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
         settings = self._settings(int(seeds[1]))
         if before is not None:
             member = go_on(before, settings, *parts[:2], **how)
         else:
             how["folder"] = None if self.folder is None else Path(self.folder, f"member_{number}")
-            trained = train(self._root(int(seeds[1])), settings, *parts, **how)
-            member = Member(**vars(trained), inputs=inputs, targets=targets)
+            trained = train(self._root(int(seeds[1]), form), settings, *parts, **how)
+            member = Member(**vars(trained), **form._asdict())
         member.tree.to("cpu")
         return member
 
-    def _root(self, seed: int) -> NeuralTree:
+    def _form(self, learn: Checked, seed: int) -> Form:
+        plain = self._primitives(self._task()[1]).plain_root
+        select = self.select_columns and plain
+        return Form.learned(learn, seed, select=select, standardize=self.standardize)
+
+    def _root(self, seed: int, form: Form) -> NeuralTree:
         likelihood, outputs = self._task()
+        shape = self.sample_shape_ if form.columns is None else form.columns.shape
         with seeded(seed):
-            tree = NeuralTree(self._primitives(outputs), self.sample_shape_, likelihood).float()
+            tree = NeuralTree(self._primitives(outputs), shape, likelihood).float()
         if tree.num_outputs != outputs:
             raise ValueError(
                 f"the primitives' solver gives {tree.num_outputs} outputs; expected {outputs} "
@@ -325,13 +332,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         device = own_device(self.device)
         double = x.dtype == np.float64 and device.type == "cpu"
         dtype = torch.float64 if double else torch.float32
-        return [
-            (
-                copy.deepcopy(member.tree).to(device, dtype),
-                as_dense(x, member.inputs, dtype),
-            )
-            for member in self.members_
-        ]
+        return [member.asked(x, device, dtype) for member in self.members_]
 
     def _outputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -347,6 +348,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     def _scales(self) -> tuple[Standardizer | None, Standardizer | None]:
         return self._first.inputs, self._first.targets
+
+    def _columns(self) -> np.ndarray | None:
+        return self.columns_
 
     # On disk
 
@@ -368,14 +372,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             tree.primitives = self._primitives(self._task()[1])
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
-        members = [
-            member.config()
-            | {
-                "inputs": member.inputs and member.inputs.to_lists(),
-                "targets": member.targets and member.targets.to_lists(),
-            }
-            for member in self.members_
-        ]
+        members = [member.described() for member in self.members_]
         chosen = presets.described(self.primitives)
         return nn.ModuleList(self._trees()), {"members": members, "primitives": chosen}
 
@@ -383,10 +380,6 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         self.primitives = presets.restored(config["primitives"])
         self._grown_with = {name: getattr(self, name) for name in GROWN_WITH}
         likelihood, outputs = self._task()
-        primitives, self.members_ = self._primitives(outputs), []
-        for told in config["members"]:
-            trained = Trained.from_config(told, primitives, likelihood)
-            inputs = BentStandardizer.from_lists(told["inputs"])
-            targets = Standardizer.from_lists(told["targets"])
-            self.members_.append(Member(**vars(trained), inputs=inputs, targets=targets))
+        how = self._primitives(outputs), likelihood
+        self.members_ = [Member.restored(told, *how) for told in config["members"]]
         return nn.ModuleList(self._trees())

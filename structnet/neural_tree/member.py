@@ -1,20 +1,64 @@
-"""A trained tree of an estimator, with the scalers between its units and the user's."""
+"""A trained tree of an estimator, with the columns it reads and the scalers of its units."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
+from structnet.estimators.checked import Checked, as_dense
 from structnet.estimators.scale import Standardizer
-from structnet.neural_tree.likelihood import GaussianMixture
+from structnet.estimators.tails import BentStandardizer
+from structnet.neural_tree.columns import telling_columns
+from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
+from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.training import Trained
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.batches import ask
 from structnet.routing.on_demand import DenseRows
+from structnet.routing.samples import Samples
+
+
+class Form(NamedTuple):
+    """The form in which a tree takes a user's samples.
+
+    Attributes:
+        columns: columns of the table that it reads; None for all.
+        inputs: scaler of these; None leaves them as they are.
+        targets: scaler of the targets; None leaves them as they are.
+    """
+
+    columns: np.ndarray | None = None
+    inputs: Standardizer | None = None
+    targets: Standardizer | None = None
+
+    @classmethod
+    def learned(cls, learn: Checked, seed: int, *, select: bool, standardize: bool) -> Form:
+        """The form fitted to samples.
+
+        Args:
+            learn: samples to learn from.
+            seed: seed of :func:`.telling_columns`.
+            select: leave out columns of a table that only add noise.
+            standardize: scale the inputs, and targets that are numbers.
+        """
+        x, y, weights = learn
+        columns = telling_columns(x, y, weights, seed) if select and x.ndim == 2 else None
+        if not standardize:
+            return cls(columns)
+        targets = None if y.dtype.kind == "i" else Standardizer.fitted(y, weights)
+        y = y if targets is None else targets(y)
+        return cls(columns, BentStandardizer.learned(learn.of(columns).x, y, weights), targets)
+
+    def samples(self, given: Checked) -> Samples:
+        """Samples in this form; sparse ones become dense batch by batch."""
+        return given.of(self.columns).samples(self.inputs, self.targets, dense=True)
 
 
 @dataclass(frozen=True)
@@ -24,10 +68,54 @@ class Member(Trained):
     Attributes:
         inputs: scaler of the inputs; None leaves them as they are.
         targets: scaler of the targets; None leaves them as they are.
+        columns: columns of the table that the tree reads; None for all.
     """
 
     inputs: Standardizer | None = None
     targets: Standardizer | None = None
+    columns: np.ndarray | None = None
+
+    @property
+    def form(self) -> Form:
+        """The form in which the tree takes samples."""
+        return Form(self.columns, self.inputs, self.targets)
+
+    def asked(
+        self, x: np.ndarray | csr_matrix, device: torch.device, dtype: torch.dtype
+    ) -> tuple[NeuralTree, Tensor | DenseRows]:
+        """A copy of the tree on a device and in a precision, and the inputs as it takes them.
+
+        Args:
+            x: checked inputs in the user's units.
+            device: device to predict on.
+            dtype: precision to predict in.
+
+        Shapes:
+            x ``[n, *shape]``.
+        """
+        some = x if self.columns is None else x[:, self.columns]
+        tree = copy.deepcopy(self.tree).to(device, dtype)
+        return tree, as_dense(some, self.inputs, dtype)
+
+    def described(self) -> dict[str, Any]:
+        """Everything except the weights, as JSON; :meth:`restored` builds it again."""
+        return self.config() | {
+            "inputs": self.inputs and self.inputs.to_lists(),
+            "targets": self.targets and self.targets.to_lists(),
+            "columns": None if self.columns is None else self.columns.tolist(),
+        }
+
+    @classmethod
+    def restored(
+        cls, told: Mapping[str, Any], primitives: Primitives, likelihood: Likelihood
+    ) -> Member:
+        """The member of a description, with new weights."""
+        trained = Trained.from_config(told, primitives, likelihood)
+        inputs = BentStandardizer.from_lists(told["inputs"])
+        targets = Standardizer.from_lists(told["targets"])
+        columns = told.get("columns")  # files from before trees left any out have none
+        columns = None if columns is None else np.array(columns, np.int64)
+        return cls(**vars(trained), inputs=inputs, targets=targets, columns=columns)
 
     def moments(
         self, tree: NeuralTree, x: Tensor | DenseRows, batch_size: int | None

@@ -27,6 +27,7 @@ class Reading(NamedTuple):
         units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
         target_units: function from the predicted means to the user's units, likewise.
         target_names: names of the predicted numbers; None if unknown.
+        columns: columns of the user's table that the tree reads; None for all.
     """
 
     tree: RoutedTree
@@ -36,6 +37,7 @@ class Reading(NamedTuple):
     units: Callable[[np.ndarray], np.ndarray] | None = None
     target_units: Callable[[np.ndarray], np.ndarray] | None = None
     target_names: Sequence[str] | None = None
+    columns: np.ndarray | None = None
 
 
 def read(
@@ -52,7 +54,8 @@ def read(
         x: samples for a tree, or the user's inputs for an estimator. None keeps the samples of a
             reading.
         y: targets for an estimator; the samples of a tree have their own.
-        class_names, feature_names: names to use instead of the model's.
+        class_names, feature_names: names to use instead of the model's; those of all columns of the
+            user's table.
 
     Raises:
         TypeError: the model is not made of model trees.
@@ -81,5 +84,7 @@ def read(
     else:
         found = Reading(model, x)
     names = names_of(found.tree, found.class_names if class_names is None else class_names)
+    if feature_names is not None and found.columns is not None:
+        feature_names = [feature_names[i] for i in found.columns.tolist()]
     given = found.feature_names if feature_names is None else feature_names
     return found._replace(class_names=names, feature_names=given)

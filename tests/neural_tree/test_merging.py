@@ -15,6 +15,7 @@ from structnet.neural_tree import (
     SquaredError,
     presets,
 )
+from structnet.neural_tree.growth import judging
 from structnet.neural_tree.growth.candidate import Split
 from structnet.neural_tree.growth.merging import merged
 from structnet.routing import Samples
@@ -85,13 +86,14 @@ def test_one_leaf_in_place_of_two_is_their_mean_by_shares() -> None:
     assert split.parts[3].bias.item() == 0  # the split itself stays as it was
 
 
-def test_a_growth_takes_the_smaller_split() -> None:
+def test_a_growth_takes_the_smaller_split(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=(800, 5))
     y = ((x[:, 0] > 0.3) & (x[:, 1] < 0.5)) ^ (x[:, 2] > 0.6)
     data = Samples(torch.tensor(x).float(), torch.tensor(y).long())
     rest, validation = data[np.arange(600)], data[np.arange(600, 800)]
     found = []
     for least in (-1e9, 0.003):  # nothing may be lost; as by default
+        monkeypatch.setattr(judging, "merged", lambda split, *_: (split, 0.0))
         root = NeuralTree(presets.table(2), (5,))
         growth = Growth(root, rest, validation, NeuralTreeSettings())
         growth.step()
@@ -100,6 +102,7 @@ def test_a_growth_takes_the_smaller_split() -> None:
         smaller, loss = merged(trained, rest, validation, least, "cpu")
         found.append((len(smaller.solvers), loss))
     assert found[1][0] < found[0][0] and found[1][1] <= found[0][1] + 0.003
+    monkeypatch.undo()
     before = growth.loss
     told = growth.step()
     assert growth.tree.num_leaves == found[1][0]
@@ -108,6 +111,19 @@ def test_a_growth_takes_the_smaller_split() -> None:
     assert told.errors["split"] == pytest.approx(np.std(old - after, ddof=1) / len(old) ** 0.5)
     assert before - told.loss == pytest.approx((old - after).mean(), rel=1e-4)
     assert growth.loss == pytest.approx(evaluate(growth.tree, validation)["loss"], rel=1e-4)
+
+
+def test_a_split_is_judged_without_the_cuts_that_go() -> None:
+    """Its gain, by which it is taken or not, is that of the split which is put into the tree."""
+    heights = [0.0, 0.1, 3.0, 3.1]  # each lower cut gains about 0.001
+    split, train, validation = stairs(heights), samples(800, heights), samples(4000, heights)
+    judge = judging.Judge(split.tree, train, validation, NeuralTreeSettings(), "cpu")
+    before = judge.before()
+    gain, smaller = judge.judged(0.0, before, split, train, validation)
+    assert gain.leaves == len(smaller.solvers) == 2
+    after = smaller.losses(validation).detach().double().numpy()
+    assert gain.loss == pytest.approx(after.mean()) and gain.loss > 0.001
+    assert gain.gain == pytest.approx((before - after).mean())
 
 
 def test_rules_are_as_short_as_they_can_be_and_as_right() -> None:

@@ -23,7 +23,7 @@ from torch.utils.data import DataLoader, Dataset
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth import state
 from structnet.neural_tree.growth.beginning import check_beginning
-from structnet.neural_tree.growth.candidate import Candidate, Split, cached_each
+from structnet.neural_tree.growth.candidate import Candidate, cached_each
 from structnet.neural_tree.growth.decision import Decision, Gain, choose
 from structnet.neural_tree.growth.judging import Judge
 from structnet.neural_tree.growth.measures import can_gain, expected
@@ -264,8 +264,6 @@ class Growth:
         self.undecided = self.undecided[1:]
         if action != "keep":
             _, candidate = trained[action]
-            if isinstance(candidate, Split) and len(candidate.solvers) > 2:
-                gains[action], candidate = self._judge.merged(candidate)
             self.loss = gains[action].loss
             self.undecided += candidate.put()
         return action, gains

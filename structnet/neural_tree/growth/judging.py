@@ -43,7 +43,7 @@ class Judge:
     def judged(
         self, loss: float, before: np.ndarray, candidate: Candidate, train: Any, validation: Any
     ) -> tuple[Gain, Candidate]:
-        """The gain of a candidate, and the candidate, with rare leaves of a split pruned.
+        """The gain of a candidate, and the candidate; a split without leaves that it does not need.
 
         Args:
             loss: validation loss with the candidate.
@@ -56,27 +56,32 @@ class Judge:
         """
         share = 1.0
         if isinstance(candidate, Split):
-            counts = self.train.counts()
-            shares = np.average(self._each(candidate.shares, train), axis=0, weights=counts)
-            pruned = candidate.pruned(shares, self.settings.prune or 0.0)
-            if pruned is not candidate:
-                losses = self._each(pruned.losses, validation)
+            smaller = self._smaller(candidate, train)
+            if smaller is not candidate:
+                losses, candidate = self._each(smaller.losses, validation), smaller
                 loss = float(np.average(losses, weights=self.validation.counts()))
-                return self.judged(loss, before, pruned, train, validation)
-            share = float(shares.min())
+            share = float(self._shares(smaller, train).min())
         after = self._each(candidate.losses, validation)
         found, leaves = self._decrease(before, after), len(candidate.solvers)
         return Gain(loss, *found, share, candidate.steps, after, leaves), candidate
 
+    def _smaller(self, split: Split, train: Any) -> Split:
+        """The split without rare leaves, then without the cuts that gain hardly anything."""
+        pruned = split.pruned(self._shares(split, train), self.settings.prune or 0.0)
+        if pruned is not split:
+            return self._smaller(pruned, train)
+        if len(split.solvers) == 2:
+            return split
+        least = SPARED * self.settings.min_gain
+        return merged(split, self.train, self.validation, least, self.device)[0]
+
+    def _shares(self, split: Split, train: Any) -> np.ndarray:
+        """The share of the training samples that reaches each new leaf, ``[new leaves]``."""
+        return np.average(self._each(split.shares, train), axis=0, weights=self.train.counts())
+
     def takes_place(self, gain: Gain, best: Gain) -> bool:
         """Does a candidate take the place of the best one? See :func:`.decision.takes_place`."""
         return takes_place(gain, best, self.settings, self._decrease)
-
-    def merged(self, split: Split) -> tuple[Gain, Candidate]:
-        """A split without the cuts that gain hardly anything, and what it gains then."""
-        both, least = (self.train, self.validation), SPARED * self.settings.min_gain
-        smaller, loss = merged(split, *both, least, self.device)
-        return self.judged(loss, self.before(), smaller, *both)
 
     def _decrease(self, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
         return decrease(before, after, self.validation.counts(), self.tree.likelihood)

@@ -1,0 +1,143 @@
+"""The columns of a table that tell something of its targets; the others only add noise.
+
+A leaf's line, a router and a layer have a weight for every column, and with few rows each weight
+fits some noise. Trees of single columns hardly suffer from that, and find what several columns tell
+only together. So columns are left out step by step, always those that tell least by a linear model
+and a forest of what it leaves unexplained. Both are fitted anew after each step, and held-out rows
+decide how many columns are kept.
+
+Reference:
+    Guyon, Weston, Barnhill, Vapnik, "Gene Selection for Cancer Classification using Support Vector
+    Machines", Machine Learning, 2002; Geurts, Ernst, Wehenkel, "Extremely Randomized
+    Trees", Machine Learning, 2006.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import RidgeCV
+
+from structnet.estimators.scale import Standardizer
+from structnet.estimators.tails import BentStandardizer
+from structnet.training.gains import is_better
+
+LEAST = 5  # columns of a table from which on some may be left out
+ROWS = 5000  # rows that are looked at
+NUMBERS = 2**20  # largest product of rows, columns and outputs: about ten seconds
+FEWEST = 50  # rows from which on columns are compared
+PARTS = 5  # parts that are held out in turn
+ENOUGH = 2000  # rows from which on one held-out part is enough
+TREES = 30  # trees of a forest, few of which suffice to compare columns
+SHARE = 0.3  # share of the columns that a step leaves out
+SURE = 2  # standard errors by which fewer columns must be better
+PENALTIES = np.logspace(-2, 5, 15)  # penalties of the linear model
+
+
+def telling_columns(
+    x: np.ndarray | csr_matrix, y: np.ndarray, weights: np.ndarray | None, seed: int
+) -> np.ndarray | None:
+    """The columns that are enough to predict unseen targets; None if all are kept.
+
+    All are kept if fewer are not better beyond chance; of fewer than five columns or fewer than 50
+    rows; and of tables so large that to compare columns would take longer than it is worth.
+
+    Args:
+        x: rows, which may be sparse.
+        y: codes of classes, integers, or numbers.
+        weights: weight of each row; None for equal weights.
+        seed: seed that determines which rows are held out, and the forests.
+
+    Shapes:
+        x ``[n, columns]``; y ``[n]`` or ``[n, outputs]``; weights ``[n]`` -> ``[kept]``, ascending.
+
+    Example:
+        >>> x = np.random.default_rng(0).normal(size=(500, 8))
+        >>> y = np.where(x[:, [2]] > 0, x[:, [5]], -x[:, [5]])
+        >>> telling_columns(x, y, None, seed=0)
+        array([2, 5])
+    """
+    y = np.eye(1 + int(y.max()))[y] if y.dtype.kind == "i" else Standardizer.fitted(y, weights)(y)
+    size = min(x.shape[0], ROWS), x.shape[1], y.shape[1]
+    if size[0] < FEWEST or size[1] < LEAST or math.prod(size) > NUMBERS:
+        return None
+    order = np.random.default_rng(seed).permutation(x.shape[0])[:ROWS]
+    x, y, every = x[order], y[order], np.arange(len(order))
+    counts = np.ones(len(order)) if weights is None else weights[order] / weights.max()
+    x = BentStandardizer.learned(x, y, counts)(x)
+    parts = [every[i::PARTS] for i in range(PARTS if len(x) < ENOUGH else 1)]
+    tried = [_unseen(x, y, counts, held, seed) for held in parts]
+    losses, counted = np.concatenate(tried, axis=1), counts[np.concatenate(parts)]
+    best = int((losses @ counted).argmin())
+    if not is_better(losses[0], losses[best], SURE, counted):
+        return None
+    [kept] = islice((each.columns for each in _fewer(x, y, counts, seed)), best, best + 1)
+    return kept
+
+
+class Fit(NamedTuple):
+    """A linear model of some columns, and a forest of what it leaves.
+
+    Attributes:
+        columns: columns, ascending.
+        line: linear model.
+        forest: forest.
+    """
+
+    columns: np.ndarray
+    line: Any
+    forest: Any
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """The sum of both. ``[n, columns of the table] -> [n, outputs]``."""
+        found = (each.predict(x[:, self.columns]) for each in (self.line, self.forest))
+        return sum(each.reshape(len(x), -1) for each in found)
+
+    def told(self, x: np.ndarray) -> np.ndarray:
+        """The variance that each of the columns explains.
+
+        Shapes:
+            x ``[n, columns of the table]`` -> ``[columns]``.
+        """
+        x = x[:, self.columns]
+        weights = self.line.coef_.reshape(-1, len(self.columns))  # flat for one output
+        by_line = np.square(weights).sum(0) * x.var(0)
+        rest = self.forest.predict(x).reshape(len(x), -1).var(0).sum()
+        return by_line + self.forest.feature_importances_ * rest
+
+
+def _unseen(
+    x: np.ndarray, y: np.ndarray, counts: np.ndarray, held: np.ndarray, seed: int
+) -> np.ndarray:
+    """The squared errors of rows that are held out, for fewer and fewer columns.
+
+    Shapes:
+        x ``[n, columns]``, y ``[n, outputs]``, counts ``[n]``, held ``[m]`` -> ``[steps, m]``.
+    """
+    learn = np.setdiff1d(np.arange(len(x)), held)
+    fits = _fewer(x[learn], y[learn], counts[learn], seed)
+    return np.stack([np.square(each.predict(x[held]) - y[held]).sum(1) for each in fits])
+
+
+def _fewer(x: np.ndarray, y: np.ndarray, counts: np.ndarray, seed: int) -> Iterator[Fit]:
+    """The fits of all columns, then of fewer and fewer, down to one."""
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    columns = np.arange(x.shape[1])
+    while True:
+        some = x[:, columns]
+        line = RidgeCV(PENALTIES).fit(some, y, counts)
+        rest = y - line.predict(some).reshape(y.shape)
+        forest = ExtraTreesRegressor(TREES, min_samples_leaf=2, random_state=seed)
+        forest.fit(some, rest if rest.shape[1] > 1 else rest[:, 0], counts)
+        yield (fit := Fit(columns, line, forest))
+        if len(columns) == 1:
+            return
+        step = max(1, int(SHARE * len(columns)))
+        order = (-fit.told(x)).argsort(kind="stable")
+        columns = np.sort(columns[order[: len(columns) - step]])
