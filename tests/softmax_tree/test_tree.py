@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 from softmax_trees import clusters, objective, points_of, thinned
 
 from structnet.errors import GraphError
-from structnet.routing import Samples, hard_route
+from structnet.routing import Samples
+from structnet.routing.dgl_backend import hard_route
 from structnet.routing.explanation import explain
 from structnet.routing.report import export_text, summary
 from structnet.routing.visits import reach, shares
@@ -172,7 +173,7 @@ def test_the_same_leaves_by_messages_from_parent_to_child(tree: SoftmaxTree, x: 
     for node in np.flatnonzero(tree.topology.inner):
         right = draft.plane(node).goes_right(points, np.arange(len(x)))
         place[:, node] = torch.from_numpy(right)
-    leaves = hard_route(tree.topology, place, backend="dgl")
+    leaves = hard_route(tree.topology, place)
     assert leaves.tolist() == tree.leaves_of(x).tolist()
 
 
