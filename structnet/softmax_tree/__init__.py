@@ -50,7 +50,6 @@ The papers leave the following open, and the choices are ours:
 ``temperature``       how sure the leaves are, by held-out samples
 ``training``          :func:`train`: from data to a tree; ``state``: its state on disk
 ``measures``          error, size and cost in the papers' quantities
-``networkx_tree``     to networkx with all weights, and back
 ``estimator``         the scikit-learn classes
 ====================  ============================================================================
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import networkx as nx
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
@@ -23,7 +22,6 @@ from structnet.estimators.inputs import check_inputs, check_training, in_single,
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree.measures import Measures, measured
-from structnet.softmax_tree.networkx_tree import with_weights
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.training import Trained, train
 from structnet.softmax_tree.tree import Choices, Predictor, SoftmaxTree
@@ -194,10 +192,6 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         codes = np.full(len(known), -1)
         codes[asked] = encode_labels(found.y[asked], self.classes_)[1]
         return measured(self.tree_, found._replace(y=codes).samples(*self._scales()))
-
-    def to_networkx(self) -> nx.DiGraph:
-        """The tree as a networkx graph with all weights; see :func:`.tree_from_networkx`."""
-        return with_weights(self.tree_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
