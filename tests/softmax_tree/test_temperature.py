@@ -113,9 +113,7 @@ def test_probabilities_of_a_tree_that_is_too_sure_are_mended(
     assert losses[1] < 0.9 * losses[0]
 
 
-def test_files_and_graphs_keep_the_temperature(
-    fitted: SoftmaxTreeClassifier, tmp_path: Path
-) -> None:
+def test_files_keep_the_temperature(fitted: SoftmaxTreeClassifier, tmp_path: Path) -> None:
     x, _ = rings(50, 2)
     prob = fitted.predict_proba(x)
     fitted.save(tmp_path / "model")
