@@ -71,7 +71,7 @@ def load(
     task = task or _guess(table, column, texts)
     check_one_of("task", task, TASKS)
     other = None if test is None else _same_columns(table, test, delimiter)
-    classes = _classes(texts) if task == "classification" else None
+    classes = class_names(texts) if task == "classification" else None
     used = _features(table, column, without)
     x, y = table.numbers(used, remedies=True), _targets(table, column, classes)
     if other is not None:
@@ -161,7 +161,7 @@ def few_whole_numbers(texts: Sequence[str]) -> bool:
     return few and all(value.is_integer() for value in values)
 
 
-def _classes(texts: Sequence[str]) -> tuple[str, ...]:
+def class_names(texts: Sequence[str]) -> tuple[str, ...]:
     """The names of the classes: numbers in ascending order, or text in alphabetical order."""
     distinct = set(texts)
     if all(map(csv_file.is_number, distinct)):
