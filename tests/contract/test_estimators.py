@@ -33,11 +33,14 @@ from structnet import (
 from structnet.estimators.next_words import NextWordEstimator
 from structnet.label_tree.language_settings import LanguageModelSettings
 from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.training import Training
 from structnet.naru.settings import NaruSettings
 from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.softmax_tree import optimisation
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.training.checkpoint import CheckpointError
+from structnet.training.loop import Loop
 
 
 class Case(NamedTuple):
@@ -97,6 +100,7 @@ PASTS |= {"validation_fraction": 0.3}
 PARSES, CLASSES = data(40)
 ROWS = np.random.default_rng(0).normal(size=(40, 3))
 NODES = [[node.label for node in tree.preorder()] for tree in PARSES]
+TOKENS = [[int(node.label) for node in tree.leaves()] for tree in PARSES]
 TEXT = ["the cat sees the dog .", "the dog sees the cat ."] * 10
 OF_SOFT = f"{OF_CLASSES} {OF_MODEL_TREES} settings_ measure"
 CASES = [
@@ -119,6 +123,10 @@ CASES = [
     Case(
         LabelTreeClassifier(start="huffman"), LABELS, ROWS, CLASSES, (LabelTreeSettings,),
         f"{OF_CLASSES} explain plot export_text read samples apply settings_",
+    ),
+    Case(
+        LabelTreeClassifier(start="huffman", tokens=True), LABELS, TOKENS, CLASSES,
+        (LabelTreeSettings,), f"{OF_CLASSES} explain plot export_text read samples apply settings_",
     ),
     Case(
         TreeLSTMClassifier(), TREES, PARSES, CLASSES, (TreeLSTMSettings,),
@@ -313,6 +321,29 @@ def test_the_users_validation_samples_are_those_that_are_measured(case: Case) ->
     if case.y is not None:
         with pytest.raises(ValueError, match=r"given together\. Got X_val without y_val"):
             model_of(case).fit(case.X, case.y, X_val=case.X)
+
+
+# What trains the first part of a model, or its only one.
+TRAININGS = (Loop, "_step"), (Training, "run"), (optimisation, "updated_leaf")
+
+
+@each
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_fit_that_fails_leaves_no_trace(
+    case: Case, error: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise error
+
+    models = model_of(case), model_of(case).fit(case.X, case.y)
+    for owner, name in TRAININGS:
+        monkeypatch.setattr(owner, name, fail)
+    for model in models:
+        before = dict(vars(model))
+        with pytest.raises(error):
+            model.fit(case.X[::-1], None if case.y is None else case.y[::-1])
+        assert vars(model).keys() == before.keys()
+        assert all(value is before[name] for name, value in vars(model).items())
 
 
 @each

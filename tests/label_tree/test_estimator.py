@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from label_trees import tokens
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 from sklearn.utils import get_tags
@@ -301,19 +300,6 @@ def test_a_weight_counts_in_the_scale_as_often_as_rows_do(kind: Any) -> None:
         LabelTreeClassifier(epochs=1).fit(kind(x.repeat(count, 0)), y.repeat(count)).input_scale_
     )
     np.testing.assert_allclose(weighed.of(2), repeated.of(2))
-
-
-def test_fitting_where_torch_is_told_to_compute_in_double_precision(tmp_path: Path) -> None:
-    lists, y = tokens()
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        model = LabelTreeClassifier(tokens=True, arity=4, epochs=1, random_state=0).fit(lists, y)
-        model.save(tmp_path / "model")
-        again = LabelTreeClassifier.load(tmp_path / "model")
-        assert (again.predict_proba(lists) == model.predict_proba(lists)).all()
-    finally:
-        torch.set_default_dtype(before)
 
 
 def test_columns_that_say_nothing() -> None:
