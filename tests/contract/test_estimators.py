@@ -231,6 +231,32 @@ def test_a_seed_decides_and_nothing_else_is_touched(case: Case) -> None:
 
 
 @each
+def test_a_fit_forgets_the_one_before_and_answers_do_not_depend_on_the_batch(case: Case) -> None:
+    again = model_of(case).fit(case.X[::-1], None if case.y is None else case.y[::-1])
+    assert again.fit(case.X, case.y) is again
+    same(again, fitted(case), case.X)
+    alone = [answers(again, case.X[i : i + 1]) for i in range(6)]
+    np.testing.assert_allclose(np.concatenate(alone), answers(again, case.X[:6]), atol=1e-6)
+
+
+@each
+def test_weights_of_samples(case: Case) -> None:
+    if case.y is None:
+        pytest.skip("a text has none")
+    same(model_of(case).fit(case.X, case.y, np.ones(40)), fitted(case), case.X)
+    weighed = model_of(case).fit(case.X, case.y, 1.0 * (np.arange(40) < 30))
+    same(weighed, model_of(case).fit(case.X[:30], case.y[:30]), case.X)
+
+
+@each
+def test_no_samples_are_refused(case: Case) -> None:
+    nothing = None if case.y is None else case.y[:0]
+    for ask in (fitted(case).predict, lambda X: model_of(case).fit(X, nothing)):
+        with pytest.raises(ValueError, match=r"0 sample|there are no sentences"):
+            ask(case.X[:0])
+
+
+@each
 def test_it_is_the_same_on_disk_and_in_copies(case: Case, tmp_path: Path) -> None:
     model, path = fitted(case), tmp_path / "model"
     model.save(path)

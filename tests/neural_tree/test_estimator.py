@@ -81,14 +81,6 @@ def test_single_precision_is_close(fitted: NeuralTreeClassifier, blobs: tuple) -
 # ---- seeds and weights
 
 
-def test_a_weight_of_0_leaves_a_sample_out(blobs: tuple) -> None:
-    X, y = blobs
-    kept = np.arange(120) % 3 > 0
-    weighted = classifier().fit(X, y, sample_weight=kept)
-    without = classifier().fit(X[kept], y[kept], sample_weight=np.full(80, 2.5))
-    assert torch.equal(weights_of(weighted), weights_of(without))
-
-
 @pytest.mark.parametrize("model", [classifier, regressor])
 def test_weights_say_who_is_right(model: partial) -> None:
     X, y = np.zeros((200, 1)), np.arange(200) % 2
