@@ -274,6 +274,7 @@ def test_a_table(tmp_path: Path) -> None:
     assert "expected FILE.csv, or numbers of test" in refused("predict", folder, "x.svm")
     assert "--data must be FILE.csv, like the" in refused("evaluate", folder, "--data", "x.svm")
     assert "has no column 'f'" in refused(*asked, "--target", "f")
+    assert "has numbers to predict" in refused(*asked, "--target", "a", "--without", "kind")
     assert "--target is for a table" in refused("train", "label-tree", *PLANTED, "--target", "a")
 
 

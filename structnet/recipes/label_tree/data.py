@@ -12,9 +12,15 @@ from scipy.sparse import csr_matrix, issparse
 
 from structnet.datasets import load_planted, load_text, read_fasttext
 from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.datasets.csv_file import is_number
 from structnet.datasets.fasttext_file import LabelledText
 from structnet.datasets.svmlight_file import read as read_svmlight
-from structnet.datasets.table import class_names, class_numbers, target_column
+from structnet.datasets.table import (
+    class_names,
+    class_numbers,
+    feature_columns,
+    target_column,
+)
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
@@ -210,7 +216,13 @@ def _rows(settings: LabelTreeRunSettings) -> LabelData:
     else:
         table = read_table(settings.data, {"features": None})
         target = target_column(table, settings.rows.target)
-        used, labels = table.features(target), class_names(table.texts(target))
+        used = feature_columns(table, target, settings.rows.without or ())
+        labels = class_names(table.texts(target))
+        if any(is_number(name) and not float(name).is_integer() for name in labels):
+            raise ValueError(
+                f"{settings.data} has numbers to predict; a label tree predicts classes (--target "
+                "names another column)"
+            )
         x, y = table.numbers(used, remedies=True), class_numbers(table, target, labels, "there is")
         told = {"features": used, "targets": [target]}
         columns = {k: table.names and [table.names[i] for i in v] for k, v in told.items()}

@@ -22,6 +22,7 @@ class Rows:
 
     Args:
         target: column of a table to predict, by name or number from 1 (default: the last)
+        without: columns of a table to leave out, by name or number from 1
         min_count: smallest number of occurrences of a word to predict (brown and pydoc)
         word_pairs: use pairs of neighbouring words of a text as features too
         char_ngrams: use sequences of this many letters of each word as features too (default: none)
@@ -34,6 +35,7 @@ class Rows:
     TITLE: ClassVar[str] = "data"
 
     target: str | None = None
+    without: tuple[str, ...] | None = None
     min_count: int = 5
     word_pairs: bool = False
     char_ngrams: int | None = None
@@ -86,8 +88,9 @@ class LabelTreeRunSettings:
         check_data(self.data, NAMES, FILES)
         if is_file(self.data, SPARSE + TABLES) and (self.rows.word_pairs or self.rows.char_ngrams):
             raise ValueError("--word-pairs and --char-ngrams are for text")
-        if self.rows.target is not None and not is_file(self.data, TABLES):
-            raise ValueError(f"--target is for a table, FILE.csv, not {self.data}")
+        for name in ("target", "without"):
+            if getattr(self.rows, name) is not None and not is_file(self.data, TABLES):
+                raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
 
     @property
     def name(self) -> str:
