@@ -34,6 +34,7 @@ from structnet.checks import wrong
 from structnet.datasets.lrt_generator import MAX_OPERATORS, Pair, generate
 from structnet.datasets.source import fetch, sources
 from structnet.datasets.truth import RELATIONS, num_operators
+from structnet.datasets.truth import relation as relation
 from structnet.training.files import replacing
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
