@@ -64,7 +64,6 @@ def read_fasttext(
     path: str | Path,
     words: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
-    prefix: str = PREFIX,
 ) -> LabelledText:
     """Reads a file whose lines are labels, ``__label__x``, and words, separated by blanks.
 
@@ -74,7 +73,6 @@ def read_fasttext(
         path: path of the file, in UTF-8.
         words: known words; all others are left out. By default all words are known.
         labels: known labels; all others get the number -1. By default all labels are known.
-        prefix: beginning of a label.
 
     Raises:
         LabelledTextError: the file cannot be read, is empty or is not UTF-8, or a line has labels
@@ -112,13 +110,13 @@ def read_fasttext(
     except UnicodeDecodeError as error:
         bad = text.count(b"\n", 0, text.find(error.object)) + 1
         raise LabelledTextError(f"{path}, line {bad}: the text is not UTF-8") from None
-    is_label = np.array([name.startswith(prefix) for name in names], bool)
+    is_label = np.array([name.startswith(PREFIX) for name in names], bool)
     line = np.repeat(np.arange(len(lines) - 1), np.diff(lines))  # the line of each token
     own = is_label[numbers] if len(names) else np.zeros(0, bool)
     sizes = [np.bincount(line[which], minlength=len(lines) - 1) for which in (own, ~own)]
-    kept = _checked_lines(path, prefix, *sizes)
-    of_words, known_words = _numbered(names, ~is_label, words, "")
-    of_labels, known_labels = _numbered(names, is_label, labels, prefix)
+    kept = _checked_lines(path, *sizes)
+    of_words, known_words = _numbered(names, ~is_label, words)
+    of_labels, known_labels = _numbered(names, is_label, labels)
     ids, at = of_words[numbers[~own]], line[~own]
     there = ids != UNKNOWN
     sizes[1] = np.bincount(at[there], minlength=len(lines) - 1)
@@ -130,14 +128,12 @@ def read_fasttext(
     )  # fmt: skip
 
 
-def _checked_lines(
-    path: str | Path, prefix: str, labels: np.ndarray, words: np.ndarray
-) -> np.ndarray:
+def _checked_lines(path: str | Path, labels: np.ndarray, words: np.ndarray) -> np.ndarray:
     """True for each line that is not empty; refuses lines that lack a label or words."""
     if not (labels.any() or words.any()):
-        raise LabelledTextError(f"{path} is empty; expected lines like '{prefix}x some words'")
+        raise LabelledTextError(f"{path} is empty; expected lines like '{PREFIX}x some words'")
     for what, lacks in (
-        (f"no label; expected one that begins with {prefix}", (labels == 0) & (words > 0)),
+        (f"no label; expected one that begins with {PREFIX}", (labels == 0) & (words > 0)),
         ("a label without words; expected words after it", (labels > 0) & (words == 0)),
     ):
         if lacks.any():
@@ -146,12 +142,12 @@ def _checked_lines(
 
 
 def _numbered(
-    names: list[str], which: np.ndarray, known: Sequence[str] | None, prefix: str
+    names: list[str], which: np.ndarray, known: Sequence[str] | None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The number of each token among the words, or among the labels, and their names."""
     found = np.full(len(names), UNKNOWN, np.int32)
     places = np.flatnonzero(which)
-    own = [names[place].removeprefix(prefix) for place in places]
+    own = [names[place].removeprefix(PREFIX) for place in places]
     if known is None:
         found[places] = np.arange(len(own))
         return found, tuple(own)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -154,51 +153,36 @@ def evaluate_expression(tree: Tree) -> int:
 
 
 @collector_paused()
-def read_tsv(
-    path: str | Path, errors: Literal["raise", "skip"] = "raise", verify: bool = False
-) -> tuple[list[Tree], list[int]]:
+def read_tsv(path: str | Path) -> tuple[list[Tree], list[int]]:
     """The trees and values in a file of lines ``value<TAB>expression``, in either notation.
 
-    Args:
-        path: path of the file.
-        errors: "raise" or "skip", for bad lines, as in :func:`structnet.parse.read_lines`.
-        verify: True to treat a line as bad also if the expression has another value.
-
     Raises:
-        ParseError: a line is bad and ``errors`` is "raise"; the error shows the first one.
+        ParseError: a line is bad; the error shows the first one.
     """
 
     def read(line: str) -> tuple[Tree, int]:
         value, tab, expression = line.partition("\t")
         if not tab or value not in _DIGITS:
             raise ValueError(f"expected a value 0-9, a tab and an expression; got {line[:40]!r}")
-        tree = parse.listops(expression)
-        if verify and evaluate_expression(tree) != int(value):
-            raise ValueError(
-                f"the value is given as {value}; the expression's is {evaluate_expression(tree)}"
-            )
-        return tree, int(value)
+        return parse.listops(expression), int(value)
 
-    rows = parse.read_lines(path, read, errors).values
+    rows = parse.read_lines(path, read).values
     return [tree for tree, _ in rows], [value for _, value in rows]
 
 
-def write_tsv(
-    path: str | Path, trees: Sequence[Tree], labels: Sequence[int], binary: bool = False
-) -> None:
+def write_tsv(path: str | Path, trees: Sequence[Tree], labels: Sequence[int]) -> None:
     """Writes a file for :func:`read_tsv`, one tree on each line; replaces the file if it exists.
 
     Args:
         path: path of the file.
         trees, labels: trees and their values.
-        binary: True for the published notation, whose parentheses group the tokens in pairs.
 
     Raises:
         ValueError: the numbers of trees and labels differ.
     """
     with replacing(path) as file:
         for tree, label in zip(trees, labels, strict=True):
-            file.write(f"{label}\t{parse.to_listops(tree, binary)}\n".encode())
+            file.write(f"{label}\t{parse.to_listops(tree)}\n".encode())
 
 
 def _published(

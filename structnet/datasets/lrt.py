@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -34,13 +33,14 @@ from structnet import parse
 from structnet.checks import wrong
 from structnet.datasets.lrt_generator import MAX_OPERATORS, Pair, generate
 from structnet.datasets.source import fetch, sources
-from structnet.datasets.truth import RELATIONS, num_operators, relation
+from structnet.datasets.truth import RELATIONS, num_operators
+from structnet.datasets.truth import relation as relation
 from structnet.training.files import replacing
 from structnet.trees.memory import collector_paused
 from structnet.trees.tree import Tree
 
 PUBLISHED_TRAIN, PUBLISHED_TEST, PUBLISHED_UP_TO_4 = 211_702, 37_367, 68_425
-GENERATED = 250_000  # pairs by default
+GENERATED, TEST_SHARE = 250_000, 0.15  # pairs by default, and how many of them are for testing
 TRAIN_OPERATORS, VALIDATION_SHARE = 4, 0.1  # as in the experiments with the published pairs
 
 SOURCES = {source.name: source for source in sources("lrt")}
@@ -103,7 +103,6 @@ def generated(
     max_operators: int = MAX_OPERATORS,
     max_train_operators: int = TRAIN_OPERATORS,
     validation_share: float = VALIDATION_SHARE,
-    test_share: float = 0.15,
     seed: int = 0,
 ) -> LogicalRelations:
     """Pairs from :func:`generate`, split like the published ones.
@@ -111,19 +110,17 @@ def generated(
     Args:
         num_pairs, max_operators, seed: arguments of :func:`generate`.
         max_train_operators, validation_share: arguments of :func:`load`.
-        test_share: share of all pairs to set aside for testing.
 
     Raises:
-        ValueError: a share is not in [0, 1), or another argument is wrong, as in :func:`generate`.
+        ValueError: the share is not in [0, 1), or an argument is wrong, as in :func:`generate`.
 
     Example:
         >>> data = generated(1000, max_operators=6)
         >>> sum(map(len, data.test.values())), data.origin
         (150, 'generated')
     """
-    _check_share("test_share", test_share)
     pairs = generate(num_pairs, max_operators, seed)
-    num_test = round(test_share * num_pairs)
+    num_test = round(TEST_SHARE * num_pairs)
     return split(
         _by_operators(pairs[num_test:], max_operators),
         _by_operators(pairs[:num_test], max_operators),
@@ -167,20 +164,13 @@ def split(
 
 
 @collector_paused()
-def read_tsv(
-    path: str | Path, errors: Literal["raise", "skip"] = "raise", verify: bool = False
-) -> list[Pair]:
+def read_tsv(path: str | Path) -> list[Pair]:
     """The pairs in a file of lines ``relation<TAB>left<TAB>right``.
 
-    Args:
-        path: path of the file.
-        errors: "raise" or "skip", for bad lines, as in :func:`structnet.parse.read_lines`.
-        verify: True to treat a line as bad also if its sentences are in another relation.
-
     Raises:
-        ParseError: a line is bad and ``errors`` is "raise"; the error shows the first one.
+        ParseError: a line is bad; the error shows the first one.
     """
-    return _read(path, {}, errors, verify)
+    return _read(path, {})
 
 
 def write_tsv(path: str | Path, pairs: Iterable[Pair]) -> None:
@@ -191,12 +181,7 @@ def write_tsv(path: str | Path, pairs: Iterable[Pair]) -> None:
             file.write(f"{pair.relation}\t{left}\t{right}\n".encode())
 
 
-def _read(
-    path: str | Path,
-    known: dict[str, Tree],
-    errors: Literal["raise", "skip"] = "raise",
-    verify: bool = False,
-) -> list[Pair]:
+def _read(path: str | Path, known: dict[str, Tree]) -> list[Pair]:
     """As read_tsv; ``known`` has the sentences read so far, so that each tree is built once."""
 
     def sentence(text: str) -> Tree:
@@ -212,15 +197,9 @@ def _read(
                 f"expected a relation ({' '.join(RELATIONS)}), a tab, a sentence, a tab and a "
                 f"sentence; got {line[:40]!r}"
             )
-        pair = Pair(fields[0], sentence(fields[1]), sentence(fields[2]))
-        if verify and pair.relation != relation(pair.left, pair.right):
-            raise ValueError(
-                f"the relation is given as {pair.relation}; the sentences' is "
-                f"{relation(pair.left, pair.right)}"
-            )
-        return pair
+        return Pair(fields[0], sentence(fields[1]), sentence(fields[2]))
 
-    return parse.read_lines(path, read, errors).values
+    return parse.read_lines(path, read).values
 
 
 def _check_share(name: str, share: float) -> None:

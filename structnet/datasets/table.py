@@ -71,8 +71,8 @@ def load(
     task = task or _guess(table, column, texts)
     check_one_of("task", task, TASKS)
     other = None if test is None else _same_columns(table, test, delimiter)
-    classes = _classes(texts) if task == "classification" else None
-    used = _features(table, column, without)
+    classes = class_names(texts) if task == "classification" else None
+    used = feature_columns(table, column, without)
     x, y = table.numbers(used, remedies=True), _targets(table, column, classes)
     if other is not None:
         split = f"{other.path} for testing"
@@ -161,7 +161,7 @@ def few_whole_numbers(texts: Sequence[str]) -> bool:
     return few and all(value.is_integer() for value in values)
 
 
-def _classes(texts: Sequence[str]) -> tuple[str, ...]:
+def class_names(texts: Sequence[str]) -> tuple[str, ...]:
     """The names of the classes: numbers in ascending order, or text in alphabetical order."""
     distinct = set(texts)
     if all(map(csv_file.is_number, distinct)):
@@ -204,8 +204,17 @@ def class_numbers(
     return np.array(found, np.int64)
 
 
-def _features(table: Table, target: int, without: Sequence[str | int]) -> list[int]:
-    """The numbers of the columns that are features, from 0."""
+def feature_columns(table: Table, target: int, without: Sequence[str | int]) -> list[int]:
+    """The numbers of the columns that are features, from 0.
+
+    Args:
+        table: fields of the file.
+        target: number of the column to predict, from 0.
+        without: names of columns that are no features, or their numbers from 1.
+
+    Raises:
+        ValueError: there is no such column, it is to be predicted, or none is left.
+    """
     left_out = {target_column(table, each) for each in without}
     if target in left_out:
         name = table.names[target] if table.names else target + 1

@@ -71,7 +71,8 @@ class TreeEstimatorMixin(OneFileMixin):
             X as for ``predict`` -> ``[n, nodes]``; with several trees, the columns of each tree
             follow those of the tree before it.
         """
-        ends = zip(self._trees(), np.atleast_2d(self.apply(X).T), strict=True)
+        leaves = np.atleast_2d(self.apply(X).T)
+        ends = zip(self._trees(), leaves, strict=True)
         return hstack([path_matrix(tree.topology, nodes) for tree, nodes in ends], format="csr")
 
     def get_n_leaves(self) -> int:

@@ -36,6 +36,7 @@ from structnet.text.ngram_mixture import NGramMixture
 from structnet.text.ngrams import ends_of
 from structnet.training.history import History
 from structnet.training.metrics import evaluating
+from structnet.training.modules import count_parameters
 
 DEFAULT = LanguageModelSettings
 
@@ -186,8 +187,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
         if isinstance(model.head, TreeSoftmaxLoss):
             codes = model.head.codes
             words += f" in a tree of arity {codes.arity}, inner nodes: {codes.num_nodes:,}"
-        number = sum(each.numel() for each in model.parameters())
-        lines = [f"{words}; {number:,} parameters"]
+        lines = [f"{words}; {count_parameters(model):,} parameters"]
         if model.counted is not None:
             lines.append("counts of n-grams beside it")
         return "\n".join([*lines, *self._best_epoch()])

@@ -22,6 +22,7 @@ from structnet.text.ngram_mixture import NGramMixture
 from structnet.text.ngrams import WORDS, contexts_of, perplexity
 from structnet.training import History, fit
 from structnet.training.metrics import evaluating
+from structnet.training.seeding import seeded
 
 PASS = 2_000  # contexts that are computed at once
 VECTORS = 50  # size of the vectors by which words are clustered
@@ -129,12 +130,12 @@ class LogBilinearLM(nn.Module):
         self.words, self.settings = words, settings
         number, size = len(words), settings.vector_size
         generator = torch.Generator().manual_seed(settings.seed)
-        self.vectors = nn.Embedding(number + 1, size, sparse=True)  # the last one: boundary
-        self.mix = nn.Linear(settings.context * size, size, bias=False)  # all R_k side by side
-        with torch.no_grad():
+        with seeded(settings.seed), torch.no_grad():  # torch's modules draw their own weights first
+            self.vectors = nn.Embedding(number + 1, size, sparse=True)  # the last one: boundary
+            self.mix = nn.Linear(settings.context * size, size, bias=False)  # all R_k side by side
             self.vectors.weight.normal_(0, 0.1, generator=generator)
             self.mix.weight.normal_(0, (settings.context * size) ** -0.5, generator=generator)
-        self.head = _head(words, settings, encoded)
+            self.head = _head(words, settings, encoded)
         self.register_buffer("since", torch.zeros((), dtype=torch.int64))
         self.counted: NGramMixture | None = None
         self.reassign_every: int | None = None  # examples; set during training

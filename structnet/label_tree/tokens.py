@@ -27,14 +27,16 @@ def bags_of(X: Any, size: int | None = None) -> Features:
         X ``[n]`` lists, or ``[n, tokens]``.
 
     Raises:
-        ValueError: a sample is something else, as text or a row of fractions, or an id is negative
-            or, if all are to be known, 2**31 or more.
+        ValueError: there are no samples, one is something else, as text or a row of fractions, or
+            an id is negative or, if all are to be known, 2**31 or more.
 
     Example:
         >>> bags_of([[3, 1], [0]]).ids.tolist(), bags_of(np.array([[3, 1]]), size=2).ids.tolist()
         ([3, 1, 0], [1])
     """
     lists = _lists(X)
+    if not len(lists):
+        raise ValueError("X has 0 samples; expected at least 1")
     for place, one in enumerate(lists):
         _check_range(one, place, math.inf if size is not None else MOST)
     if size is not None:

@@ -35,6 +35,7 @@ from structnet.text import Encoded, NGramMixture, NGrams, Words
 from structnet.text.ngrams import perplexity
 from structnet.training.history import History
 from structnet.training.metrics import evaluate
+from structnet.training.modules import count_parameters
 from structnet.training.processes import own_device
 from structnet.training.seeding import seeded
 
@@ -203,10 +204,9 @@ class RoutedLanguageModel(NextWordEstimator):
             best epoch 1 of 1 on the held-out sentences
         """
         check_is_fitted(self)
-        number = sum(each.numel() for each in self.model_.parameters())
         words, size = self.model_.vectors.shape
         lines = [
-            f"{self._structure()}, {number:,} parameters",
+            f"{self._structure()}, {count_parameters(self.model_):,} parameters",
             f"{words:,} words, each with a vector of {size} numbers",
         ]
         return "\n".join([*lines, *self._best_epoch()])

@@ -10,16 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from structnet.training.metrics import evaluating
-
-
-def count_parameters(module: nn.Module) -> int:
-    """The number of parameters of a module; one that is used in several places counts once.
-
-    Example:
-        >>> count_parameters(nn.Linear(784, 10))
-        7850
-    """
-    return sum(parameter.numel() for parameter in module.parameters())
+from structnet.training.modules import count_parameters as count_parameters
 
 
 def count_flops(module: nn.Module, x: Tensor) -> int:

@@ -74,7 +74,7 @@ def _naru() -> Recipe:
 
 
 def _label_tree() -> Recipe:
-    """label trees, for very many classes (text, sparse rows)"""
+    """label trees, for very many classes (text, tables, sparse rows)"""
     from structnet.recipes.label_tree.recipe import LabelTreeRecipe
 
     return LabelTreeRecipe()

@@ -67,7 +67,7 @@ class ArrayData:
             words = getattr(arrays, name)
             found[name] = None if words is None else list(words)
         for name in ("x_scale", "y_scale"):
-            found[name] = _told(getattr(arrays, name))
+            found[name] = told_of(getattr(arrays, name))
         return found
 
     def in_words(self) -> str:
@@ -216,7 +216,7 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
     return places
 
 
-def _told(scale: Standardizer | None) -> dict[str, Any] | None:
+def told_of(scale: Standardizer | None) -> dict[str, Any] | None:
     """The description of a scale; only one that bends columns has ``bends``."""
     if scale is None:
         return None

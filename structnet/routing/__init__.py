@@ -6,8 +6,8 @@ trees. It is computed in log space, or by DGL messages from parent to child (``b
 =================  ===============================================================================
 ``topology``       :class:`Topology`: the shape of the tree
 ``path_log_prob``  :func:`leaf_log_prob`, :func:`node_log_prob`: log-probabilities of leaves and
-                   nodes; :func:`log_prob_at`: that of one node for each sample
-``hard_path``      :func:`follow`, :func:`hard_route`: one branch at each level
+                   nodes
+``hard_path``      :func:`follow`: one branch at each level
 ``dgl_backend``    the reference for these functions
 ``samples``        :class:`Samples`: inputs, targets and weights together
 ``on_demand``      inputs made batch by batch, from a torch Dataset or sparse rows

@@ -3,9 +3,7 @@ from .batches import ask as ask
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
 from .hard_path import follow as follow
-from .hard_path import hard_route as hard_route
 from .path_log_prob import leaf_log_prob as leaf_log_prob
-from .path_log_prob import log_prob_at as log_prob_at
 from .path_log_prob import node_log_prob as node_log_prob
 from .protocol import Facts as Facts
 from .protocol import RoutedTree as RoutedTree

@@ -35,11 +35,6 @@ def node_log_prob(topology: Topology, branch_log_prob: Tensor) -> Tensor:
     return graph.ndata["log_prob"].movedim(0, -1).to(branch_log_prob.device)
 
 
-def log_prob_at(topology: Topology, branch_log_prob: Tensor, node: Tensor) -> Tensor:
-    """The log-probability of one node for each sample. ``[n, num_nodes], [n] -> [n]``."""
-    return node_log_prob(topology, branch_log_prob).gather(1, node[:, None]).squeeze(1)
-
-
 def hard_route(topology: Topology, place: Tensor) -> Tensor:
     """The leaf that each sample reaches by the places chosen. ``[n, num_nodes] -> [n]``.
 

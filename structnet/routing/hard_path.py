@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from structnet.checks import check_one_of
-from structnet.routing import dgl_backend
 from structnet.routing.topology import Topology, as_topology
 
 if TYPE_CHECKING:
@@ -99,45 +97,3 @@ def _grouped(place: Tensor, number: int, node: int, here: Tensor) -> tuple[Tenso
             f"{number} children"
         )
     return place.argsort(stable=True).split(counts)
-
-
-def hard_route(tree: Topology | DGLGraph, place: Tensor, backend: str = "arrays") -> Tensor:
-    """The leaf that each sample reaches by one branch at each level.
-
-    Args:
-        tree: topology, or DGL graph of the schema.
-        place: place of the child to go to, for each sample and node; leaves are ignored.
-        backend: "arrays", or "dgl" for the reference, DGL's own message passing.
-
-    Shapes:
-        place ``[n, num_nodes]``, int64 -> ``[n]``, the nodes of the leaves.
-
-    Raises:
-        ValueError: the shape or the dtype is wrong, a node has no child in the place chosen, or the
-            backend is unknown.
-
-    Example:
-        >>> hard_route(Topology([(1, 2), (), (3, 4), (), ()]), torch.tensor([[0] * 5, [1] * 5]))
-        tensor([1, 4])
-    """
-    topology = as_topology(tree)
-    fits = place.dim() == 2 and place.shape[1] == topology.num_nodes
-    if not fits or place.is_floating_point():
-        raise ValueError(
-            f"place must be [n, {topology.num_nodes}] of int64, one place for each node. Got "
-            f"{list(place.shape)} of {place.dtype}."
-        )
-    if is_dgl(backend):
-        return dgl_backend.hard_route(topology, place)
-    inner = topology.inner
-
-    def step(node: int, rows: Tensor, _: Tensor) -> tuple[Tensor, Tensor | None]:
-        return rows, place[rows, node] if inner[node] else None
-
-    return follow(topology, torch.arange(len(place), device=place.device), step)[0]
-
-
-def is_dgl(backend: str) -> bool:
-    """True for the reference backend, "dgl"; raises ValueError for an unknown one."""
-    check_one_of("backend", backend, ("arrays", "dgl"))
-    return backend == "dgl"

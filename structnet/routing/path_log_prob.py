@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.checks import check_one_of
 from structnet.routing import dgl_backend
-from structnet.routing.hard_path import is_dgl
-from structnet.routing.topology import NONE, Topology, as_topology
+from structnet.routing.topology import Topology, as_topology
 
 if TYPE_CHECKING:
     from dgl import DGLGraph
@@ -67,59 +66,13 @@ def node_log_prob(
         ValueError: there is not one number for each node, or the backend is unknown.
     """
     topology = _checked(tree, branch_log_prob)
-    if is_dgl(backend):
+    check_one_of("backend", backend, ("arrays", "dgl"))
+    if backend == "dgl":
         return dgl_backend.node_log_prob(topology, branch_log_prob)
     way = torch.nn.functional.pad(branch_log_prob, (0, 1))  # a 0 above the root
     for up in topology.jumps(way.device):
         way = way + way.index_select(-1, up)  # several times faster than indexing by the tensor
     return way[..., :-1]
-
-
-def log_prob_at(
-    tree: Topology | DGLGraph, branch_log_prob: Tensor, node: Tensor, backend: str = "arrays"
-) -> Tensor:
-    """The log-probability of one node for each sample, such as the leaf of its label.
-
-    With the default backend, only the branches on the samples' own paths are read.
-
-    Args:
-        tree, branch_log_prob, backend: arguments of :func:`leaf_log_prob`.
-        node: node of each sample.
-
-    Shapes:
-        branch_log_prob ``[n, num_nodes]``; node ``[n]``, int64 -> ``[n]``.
-
-    Raises:
-        ValueError: there is not one number for each node, or not one node for each sample; a node
-            does not exist, or the backend is unknown.
-
-    Example:
-        >>> split = torch.tensor([[1.0, 0.25, 0.75, 0.5, 0.5]]).log()
-        >>> log_prob_at(Topology([(1, 2), (), (3, 4), (), ()]), split, torch.tensor([4])).exp()
-        tensor([0.3750])
-    """
-    topology = _checked(tree, branch_log_prob)
-    fits = branch_log_prob.dim() == 2 and node.shape == branch_log_prob.shape[:1]
-    if not fits or node.is_floating_point():
-        raise ValueError(
-            "log_prob_at needs branch_log_prob [n, num_nodes] and node [n] of int64. Got "
-            f"{list(branch_log_prob.shape)} and {list(node.shape)} of {node.dtype}."
-        )
-    outside = (node < 0) | (node >= topology.num_nodes)
-    if outside.any():
-        raise ValueError(
-            f"there is no node {int(node[outside][0])}; expected one of 0 to "
-            f"{topology.num_nodes - 1}"
-        )
-    if is_dgl(backend):
-        return dgl_backend.log_prob_at(topology, branch_log_prob, node)
-    above = topology.num_nodes  # an extra node above the root, whose number is 0
-    parent = torch.from_numpy(np.append(topology.parent, NONE) % (above + 1)).to(node.device)
-    path = [node]
-    for _ in range(int(topology.depth[node.cpu()].max(initial=0))):
-        path.append(parent[path[-1]])
-    way = torch.nn.functional.pad(branch_log_prob, (0, 1))
-    return way.gather(1, torch.stack(path, dim=1)).sum(1)
 
 
 def _checked(tree: Topology | DGLGraph, branch_log_prob: Tensor) -> Topology:

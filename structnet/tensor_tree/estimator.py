@@ -23,6 +23,7 @@ from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.tensor_tree.training import Trained, train
 from structnet.training.history import History
 from structnet.training.metrics import evaluating
+from structnet.training.modules import count_parameters
 from structnet.training.processes import own_device
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import with_words
@@ -123,7 +124,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         check_is_fitted(self)
         told, model = self.settings_, self.model_
         vocabulary, best = self.trained_.vocabulary, self.history_.best
-        number = sum(parameter.numel() for parameter in model.parameters())
+        number = count_parameters(model)
         types, tokens = len(vocabulary.types or ()), len(vocabulary.tokens)
         lines = [
             f"{told.cell} cell of hidden size {told.hidden_size}, {number:,} parameters",

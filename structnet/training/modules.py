@@ -1,4 +1,4 @@
-"""Torch modules: is a call of one plain, constants whatever is loaded, ``torch.compile``."""
+"""Torch modules: their size, plain calls, constants whatever is loaded, ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _HOOKS = "forward_hooks", "forward_pre_hooks", "backward_hooks", "backward_pre_hooks"
+
+
+def count_parameters(module: nn.Module) -> int:
+    """The number of parameters of a module; one that is used in several places counts once.
+
+    Example:
+        >>> count_parameters(nn.Linear(784, 10))
+        7850
+    """
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def is_plain(module: nn.Module, *kinds: type[nn.Module]) -> bool:

@@ -55,6 +55,14 @@ class Cache(FunctionCache):
         stamp = (*self._impl.locator.get_source_stamp(), stamp_of(Path(__file__).parents[1]))
         self._cache_file = CacheFiles(self._cache_path, self._impl.filename_base, stamp)
 
+    def _index_key(self, sig: Any, codegen: Any) -> tuple:
+        """Has the names of functions that one was made of; numba's has what differs every time."""
+        if self._py_func.__closure__ is None:
+            return super()._index_key(sig, codegen)
+        parts = (cell.cell_contents for cell in self._py_func.__closure__)
+        names = tuple(f"{each.__module__}.{each.__qualname__}" for each in parts)
+        return sig, codegen.magic_tuple(), names
+
 
 def compiled(function: Callable, nogil: bool = True, **options: Any) -> Callable:
     """Compiles on first use and keeps the result on disk, if there is a place to keep it.

@@ -13,8 +13,10 @@ from functools import partial
 import numpy as np
 import torch
 from common import arguments, medians, report
+from torch import Tensor
 
-from structnet.routing import Topology, hard_route, leaf_log_prob, log_prob_at
+from structnet.routing import Topology, follow, leaf_log_prob
+from structnet.routing.dgl_backend import hard_route
 
 
 def full(nodes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,6 +66,15 @@ def shape_rows(nodes: int, seed: int, repeats: int) -> list[dict]:
     return rows
 
 
+def route(tree: Topology, place: Tensor) -> Tensor:
+    """The leaf that each sample reaches, by the places chosen. ``[n, num_nodes] -> [n]``"""
+
+    def step(node: int, rows: Tensor, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        return x, place[rows, node] if tree.children_of(node) else None
+
+    return follow(tree, place[:, 0], step)[0]
+
+
 def path_rows(nodes: int, batch: int, seed: int, repeats: int) -> list[dict]:
     rows, generator = [], torch.Generator().manual_seed(seed)
     for name, arrays in trees(nodes, seed).items():
@@ -71,13 +82,11 @@ def path_rows(nodes: int, batch: int, seed: int, repeats: int) -> list[dict]:
         branches = torch.rand(batch, topology.num_nodes, generator=generator).log()
         arity = torch.from_numpy(np.diff(topology.offsets))
         place = (torch.rand(batch, topology.num_nodes, generator=generator) * arity).long()
-        node = hard_route(topology, place)
-        for what, function in (
-            ("leaf_log_prob", partial(leaf_log_prob, topology, branches)),
-            ("log_prob_at", partial(log_prob_at, topology, branches, node)),
-            ("hard_route", partial(hard_route, topology, place)),
+        sums = partial(leaf_log_prob, topology, branches)
+        for what, *both in (
+            ("leaf_log_prob", sums, partial(sums, backend="dgl")),
+            ("follow", partial(route, topology, place), partial(hard_route, topology, place)),
         ):
-            both = function, partial(function, backend="dgl")
             rows.append(row(what, name, topology.num_nodes, *both, repeats=repeats))
     return rows
 

@@ -110,9 +110,13 @@ def test_generated_data_are_what_they_say(tmp_path: Path) -> None:
     found = told("listops", "--generate", "--num", 50, "--out", tmp_path).json["files"]
     sizes = {Path(path).name: content["size"] for path, content in found.items()}
     assert sizes == {"train.tsv": 45, "test.tsv": 5}
-    assert len(listops.read_tsv(tmp_path / "train.tsv", verify=True)[0]) == 45
+    trees, labels = listops.read_tsv(tmp_path / "train.tsv")
+    assert [listops.evaluate_expression(tree) for tree in trees] == labels
+    assert len(trees) == 45
     told("lrt", "--generate", "--num", 60, "--seed", 3, "--out", tmp_path / "lrt")
-    assert len(lrt.read_tsv(tmp_path / "lrt" / "test.tsv", verify=True)) == 9
+    pairs = lrt.read_tsv(tmp_path / "lrt" / "test.tsv")
+    assert all(pair.relation == lrt.relation(*pair[1:]) for pair in pairs)
+    assert len(pairs) == 9
     assert told("lrt", "--num", 60).status == 2  # would be ignored without --generate
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -113,25 +111,6 @@ def test_several_labels_may_be_sparse() -> None:
     assert (dense.predict_proba(TREES) == sparse.predict_proba(TREES)).all()
 
 
-def test_a_folder_needs_a_seed(tmp_path: Path, blobs: tuple) -> None:
-    for model, data in (
-        (classifier(folder=tmp_path, random_state=None), blobs),
-        (TreeLSTMClassifier(folder=tmp_path), (TREES, [0, 1] * 20)),
-    ):
-        with pytest.raises(ValueError, match="'random_state' parameter must be an int if there is"):
-            model.fit(*data)
-
-
-@pytest.mark.parametrize("device", ["gpu", None])
-def test_a_device_that_is_none_is_refused_at_once(device: object, blobs: tuple) -> None:
-    for model, data in (
-        (classifier(device=device), blobs),
-        (TreeLSTMClassifier(device=device), (TREES, [0, 1] * 20)),
-    ):
-        with pytest.raises(ValueError, match="'device' parameter must name a device of this"):
-            model.fit(*data)
-
-
 def test_a_tree_of_one_node_in_text() -> None:
     model = TreeLSTMClassifier(epochs=1, random_state=0).fit(["(a)", " ( b ) "] * 10, [0, 1] * 10)
     assert model.predict(["(a)"]).shape == (1,)
@@ -156,12 +135,6 @@ def test_nothing_that_counts_is_refused(kind: object, blobs: tuple) -> None:
     if kind is SoftmaxTreeClassifier:
         with pytest.raises(ValueError, match="the weight zero; expected at least 1"):
             kind().fit(X, y).measure(X, y, np.zeros(len(y)))
-
-
-def test_an_empty_validation_set_is_named_in_every_family(blobs: tuple) -> None:
-    for model, data in ((classifier(), blobs), (TreeLSTMClassifier(), (TREES, [0, 1] * 20))):
-        with pytest.raises(ValueError, match="X_val has 0 samples; expected at least 1"):
-            model.fit(*data, X_val=data[0][:0], y_val=data[1][:0])
 
 
 def test_weights_may_be_tensors_with_gradients(blobs: tuple) -> None:

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
-from small_estimators import NARROW, SMALL, X4, Y4, classifier, weights_of
+from small_estimators import NARROW, SMALL, X4, classifier, weights_of
 
-from structnet import LabelTreeClassifier, SoftmaxTreeClassifier, TreeLSTMClassifier
+from structnet import TreeLSTMClassifier
 from structnet.neural_tree import Growth, presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
@@ -103,29 +102,6 @@ def test_what_a_file_does_not_hold_is_named(tmp_path: Path) -> None:
 
 
 TREES: tuple = (["(a b)", "(a c)"] * 10, [0, 1] * 10)
-TABLE: tuple = (np.repeat(X4, 3, axis=0), np.repeat(Y4, 3))
-
-
-@pytest.mark.parametrize("random", [np.random.RandomState(3), np.random])
-@pytest.mark.parametrize(
-    ("model", "data"),
-    [
-        (classifier(max_depth=0), TABLE),
-        (SoftmaxTreeClassifier(depth=0, k=2), TABLE),
-        (LabelTreeClassifier(epochs=1), TABLE),
-        (TreeLSTMClassifier(hidden_size=2, epochs=1), TREES),
-    ],
-    ids=["neural", "softmax", "label", "trees"],
-)
-def test_a_file_has_the_seed_that_was_drawn(
-    model: Any, data: tuple, random: Any, tmp_path: Path
-) -> None:
-    model = clone(model).set_params(random_state=random).fit(*data)
-    model.save(tmp_path / "model")
-    again = type(model).load(tmp_path / "model")
-    assert again.random_state == again.seed_ == model.seed_
-    np.testing.assert_array_equal(again.predict_proba(data[0]), model.predict_proba(data[0]))
-    assert again.fit(*data).random_state == model.seed_
 
 
 @pytest.mark.parametrize("pools", [("root", "max"), ["root", "max"], None])

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from small_estimators import regressor
 
-from structnet import TreeLSTMClassifier
 from structnet.estimators.tree_estimator import path_matrix
 from structnet.neural_tree.estimator import NeuralTreeClassifier
 from structnet.plot import plot_model_tree
@@ -223,32 +222,3 @@ def test_a_graph_of_the_tree(fitted: NeuralTreeClassifier) -> None:
     assert nx.is_arborescence(digraph)
     leaves = [v for v, kind in digraph.nodes(data="kind") if kind == "solver"]
     assert leaves == fitted.tree_.topology.leaves.tolist()
-
-
-@pytest.mark.parametrize("ask", ["export_text", "summary", "to_networkx", "get_depth"])
-def test_what_is_not_fitted_says_so(ask: str, fitted: NeuralTreeClassifier) -> None:
-    with pytest.raises(NotFittedError):
-        getattr(clone(fitted), ask)()
-
-
-# ---- the likeliest classes
-
-
-def test_the_likeliest_classes(
-    fitted: NeuralTreeClassifier, pair: NeuralTreeClassifier, blobs: tuple
-) -> None:
-    trees = ["(f a b)", "(g a b)", "(h a b)"]
-    of_trees = TreeLSTMClassifier(epochs=2, hidden_size=8, random_state=0)
-    of_trees.fit(trees * 20, ["f", "g", "h"] * 20)
-    for model, X in ((fitted, blobs[0]), (pair, blobs[0]), (of_trees, trees)):
-        prob = model.predict_proba(X)
-        for k in (1, 2, 9):
-            names, found = model.predict_top(X, k)
-            assert names.shape == found.shape == (len(X), min(k, 3))
-            assert names[:, 0].tolist() == model.predict(X).tolist()
-            assert (found == -np.sort(-prob, axis=1)[:, :k]).all()
-            places = np.searchsorted(model.classes_, names)
-            assert (np.take_along_axis(prob, places, axis=1) == found).all()
-        for wrong in (0, 1.5, True):
-            with pytest.raises(ValueError, match="'k' parameter of predict_top must be an int"):
-                model.predict_top(X, wrong)

@@ -164,7 +164,5 @@ def test_bad_settings() -> None:
     for name in ("min_count", "max_words"):
         with pytest.raises(ValueError, match=f"The '{name}' parameter must be an int in the range"):
             LabelTreeLanguageModel(**{name: 0}).fit(TEXT)
-    with pytest.raises(ValueError, match="'random_state' parameter must be an int if there is a"):
-        LabelTreeLanguageModel(folder="somewhere").fit(TEXT)
     with pytest.raises(ValueError, match="'validation_fraction'"):
         LabelTreeLanguageModel(validation_fraction=1).fit(TEXT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -105,17 +104,6 @@ def test_paths_and_statistics(fitted: RoutedLanguageModel) -> None:
     assert stats.visits[0].sum() == sum(len(each.split()) for each in TEXT)
 
 
-def test_it_is_the_same_on_disk(fitted: RoutedLanguageModel, tmp_path: Path) -> None:
-    fitted.save(tmp_path / "model")
-    found = RoutedLanguageModel.load(tmp_path / "model")
-    assert np.array_equal(found.predict_proba(TEXT[:3]), fitted.predict_proba(TEXT[:3]))
-    assert found.get_params() == fitted.get_params()
-    assert list(found.history_) == list(fitted.history_)
-    (tmp_path / "other").write_text("no model")
-    with pytest.raises(CheckpointError):
-        RoutedLanguageModel.load(tmp_path / "other")
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -179,20 +167,6 @@ def test_a_training_goes_on(tmp_path: Path) -> None:
         assert torch.equal(ours, theirs)
     assert longer.history_["route_changes"] == whole.history_["route_changes"]
     assert (tmp_path / "run" / "vectors.safetensors").exists()
-    with pytest.raises(ValueError, match="'random_state' parameter must be an int if there is a"):
-        clone(short).set_params(random_state=None).fit(TEXT)
-
-
-@pytest.mark.parametrize("random", [None, np.random.RandomState(0), 3], ids=str)
-def test_a_seed_is_drawn(random: Any, tmp_path: Path) -> None:
-    small = {**SMALL, "epochs": 1, "random_state": random}
-    model = RoutedLanguageModel(**small).fit(TEXT)
-    again = RoutedLanguageModel(**small | {"random_state": 3}).fit(TEXT)
-    assert (model.seed_ == again.seed_) == (random == 3)
-    model.save(tmp_path / "model")
-    kept = RoutedLanguageModel.load(tmp_path / "model")
-    assert kept.seed_ == model.seed_
-    assert np.array_equal(kept.predict_proba(TEXT[:2]), model.predict_proba(TEXT[:2]))
 
 
 def test_its_samples_are_texts() -> None:
@@ -201,11 +175,7 @@ def test_its_samples_are_texts() -> None:
 
 
 def test_the_likeliest_words(fitted: RoutedLanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    prob = fitted.predict_proba(TEXT[:5])
-    words, top = fitted.predict_top(TEXT[:5], k=3)
-    np.testing.assert_allclose(top, -np.sort(-prob)[:, :3], rtol=1e-5)
-    assert words[:, 0].tolist() == fitted.predict(TEXT[:5])
-    assert [each.shape for each in fitted.predict_top(["the"])] == [(1, 5)] * 2
+    words, _ = fitted.predict_top(TEXT[:5], k=3)
     monkeypatch.setattr(language_model, "BATCH", 2)
     assert (fitted.predict_top(TEXT[:5], k=3)[0] == words).all()
     every, shares = fitted.predict_top(["the"], k=999)
@@ -213,16 +183,6 @@ def test_the_likeliest_words(fitted: RoutedLanguageModel, monkeypatch: pytest.Mo
         word for word in fitted.words_.words if word != fitted.words_.words[fitted.words_.unknown]
     ]
     assert sorted(every[0]) == sorted(known) and shares.sum() == pytest.approx(1, abs=1e-5)
-    with pytest.raises(ValueError, match="'k' parameter of predict_top must be an int in the ran"):
-        fitted.predict_top(["the"], k=0)
-
-
-def test_parameters_are_those_of_the_settings() -> None:
-    settings, model = NaruSettings(), RoutedLanguageModel()
-    told = model.get_params()
-    assert told["random_state"] is told["folder"] is None
-    for name, value in vars(settings).items():
-        assert name == "seed" or told[name] == value
 
 
 def test_cross_entropy() -> None:

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,33 +25,6 @@ from structnet.training.history import History
 from structnet.training.progress import Progress
 
 # ---- prediction
-
-
-def test_labels_come_back_as_they_were(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
-    X, y = blobs
-    assert fitted.classes_.tolist() == ["a", "b", "c"]
-    assert fitted.score(X, y) > 0.95
-    proba = fitted.predict_proba(X)
-    np.testing.assert_allclose(proba.sum(1), 1)
-    np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X)), proba)
-    np.testing.assert_array_equal(fitted.classes_[proba.argmax(1)], fitted.predict(X))
-
-
-def test_fitting_where_torch_is_told_to_compute_in_double_precision(blobs: tuple) -> None:
-    X, y = blobs
-
-    def found() -> np.ndarray:
-        model = NeuralTreeClassifier(epochs=1, refine_epochs=1, max_leaves=2, random_state=0)
-        return model.fit(X, y).predict_proba(X)
-
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        in_double = found()
-    finally:
-        torch.set_default_dtype(before)
-    assert in_double.shape == (len(X), 3)
-    np.testing.assert_allclose(in_double.sum(1), 1)
 
 
 @pytest.mark.parametrize("columns", [(), (1,), (2,)])
@@ -108,26 +79,6 @@ def test_single_precision_is_close(fitted: NeuralTreeClassifier, blobs: tuple) -
 
 
 # ---- seeds and weights
-
-
-def test_the_same_seed_gives_the_same_model_and_leaves_global_generators_alone(
-    blobs: tuple, fitted: NeuralTreeClassifier
-) -> None:
-    state, numbers = torch.get_rng_state(), np.random.get_state()[1].copy()
-    again = clone(fitted).fit(*blobs)
-    assert torch.equal(torch.get_rng_state(), state)
-    np.testing.assert_array_equal(np.random.get_state()[1], numbers)
-    assert torch.equal(weights_of(again), weights_of(fitted))
-    other = clone(fitted).set_params(random_state=1).fit(*blobs)
-    assert not torch.equal(weights_of(other)[:50], weights_of(fitted)[:50])
-
-
-def test_a_weight_of_0_leaves_a_sample_out(blobs: tuple) -> None:
-    X, y = blobs
-    kept = np.arange(120) % 3 > 0
-    weighted = classifier().fit(X, y, sample_weight=kept)
-    without = classifier().fit(X[kept], y[kept], sample_weight=np.full(80, 2.5))
-    assert torch.equal(weights_of(weighted), weights_of(without))
 
 
 @pytest.mark.parametrize("model", [classifier, regressor])
@@ -292,16 +243,6 @@ def test_no_refinement(blobs: tuple) -> None:
 
 
 # ---- among scikit-learn's own
-
-
-def test_copies_predict_the_same(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
-    X, _ = blobs
-    expected = fitted.predict_proba(X)
-    for again in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
-        np.testing.assert_array_equal(again.predict_proba(X), expected)
-    with pytest.raises(NotFittedError):
-        clone(fitted).predict(X)
-    assert not hasattr(clone(fitted), "tree_")
 
 
 class Frame:

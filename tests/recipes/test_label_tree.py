@@ -244,6 +244,40 @@ def test_sparse_rows(unit: float, tmp_path: Path) -> None:
     assert "other scale than" in refused("evaluate", folder)
 
 
+def test_a_table(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(5, size=300)
+    x = 9 * np.eye(5)[y] + rng.normal(size=(300, 5))
+    rows = [f"{','.join(map(str, row))},kind {k}\n" for row, k in zip(x.round(3), y, strict=True)]
+    file, folder = tmp_path / "rows.csv", tmp_path / "run"
+    file.write_text("a,b,c,d,e,kind\n" + "".join(rows))
+    done = call("train", "label-tree", "--data", file, "--epochs", "30", "--out", folder)
+    assert done.json["test"]["accuracy"] > 0.9
+    turned = tmp_path / "turned.csv"  # other columns are told apart by their names
+    turned.write_text(
+        "kind,e,d,c,b,a\n"
+        + "".join(
+            f"kind {k},{','.join(map(str, row[::-1]))}\n"
+            for row, k in zip(x.round(3), y, strict=True)
+        )
+    )
+    for each in (file, turned):
+        assert call("evaluate", folder, "--data", each).json["test"]["accuracy"] > 0.9
+        found = call("predict", folder, each, "--top", "1").json["answers"]
+        said = np.array([next(iter(each["labels"])) for each in found])
+        assert (said == np.char.add("kind ", y.astype(str))).mean() > 0.9
+    typed = call("predict", folder, "9,0,0,0,0", "--top", "1").json["answers"]
+    assert list(typed[0]["labels"]) == ["kind 0"]
+    assert "test example 0" in call("predict", folder, "0").out
+    assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])
+    asked = "train", "label-tree", "--data", file, "--out", tmp_path / "other"
+    assert "expected FILE.csv, or numbers of test" in refused("predict", folder, "x.svm")
+    assert "--data must be FILE.csv, like the" in refused("evaluate", folder, "--data", "x.svm")
+    assert "has no column 'f'" in refused(*asked, "--target", "f")
+    assert "has numbers to predict" in refused(*asked, "--target", "a", "--without", "kind")
+    assert "--target is for a table" in refused("train", "label-tree", *PLANTED, "--target", "a")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,14 +14,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 from tree_shapes import LEFT_LEAF, SMALL, grown, numbered, shapes, small_primitives, turned
 
-from structnet.routing import (
-    Topology,
-    follow,
-    hard_route,
-    leaf_log_prob,
-    log_prob_at,
-    node_log_prob,
-)
+from structnet.routing import Topology, follow, leaf_log_prob, node_log_prob
+from structnet.routing.dgl_backend import hard_route
 
 CHAIN = Topology([*((v + 1, v + 2) if v % 2 == 0 else () for v in range(60)), ()])
 UNARY = Topology([*((v + 1,) for v in range(40)), ()])
@@ -53,43 +48,19 @@ def test_path_log_probabilities(topology: Topology) -> None:
         same_in_value_and_gradient(function(topology, x), function(topology, x, backend="dgl"), x)
 
 
-@every_topology
-def test_the_score_of_one_path(topology: Topology) -> None:
-    x = branches(topology, n=6)
-    node = torch.randint(topology.num_nodes, (6,), generator=torch.Generator().manual_seed(2))
-    ours = log_prob_at(topology, x, node)
-    same_in_value_and_gradient(ours, log_prob_at(topology, x, node, backend="dgl"), x)
-    paths = [topology.path(int(each)) for each in node]
-    expected = [x[i, path].sum().item() for i, path in enumerate(paths)]
-    assert ours.tolist() == pytest.approx(expected, rel=1e-12)
-    (gradient,) = torch.autograd.grad(log_prob_at(topology, x, node).sum(), x)
-    for i, path in enumerate(paths):  # the others' branches learn nothing
-        assert gradient[i].nonzero().ravel().tolist() == sorted(path)
-
-
 @given(shapes, st.integers(0, 1000))
 def test_random_topologies(shape: tuple, seed: int) -> None:
     rng = random.Random(seed)
     topology = Topology(turned(numbered(shape, rng), rng))
     graph, x = topology.graph(), branches(topology)
-    node = torch.tensor([rng.randrange(topology.num_nodes) for _ in range(3)])
-    for function in (node_log_prob, lambda *args: log_prob_at(*args[:2], node, *args[2:])):
-        same_in_value_and_gradient(function(topology, x), function(graph, x, "dgl"), x)
-    arity = np.diff(topology.offsets)
-    place = [[rng.randrange(max(a, 1)) for a in arity] for _ in range(3)]
-    place = torch.tensor(place)
-    assert torch.equal(hard_route(topology, place), hard_route(graph, place, "dgl"))
+    same_in_value_and_gradient(node_log_prob(topology, x), node_log_prob(graph, x, "dgl"), x)
 
 
 @pytest.mark.parametrize("backend", ["arrays", "dgl"])
 def test_gradients_are_those_of_finite_differences(backend: str) -> None:
     topology = Topology([(1, 2, 3), (), (4, 5), (6,), (), (), ()])
-    node = torch.tensor([5, 6])
-    for function in (
-        lambda x: leaf_log_prob(topology, x, backend),
-        lambda x: log_prob_at(topology, x, node, backend),
-    ):
-        assert torch.autograd.gradcheck(function, branches(topology, 2))
+    function = partial(leaf_log_prob, topology, backend=backend)
+    assert torch.autograd.gradcheck(function, branches(topology, 2))
 
 
 @pytest.mark.parametrize("shape", SMALL[-6:], ids=str)
@@ -106,7 +77,7 @@ def test_a_neural_tree_is_these_messages(shape: tuple) -> None:
             place[:, visit.node] = torch.from_numpy(visit.branch.argmax(axis=1))
     found = leaf_log_prob(tree.graph, log_prob, backend="dgl")
     torch.testing.assert_close(found, tree.leaf_log_prob(x), rtol=1e-10, atol=1e-10)
-    assert torch.equal(hard_route(tree.graph, place, backend="dgl"), tree.apply_path(x))
+    assert torch.equal(hard_route(tree.topology, place), tree.apply_path(x))
 
 
 def test_any_number_of_leading_dimensions() -> None:
@@ -122,21 +93,8 @@ def test_unknown_backends() -> None:
     message = exactly(
         "The 'backend' parameter must be one of ['arrays', 'dgl']. Got 'levels' instead."
     )
-    places = torch.zeros(1, 1, dtype=torch.int64)
-    for call in (
-        lambda: leaf_log_prob(ONE, torch.zeros(1, 1), "levels"),
-        lambda: log_prob_at(ONE, torch.zeros(1, 1), places[0], "levels"),
-        lambda: hard_route(ONE, places, "levels"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
-
-
-def test_nodes_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match=exactly("there is no node 5; expected one of 0 to 0")):
-        log_prob_at(ONE, torch.zeros(1, 1), torch.tensor([5]))
-    with pytest.raises(ValueError, match=r"Got \[2, 1\] and \[1\] of torch.int64\."):
-        log_prob_at(ONE, torch.zeros(2, 1), torch.tensor([0]))
+    with pytest.raises(ValueError, match=message):
+        leaf_log_prob(ONE, torch.zeros(1, 1), "levels")
 
 
 @given(shapes, st.integers(0, 1000))

@@ -1,20 +1,23 @@
-"""One branch a level, against walks written as loops."""
+"""Samples that take one branch at each level, against walks written as loops."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 import torch
 from forests import exactly
 from hypothesis import given
 from hypothesis import strategies as st
-from paths import FIVE, permuted, walk
-from tree_shapes import SMALL, numbered, shapes, turned
+from paths import FIVE, permuted, route, walk
+from tree_shapes import numbered, shapes, turned
 
-from structnet.routing.hard_path import follow, hard_route
-from structnet.routing.path_log_prob import leaf_log_prob, log_prob_at
+from structnet.routing.dgl_backend import hard_route
+from structnet.routing.hard_path import follow
 from structnet.routing.topology import Topology
+
+both_ways = pytest.mark.parametrize("way", [route, hard_route])
 
 
 @given(shapes, st.integers(0, 1000))
@@ -23,66 +26,36 @@ def test_hard_routes_on_graphs(shape: tuple, seed: int) -> None:
     children = turned(numbered(shape, rng), rng)
     # What stands at leaves is not read.
     draws = [[rng.randrange(len(each)) if each else 99 for each in children] for _ in range(6)]
-    found = hard_route(permuted(children, rng), torch.tensor(draws))
+    found = route(permuted(children, rng), torch.tensor(draws))
     assert found.dtype == torch.int64
     assert found.tolist() == [walk(children, place) for place in draws]
-
-
-def test_the_likeliest_route_of_saturated_branches_is_the_likeliest_leaf() -> None:
-    rng = random.Random(0)
-    for shape in SMALL:
-        children = numbered(shape, rng)
-        place = torch.randint(0, 2, (5, len(children)))
-        branches = torch.zeros(5, len(children))
-        for v, each in enumerate(children):
-            for j, u in enumerate(each):
-                branches[:, u] = torch.where(place[:, v] == j, 0.0, -1000.0)
-        topology = Topology(children)
-        likeliest = leaf_log_prob(topology, branches).argmax(1)
-        assert torch.equal(hard_route(topology, place), torch.tensor(topology.leaves)[likeliest])
+    assert torch.equal(hard_route(Topology(children), torch.tensor(draws)), found)
 
 
 def test_routes_of_no_samples_and_through_one_node() -> None:
-    assert hard_route(FIVE, torch.zeros(0, 5, dtype=torch.int64)).shape == (0,)
-    assert hard_route(Topology([()]), torch.full((3, 1), 7)).tolist() == [0, 0, 0]
+    assert route(FIVE, torch.zeros(0, 5, dtype=torch.int64)).shape == (0,)
+    assert route(Topology([()]), torch.full((3, 1), 7)).tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("shape", [(5,), (2, 4), (1, 2, 5)])
-def test_places_of_another_shape(shape: tuple[int, ...]) -> None:
-    message = "place must be [n, 5] of int64, one place for each node. Got "
-    message += f"{list(shape)} of torch.int64."
-    with pytest.raises(ValueError, match=exactly(message)):
-        hard_route(FIVE, torch.zeros(shape, dtype=torch.int64))
-
-
-@pytest.mark.parametrize("backend", ["arrays", "dgl"])
-def test_places_and_nodes_are_whole_numbers(backend: str) -> None:
-    with pytest.raises(ValueError, match=r"of int64, .* Got \[1, 5\] of torch.float32"):
-        hard_route(FIVE, torch.zeros(1, 5), backend)
-    with pytest.raises(ValueError, match=r"node \[n\] of int64\. Got .* of torch.float32"):
-        log_prob_at(FIVE, torch.zeros(1, 5), torch.zeros(1), backend)
-
-
-@pytest.mark.parametrize("backend", ["arrays", "dgl"])
+@both_ways
 @pytest.mark.parametrize("place", [2, -1, -7, 99])
-def test_places_in_which_there_is_no_child(place: int, backend: str) -> None:
+def test_places_in_which_there_is_no_child(place: int, way: Callable) -> None:
     places = torch.tensor([[0] * 5, [1, 9, place, 9, 9]])
     message = f"sample 1 goes to place {place} from node 2, which has 2 children"
     with pytest.raises(ValueError, match=exactly(message)):
-        hard_route(FIVE, places, backend)
+        way(FIVE, places)
 
 
 def test_a_place_that_only_wider_nodes_have() -> None:
     topology = Topology([(1, 2, 3), (4,), (), (), ()])
     with pytest.raises(ValueError, match="sample 0 goes to place 1 from node 1, which has 1 child"):
-        hard_route(topology, torch.tensor([[0, 1, 0, 0, 0]]))
+        route(topology, torch.tensor([[0, 1, 0, 0, 0]]))
 
 
-@pytest.mark.parametrize("backend", ["arrays", "dgl"])
+@both_ways
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int8, torch.int32])
-def test_places_of_other_whole_numbers(dtype: torch.dtype, backend: str) -> None:
-    places = torch.tensor([[0] * 5, [1] * 5], dtype=dtype)
-    assert hard_route(FIVE, places, backend).tolist() == [1, 4]
+def test_places_of_other_whole_numbers(dtype: torch.dtype, way: Callable) -> None:
+    assert way(FIVE, torch.tensor([[0] * 5, [1] * 5], dtype=dtype)).tolist() == [1, 4]
 
 
 @pytest.mark.parametrize(

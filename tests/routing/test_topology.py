@@ -14,7 +14,7 @@ from paths import FIVE, permuted, topology_graph
 from tree_shapes import SMALL, numbered, shapes, turned
 
 from structnet.errors import GraphError, NotATreeError
-from structnet.routing.hard_path import hard_route
+from structnet.routing.hard_path import follow
 from structnet.routing.path_log_prob import leaf_log_prob
 from structnet.routing.topology import Topology
 from structnet.trees.schema import dgl
@@ -61,7 +61,7 @@ def test_the_callers_graph_is_left_as_it_was() -> None:
     graph = topology_graph(FIVE.to_lists())
     before = [each.clone() for each in (*graph.edges(), graph.edata["pos"], graph.ndata["type"])]
     leaf_log_prob(graph, torch.zeros(1, 5))
-    hard_route(graph, torch.zeros(1, 5, dtype=torch.int64))
+    follow(graph, torch.zeros(1), lambda node, rows, x: (x, None))
     after = [*graph.edges(), graph.edata["pos"], graph.ndata["type"]]
     assert all(torch.equal(now, then) for now, then in zip(after, before, strict=True))
     assert set(graph.ndata) == {"type", "token"}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,8 +19,8 @@ from structnet.softmax_tree import (
     optimisation,
     train,
 )
-from structnet.softmax_tree.choice import _Search
-from structnet.softmax_tree.fold import Wrongness
+from structnet.softmax_tree.choice import chosen
+from structnet.softmax_tree.fold import Fold, Wrongness
 from structnet.softmax_tree.leaf_update import updated_leaf
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings
@@ -31,9 +32,46 @@ def many(classes: int, rows: int, seed: int = 0) -> Points:
     return Points.made(data.x_train, data.y_train, classes)
 
 
-def even(wrong: np.ndarray) -> Wrongness:
-    """Mistakes in samples of equal weight."""
-    return Wrongness(wrong, np.ones(len(wrong)))
+class Trial(NamedTuple):
+    """What was tried: on which samples, and for how many iterations, None for all."""
+
+    kind: ChosenSettings
+    fold: Fold
+    iterations: int | None
+
+
+Answer = Callable[[ChosenSettings, int | None, int], Any]  # kind, iterations, training samples
+
+
+def noted(monkeypatch: pytest.MonkeyPatch, mistakes: Answer | None = None) -> list[Trial]:
+    """The trials of all choices from now on, which grow with them.
+
+    With ``mistakes``, nothing is trained: it says how many held-out samples a trial has wrong, the
+    first ones, or which.
+    """
+    tried, measured = [], Fold.wrong_about
+
+    def wrong_about(self: Fold, kind: ChosenSettings, growth: Any, iterations: Any) -> np.ndarray:
+        tried.append(Trial(kind, self, iterations))
+        if mistakes is None:
+            return measured(self, kind, growth, iterations)
+        found, places = mistakes(kind, iterations, len(self.learn)), np.arange(len(self.test))
+        return np.isin(places, list(found)) if isinstance(found, range) else places < found
+
+    monkeypatch.setattr(Fold, "wrong_about", wrong_about)
+    if mistakes is not None:
+        monkeypatch.setattr(Fold, "log_probs", lambda self, kind: np.zeros((len(self.test), 2)))
+        monkeypatch.setattr(choice, "best_temperature", lambda *of, further: 1.0)
+    return tried
+
+
+ONE_KIND = SoftmaxTreeSettings(depth=1, start="rows")  # whose penalty is open
+
+
+def found_of(points: Points, settings: SoftmaxTreeSettings = ONE_KIND, **more: Any) -> Any:
+    """The settings that are chosen on fifty held-out samples."""
+    held_out = many(points.num_classes, 50, seed=1)
+    return chosen(points, settings, None, held_out=held_out, **more)[0]
 
 
 @pytest.mark.parametrize("growth", [None, GrowthSettings(max_rounds=2)])
@@ -62,69 +100,77 @@ def test_short_trials_cost_at_most_twice_the_training(
 def test_wide_leaves_are_tried_only_where_they_have_a_chance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    search = _Search(many(400, 4000), ChosenSettings(), None, Progress(shown=False))
+    tried = noted(monkeypatch)
     monkeypatch.setattr(choice, "FLAT", 0)
-    assert min(kind.depth or 0 for kind in search._walked()) > 0 < search.best().depth
+    assert chosen(many(400, 4000), SoftmaxTreeSettings(), None)[0].depth > 0
+    assert min(trial.kind.depth for trial in tried) > 0
 
 
 def test_rows_that_nothing_learns_from_are_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four for each that is looked at, where that are at most 20 of a class, and not all."""
+    tried = noted(monkeypatch, lambda *_: 0)
     monkeypatch.setattr(choice, "WHOLE", 0)
     looked = {(3000, 400): (2250, 750), (6000, 400): (3000, 3000), (6000, 199): (3000, 1000)}
     looked |= {(50_000, 400): (6000, 34_000), (50_000, 399): (6000, 2000)}
     for (rows, classes), (learn, asked) in looked.items():
         points = Points.made(np.arange(rows)[:, None], np.arange(rows) % classes, classes)
-        search = _Search(points, ChosenSettings(), None, Progress(shown=False))
-        part = search._parts[0]
+        tried.clear()
+        chosen(points, ONE_KIND, None)
+        part = tried[0].fold
         assert (len(part.learn), len(part.test)) == (learn, asked)
         assert len(np.unique(np.append(part.learn.x, part.test.x))) == learn + asked
 
 
 @pytest.mark.parametrize(("rows", "classes", "parts"), [(3999, 200, 3), (20_000, 500, 1)])
 def test_all_rows_are_looked_at_where_trainings_are_whole(
-    rows: int, classes: int, parts: int
+    rows: int, classes: int, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    points = Points.made(np.arange(rows)[:, None], np.arange(rows) % classes, classes)
-    search = _Search(points, ChosenSettings(), None, Progress(shown=False))
-    sizes = [len(part.learn) + len(part.test) for part in search._parts]
-    assert search._length is None and sizes == [rows] * parts
+    tried = noted(monkeypatch, lambda *_: 0)
+    chosen(
+        Points.made(np.arange(rows)[:, None], np.arange(rows) % classes, classes), ONE_KIND, None
+    )
+    folds = {id(each.fold): each.fold for each in tried if each.iterations is None}
+    assert [len(part.learn) + len(part.test) for part in folds.values()] == [rows] * parts
 
 
 def test_half_of_the_rows_are_looked_at_where_all_take_too_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    tried = noted(monkeypatch, lambda *_: 0)
     points = Points.made(np.arange(20_000)[:, None], np.arange(20_000) % 500, 500)
-    search = _Search(points, ChosenSettings(), None, Progress(shown=False))
-    sums = 0.75 * search._flat(points.x)
+    sums = 0.75 * 2 * 20_000 * 500 * fold.STEPS
     for share, rows, length in ((1.01, 20_000, None), (0.99, 10_000, None), (0.49, 10_000, 3)):
         monkeypatch.setattr(choice, "WHOLE", share * sums)
-        search = _Search(points, ChosenSettings(), None, Progress(shown=False))
-        assert (len(search._parts[0].learn), search._length) == (0.75 * rows, length)
+        chosen(points, ONE_KIND, None)
+        assert (len(tried[-1].fold.learn), tried[-1].iterations) == (0.75 * rows, length)
 
 
 def test_steps_to_sparse_entries_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of as many entries, trainings of sparse rows are whole up to a sixteenth of the sums."""
-    full = many(50, 400)
-    sparse = replace(full, x=csr_matrix(full.x))
+    tried, full = noted(monkeypatch, lambda *_: 0), many(50, 400)
     sums = 2 * full.x.size * 0.75 * 50 * fold.STEPS
-    told = ChosenSettings(), None, Progress(shown=False)
-    for factor, lengths in ((0.9, (3, 3)), (1.1, (None, 3)), (15, (None, 3)), (17, (None, None))):
+    for factor, *lengths in ((0.9, 3, 3), (1.1, None, 3), (15, None, 3), (17, None, None)):
         monkeypatch.setattr(choice, "WHOLE", factor * sums)
-        assert tuple(_Search(p, *told)._length for p in (full, sparse)) == lengths
+        for points, length in zip(
+            (full, replace(full, x=csr_matrix(full.x))), lengths, strict=True
+        ):
+            chosen(points, ONE_KIND, None)
+            assert tried[-1].iterations == length
 
 
 def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = _Search(many(400, 4000), ChosenSettings(), None, Progress(shown=False))
     wrong = {6: 20, 4: 30, 2: 25, 1: 5, 0: 8}
+    tried = noted(monkeypatch, lambda kind, *_: wrong[kind.depth])
+    settings = SoftmaxTreeSettings(start="centroids", leaf_penalty=1)
 
-    def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
-        return even(np.arange(50) < wrong[kind.depth or 0])
+    def walked() -> list[int]:
+        tried.clear()
+        found_of(many(400, 4000), settings)
+        return [trial.kind.depth for trial in tried if trial.iterations == 1]
 
-    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
-    walked = search._walk("centroids", wrong, {})
-    assert [kind.depth for kind in walked] == [6, 4, 0, 1, 2]
+    assert walked() == [6, 4, 0, 1, 2]
     wrong[0] = 20  # is as good as the narrow leaves
-    assert [kind.depth for kind in search._walk("centroids", wrong, {})] == [6, 4, 0]
+    assert walked() == [6, 4, 0]
 
 
 @pytest.mark.parametrize(("scarce", "taken"), [(10, 0), (9, 4)])
@@ -132,67 +178,59 @@ def test_a_flat_softmax_of_few_rows_that_begins_slowly_is_found(
     scarce: int, taken: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After one iteration it is the worst, after the last one the best."""
-    search = _Search(many(400, 4000), ChosenSettings(), None, Progress(shown=False))
 
-    def mistakes(
-        self: _Search, kind: ChosenSettings, _: Any = None, iterations: int | None = 3
-    ) -> Any:
-        worse = kind.depth == 1000 or (kind.depth != 4 if iterations else kind.depth != 0)
-        return even(np.arange(50) < 5 + 10 * worse)
+    def mistakes(kind: ChosenSettings, iterations: int | None, _: int) -> int:
+        worse = kind.depth == 1000 or kind.depth != (4 if iterations else 0)
+        return 5 + 10 * worse
 
-    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
+    noted(monkeypatch, mistakes)
     monkeypatch.setattr(choice, "SCARCE", scarce)
-    monkeypatch.setattr(_Search, "_cheap", True)
-    assert search.best().depth == taken
+    monkeypatch.setattr(choice, "CHEAP", np.inf)
+    assert found_of(many(400, 4000), SoftmaxTreeSettings()).depth == taken
 
 
 def test_penalties_are_held_to_the_best_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """100 is by chance no worse than 10, which is no worse than 1; but it is worse than 1."""
-    search = _Search(many(3, 60), ChosenSettings(), None, Progress(shown=False))
     wrong = {1: range(10), 10: range(5, 16), 100: range(12)}
-
-    def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
-        return even(np.isin(np.arange(50), wrong.get(int(kind.leaf_penalty or 0), range(50))))
-
-    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
-    many_more, more = (mistakes(search, ChosenSettings(leaf_penalty=p)) for p in (100, 10))
+    more, many_more = (
+        Wrongness(np.isin(np.arange(50), wrong[factor]), np.ones(50)) for factor in (10, 100)
+    )
     assert not many_more.exceeds(more)
-    assert search._penalised(search._kind(1, "rows")).leaf_penalty == 10
+    noted(monkeypatch, lambda kind, *_: wrong.get(int(kind.leaf_penalty), range(50)))
+    assert found_of(many(3, 60)).leaf_penalty == 10
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_few_samples_of_clear_classes_are_given_weak_penalties(seed: int) -> None:
     data = clusters.generate(800, 1, classes=50, features=40, groups=8, modes=1, seed=seed)
-    points, progress = Points.made(data.x_train, data.y_train, 50), Progress(shown=False)
-    found = _Search(points, ChosenSettings(), None, progress).best()
+    points = Points.made(data.x_train, data.y_train, 50)
+    found, _ = chosen(points, SoftmaxTreeSettings(), None)
     assert found.leaf_penalty is not None and found.leaf_penalty < 1 == found.decision_penalty
-    given = _Search(points, ChosenSettings(leaf_penalty=2), None, progress).best()
+    given, _ = chosen(points, SoftmaxTreeSettings(leaf_penalty=2), None)
     assert given.leaf_penalty == given.decision_penalty == 2
 
 
 def test_of_penalties_that_are_as_good_the_strongest_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    search = _Search(many(3, 60), ChosenSettings(), None, Progress(shown=False))
     for harmful, taken in ((np.inf, 100.0), (100, 10.0), (10, 3.0), (3, 1.0)):
-
-        def mistakes(self: _Search, kind: ChosenSettings, least: float = harmful, **_: Any) -> Any:
-            return even(np.arange(50) < 10 * ((kind.leaf_penalty or 0) >= least))
-
-        monkeypatch.setattr(_Search, "_wrong_about", mistakes)
-        assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
+        noted(monkeypatch, lambda kind, *_, least=harmful: 10 * (kind.leaf_penalty >= least))
+        assert found_of(many(3, 60)).leaf_penalty == taken
 
 
-def test_ridges_grow_as_long_as_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = _Search(many(3, 60), ChosenSettings(), None, Progress(shown=False))
+def test_ridges_grow_as_long_as_that_helps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for best in (0, 1, 10, 100):
-
-        def mistakes(self: _Search, kind: ChosenSettings, best: float = best, **_: Any) -> Any:
-            return even(np.arange(50) < 10 + abs(np.log(kind.leaf_ridge + 1) - np.log(best + 1)))
-
-        monkeypatch.setattr(_Search, "_wrong_about", mistakes)
-        found = search._penalised(search._kind(1, "rows"))
+        noted(
+            monkeypatch,
+            lambda kind, *_, at=best: 10 + abs(np.log((kind.leaf_ridge + 1) / (at + 1))),
+        )
+        found = found_of(many(3, 60), progress=Progress(seconds=0))
         assert found.leaf_ridge == best and (found.leaf_penalty == 0.1) == (best > 0)
+    told = capsys.readouterr().err
+    assert "tried depth 1 from rows, penalty 1: " in told
+    assert "tried depth 1 from rows, penalty 0.1, ridge 10: " in told
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -214,24 +252,11 @@ def test_close_classes_of_few_rows_are_given_a_ridge(seed: int) -> None:
 
 def test_ridges_are_told_in_the_mean_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     points = many(3, 60)
-    search = _Search(
-        replace(points, weights=100 * points.weights), ChosenSettings(), None, Progress(shown=False)
-    )
-    ridges = set()
-
-    def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
-        ridges.add(kind.leaf_ridge)
-        return even(np.arange(50) < 10 + 5 * (kind.leaf_ridge > 100) - 5 * (kind.leaf_ridge == 100))
-
-    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
-    found = search._penalised(search._kind(1, "rows"))
-    assert ridges == {0, 100, 1000} and (found.leaf_penalty, found.leaf_ridge) == (10, 100)
-
-
-def test_a_trial_says_its_ridge() -> None:
-    kind = ChosenSettings(depth=0, start="rows", leaf_penalty=0.1)
-    assert choice._name(kind) == "tried depth 0 from rows, penalty 0.1"
-    assert choice._name(replace(kind, leaf_ridge=10)).endswith("penalty 0.1, ridge 10")
+    wrong = {0: 10, 100: 5, 1000: 15}
+    tried = noted(monkeypatch, lambda kind, *_: wrong[kind.leaf_ridge])
+    found = found_of(replace(points, weights=100 * points.weights))
+    assert {trial.kind.leaf_ridge for trial in tried} == wrong.keys()
+    assert (found.leaf_penalty, found.leaf_ridge) == (10, 100)
 
 
 def test_ridges_that_are_none_are_refused() -> None:
@@ -270,22 +295,15 @@ def test_penalties_of_few_rows_a_class_are_compared_by_whole_trainings(
     x = (centres[y] + 2 * rng.normal(size=(2800, 60))).astype(np.float32)
     if not whole:
         monkeypatch.setattr(choice, "WHOLE", 0)
-    tried = []
-    mistakes = _Search._wrong_about
-
-    def noted(self: _Search, *given: Any, **told: Any) -> Wrongness:
-        tried.append(told.get("iterations", choice.ITERATIONS))
-        return mistakes(self, *given, **told)
-
-    monkeypatch.setattr(_Search, "_wrong_about", noted)
+    tried = noted(monkeypatch)
     trained = train(x[:800], y[:800], SoftmaxTreeSettings(seed=0), num_classes=100)
-    assert (None in tried) == whole
+    assert (None in {trial.iterations for trial in tried}) == whole
     right = float((trained.tree.classes_of(x[800:]) == y[800:]).mean())
     assert right > 0.55
     monkeypatch.setattr(choice, "SCARCE", 7)
     tried.clear()
     train(x[:800], y[:800], SoftmaxTreeSettings(depth=0, seed=0), num_classes=100)
-    assert tried and None not in tried  # there are 8 rows of a class
+    assert tried and all(trial.iterations for trial in tried)  # there are 8 rows of a class
 
 
 @pytest.mark.parametrize("heavy", [0, 1])
@@ -307,14 +325,9 @@ def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
 ) -> None:
     """By two deviations of as many rows as are held out, a third of those asked: by twelve."""
     monkeypatch.setattr(choice, "WHOLE", 0)  # half of the rows are looked at, and a part of others
-    search = _Search(many(400, 6000), ChosenSettings(), None, Progress(shown=False))
     wrong = {1.0: 1000, 3.0: 2000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
-
-    def mistakes(self: _Search, kind: ChosenSettings, **_: Any) -> Any:
-        return even(np.arange(3000) < wrong[kind.leaf_penalty or 0])
-
-    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
-    assert search._penalised(search._kind(1, "rows")).leaf_penalty == taken
+    noted(monkeypatch, lambda kind, *_: wrong[kind.leaf_penalty])
+    assert chosen(many(400, 6000), ONE_KIND, None)[0].leaf_penalty == taken
 
 
 @pytest.mark.parametrize(("probed", "whole"), [(20, False), (19, True)])
@@ -323,19 +336,12 @@ def test_a_plain_tree_of_sparse_rows_is_given_up_if_a_quarter_of_them_shows_it_f
 ) -> None:
     """Four times the rows divide the odds by 4 at best: not 20 of 50 to 7."""
     full = many(50, 400)
-    points = replace(full, x=csr_matrix(full.x))
-    search, tried = _Search(points, ChosenSettings(), None, Progress(shown=False)), []
-    best = search._kind(0, "centroids")
-
-    def mistakes(self: _Search, kind: ChosenSettings, parts: list, _: Any = None) -> Any:
-        tried.append((kind.depth, len(parts[0].learn)))
-        few = kind.depth and tried[-1][1] < len(search._parts[0].learn)
-        return even(np.arange(50) < (probed if few else 7))
-
-    monkeypatch.setattr(_Search, "_wrong_about", mistakes)
-    assert search._plain_is_as_good(best) == whole
-    number = len(search._parts[0].learn)
-    assert tried == [(0, number), (1000, number // 4)] + [(1000, number)] * whole
+    tried = noted(
+        monkeypatch, lambda kind, _, size: probed if kind.depth == 1000 and size < 400 else 7
+    )
+    found = found_of(replace(full, x=csr_matrix(full.x)), SoftmaxTreeSettings())
+    sizes = [len(trial.fold.learn) for trial in tried if trial.kind.depth == 1000]
+    assert sizes == [100] + [400] * whole and (found.max_iter == 0) == whole
 
 
 def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:

@@ -83,12 +83,6 @@ def test_jobs_are_counted_as_joblib_counts_them(jobs: int) -> None:
     assert np.array_equal(several.predict_proba(X), FIXED.fit(X, Y).predict_proba(X))
 
 
-def test_the_likeliest_classes_are_no_more_than_there_are() -> None:
-    labels, prob = FIXED.fit(X, Y).predict_top(X, 10)
-    assert labels.shape == prob.shape == (240, 6)
-    np.testing.assert_allclose(prob.sum(axis=1), 1)
-
-
 def test_probabilities_take_their_own_memory_and_little_more() -> None:
     many = SoftmaxTreeClassifier(depth=1, k=2, random_state=0, **QUICK)
     model = many.fit(np.repeat(np.arange(400.0)[:, None], 2, 0), np.repeat(np.arange(400), 2))

@@ -8,7 +8,8 @@ import torch
 from forests import graph_of
 from torch import Tensor
 
-from structnet.routing.topology import Topology
+from structnet.routing.hard_path import follow
+from structnet.routing.topology import Topology, as_topology
 
 Children = list[tuple[int, ...]]
 
@@ -57,3 +58,13 @@ def topology_graph(children: Children, order: list[int] | None = None):
 def permuted(children: Children, rng: random.Random):
     edges = sum(map(len, children))
     return topology_graph(children, rng.sample(range(edges), edges))
+
+
+def route(tree: object, place: Tensor) -> Tensor:
+    """The leaf that each sample reaches, by the places chosen. ``[n, num_nodes] -> [n]``"""
+    topology = as_topology(tree)
+
+    def step(node: int, rows: Tensor, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        return x, place[rows, node] if topology.children_of(node) else None
+
+    return follow(topology, place[:, 0], step)[0]

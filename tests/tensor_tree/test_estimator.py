@@ -20,7 +20,7 @@ from small_estimators import held_out
 from threadpoolctl import ThreadpoolController
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
-from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
+from structnet.tensor_tree.settings import CELLS
 from structnet.training.checkpoint import CheckpointError
 
 
@@ -32,21 +32,6 @@ def fitted() -> TreeLSTMClassifier:
 def test_values_of_nested_expressions_are_learnt():
     model = TreeLSTMClassifier(hidden_size=16, random_state=0).fit(*data(400))
     assert model.score(*data(200, seed=1)) > 0.95
-
-
-def test_probabilities_and_classes_go_together(fitted: TreeLSTMClassifier):
-    X, _ = data(30, seed=2)
-    probability = fitted.predict_proba(X)
-    np.testing.assert_allclose(probability.sum(axis=1), 1)
-    np.testing.assert_allclose(np.log(probability), fitted.predict_log_proba(X), atol=1e-9)
-    assert fitted.predict(X).tolist() == fitted.classes_[probability.argmax(axis=1)].tolist()
-    assert fitted.classes_.tolist() == ["no", "yes"]
-
-
-def test_the_same_seed_gives_the_same_model(fitted: TreeLSTMClassifier):
-    again = TreeLSTMClassifier(**QUICK).fit(*data())
-    X, _ = data(30, seed=2)
-    assert (again.predict_proba(X) == fitted.predict_proba(X)).all()
 
 
 def test_threads_learn_what_one_after_another_would(fitted: TreeLSTMClassifier):
@@ -275,16 +260,6 @@ def test_training_goes_on_where_it_stopped(tmp_path: Path):
         TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y)
     resumed = TreeLSTMClassifier(folder=tmp_path, **QUICK).fit(X, y)
     assert (resumed.predict_proba(X) == whole.predict_proba(X)).all()
-
-
-@pytest.mark.parametrize(
-    "estimator", [TreeLSTMClassifier, TreeLSTMRegressor, TreeLSTMNodeClassifier]
-)
-def test_the_defaults_are_those_of_the_settings(estimator: type):
-    given, settings = estimator().get_params(), vars(TreeLSTMSettings())
-    assert {name: given[name] for name in settings if name != "seed"} == {
-        name: value for name, value in settings.items() if name != "seed"
-    }
 
 
 def test_known_vectors_of_words(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""The data of a label tree's run: labelled text, next words, sparse rows, planted points."""
+"""The data of a label tree's run: labelled text, next words, rows, planted points."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 
 from structnet.datasets import load_planted, load_text, read_fasttext
-from structnet.datasets.catalogue import SPARSE
+from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.datasets.csv_file import is_number
 from structnet.datasets.fasttext_file import LabelledText
 from structnet.datasets.svmlight_file import read as read_svmlight
+from structnet.datasets.table import (
+    class_names,
+    class_numbers,
+    feature_columns,
+    target_column,
+)
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.label_tree.choice import may_be_direct
+from structnet.recipes.arrays import read_table
 from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
@@ -39,6 +47,7 @@ class LabelData:
         text: way in which words become features; None if there are no words.
         train, validation, test: examples.
         scale: scaler of the rows; None if they are not scaled.
+        columns: names of the "features" and of the "targets" of a table; None for other data.
     """
 
     name: str
@@ -48,6 +57,7 @@ class LabelData:
     validation: Examples
     test: Examples
     scale: Standardizer | None = field(default=None, kw_only=True)
+    columns: dict[str, Any] | None = field(default=None, kw_only=True)
 
     def describe(self) -> dict[str, Any]:
         """The description in ``config.json``, by which the same data are recognized."""
@@ -59,6 +69,7 @@ class LabelData:
             **sizes_of(self),
             "most_frequent": int(counts.max()),
             **({} if self.scale is None else {"scale": self.scale.to_lists()}),
+            **({} if self.columns is None else {"columns": self.columns}),
             **({"word_weights": "TF-IDF"} if self.text is not None and self.text.lines else {}),
         }
 
@@ -114,8 +125,8 @@ def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
         found = _planted(settings)
     elif is_file(data, LABELLED):
         found = _labelled_text(settings, say)
-    elif is_file(data, SPARSE):
-        found = _sparse(settings)
+    elif is_file(data, SPARSE + TABLES):
+        found = _rows(settings)
     else:
         found = _next_words(settings)
     if len(found.labels) < 2:
@@ -195,15 +206,37 @@ def lines_of(found: LabelledText, features: Features, seed: int = 0) -> Labelled
     return LabelledLines(features, found.one_label(seed), wanted=wanted)
 
 
-def _sparse(settings: LabelTreeRunSettings) -> LabelData:
-    ((x, values),) = read_svmlight([Path(settings.data)])
-    names, y = np.unique(values, return_inverse=True)
-    labels = tuple(f"{name:.17g}" for name in names)
+def _rows(settings: LabelTreeRunSettings) -> LabelData:
+    """The rows of a table, or sparse rows, with their labels."""
+    columns = None
+    if is_file(settings.data, SPARSE):
+        ((x, values),) = read_svmlight([Path(settings.data)])
+        names, y = np.unique(values, return_inverse=True)
+        labels = tuple(f"{name:.17g}" for name in names)
+    else:
+        table = read_table(settings.data, {"features": None})
+        target = target_column(table, settings.rows.target)
+        used = feature_columns(table, target, settings.rows.without or ())
+        labels = class_names(table.texts(target))
+        if any(is_number(name) and not float(name).is_integer() for name in labels):
+            raise ValueError(
+                f"{settings.data} has numbers to predict; a label tree predicts classes (--target "
+                "names another column)"
+            )
+        x, y = table.numbers(used, remedies=True), class_numbers(table, target, labels, "there is")
+        told = {"features": used, "targets": [target]}
+        columns = {k: table.names and [table.names[i] for i in v] for k, v in told.items()}
     places = _split(np.arange(len(y)), settings)
     scale = Standardizer.of_rows(x[places[0]])
-    whole = Examples(Features.from_csr(in_single(scale(x))), y.astype(np.int64))
-    parts = (whole[part] for part in places)
-    return LabelData(Path(settings.data).stem, labels, None, *parts, scale=scale)
+    whole = Examples(features_of(scale(x)), y.astype(np.int64))
+    parts, name = (whole[part] for part in places), Path(settings.data).stem
+    return LabelData(name, labels, None, *parts, scale=scale, columns=columns)
+
+
+def features_of(x: Any) -> Features:
+    """Scaled rows, dense or sparse, as a tree takes them."""
+    x = in_single(x)
+    return Features.from_csr(x) if issparse(x) else Features.from_table(x)
 
 
 def _split(whole: np.ndarray, settings: LabelTreeRunSettings) -> list[np.ndarray]:

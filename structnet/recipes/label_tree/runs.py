@@ -19,6 +19,7 @@ from structnet.label_tree import (
     choose,
 )
 from structnet.label_tree.shapes import usual_arity
+from structnet.recipes.arrays import told_of
 from structnet.recipes.label_tree.data import LabelData
 from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.recipe import Place, Say
@@ -42,6 +43,7 @@ class Opened:
         labels: names of the labels.
         text: way in which words become features; None for sparse rows or points.
         scale: scaler of the rows; None if they are not scaled.
+        columns: names of the columns of a table; None for other data.
     """
 
     run: Run
@@ -50,6 +52,14 @@ class Opened:
     labels: tuple[str, ...]
     text: TextFeatures | None
     scale: Standardizer | None
+    columns: dict[str, Any] | None
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """The description of the rows, in the form that all recipes read tables by."""
+        scale = self.scale and told_of(self.scale)
+        told = {"shape": [self.tree.shape[0]], "classes": self.labels, "x_scale": scale}
+        return told | (self.columns or {})
 
 
 def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Training:
@@ -120,7 +130,8 @@ def opened(run: Run, place: Place) -> Opened:
     if found["words"] is not None:
         text = TextFeatures(tuple(found["words"]), **found["text"])
     scale = Standardizer.from_lists(found["scale"])
-    return Opened(run, place, tree, tuple(found["labels"]), text, scale)
+    columns = run.config["data"].get("columns")
+    return Opened(run, place, tree, tuple(found["labels"]), text, scale, columns)
 
 
 def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:

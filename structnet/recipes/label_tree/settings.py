@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from structnet.checks import check_integer, check_number
-from structnet.datasets.catalogue import SPARSE
+from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.recipes.recipe import AskOfWords, Place, check_data, is_file, whole_path
 
 NAMES = ("planted", "brown", "pydoc")
 LABELLED = (".txt", ".ft")  # endings of files of labelled text
-FILES = (*LABELLED, *SPARSE)
+FILES = (*LABELLED, *SPARSE, *TABLES)
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Rows:
     """which examples to use
 
     Args:
+        target: column of a table to predict, by name or number from 1 (default: the last)
+        without: columns of a table to leave out, by name or number from 1
         min_count: smallest number of occurrences of a word to predict (brown and pydoc)
         word_pairs: use pairs of neighbouring words of a text as features too
         char_ngrams: use sequences of this many letters of each word as features too (default: none)
@@ -32,6 +34,8 @@ class Rows:
 
     TITLE: ClassVar[str] = "data"
 
+    target: str | None = None
+    without: tuple[str, ...] | None = None
     min_count: int = 5
     word_pairs: bool = False
     char_ngrams: int | None = None
@@ -68,8 +72,8 @@ class LabelTreeRunSettings:
 
     Args:
         data: planted (points from a known hierarchy), brown or pydoc (the next word, from the four
-            before it), FILE.txt (lines like "__label__x some words", as for fastText), or FILE.svm
-            (sparse rows)
+            before it), FILE.txt (lines like "__label__x some words", as for fastText), FILE.svm
+            (sparse rows), or FILE.csv (or .tsv): a table of numbers with a column to predict
 
     Raises:
         ValueError: a value is out of its range.
@@ -82,8 +86,11 @@ class LabelTreeRunSettings:
 
     def __post_init__(self) -> None:
         check_data(self.data, NAMES, FILES)
-        if is_file(self.data, SPARSE) and (self.rows.word_pairs or self.rows.char_ngrams):
+        if is_file(self.data, SPARSE + TABLES) and (self.rows.word_pairs or self.rows.char_ngrams):
             raise ValueError("--word-pairs and --char-ngrams are for text")
+        for name in ("target", "without"):
+            if getattr(self.rows, name) is not None and not is_file(self.data, TABLES):
+                raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
 
     @property
     def name(self) -> str:

@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 
 from structnet.datasets import read_fasttext
-from structnet.datasets.catalogue import SPARSE
+from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.datasets.svmlight_file import read as read_svmlight
-from structnet.estimators.inputs import in_single
 from structnet.label_tree import Examples, Features
+from structnet.recipes.arrays import classes, inputs, read_table, target_place
 from structnet.recipes.label_tree import runs
-from structnet.recipes.label_tree.data import LabelData, lines_of, load_data, wanted_labels
+from structnet.recipes.label_tree.data import (
+    LabelData,
+    features_of,
+    lines_of,
+    load_data,
+    wanted_labels,
+)
 from structnet.recipes.label_tree.pictures import plot_label_tree, plot_rebuilds
 from structnet.recipes.label_tree.runs import Opened
 from structnet.recipes.label_tree.runs import opened as open
@@ -79,22 +85,31 @@ def read(run: Run, file: str, place: Place) -> Examples:
                 f"left out; {counted(unknown, 'label')} that it does not know count as missed"
             )
         return lines_of(found, model.text.from_ids(found.offsets, found.ids))
-    if model.text is None and is_file(file, SPARSE):
-        features, values = _rows_of(model, file)
-        number = {name: i for i, name in enumerate(model.labels)}
-        y = np.array([number.get(f"{value:.17g}", -1) for value in values])
-        return Examples(features, y)
-    kind = "labelled text, FILE.txt" if model.text is not None else "sparse rows, FILE.svm"
-    raise ValueError(f"--data must be {kind}, like the training data; got {file!r}")
+    if model.text is None and is_file(file, _kind(model)[0]):
+        return _rows_of(model, file)
+    expected = "labelled text, FILE.txt" if model.text is not None else _kind(model)[1]
+    raise ValueError(f"--data must be {expected}, like the training data; got {file!r}")
 
 
-def _rows_of(model: Opened, file: str) -> tuple[Features, np.ndarray]:
-    """The rows of a file as the tree takes them, and the labels that stand before them, ``[n]``."""
+def _kind(model: Opened) -> tuple[tuple[str, ...], str]:
+    """The endings of files of rows like those that the run learned from, and such a file."""
+    return (SPARSE, "sparse rows, FILE.svm") if model.columns is None else (TABLES, "FILE.csv")
+
+
+def _rows_of(model: Opened, file: str) -> Examples:
+    """The rows of a file as the tree takes them, with their labels, -1 for unknown ones."""
+    settings = model.run.settings(LabelTreeRunSettings, model.place)
+    if model.columns is not None:
+        table = read_table(file, model.rows)
+        column = target_place(table, settings.rows.target, model.rows)
+        x = features_of(inputs(table, model.rows, column).numpy())
+        return Examples(x, classes(table, column, model.labels))
     # The file that the run learned from also tells where columns are numbered from.
-    learnt = Path(model.run.settings(LabelTreeRunSettings, model.place).data)
-    ((x, values),) = read_svmlight([Path(file)], learnt)
+    ((x, values),) = read_svmlight([Path(file)], Path(settings.data))
     x.resize(x.shape[0], model.tree.shape[0])  # without columns that the tree does not know
-    return Features.from_csr(in_single(x if model.scale is None else model.scale(x))), values
+    number = {name: i for i, name in enumerate(model.labels)}
+    y = np.array([number.get(f"{value:.17g}", -1) for value in values])
+    return Examples(features_of(x if model.scale is None else model.scale(x)), y)
 
 
 def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
@@ -128,12 +143,21 @@ def answer(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer
     if model.text is not None:
         features = model.text.of([text.split() for text in texts])
         return _named(model, features, [f"{text!r}" for text in texts], ask)
-    file = one_file(texts, SPARSE)
-    if file is not None and is_file(file, SPARSE):
-        features, _ = _rows_of(model, file)
-        return _named(model, features, [f"row {i}" for i in range(1, len(features) + 1)], ask)
+    endings, named = _kind(model)
+    file = one_file(texts, endings)
+    if file is not None and model.columns is not None:
+        features = features_of(inputs(read_table(file, model.rows), model.rows).numpy())
+    elif file is not None and is_file(file, SPARSE):
+        features = _rows_of(model, file).features
+    else:
+        return _of_test(model, texts, named.split()[-1], ask)
+    return _named(model, features, [f"row {i}" for i in range(1, len(features) + 1)], ask)
+
+
+def _of_test(model: Opened, texts: Sequence[str], file: str, ask: AskOfLabels) -> list[Answer]:
+    """The likeliest labels of test examples, by their numbers."""
     test = load_data(model.run.settings(LabelTreeRunSettings, model.place), print).test
-    rows = np.array([example_number(text, len(test), "FILE.svm, or ") for text in texts])
+    rows = np.array([example_number(text, len(test), f"{file}, or ") for text in texts])
     names = [f"test example {row}, {model.labels[test.labels[row]]}" for row in rows]
     return _named(model, test.features[rows], names, ask)
 

@@ -19,6 +19,7 @@ from structnet.recipes.texts import TextData, Texts
 from structnet.recipes.words import counted
 from structnet.text import read_sentences
 from structnet.training import set_threads
+from structnet.training.modules import count_parameters
 from structnet.training.processes import own_device
 from structnet.training.threads import threads_are_set
 
@@ -52,7 +53,7 @@ def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outc
     model.set_params(device="cpu").save(run.model_file)  # to be opened on any machine
     network = model.model_.network
     details = {
-        "parameters": sum(each.numel() for each in network.parameters()),
+        "parameters": count_parameters(network),
         "multiply_adds": network.multiply_adds,
         "known_words": len(model.words_),
         "epochs": len(model.history_),

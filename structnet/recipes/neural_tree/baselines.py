@@ -82,8 +82,8 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
 
 def _network(settings: Settings, data: ArrayData) -> tuple[float, int, dict[str, int]]:
     from structnet.neural_tree import NeuralTreeSettings, from_sequential, presets, refine
-    from structnet.neural_tree.cost import count_parameters
     from structnet.recipes.neural_tree.answers import output, score
+    from structnet.training.modules import count_parameters
     from structnet.training.processes import own_device
     from structnet.training.seeding import seeded
 

@@ -35,10 +35,10 @@ def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, An
         CheckpointError: the run's data have changed.
     """
     from structnet.neural_tree import train as trained
-    from structnet.neural_tree.cost import count_parameters
     from structnet.recipes.neural_tree.answers import measured
     from structnet.recipes.neural_tree.data import everything, load_data
     from structnet.recipes.neural_tree.runs import root_of, tree_of
+    from structnet.training.modules import count_parameters
     from structnet.training.processes import own_device
 
     data = load_data(settings)

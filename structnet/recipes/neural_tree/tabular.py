@@ -92,11 +92,13 @@ def _shape_of(model: Any, x: Any) -> dict[str, Any]:
     """The size of a tree, and the share of the rows whose greedy path ends in its rarest leaf."""
     import numpy as np
 
+    from structnet.training.modules import count_parameters
+
     _, counts = np.unique(model.apply(x), return_counts=True)
     leaves = model.get_n_leaves()
     return {
         "leaves": leaves,
-        "parameters": sum(part.numel() for part in model.tree_.parameters()),
+        "parameters": count_parameters(model.tree_),
         "least_share": counts.min() / len(x) if len(counts) == leaves else 0.0,
     }
 

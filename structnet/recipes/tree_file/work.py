@@ -26,6 +26,7 @@ from structnet.recipes.tree_file.pictures import (
     from_nodes,
 )
 from structnet.recipes.tree_file.settings import TreeFileSettings
+from structnet.training.modules import count_parameters
 
 __all__ = ["answer", "load", "measure", "open", "pictures", "read", "train"]
 
@@ -48,10 +49,9 @@ def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) ->
     told = {"X_val": held_out.trees, "y_val": held_out.targets, "groups": groups}
     model.fit(data.train.trees, data.train.targets, **told)
     model.save(run.model_file)
-    parameters = sum(weights.numel() for weights in model.model_.parameters())
     details = {
         "chosen": dict(vars(model.settings_)),
-        "parameters": parameters,
+        "parameters": count_parameters(model.model_),
         "epochs": len(model.history_),
         "best_epoch": model.history_.best["epoch"],
     }

@@ -19,6 +19,7 @@ from structnet.recipes.tree_lstm.trees import Labelled, TreeData, nearest_size
 from structnet.routing.words import percent
 from structnet.tensor_tree import count_aggregation
 from structnet.training import accuracy_by
+from structnet.training.modules import count_parameters
 from structnet.training.processes import is_first_process, own_device
 
 
@@ -38,7 +39,7 @@ def train(settings: TreeLSTMRunSettings, data: TreeData, run: Run, say: Say) -> 
     """Trains, or resumes after the last whole epoch, and writes the weights of the best epoch."""
     of, model = OF_NAME[settings.data], first_weights(settings)
     chosen: Any = settings.model  # resolved: only the rank may be None
-    number = sum(parameter.numel() for parameter in model.parameters())
+    number = count_parameters(model)
     rank = "" if chosen.rank is None else f" and rank {chosen.rank}"
     size = f"hidden size {chosen.hidden_size}{rank}, {number:,} parameters"
     say(f"model: Tree-LSTM, {chosen.aggregator} of {size}")

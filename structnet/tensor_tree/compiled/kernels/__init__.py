@@ -2,7 +2,8 @@
 
 =================  ===========================================================================
 ``gates``          gates and cells, one row at a time
-``steps``          the steps of a typed sweep that all aggregators share, one level at a time
+``sweeps``         the loops of a typed sweep, which all aggregators share
+``steps``          their steps, one level at a time
 ``sums``           the sweep with a weighted sum
 ``full_tensor``    with the full tensor
 ``tucker``         with Tucker
@@ -16,9 +17,10 @@
 ``turns``          lets several threads take pieces in turn
 =================  ===========================================================================
 
-In each aggregator's file, ``sweep_up`` computes all states from the leaves up, and ``sweep_down``
-their gradients from the roots down, then those of the weights. Both are called by several threads
-at once, which take pieces in turn. Their arguments are a ``Plan``, its pieces, the ``States``, the
-``Messages`` and the form's own weights; see :mod:`..plan`, :mod:`..states` and :mod:`..forms`.
-Names that begin with ``d`` are gradients; those of weights are in tuples like the weights'.
+Each aggregator's file has ``sweep_up``, which computes all states from the leaves up, and
+``sweep_down``, which computes their gradients from the roots down, then those of the weights. Both
+are called by several threads at once, which take pieces in turn. Their arguments are a ``Plan``,
+its pieces, the ``States``, the ``Messages`` and the form's own weights; see :mod:`..plan`,
+:mod:`..states` and :mod:`..forms`. Names that begin with ``d`` are gradients; those of weights are
+in tuples like the weights'.
 """

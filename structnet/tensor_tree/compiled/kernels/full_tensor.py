@@ -3,53 +3,27 @@
 from __future__ import annotations
 
 from structnet.tensor_tree.compiled.kernels import core as products
-from structnet.tensor_tree.compiled.kernels import steps
-from structnet.tensor_tree.compiled.kernels.gates import compiled
-from structnet.tensor_tree.compiled.kernels.pieces import rows_of
-from structnet.tensor_tree.compiled.kernels.turns import take, take_down, take_up
+from structnet.tensor_tree.compiled.kernels.gates import inlined
+from structnet.tensor_tree.compiled.kernels.sweeps import sweeps_of
 
 
-@compiled
-def sweep_up(plan, pieces, s, messages, core, turns):
-    """Computes all states, from the leaves up."""
-    number = take_up(turns, pieces, -1)
-    while number >= 0:
-        p = pieces[number]
-        for level in range(p.level, p.end):
-            lo, hi = rows_of(plan.nodes, plan.node_levels, level, p.node, p.node_end)
-            if level > 0:
-                products.contract(
-                    plan, plan.children, level, lo, hi, core, s.h, s.products, s.gates
-                )
-            steps.close_nodes(plan, s, lo, hi)
-            lo, hi = rows_of(plan.messages, plan.message_levels, level, p.message, p.message_end)
-            steps.send(plan, s, messages, level, lo, hi)
-        number = take_up(turns, pieces, number)
+@inlined
+def _contract(plan, s, core, level, lo, hi):
+    products.contract(plan, plan.children, level, lo, hi, core, s.h, s.products, s.gates)
 
 
-@compiled
-def sweep_down(plan, pieces, back, s, messages, core, d, d_messages, d_core, shares, turns):
-    """Computes all gradients: of the states, from the roots down, then of the weights."""
-    number = take_down(turns, pieces, -1)
-    while number >= 0:
-        p = pieces[number]
-        for level in range(p.end - 1, p.level - 1, -1):
-            lo, hi = rows_of(plan.messages, plan.message_levels, level, p.message, p.message_end)
-            steps.send_backward(plan, back, s, d, messages, level, lo, hi)
-            lo, hi = rows_of(plan.nodes, plan.node_levels, level, p.node, p.node_end)
-            steps.close_nodes_backward(plan, back, s, d, lo, hi)
-            if level > 0:
-                products.contract_backward(
-                    plan, plan.children, level, lo, hi, core, s.h, s.products, d.gates, d.slots
-                )
-        number = take_down(turns, pieces, number)
-    share = take(turns, 1, shares, -1)
-    while share >= 0:
-        steps.weights_backward(
-            plan.sources, s.h, d.sent, d.forget, back.messages, share, shares, d_messages
-        )
-        products.core_backward(
-            plan.offsets, plan.children, back.nodes, share, shares,
-            core, s.h, d.gates, d_core.weight,
-        )  # fmt: skip
-        share = take(turns, 1, shares, share)
+@inlined
+def _contract_backward(plan, s, core, d, level, lo, hi):
+    products.contract_backward(
+        plan, plan.children, level, lo, hi, core, s.h, s.products, d.gates, d.slots
+    )
+
+
+@inlined
+def _core_backward(plan, nodes, s, core, d, d_core, share, shares):
+    products.core_backward(
+        plan.offsets, plan.children, nodes, share, shares, core, s.h, d.gates, d_core.weight
+    )
+
+
+sweep_up, sweep_down = sweeps_of(_contract, _contract_backward, _core_backward)
