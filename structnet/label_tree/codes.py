@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from structnet.checks import check_integer
@@ -157,6 +158,34 @@ class LabelCodes:
             raise ValueError(
                 f"labels must be the numbers 0 to {len(found) - 1}. Got {sorted(found)[:9]}."
             )
+        return cls.from_codes([found[label] for label in range(len(found))], arity)
+
+    @classmethod
+    def from_networkx(cls, graph: nx.DiGraph, arity: int | None = None) -> LabelCodes:
+        """The tree of a networkx graph with edges from parent to child and labelled leaves.
+
+        Args:
+            graph: tree; the order of a node's edges is that of its slots; a leaf has a field
+                ``label``.
+            arity: number of slots of a node; by default as many as are needed.
+
+        Raises:
+            ValueError: the graph is not a tree, or a leaf has no label.
+        """
+        if not (len(graph) and nx.is_arborescence(graph)):
+            raise ValueError("the graph must be a tree with edges from parent to child")
+        (root,) = (v for v, degree in graph.in_degree() if degree == 0)
+        ways: dict[Any, list[int]] = {root: []}
+        found: dict[int, list[int]] = {}
+        for v in nx.dfs_preorder_nodes(graph, root):
+            for slot, u in enumerate(graph.successors(v)):
+                ways[u] = [*ways[v], slot]
+            if not graph.out_degree(v):
+                if "label" not in graph.nodes[v]:
+                    raise ValueError(f"node {v!r} is a leaf without a field 'label'")
+                found[graph.nodes[v]["label"]] = ways[v]
+        if sorted(found) != list(range(len(found))):
+            raise ValueError(f"the leaves' labels must be the numbers 0 to {len(found) - 1}")
         return cls.from_codes([found[label] for label in range(len(found))], arity)
 
     @property

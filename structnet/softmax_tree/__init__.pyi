@@ -3,6 +3,8 @@ from .estimator import SoftmaxTreeClassifier as SoftmaxTreeClassifier
 from .growth import Trial as Trial
 from .measures import Measures as Measures
 from .measures import measured as measured
+from .networkx_tree import tree_from_networkx as tree_from_networkx
+from .networkx_tree import with_weights as with_weights
 from .settings import GrowthSettings as GrowthSettings
 from .settings import SoftmaxTreeSettings as SoftmaxTreeSettings
 from .training import Trained as Trained

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -108,16 +109,21 @@ def test_many_rare_labels() -> None:
 
 def test_trees_of_the_user() -> None:
     codes = LabelCodes.from_nested([[0, 3], 1, [2, [4, 5]]])
+    graph = nx.DiGraph([("r", "a"), ("r", 1), ("r", "b"), ("a", 0), ("a", 3)])
+    graph.add_edges_from([("b", 2), ("b", "c"), ("c", 4), ("c", 5)])
+    for label in range(6):
+        graph.nodes[label]["label"] = label
     slots = [[slot for _, slot in codes.code(label)] for label in range(6)]
     for other in (
+        LabelCodes.from_networkx(graph),
         LabelCodes.from_codes(slots),
         LabelCodes.from_codes([codes.code(label) for label in range(6)]),
     ):
         assert other.to_nested() == codes.to_nested() == [[0, 3], 1, [2, [4, 5]]]
-    wide = LabelCodes.from_codes(slots, arity=5)
+    wide = LabelCodes.from_networkx(graph, arity=5)
     assert wide.children.shape == (4, 5) and wide.to_nested() == codes.to_nested()
     with pytest.raises(ValueError, match=r"slots must be between 0 and 1\. Got 0 to 2"):
-        LabelCodes.from_codes(slots, arity=2)
+        LabelCodes.from_networkx(graph, arity=2)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from structnet.softmax_tree import (
     SoftmaxTreeClassifier,
     SoftmaxTreeSettings,
     train,
+    tree_from_networkx,
 )
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 from structnet.training.progress import Progress
@@ -97,6 +98,10 @@ def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
     found = model.measure(x, NAMES)
     assert repr(found) == str(found)
     assert found.error == pytest.approx(1 - model.score(x, NAMES)) and found.microseconds > 0
+    tree = tree_from_networkx(model.to_networkx())
+    same = model.samples(x, NAMES).x
+    same = same if sparse else same.numpy()
+    assert np.array_equal(tree.classes_of(same), model.tree_.classes_of(same))
     assert "hyperplane" in str(model.summary(x)) or model.get_depth() == 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from networkx.readwrite import json_graph
 from scipy.sparse import csr_matrix
 from sklearn.datasets import make_gaussian_quantiles
 from sklearn.metrics import log_loss
@@ -17,6 +18,8 @@ from structnet.softmax_tree import (
     SoftmaxTreeSettings,
     smoothing,
     train,
+    tree_from_networkx,
+    with_weights,
 )
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.leaf_update import updated_leaf
@@ -66,6 +69,7 @@ def test_a_decision_tree_is_as_sure_as_its_samples_allow(sparse: bool) -> None:
     assert (found.argmax(1) == own.predict(x[400:])).all()
     sure = log_loss(y[400:], own.predict_proba(x[400:]))
     assert log_loss(y[400:], found) < sure / 4
+    assert (tree_from_networkx(with_weights(tree)).predict_proba(x).numpy()[400:] == found).all()
     weights = tree.weights.shape[0]  # a bias a node and class, and a weight a decision
     assert weights == 2 * (len(tree.topology.leaves) - 1) + 4 * len(tree.topology.leaves)
 
@@ -191,7 +195,7 @@ def test_the_rest_changes_no_prediction() -> None:
     assert (tree.predict(x).numpy() == tree.classes_of(x)).all()
 
 
-def test_files_keep_the_rest(tmp_path: Path) -> None:
+def test_files_and_graphs_keep_the_rest(tmp_path: Path) -> None:
     x, y = three_classes()
     model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(x, y)
     prob = model.predict_proba(x)
@@ -199,8 +203,11 @@ def test_files_keep_the_rest(tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     loaded = SoftmaxTreeClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(x), prob)
-    samples, loss = model.samples(x, y), -np.log(prob[np.arange(300), y]).mean()
-    assert loaded.tree_.loss(samples).item() == pytest.approx(loss, rel=1e-5)
+    samples, graph = model.samples(x, y), model.to_networkx()
+    again = tree_from_networkx(json_graph.node_link_graph(json_graph.node_link_data(graph)))
+    np.testing.assert_allclose(again.predict_proba(samples), prob, rtol=1e-5, atol=1e-12)
+    loss = -np.log(prob[np.arange(300), y]).mean()
+    assert again.loss(samples).item() == pytest.approx(loss, rel=1e-5)
     alone = model.tree_.predictor().probabilities(np.asarray(samples.x[0]))[1]
     assert alone.sum() == pytest.approx(1 - model.tree_.choices(samples.x[:1]).rest[0])
     at = [np.exp(model.tree_.predicted_at(samples.x[:1], leaf)).sum() for leaf in (1, 2)]

@@ -16,6 +16,7 @@ from structnet.softmax_tree import (
     SoftmaxTreeSettings,
     train,
     training,
+    tree_from_networkx,
 )
 from structnet.softmax_tree.settings import ChosenSettings
 from structnet.softmax_tree.temperature import COLDEST, HOTTEST, best_temperature
@@ -113,13 +114,16 @@ def test_probabilities_of_a_tree_that_is_too_sure_are_mended(
     assert losses[1] < 0.9 * losses[0]
 
 
-def test_files_keep_the_temperature(fitted: SoftmaxTreeClassifier, tmp_path: Path) -> None:
-    x, _ = rings(50, 2)
-    prob = fitted.predict_proba(x)
+def test_files_and_graphs_keep_the_temperature(
+    fitted: SoftmaxTreeClassifier, tmp_path: Path
+) -> None:
+    (x, y), prob = rings(50, 2), fitted.predict_proba(rings(50, 2)[0])
     fitted.save(tmp_path / "model")
     loaded = SoftmaxTreeClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(x), prob)
     assert loaded.settings_ == fitted.settings_
+    tree, samples = tree_from_networkx(fitted.to_networkx()), fitted.samples(x, y)
+    np.testing.assert_allclose(tree.predict_proba(samples).detach(), prob, atol=1e-6)
 
 
 def test_what_is_told_stays(fitted: SoftmaxTreeClassifier) -> None:

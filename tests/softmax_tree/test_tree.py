@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
+import networkx as nx
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_matrix
 from softmax_trees import clusters, objective, points_of, thinned
 
+from structnet.errors import GraphError
 from structnet.routing import Samples
 from structnet.routing.dgl_backend import hard_route
 from structnet.routing.explanation import explain
 from structnet.routing.report import export_text, summary
 from structnet.routing.visits import reach, shares
-from structnet.softmax_tree import SoftmaxTree, measured
+from structnet.softmax_tree import SoftmaxTree, measured, tree_from_networkx, with_weights
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
 from structnet.softmax_tree.optimisation import alternate
@@ -189,6 +193,23 @@ def test_as_any_model_tree(tree: SoftmaxTree, x: np.ndarray) -> None:
     assert text.count("classes") + text.count("1 class,") >= len(tree.topology.leaves)
     sparse = explain(tree, csr_matrix(x)[0])
     assert sparse.leaf == told.leaf and str(sparse) == str(told)
+
+
+def test_networkx_and_back(tree: SoftmaxTree, x: np.ndarray) -> None:
+    digraph = with_weights(tree)
+    graphml = nx.parse_graphml("\n".join(nx.generate_graphml(digraph)))  # nodes "0", "1", ...
+    text = json.dumps(nx.node_link_data(digraph, edges="links"))
+    for each in (digraph, graphml, nx.node_link_graph(json.loads(text), edges="links")):
+        again = tree_from_networkx(each)
+        assert np.array_equal(tree.choices(x).log_prob, again.choices(x).log_prob)
+    for own in ("weights", "[1]", '{"other": 1}'):
+        broken = digraph.copy()
+        broken.nodes[0]["own"] = own
+        with pytest.raises(GraphError, match="does not hold a softmax tree"):
+            tree_from_networkx(broken)
+    del digraph.nodes[1]["own"]
+    with pytest.raises(GraphError, match="node 1 has no 'own'"):
+        tree_from_networkx(digraph)
 
 
 def test_config_and_weights_make_the_same_tree(tree: SoftmaxTree, x: np.ndarray) -> None:
