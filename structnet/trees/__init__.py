@@ -3,6 +3,8 @@
 ======================  ==========================================================================
 ``tree``                :class:`Tree`, plain and immutable, which parsers return
 ``notation``            writes a tree in brackets or as an outline, and reads it
+``spans``               :func:`leaf_spans`: which leaves a node covers
+``binarization``        :func:`binarize` and :func:`unbinarize`: at most two children per node
 ``label_words``         :func:`with_words`: texts and names at leaves with their words below them
 ``texts``               the same in a forest, where a text is one node
 ``spelling``            the letters of labels in a forest, as pieces of words

@@ -1,4 +1,6 @@
 from .arrays import Level as Level
+from .binarization import binarize as binarize
+from .binarization import unbinarize as unbinarize
 from .examples import NodeExamples as NodeExamples
 from .examples import TreeExamples as TreeExamples
 from .forest import Forest as Forest
@@ -7,6 +9,8 @@ from .label_words import with_words as with_words
 from .networkx_graph import from_networkx as from_networkx
 from .networkx_graph import to_networkx as to_networkx
 from .schema import make_graph as make_graph
+from .spans import Span as Span
+from .spans import leaf_spans as leaf_spans
 from .tree import Tree as Tree
 from .vocabulary import Vocabulary as Vocabulary
 from .vocabulary import VocabularyError as VocabularyError

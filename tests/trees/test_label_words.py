@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structnet.trees import Forest, Tree, Vocabulary, with_words
+from structnet.trees import Forest, Tree, Vocabulary, binarize, unbinarize, with_words
 from structnet.trees.label_words import without_words
 
 
@@ -107,3 +107,10 @@ def test_a_text_with_other_labels_stays_one() -> None:
     assert type(tree.relabel({"words": "nouns"})[0]) is type(tree[0])
     carrying = tree.map(token=lambda node: "t" if node.children else None)
     assert type(carrying[0]) is Tree and carrying[0].token == "t"
+
+
+@pytest.mark.parametrize("how", ["right", "left", "siblings"])
+def test_a_binary_tree_has_no_words(how: str) -> None:
+    tree = Tree("f", [Tree("these three words"), Tree("x"), Tree("two words")])
+    assert binarize(with_words(tree), how) == binarize(tree, how)
+    assert unbinarize(binarize(with_words(tree), how)) == tree

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_trees import chain, doubled, mixed_trees, plain_trees
 
-from structnet.trees import Tree
+from structnet.trees import Tree, leaf_spans
 
 EXAMPLE = Tree("MAX", [Tree("2"), Tree("MIN", [Tree("4"), Tree("7")]), Tree("0")])
 DEEP = 100_000
@@ -146,6 +146,15 @@ def test_postorder_once():
 # ---------------------------------------------------------------------------------- spans
 
 
+@given(mixed_trees)
+def test_spans_are_those_of_the_leaves(tree: Tree):
+    leaves = list(tree.leaves())
+    spans = list(leaf_spans(tree))
+    assert [span.node for span in spans] == list(tree.preorder())
+    for node, start, end in spans:
+        assert list(map(id, leaves[start:end])) == list(map(id, node.leaves()))
+
+
 # ---------------------------------------------------------------------------------- depth
 
 
@@ -154,5 +163,6 @@ def test_deep_chains():
     assert Tree.fromstring(str(tree)) == tree
     assert tree[(0,) * (DEEP - 1)] == Tree("x")
     assert tree.relabel({"A": "C"}).height == DEEP - 1
+    assert {(start, end) for _, start, end in leaf_spans(tree)} == {(0, 1)}
     assert sum(1 for _ in tree.postorder(once=True)) == DEEP
     assert pickle.loads(pickle.dumps(tree)) == tree
