@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,10 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from structnet.checks import check_integer, check_number
-from structnet.estimators.file import OneFileMixin
+from structnet.estimators.checked import seed_from
+from structnet.estimators.failed_fit import whole
+from structnet.estimators.file import OneFileMixin, check_seed
 from structnet.estimators.held_out import hold_out
 from structnet.text import Encoded, Words, read_sentences
+from structnet.text.words import UNKNOWN
 from structnet.training.history import History
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Text = str | Path | Iterable[str | Sequence[str]]
 
@@ -39,6 +47,52 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
 
     words_: Words
     history_: History
+    seed_: int
+    min_count: int
+    max_words: int | None
+    validation_fraction: float
+    random_state: Any
+    folder: str | Path | None
+    _first = 0  # place of the first word of a sentence that is predicted
+
+    @whole
+    def fit(self, X: Text, y: None = None, *, X_val: Text | None = None) -> Self:
+        """Learns from a text.
+
+        Args:
+            X: path of a file with one sentence per line; or sentences, each a list of words or a
+                text with spaces between words.
+            y: ignored; it is there for scikit-learn.
+            X_val: text like X, by which all choices are made, and from which nothing else is
+                learned. None to hold out a part of X, whose words are counted once all choices have
+                been made.
+
+        Raises:
+            ValueError: a parameter is out of its range, a text is too short, or its words do not
+                fit into the tree.
+            CheckpointError: the state in ``folder`` belongs to another training.
+        """
+        check_seed(self.folder, self.random_state)
+        self.seed_ = seed_from(self.random_state)
+        self._settings()  # refused before a text is read
+        fewest = self._first + 1
+        learn, judge = parts_of(X, X_val, self.validation_fraction, self.seed_, words=fewest)
+        self.words_ = known_words(learn, self.min_count, self.max_words)
+        self._learn(learn, judge)
+        self._count(learn if X_val is not None else learn + judge)
+        return self
+
+    @abstractmethod
+    def _settings(self) -> Any:
+        """The checked settings."""
+
+    @abstractmethod
+    def _learn(self, sentences: list[list[str]], held_out: list[list[str]]) -> None:
+        """Trains a new model for the words, and sets it and its history."""
+
+    @abstractmethod
+    def _count(self, sentences: list[list[str]]) -> None:
+        """Counts the n-grams of sentences, if the model has some, once all choices are made."""
 
     @abstractmethod
     def _log_proba(self, encoded: Encoded) -> Tensor:
@@ -197,6 +251,6 @@ def _usable(name: str, text: Text, words: int, fewest: int) -> list[list[str]]:
 
 def known_words(sentences: list[list[str]], min_count: int, max_words: int | None) -> Words:
     """The vocabulary of the training sentences; ``min_count`` is lowered if no word reaches it."""
-    counts = Words.from_sentences(sentences, max_size=max_words, unknown=None).counts
-    least = min(min_count, int(counts[0]))
-    return Words.from_sentences(sentences, min_count=least, max_size=max_words)
+    counts = Counter(chain.from_iterable(sentences))
+    most = max((count for word, count in counts.items() if word != UNKNOWN), default=min_count)
+    return Words.from_counts(counts, min(min_count, most), max_words)

@@ -11,7 +11,7 @@ from structnet.estimators.held_out import hold_out
 from structnet.label_tree.examples import Examples, label_means
 from structnet.label_tree.features import Features
 
-SHARES = (0.1, 0.01, 0.4, 1.0)  # of the identity in the covariance; the first one is the default
+SHARES = (0.1, 0.01, 0.001, 0.4, 1.0)  # of the identity in the covariance; by default the first
 CERTAINTIES = (1.0, 0.5, 0.2, 0.05, 0.0)  # factors of the weights; the first one is the default
 LEAST = 40  # number of examples from which on some are held out to try these
 ENOUGH, PARTS = 1_000, 10  # held-out rows up to which further parts are held out, and most parts
@@ -52,10 +52,11 @@ def discriminant(
 
     If the rows of label k have a normal distribution around m_k, with the same covariance S for all
     labels, and the mean of all rows is 0, ``log p(k | x) = w_k . x + b_k + log share_k + const``
-    with ``w_k = S^-1 m_k`` and ``b_k = -w_k . m_k / 2``. Each m_k is shrunk towards 0 as if the
-    label had more rows at 0, as many as the variance within labels divided by that between them: so
-    few rows say little. The share in S of a multiple of the identity, and the factor by which w and
-    b are reduced to be less certain, are chosen by the loss on held-out rows.
+    with ``w_k = S^-1 m_k`` and ``b_k = -w_k . m_k / 2``. Along each axis of S, each m_k is shrunk
+    towards 0 as if the label had more rows at 0, as many as the variance along it within labels
+    divided by that between them: so few rows say little. The share in S of a multiple of the
+    identity, and the factor by which w and b are reduced to be less certain, are chosen by the loss
+    on held-out rows.
 
     Args:
         examples: examples with dense rows.
@@ -159,9 +160,18 @@ def _moments(examples: Examples, num_classes: int, unit: float, seed: int) -> _M
             some = rests[np.sort(order[: max(ROWS * size, MANY)])]
         covariance = (some.T @ some).astype(np.float64)
         covariance *= within * total / max(np.trace(covariance), 1e-30)
-        variances, axes = np.linalg.eigh((covariance + np.eye(size) * spread / 2 / size) / free)
-    beside = noise / max(spread - noise, 1e-6 * spread)
-    means *= (counts / (counts + beside))[:, None]
+        least = spread / 2 / size
+        variances, axes = np.linalg.eigh((covariance + np.eye(size) * least) / free)
+        variances = np.maximum(variances, least / free)  # rounding
+    # Along each axis, as along a narrow one the means of few rows are almost sure. How far means
+    # lie apart may be seen best along narrow axes, or along those on which they differ most.
+    along = means if axes is None else means @ axes
+    each = np.broadcast_to(variances, size)
+    apart = counts @ np.square(along) / total + (each * free - spread / 2 / size) / total
+    ways = (spread - noise) / size, (apart / each - 1).sum() / (1 / each).sum()
+    beside = variances / max(*ways, 1e-6 * spread / size)
+    along *= counts[:, None] / (counts[:, None] + beside)
+    means = along if axes is None else along @ axes.T
     return _Moments(middle, means, axes, variances, np.log(np.maximum(counts, UNSEEN) / total))
 
 

@@ -214,7 +214,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
         check_is_fitted(self)
-        return self.tree_.score_all(self._features(self._inputs(X)))
+        return self.tree_.log_prob_of_all(self._features(self._inputs(X)))
 
     def explain(self, x: Any) -> Explanation:
         """Explains the prediction for one sample; see :meth:`.TreeEstimatorMixin.explain`.

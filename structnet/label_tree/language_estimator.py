@@ -10,17 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from structnet.checks import check_integer
-from structnet.estimators.checked import seed_from
 from structnet.estimators.described import described_by
-from structnet.estimators.failed_fit import whole
-from structnet.estimators.file import check_seed, claim
+from structnet.estimators.file import claim
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.next_words import (
     NextWordEstimator,
     Text,
     digest,
-    known_words,
-    parts_of,
     sentences_of,
 )
 from structnet.label_tree.language_model import (
@@ -33,7 +29,7 @@ from structnet.label_tree.language_settings import LanguageModelSettings
 from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.text import Encoded, NGrams, Words
 from structnet.text.ngram_mixture import NGramMixture
-from structnet.text.ngrams import ends_of
+from structnet.text.ngrams import ends_of, without_unknown
 from structnet.training.history import History
 from structnet.training.metrics import evaluating
 from structnet.training.modules import count_parameters
@@ -45,8 +41,9 @@ class Measures(NamedTuple):
     """How well a text's next words are predicted.
 
     Attributes:
-        perplexity: exponential of the mean loss; the unknown word counts as a word, unlike in that
-            of :class:`structnet.RoutedLanguageModel`, so that the two cannot be compared.
+        perplexity: ``exp`` of minus the mean log-probability of the words that are known; NaN if
+            none is. A sentence's first word counts too, unlike in
+            :class:`structnet.RoutedLanguageModel`.
         accuracy: share of the next words that are predicted correctly; the unknown one never is.
         perplexity_without_ngrams, perplexity_of_ngrams: those of the tree and of the n-grams alone;
             None if there are no n-grams.
@@ -123,41 +120,22 @@ class LabelTreeLanguageModel(NextWordEstimator):
         # scikit-learn requires that every parameter is stored as it was given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
-    @whole
-    def fit(self, X: Text, y: None = None, *, X_val: Text | None = None) -> LabelTreeLanguageModel:
-        """Learns from a text.
-
-        Args:
-            X: path of a file with one sentence per line; or sentences, each a list of words or a
-                text with spaces between words.
-            y: ignored; it is there for scikit-learn.
-            X_val: text by which the epoch and the shares of the n-grams are chosen, and from which
-                nothing is learned; by default a share of X is held out.
-
-        Raises:
-            ValueError: a parameter is out of its range, the text is too short, or its words do not
-                fit into the tree.
-            CheckpointError: the state in ``folder`` belongs to another training.
-        """
-        check_seed(self.folder, self.random_state)
-        self.seed_ = seed_from(self.random_state)
-        settings = self._settings()
-        kept, held_out = parts_of(X, X_val, self.validation_fraction, self.seed_, words=1)
+    def _learn(self, sentences: list[list[str]], held_out: list[list[str]]) -> None:
         if self.folder is not None:
-            texts = {"text": digest(kept), "validation text": digest(held_out)}
+            texts = {"text": digest(sentences), "validation text": digest(held_out)}
             claim(self.folder, self, ("folder", "verbose"), **texts)
-        self.words_ = known_words(kept, self.min_count, self.max_words)
-        learn, judge = (self.words_.encode(part) for part in (kept, held_out))
-        self.model_ = LogBilinearLM(self.words_, settings, learn)
+        learn, judge = (self.words_.encode(part) for part in (sentences, held_out))
+        self.model_ = LogBilinearLM(self.words_, self._settings(), learn)
         places, others = (self._places(part) for part in (learn, judge))
         folder = None if self.folder is None else Path(self.folder)
         self.history_ = train_language_model(
             self.model_, places, others, folder=folder, progress=self.verbose
         )
-        if self.model_.counted is not None and X_val is None:  # all choices have been made
-            text = self._places(self.words_.encode(kept + held_out))
+
+    def _count(self, sentences: list[list[str]]) -> None:
+        if self.model_.counted is not None:
+            text = self._places(self.words_.encode(sentences))
             self.model_.counted.count(text.words, text.target)
-        return self
 
     def measure(self, X: Text) -> Measures:
         """The perplexity of a text, and the share of its next words that are predicted correctly.
@@ -168,7 +146,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
         check_is_fitted(self)
         places, right = self._places(self.words_.encode(sentences_of(X))), 0
         for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
-            found = self._without_unknown(self._of_all(words))
+            found = without_unknown(self._of_all(words), self.words_.unknown)
             right += int((found.argmax(1) == target).sum())
         return Measures(accuracy=right / len(places), **self.model_.perplexities(places))
 
@@ -194,15 +172,12 @@ class LabelTreeLanguageModel(NextWordEstimator):
 
     def _log_proba(self, encoded: Encoded) -> Tensor:
         words = ends_of(encoded, self.model_.boundary, self.context)
-        return self._without_unknown(self._of_all(torch.from_numpy(words))).log_softmax(1)
+        found = self._of_all(torch.from_numpy(words))
+        return without_unknown(found, self.words_.unknown).log_softmax(1)
 
     def _of_all(self, words: Tensor) -> Tensor:
         with evaluating(self.model_):
             return self.model_.log_prob(words)
-
-    def _without_unknown(self, found: Tensor) -> Tensor:
-        unknown = self.words_.unknown
-        return found if unknown is None else found.index_fill(1, torch.tensor(unknown), -torch.inf)
 
     def _places(self, encoded: Encoded) -> NextWords:
         return NextWords(encoded, self.model_.boundary, self.context)

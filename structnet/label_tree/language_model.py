@@ -19,7 +19,7 @@ from structnet.label_tree.softmax import TreeSoftmaxLoss, TreeSoftmaxOutput
 from structnet.label_tree.sparse_adagrad import SparseAdagrad
 from structnet.text import Encoded, NGrams, Words, learn_vectors
 from structnet.text.ngram_mixture import NGramMixture
-from structnet.text.ngrams import WORDS, contexts_of, perplexity
+from structnet.text.ngrams import WORDS, contexts_of, given_known, perplexity
 from structnet.training import History, fit
 from structnet.training.metrics import evaluating
 from structnet.training.seeding import seeded
@@ -176,16 +176,6 @@ class LogBilinearLM(nn.Module):
         self.counted.count(train.words, train.target)
         self.counted.fit(validation.words, validation.target, said)
 
-    def log_prob_without_ngrams(self, places: NextWords) -> Tensor:
-        """The log-probabilities of the words of a text by the tree, or its baseline, alone.
-
-        Shapes:
-            ``[len(places)]``.
-        """
-        parts = zip(places.words.split(PASS), places.target.split(PASS), strict=True)
-        with evaluating(self):
-            return torch.cat([self.head(self.represent(x), y).output for x, y in parts])
-
     def _reassign(self) -> None:
         self.head.reassign(self.optimizer)
         self.since.zero_()
@@ -196,16 +186,42 @@ class LogBilinearLM(nn.Module):
         said = self.head.log_prob(self.represent(words))
         return said if self.counted is None else self.counted(words, said)
 
+    def log_prob_of(self, places: NextWords | Context) -> Tensor:
+        """The log-probabilities of the words of a text, among all words. ``-> [len(places)]``."""
+        said = self.log_prob_without_ngrams(places)
+        if self.counted is None:
+            return said
+        return self.counted.log_prob_of(places.words, places.target, said)
+
+    def log_prob_without_ngrams(self, places: NextWords | Context) -> Tensor:
+        """The same by the tree, or its baseline, alone. ``-> [len(places)]``."""
+        parts = zip(places.words.split(PASS), places.target.split(PASS), strict=True)
+        with evaluating(self):
+            return torch.cat([self.head(self.represent(x), y).output for x, y in parts])
+
     def perplexities(self, places: NextWords) -> dict[str, float]:
-        """The perplexity of a text and, with n-grams, also without them, and of them alone."""
-        said, counted = self.log_prob_without_ngrams(places), self.counted
-        if counted is None:
-            return {"perplexity": perplexity(said)}
-        words, target = places.words, places.target
+        """The perplexity of a text and, with n-grams, also without them, and of them alone.
+
+        It is that of the known words, given that they are known: the one that stands for unknown
+        words is never predicted. NaN if none is known.
+        """
+        unknown = self.words.unknown
+        if unknown is None:
+            return {name: perplexity(each) for name, each in self._said(places).items()}
+        known = places.target != unknown
+        place = Context(places.words[known], places.target[known])
+        none = place._replace(target=torch.full_like(place.target, unknown))
+        said, missed = self._said(place), self._said(none)
+        return {name: perplexity(given_known(said[name], missed[name])) for name in said}
+
+    def _said(self, places: NextWords | Context) -> dict[str, Tensor]:
+        """The log-probabilities of a text's words by the model and by its parts, if it has some."""
+        if self.counted is None:
+            return {"perplexity": self.log_prob_of(places)}
         return {
-            "perplexity": perplexity(counted.log_prob_of(words, target, said)),
-            "perplexity_without_ngrams": perplexity(said),
-            "perplexity_of_ngrams": counted.ngrams.perplexity(words, target),
+            "perplexity": self.log_prob_of(places),
+            "perplexity_without_ngrams": self.log_prob_without_ngrams(places),
+            "perplexity_of_ngrams": self.counted.ngrams.log_prob_of(places.words, places.target),
         }
 
     @torch.no_grad()

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.preprocessing import normalize
 
 from structnet.label_tree.features import Features
 from structnet.trees.end_to_end import offsets_of, ranges
@@ -98,9 +99,7 @@ class TextFeatures:
         rows = csr_matrix((np.ones(len(bags.ids)), bags.ids, bags.offsets), shape=bags.shape)
         rows.sum_duplicates()
         rows.data *= self._rarity[rows.indices]
-        length = np.sqrt(rows.multiply(rows).sum(axis=1)).A1
-        rows.data /= np.repeat(length, np.diff(rows.indptr))
-        return Features.from_csr(rows)
+        return Features.from_csr(normalize(rows, copy=False))
 
     @cached_property
     def _rarity(self) -> np.ndarray:

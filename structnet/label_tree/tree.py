@@ -168,12 +168,12 @@ class LabelTree(Routed):
         features = as_features(x)
         return self.arrays(features).searched(features, k, beam, threshold)
 
-    def score(self, x: Any, labels: np.ndarray) -> np.ndarray:
+    def log_prob_of(self, x: Any, labels: np.ndarray) -> np.ndarray:
         """The log-probability of one label for each example. ``[n, num_features], [n] -> [n]``."""
         features = as_features(x)
         return self.arrays(features).scored(features, labels)
 
-    def score_all(self, x: Any) -> np.ndarray:
+    def log_prob_of_all(self, x: Any) -> np.ndarray:
         """The log-probabilities of all labels. ``[n, num_features] -> [n, num_classes]``."""
         features = as_features(x)
         return self.arrays(features).scored_all(features)

@@ -93,6 +93,6 @@ class Trials:
         """The score, and True for each held-out example that is wrong."""
         held, weights = self.held, self.weights
         wrong = tree.top_k(held.features)[1][:, 0] != held.labels
-        log_p = np.maximum(tree.score(held.features, held.labels), -50)
+        log_p = np.maximum(tree.log_prob_of(held.features, held.labels), -50)
         certainty = np.average(log_p, weights=weights)
         return float(np.average(~wrong, weights=weights) + 1e-3 * certainty), wrong

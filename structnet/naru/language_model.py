@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from structnet.estimators.checked import seed_from
 from structnet.estimators.described import described_by
-from structnet.estimators.failed_fit import whole
-from structnet.estimators.file import check_seed
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.next_words import (
     NextWordEstimator,
     Text,
-    known_words,
-    parts_of,
     sentences_of,
 )
 from structnet.naru.network import RoutedNetwork
@@ -39,9 +34,6 @@ from structnet.training.modules import count_parameters
 from structnet.training.processes import own_device
 from structnet.training.seeding import seeded
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 DEFAULT = NaruSettings()
 
 
@@ -52,7 +44,7 @@ class Measures(NamedTuple):
         loss: mean loss.
         accuracy: share of the next words that are predicted correctly; the unknown one never is.
         perplexity: ``exp`` of minus the mean log-probability of those that are known; NaN if none
-            is.
+            is. A sentence's first word is not predicted.
     """
 
     loss: float
@@ -132,35 +124,19 @@ class RoutedLanguageModel(NextWordEstimator):
         # scikit-learn requires that every parameter is stored as it was given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
-    @whole
-    def fit(self, X: Text, y: None = None, *, X_val: Text | None = None) -> Self:
-        """Learns from a text.
+    _first = 1
 
-        Args:
-            X: path of a file with one sentence per line; or sentences, each a list of words or a
-                text with spaces between words.
-            y: ignored; it is there for scikit-learn.
-            X_val: text like X, by which the best epoch and the use of the network are chosen. None
-                to hold out a part of X, whose words are counted once all choices have been made.
-
-        Raises:
-            ValueError: a parameter is out of its range, or a text is too short.
-            CheckpointError: the state in ``folder`` belongs to another training.
-        """
-        folder, device = self.folder, own_device(self.device)
-        check_seed(folder, self.random_state)
-        self.seed_ = seed_from(self.random_state)
-        settings = self._settings()
-        learn, judge = parts_of(X, X_val, self.validation_fraction, settings.seed, words=2)
-        self.words_ = known_words(learn, self.min_count, self.max_words)
+    def _learn(self, sentences: list[list[str]], held_out: list[list[str]]) -> None:
+        folder, device, settings = self.folder, own_device(self.device), self._settings()
         cache = None if folder is None else Path(folder, "vectors.safetensors")
-        self.model_ = self._build(vectors_of(self.words_, learn, settings, self.vectors, cache))
-        pieces = map(self._pieces, (learn, judge))
+        self.model_ = self._build(vectors_of(self.words_, sentences, settings, self.vectors, cache))
+        pieces = map(self._pieces, (sentences, held_out))
         how: dict[str, Any] = {"device": device, "folder": folder, "progress": self.verbose}
         self.history_ = train(self.model_, settings, *pieces, **how)
+
+    def _count(self, sentences: list[list[str]]) -> None:
         if self.model_.following is not None:  # of whole sentences
-            self.model_.count(self._encoded(learn if X_val is not None else learn + judge))
-        return self
+            self.model_.count(self._encoded(sentences))
 
     def measure(self, X: Text) -> Measures:
         """How well the next words of a text are predicted.

@@ -14,7 +14,7 @@ from structnet.naru.sentences import Sentences
 from structnet.naru.settings import LOSSES
 from structnet.naru.statistics import RoutingStats
 from structnet.text import NGramMixture, NGrams
-from structnet.text.ngrams import WORDS
+from structnet.text.ngrams import WORDS, without_unknown
 from structnet.training.gains import is_better
 
 BATCH = 256  # sentences processed at once
@@ -180,19 +180,14 @@ class NextWord(nn.Module):
         if self.head is None:
             found = self._nearness(y) / self.variance + self._log_prior(past)
         else:
-            found = self._without_unknown(self.head(y)).log_softmax(1)
+            found = without_unknown(self.head(y), self.unknown).log_softmax(1)
             if self.counted is not None:
                 found = self.counted(past, found)
-        return self._without_unknown(found)
+        return without_unknown(found, self.unknown)
 
     def _known(self, words: Tensor) -> Tensor:
         """Which words are known; the unknown one is never predicted. ``[n]`` bool"""
         return words != (-1 if self.unknown is None else self.unknown)
-
-    def _without_unknown(self, scores: Tensor) -> Tensor:
-        if self.unknown is None:
-            return scores
-        return scores.index_fill(1, torch.tensor([self.unknown], device=scores.device), -torch.inf)
 
     def _nearness(self, y: Tensor) -> Tensor:
         """Minus half the squared distance to each word's vector, up to the constant |y|^2 / 2."""
@@ -231,7 +226,7 @@ class NextWord(nn.Module):
             return
 
         def losses(scores: Tensor) -> Tensor:
-            scores = self._without_unknown(scores)
+            scores = without_unknown(scores, self.unknown)
             return cross_entropy(scores, word, reduction="none").double().cpu()
 
         if self.following is not None:
@@ -253,7 +248,7 @@ class NextWord(nn.Module):
             found = self._predicted(sentences[start : start + 64])
             for y, past, word in zip(*(part.split(size) for part in found), strict=True):
                 known = self._known(word)
-                log_prob = self._without_unknown(self.head(y[known])).log_softmax(1)
+                log_prob = without_unknown(self.head(y[known]), self.unknown).log_softmax(1)
                 said = log_prob.gather(1, word[known, None])[:, 0]
                 parts.append((past[known], word[known], said))
         past, word, said = map(torch.cat, zip(*parts, strict=True))

@@ -53,6 +53,8 @@ class Row:
 class Summary:
     """The size of a tree and the cost of a prediction; ``str`` makes a table of it.
 
+    Without samples the table leaves out nodes that cost nothing, such as labels.
+
     Attributes:
         leaves: number of leaves.
         depth: number of edges from the root to the deepest leaf.
@@ -86,14 +88,19 @@ class Summary:
         if self.visited_flops is None:
             head = [row[:-1] for row in head]
         names = ["node", "parent", "transformers", "kind", "shape", "parameters", "FLOPs", "visits"]
-        columns: Iterable[tuple] = zip(names, *(row.cells() for row in self.rows), strict=True)
+        # A label tree has a leaf that costs nothing for each of ten thousand labels.
+        listed = [row for row in self.rows if row.parameters or row.flops or row.visits is not None]
+        listed = listed or list(self.rows[:1])
+        columns: Iterable[tuple] = zip(names, *(row.cells() for row in listed), strict=True)
         # Leave out columns that are empty for all nodes, as in families without transformers.
         optional = ("transformers", "shape", "visits")
         told = [column for column in columns if column[0] not in optional or any(column[1:])]
         size = f"{_leaves(self.leaves)}, depth {self.depth}"
         facts = size, "2 FLOPs a multiply-add", decided_words(self.decided)
         about = "; ".join(filter(None, facts))
-        return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)])])
+        rest = len(self.rows) - len(listed)
+        more = [f"and {rest:,} without parameters"] if rest else []
+        return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)]), *more])
 
     __repr__ = __str__  # what a notebook shows
 

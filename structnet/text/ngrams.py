@@ -60,6 +60,40 @@ def perplexity(log_prob: Tensor) -> float:
     return (-log_prob.double().mean()).exp().item()  # infinity, where math.exp raises
 
 
+def without_unknown(scores: Tensor, unknown: int | None) -> Tensor:
+    """Scores of words, of which the one that stands for all unknown ones is never said.
+
+    Shapes:
+        ``[n, words] -> [n, words]``, -inf for the unknown word.
+
+    Example:
+        >>> without_unknown(torch.zeros(1, 3), unknown=1)
+        tensor([[0., -inf, 0.]])
+    """
+    return (
+        scores
+        if unknown is None
+        else scores.index_fill(1, scores.new_tensor([unknown], dtype=torch.int64), -torch.inf)
+    )
+
+
+def given_known(log_prob: Tensor, of_unknown: Tensor) -> Tensor:
+    """The log-probabilities of known words, given that the next word is a known one.
+
+    Args:
+        log_prob: log-probabilities of known words among all words.
+        of_unknown: log-probabilities, in the same places, of the word that stands for unknown ones.
+
+    Shapes:
+        ``[n], [n] -> [n]``, float64.
+
+    Example:
+        >>> given_known(torch.tensor([0.25]).log(), torch.tensor([0.5]).log()).exp()
+        tensor([0.5000], dtype=torch.float64)
+    """
+    return log_prob.double() - (-of_unknown.double().exp()).log1p()
+
+
 class NGrams(nn.Module):
     """The probability of each word after others, by counting.
 
@@ -167,7 +201,7 @@ class NGrams(nn.Module):
         """The log-probabilities of single words, where :meth:`forward` gives those of all words.
 
         Shapes:
-            contexts ``[n, size]``, words ``[n]`` -> ``[n]``.
+            contexts ``[n, size or more]``, words ``[n]`` -> ``[n]``.
         """
         found = self.discounts.new_full((len(contexts),), 1 / self.num_words)
         for d, row, history, first, end in self._known(contexts):
@@ -177,11 +211,6 @@ class NGrams(nn.Module):
             taken = (count - d).clamp(min=0) + d * (end - first) * found[row]
             found[row] = taken / (self.sums[end] - self.sums[first])
         return found.log()
-
-    def perplexity(self, contexts: Tensor, words: Tensor) -> float:
-        """``exp`` of minus the mean log-probability of the words. ``[n, size or more], [n]``."""
-        past = contexts[:, : len(self.discounts) - 1]
-        return perplexity(self.log_prob_of(past, words))
 
     def known_words(self, contexts: Tensor) -> Tensor:
         """The length of the longest known history of each context. ``[n]``."""

@@ -97,9 +97,30 @@ class Words:
         Raises:
             WordError: the text has no words, or none that occurs often enough.
         """
+        return cls.from_counts(
+            Counter(chain.from_iterable(sentences)), min_count, max_size, unknown
+        )
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Mapping[str, int],
+        min_count: int = 1,
+        max_size: int | None = None,
+        unknown: str | None = UNKNOWN,
+    ) -> Words:
+        """The same vocabulary from the number of times that each word of the text occurs.
+
+        Args:
+            counts: number of times of each word.
+            min_count, max_size, unknown: see :meth:`from_sentences`.
+
+        Raises:
+            WordError: there are no words, or none occurs often enough.
+        """
         check_integer("min_count", min_count, 1, owner="Words")
         check_integer("max_size", max_size, 1, optional=True, owner="Words")
-        found = Counter(chain.from_iterable(sentences))
+        found = Counter(counts)
         of_unknown = found.pop(unknown, 0) if unknown is not None else 0
         ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:max_size]
         listed = [(word, count) for word, count in ranked if count >= min_count]
@@ -114,8 +135,8 @@ class Words:
             rest = found.total() - sum(count for _, count in listed) + of_unknown
             listed.append((unknown, rest))
             listed.sort(key=lambda item: (-item[1], item[0]))
-        words, counts = zip(*listed, strict=True)
-        return cls(words, counts, unknown)
+        words, numbers = zip(*listed, strict=True)
+        return cls(words, numbers, unknown)
 
     def config(self) -> dict[str, Any]:
         """The vocabulary for JSON, from which :meth:`from_config` makes it again."""

@@ -75,7 +75,7 @@ def test_bags_are_summed_few_at_once(points: tuple, monkeypatch: pytest.MonkeyPa
     labels = np.arange(50) % tree.num_outputs
 
     def answers() -> list[Any]:
-        return [tree.score_all(rows), tree.score(rows, labels), *tree.top_k(rows, 2)]
+        return [tree.log_prob_of_all(rows), tree.log_prob_of(rows, labels), *tree.top_k(rows, 2)]
 
     whole = answers()
     monkeypatch.setattr("structnet.label_tree.arrays.AT_ONCE", 7 * 4)

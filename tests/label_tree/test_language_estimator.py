@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from structnet import CheckpointError, LabelTreeLanguageModel
+from structnet.estimators.next_words import known_words
 from structnet.text import Encoded, Words
 from structnet.training.loop import Loop
 
@@ -52,21 +53,42 @@ def test_the_unknown_word_is_never_the_answer(fitted: LabelTreeLanguageModel) ->
 
 
 def test_measures_are_those_of_the_words_one_by_one(fitted: LabelTreeLanguageModel) -> None:
-    text = ["the cat sees", "a owl"]
+    model, unknown = fitted.model_, fitted.words_.unknown
+    text = ["the cat sees", "a rare owl"]
     said, right = [], []
     with torch.no_grad():
         for sentence in text:
             words = [fitted.words_.id_of(word) for word in sentence.split()]
             for place, word in enumerate(words):
                 past = words[:place][::-1][:4]
-                past += [fitted.model_.boundary] * (4 - len(past))
-                told = fitted.model_.log_prob(torch.tensor([past]))[0]
-                said.append(float(told[word]))
-                told[fitted.words_.unknown] = -torch.inf
-                right.append(int(told.argmax()) == word)
+                contexts = torch.tensor([past + [model.boundary] * (4 - len(past))])
+                parts = [
+                    model.log_prob(contexts)[0],
+                    model.head.log_prob(model.represent(contexts))[0],
+                    model.counted.ngrams(contexts)[0],
+                ]
+                for told in parts:
+                    told[unknown] = -torch.inf
+                right.append(int(parts[0].argmax()) == word)
+                if word != unknown:
+                    said.append([float(told.log_softmax(0)[word]) for told in parts])
+    assert len(right) == 6 and len(said) == 5
     measured = fitted.measure(text)
-    assert measured.perplexity == pytest.approx(np.exp(-np.mean(said)), rel=1e-5)
     assert measured.accuracy == np.mean(right)
+    found = [
+        measured.perplexity,
+        measured.perplexity_without_ngrams,
+        measured.perplexity_of_ngrams,
+    ]
+    np.testing.assert_allclose(found, np.exp(-np.mean(said, 0)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("head", ["learned", "flat", "adaptive"])
+def test_a_text_of_unknown_words_has_no_perplexity(head: str) -> None:
+    own = {"head": head, "epochs": 1, "vector_size": 16}
+    model = LabelTreeLanguageModel(**SMALL | own, random_state=0).fit(TEXT)
+    found = model.measure(["xyzzy plugh"])
+    assert np.isnan(found.perplexity) and found.accuracy == 0
 
 
 def test_nothing_is_learned_from_a_validation_text_of_the_users() -> None:
@@ -142,6 +164,8 @@ def test_a_vocabulary_whose_words_are_all_rare() -> None:
     model = LabelTreeLanguageModel(**SMALL, min_count=5, random_state=0)
     model.fit(["one two three", "four five six"])
     assert isinstance(model.words_, Words) and len(model.words_) > 1
+    marked = known_words([["<unk>", "<unk>", "one", "two", "one"]], 5, None)
+    assert (marked.words, marked.counts.tolist()) == (("<unk>", "one"), [3, 2])
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_it_begins_as_a_linear_discriminant_analysis() -> None:
     examples = Examples(Features.from_table(x), y)
     tree = begin(examples, 6, LabelTreeSettings("huffman", 6, 0))
     theirs = LinearDiscriminantAnalysis().fit(x, y).predict_log_proba(x)
-    ours = tree.score_all(x)
+    ours = tree.log_prob_of_all(x)
     assert np.abs(np.exp(ours) - np.exp(theirs)).mean() < 0.01
     assert (ours.argmax(1) == theirs.argmax(1)).mean() > 0.97
 
@@ -106,7 +106,7 @@ def test_where_rows_say_nothing_it_begins_with_the_shares_of_the_labels() -> Non
     labels = np.repeat([0, 1, 2], [500, 300, 200])
     rows = rng.normal(size=(1000, 40)).astype(np.float32)
     tree = begin(Examples(Features.from_table(rows), labels), 3, LabelTreeSettings("huffman", 3, 0))
-    p = np.exp(tree.score_all(rng.normal(size=(100, 40)).astype(np.float32)))
+    p = np.exp(tree.log_prob_of_all(rng.normal(size=(100, 40)).astype(np.float32)))
     np.testing.assert_allclose(p, np.tile([0.5, 0.3, 0.2], (100, 1)), atol=0.1)
 
 
@@ -134,9 +134,9 @@ def test_its_answers_agree(is_own: bool) -> None:
     tree = Training(begin(examples, WIDE + 1, settings, codes), settings).run(examples).tree
     features, x = examples.features, torch.from_numpy(examples.features.table)
     expected = tree.predict_log_proba(x).detach().double().numpy()
-    np.testing.assert_allclose(tree.score_all(features), expected, atol=1e-5)
+    np.testing.assert_allclose(tree.log_prob_of_all(features), expected, atol=1e-5)
     rows = np.arange(len(x))
-    found = tree.score(features, examples.labels)
+    found = tree.log_prob_of(features, examples.labels)
     np.testing.assert_allclose(found, expected[rows, examples.labels], atol=1e-5)
     values, best, nodes = tree.top_k(features)
     assert (best[:, 0] == expected.argmax(1)).all() and nodes == 1
@@ -206,7 +206,7 @@ def test_rows_that_single_precision_hardly_holds_say_nothing() -> None:
         rows = examples.features.table * np.float32(unit)
         tiny = replace(examples, features=Features.from_table(rows))
         tree = begin(tiny, 27, LabelTreeSettings("huffman", 27, 0))
-        np.testing.assert_allclose(np.exp(tree.score_all(rows[:1]))[0], share, atol=0.01)
+        np.testing.assert_allclose(np.exp(tree.log_prob_of_all(rows[:1]))[0], share, atol=0.01)
 
 
 def test_an_analysis_takes_about_three_times_the_memory_of_its_rows() -> None:

@@ -325,6 +325,10 @@ def test_it_is_a_model_tree() -> None:
     assert export_text(model).count("label") == 23
     size = summary(model, x)
     assert size.leaves == 23 and size.parameters == 6 * 30 + 30
+    rows = str(summary(model)).split("\n\n")[2].splitlines()
+    assert rows[-1] == "and 23 without parameters"
+    assert len(rows) - 2 == model.codes.num_nodes == len(size.rows) - 23
+    assert str(size).split("\n\n")[2].count("label") == 23  # with samples, who comes where
 
 
 def test_a_greedy_walk_comes_to_one_leaf() -> None:

@@ -311,7 +311,7 @@ def test_another_scale_changes_no_answer() -> None:
     undo = rescale(model.tree_, before, model.input_scale_)
     np.testing.assert_allclose(model.predict_proba(x), answers, atol=1e-5)
     undo()
-    np.testing.assert_allclose(model.tree_.score_all(before(x)), np.log(answers), atol=1e-9)
+    np.testing.assert_allclose(model.tree_.log_prob_of_all(before(x)), np.log(answers), atol=1e-9)
     weight = model.tree_.softmax.weight.detach().clone()
     rescale(model.tree_, before, Standardizer(before.mean, 1000 * before.sd))
     assert torch.equal(model.tree_.softmax.weight, 2 * weight)  # those rows were close by chance

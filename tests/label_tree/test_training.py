@@ -105,7 +105,7 @@ def test_sparse_rows_are_learnt_as_dense_ones(weighted: bool) -> None:
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     for tree in (training.tree for training in found):  # each has learnt from the other form
         rows = examples.features, dense(examples).features
-        np.testing.assert_allclose(*map(tree.score_all, rows), rtol=1e-5)
+        np.testing.assert_allclose(*map(tree.log_prob_of_all, rows), rtol=1e-5)
         answers = zip(*(tree.top_k(each, 3)[:2] for each in rows), strict=True)
         for ours, theirs in answers:
             np.testing.assert_allclose(ours, theirs, rtol=1e-5)
@@ -141,7 +141,7 @@ def test_asking_leaves_an_optimizer_as_it_is() -> None:
             tree.softmax(table, labels).loss.backward()
             optimizer.step()
             if asks:
-                tree.score_all(rows), tree.score_all(table.numpy())
+                tree.log_prob_of_all(rows), tree.log_prob_of_all(table.numpy())
                 with torch.no_grad():
                     tree.eval().softmax(table, labels)
                 tree.train()

@@ -11,11 +11,13 @@ from commands import Done, call, ran, refused
 
 from structnet import RoutedLanguageModel
 from structnet.datasets import load_text
+from structnet.naru import preparation
 from structnet.recipes.naru.settings import NaruRunSettings
 from structnet.recipes.naru.text import load_data
 from structnet.recipes.naru.work import open as open_run
 from structnet.recipes.recipe import Place, settings_from
 from structnet.recipes.run import Run
+from structnet.text import learn_vectors
 
 SMALL = ["--sizes", "1,2,2,1", "--dims", "6,6", "--vector-size", "5"]
 TEXT = ["the cat sees the dog .", "a dog hears the cat .", "the owl sees a cat ."] * 20
@@ -103,10 +105,14 @@ def test_a_folder_of_refused_settings_is_free(file: Path) -> None:
     assert not folder.exists()
 
 
-def test_the_baseline(file: Path) -> None:
-    folder = file.parent / "gru"
+def test_the_baseline(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, learned = file.parent / "gru", []
     command = ["train", "naru", "--data", file, *SMALL, "--epochs", "2", "--network", "gru"]
+    monkeypatch.setattr(
+        preparation, "learn_vectors", lambda *given: learned.append(1) or learn_vectors(*given)
+    )
     done = call(*command, "--out", folder)
+    assert len(learned) == 1  # the untrained network has the same vectors
     assert done.json["settings"]["learning_rate"] == 1e-3
     assert "utilisation" not in done.json["details"]["trained"]
     assert (folder / "history.png").exists() and not (folder / "network.png").exists()

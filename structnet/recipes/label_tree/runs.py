@@ -87,7 +87,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
 
     def after_epoch(training: Training) -> None:
         record = training.epochs[-1]
-        log_p = training.tree.score(data.validation.features, data.validation.labels)
+        log_p = training.tree.log_prob_of(data.validation.features, data.validation.labels)
         record["validation_loss"] = float(-log_p.mean())
         # State and history are written together, so that they have the same epochs.
         save_model(file, training.tree, content_of(data, training))

@@ -123,7 +123,7 @@ def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, fl
     rows, wanted = wanted_labels(examples)
     known = wanted >= 0
     right = (labels[rows] == wanted[:, None]) & known[:, None]
-    log_p = tree.score(examples.features[rows[known]], wanted[known])
+    log_p = tree.log_prob_of(examples.features[rows[known]], wanted[known])
     return {
         "accuracy": float(right[:, 0].sum() / len(examples)),
         f"recall_at_{ask.top}": float(right.any(1).mean()),

@@ -28,6 +28,7 @@ from structnet.recipes.texts import TextData, Texts
 from structnet.recipes.words import counted
 from structnet.routing.words import percent
 from structnet.text import read_sentences
+from structnet.text.ngrams import perplexity
 
 SHOWN = 40  # nodes listed in neighbours.txt
 TIMED = 20  # test batches that are timed
@@ -68,10 +69,13 @@ def train(settings: LanguageModelRunSettings, data: TextData, run: Run, say: Say
     run.write_text("neighbours.txt", _neighbours(model.model_))
     speeds = model.history_["examples_per_second"][before:]  # none if the last epoch was done
     size = model.batch_size
+    places = _places(model, data.test)
     details: dict[str, Any] = {
         "known_words": len(model.words_),
+        # As in the paper, where the unknown word is one of the words.
+        "perplexity_with_unknown": perplexity(model.model_.log_prob_of(places)),
         "ms_training_batch": 1000 * size / median(speeds) if speeds else None,
-        "ms_test_batch": _test_milliseconds(model.model_, _places(model, data.test), size),
+        "ms_test_batch": _test_milliseconds(model.model_, places, size),
     }
     if isinstance(model.model_.head, TreeSoftmaxLoss):
         counts = model.model_.head.counts.numpy()
@@ -122,7 +126,7 @@ def read(run: Run, file: str, place: Place) -> Texts:
 
 
 def measure(model: LabelTreeLanguageModel, examples: Texts, ask: AskOfWords) -> dict[str, float]:
-    """The perplexity and, with n-grams, also that of the tree alone and of the n-grams alone."""
+    """The perplexity of known words and, with n-grams, also that of the tree and of them alone."""
     return model.model_.perplexities(_places(model, examples))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from structnet.estimators.next_words import known_words
 from structnet.naru import RoutedLanguageModel
 from structnet.naru.language_model import RecurrentLanguageModel
 from structnet.recipes.naru import measures
@@ -46,10 +47,13 @@ def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outc
     chosen = dict(vars(told.told()))
     chosen |= {"random_state": chosen.pop("seed"), "device": settings.place.device}
     model = ESTIMATORS[told.network](**chosen, vectors=settings.sentences.vectors)
-    alone = {"epochs": 0, "decoding": "nearest"}  # the network without counts
-    untrained = clone(model).set_params(**alone).fit(data.train, X_val=data.validation)
-    say(f"{counted(len(untrained.words_), 'known word')} ...")
+    words = known_words(data.train, model.min_count, model.max_words)
+    say(f"{counted(len(words), 'known word')} ...")
     model.set_params(folder=run.folder, verbose=True).fit(data.train, X_val=data.validation)
+    vectors = dict(zip(model.words_.words, model.model_.vectors.cpu().numpy(), strict=True))
+    alone = {"epochs": 0, "decoding": "nearest", "vectors": vectors}  # the network without counts
+    untrained = clone(model).set_params(**alone, folder=None)
+    untrained.fit(data.train, X_val=data.validation)
     model.set_params(device="cpu").save(run.model_file)  # to be opened on any machine
     network = model.model_.network
     details = {
