@@ -36,6 +36,7 @@ ENOUGH = 2000  # rows from which on one held-out part is enough
 TREES = 30  # trees of a forest, few of which suffice to compare columns
 SHARE = 0.3  # share of the columns that a step leaves out
 SURE = 2  # standard errors by which fewer columns must be better
+MAYBE = 0.5  # the same up to which it is worth to look at further parts
 PENALTIES = np.logspace(-2, 5, 15)  # penalties of the linear model
 
 
@@ -71,9 +72,15 @@ def telling_columns(
     counts = np.ones(len(order)) if weights is None else weights[order] / weights.max()
     x = BentStandardizer.learned(x, y, counts)(x)
     parts = [every[i::PARTS] for i in range(PARTS if len(x) < ENOUGH else 1)]
-    tried = [_unseen(x, y, counts, held, seed) for held in parts]
-    losses, counted = np.concatenate(tried, axis=1), counts[np.concatenate(parts)]
-    best = int((losses @ counted).argmin())
+    tried: list[np.ndarray] = []
+    for held in parts:
+        tried.append(_unseen(x, y, counts, held, seed))
+        losses = np.concatenate(tried, axis=1)
+        counted = counts[np.concatenate(parts[: len(tried)])]
+        best = int((losses @ counted).argmin())
+        # Most tables need all their columns, which the first part shows in a fifth of the time.
+        if not is_better(losses[0], losses[best], MAYBE, counted):
+            return None
     if not is_better(losses[0], losses[best], SURE, counted):
         return None
     [kept] = islice((each.columns for each in _fewer(x, y, counts, seed)), best, best + 1)
