@@ -15,6 +15,7 @@ from torch import nn
 from structnet.checks import check_bool, check_jobs, num_threads
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.class_weights import both_weighed
+from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import (
@@ -25,7 +26,6 @@ from structnet.estimators.inputs import (
     one_label_each,
 )
 from structnet.estimators.scale import Standardizer
-from structnet.estimators.tails import BentStandardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.label_tree.choice import choose
 from structnet.label_tree.codes import LabelCodes
@@ -66,7 +66,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         standardize: scale the columns of a dense table to mean 0 and standard deviation 1, after
             ``fit`` has bent those with heavy tails, see
             :class:`structnet.estimators.tails.BentStandardizer`; sparse rows as a whole to mean
-            square 1, a column of far larger numbers separately.
+            square 1, a column of far larger numbers separately, and logarithms of counts, see
+            :class:`structnet.estimators.counts.CountStandardizer`.
         n_jobs: number of threads, -1 for all cores; None is one, and only one gives repeatable
             results.
         random_state: seed; an int makes results repeatable.
@@ -306,9 +307,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         one = len(found.y) == 1 and not issparse(found.x)  # whose columns have no deviation
         if isinstance(found.x, Features) or not self.standardize or one:
             return None
-        if issparse(found.x):
-            return Standardizer.of_rows(found.x, found.weights)
-        return BentStandardizer.learned(found.x, found.y, found.weights)
+        return learned_scale(found.x, found.y, found.weights)
 
     def _features(self, x: Any) -> Features:
         """Checked inputs as the tree takes them."""
@@ -345,7 +344,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         return self.tree_, {**told, "input_scale": scale, "stream": self._stream.state()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.input_scale_ = scale = BentStandardizer.from_lists(config["input_scale"])
+        self.input_scale_ = scale = scale_of_lists(config["input_scale"])
         self.settings_ = LabelTreeSettings(**config["settings"])
         self._stream = Stream.of(config["stream"])
         tree = LabelTree.empty(self.n_features_in_, len(self.classes_), self.settings_)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -15,12 +15,12 @@ from torch import nn
 from structnet.checks import check_bool, check_integer
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.class_weights import both_weighed
+from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.inputs import check_inputs, check_training, in_single, one_label_each
 from structnet.estimators.scale import Standardizer
-from structnet.estimators.tails import BentStandardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree.measures import Measures, measured
 from structnet.softmax_tree.members import choices_about, further, likeliest, mean_choices
@@ -45,7 +45,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             samples; columns with heavy tails are bent first, see
             :class:`structnet.estimators.tails.BentStandardizer`. Sparse data, which stay sparse,
             are scaled as a whole to mean square 1, except that a column of far larger numbers is
-            scaled separately.
+            scaled separately; of counts, mostly ones, the logarithms are scaled, more where few
+            samples have a column, see :class:`structnet.estimators.counts.CountStandardizer`.
         random_state: seed; an int makes results repeatable.
         verbose: True to report trials and progress on standard error from time to time.
 
@@ -251,11 +252,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return asking
 
     def _new_scale(self, learn: Checked) -> Standardizer | None:
-        if not self.standardize:
-            return None
-        if issparse(learn.x):
-            return Standardizer.of_rows(learn.x, learn.weights)
-        return BentStandardizer.learned(learn.x, learn.y, learn.weights)
+        return learned_scale(learn.x, learn.y, learn.weights) if self.standardize else None
 
     def _scaled(self, x: Any) -> Any:
         x = x if self.input_scale_ is None else self.input_scale_(x)
@@ -287,5 +284,5 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.members_ = [Trained.from_config(member) for member in config["members"]]
-        self.input_scale_ = BentStandardizer.from_lists(config["input_scale"])
+        self.input_scale_ = scale_of_lists(config["input_scale"])
         return nn.ModuleList(self._trees())

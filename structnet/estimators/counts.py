@@ -1,0 +1,120 @@
+"""The scaler of sparse counts, such as those of words: logarithms, more for what is rare.
+
+A word that occurs ten times tells little more than one that occurs twice, and one that few rows
+have tells more than one that all have. So a count c of a column that a share s of the rows has
+becomes ``log(1 + c) (1 - log s)``, divided by a number common to all.
+
+Reference:
+    Salton, Buckley, "Term-Weighting Approaches in Automatic Text Retrieval", Information Processing
+    and Management, 1988.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from structnet.estimators.scale import Standardizer
+from structnet.estimators.tails import FARTHEST, BentStandardizer
+
+LOGARITHMS = ["logarithms"]  # marks the scaler in a file
+
+
+class CountStandardizer(Standardizer):
+    """Scales counts by logarithms and by how rare their columns are; zeros stay zeros.
+
+    Args:
+        mean: 0.
+        sd: number to divide the logarithms of each column by.
+
+    Shapes:
+        mean ``[1]``; sd ``[columns]``.
+
+    Example:
+        >>> scale = CountStandardizer.learned(csr_matrix([[1.0, 1.0], [9.0, 0.0]]))
+        >>> scale(csr_matrix([[9.0, 1.0]])).toarray().round(2)
+        array([[1.49, 0.76]])
+        >>> scale.inverse(scale(np.array([[9.0, 1.0]]))).round(6)
+        array([[9., 1.]])
+    """
+
+    @classmethod
+    def learned(cls, rows: csr_matrix, weights: np.ndarray | None = None) -> CountStandardizer:
+        """The scaler fitted to rows of counts.
+
+        Args:
+            rows: sparse rows, with at least one entry that is not 0.
+            weights: weight of each row.
+
+        Shapes:
+            rows ``[n, columns]``; weights ``[n]``.
+        """
+        there, counts = rows.data != 0, np.ones(rows.shape[0]) if weights is None else weights
+        of, each = (
+            rows.indices[there],
+            np.repeat(counts / counts.sum(), np.diff(rows.indptr))[there],
+        )
+        share = np.bincount(of, each, rows.shape[1])
+        rare = 1 - np.log(np.clip(share, each.min(), 1))  # at least one row has what is not there
+        common = np.average((_logarithms(rows.data[there]) * rare[of]) ** 2, weights=each) ** 0.5
+        return cls(np.zeros(1), common / rare)
+
+    def to_lists(self) -> list[list]:
+        """The numbers as lists, and a mark of the logarithms."""
+        return [*super().to_lists(), LOGARITHMS]
+
+    def __call__(self, values: Any) -> Any:
+        """Scaled values, in the precision of the values. ``[n, columns] -> [n, columns]``."""
+        if issparse(values):
+            parts = _logarithms(values.data), values.indices, values.indptr
+            return super().__call__(type(values)(parts, shape=values.shape))
+        return super().__call__(_logarithms(values))
+
+    def inverse(self, values: np.ndarray) -> np.ndarray:
+        """Scaled values back as counts. ``[n, columns] -> [n, columns]``."""
+        logs = super().inverse(values)
+        return np.sign(logs) * np.expm1(np.minimum(np.abs(logs), FARTHEST))
+
+
+def learned_scale(
+    x: np.ndarray | csr_matrix, y: np.ndarray, weights: np.ndarray | None = None
+) -> Standardizer:
+    """The scaler of a table or of sparse rows for models that are linear in their columns.
+
+    Tables are scaled by :class:`.BentStandardizer`, sparse rows by :class:`CountStandardizer` if
+    they are counts: whole numbers from 1, not all but mostly ones. Other sparse rows are scaled as
+    by :meth:`.Standardizer.of_entries`.
+
+    Args:
+        x: dense or sparse rows.
+        y: codes of classes.
+        weights: weight of each row.
+
+    Shapes:
+        x ``[n, columns]``; y, weights ``[n]``.
+    """
+    if isinstance(x, np.ndarray):
+        return BentStandardizer.learned(x, y, weights)
+    if _are_counts(x.data[x.data != 0]):
+        return CountStandardizer.learned(x, weights)
+    return Standardizer.of_entries(x, weights)
+
+
+def scale_of_lists(lists: list[list] | None) -> Standardizer | None:
+    """The scaler of :func:`learned_scale` that ``to_lists`` wrote; None for None."""
+    if lists is not None and lists[2:] == [LOGARITHMS]:
+        return CountStandardizer(*map(np.array, lists[:2]))
+    return BentStandardizer.from_lists(lists)
+
+
+def _are_counts(numbers: np.ndarray) -> bool:
+    """True for whole numbers from 1, mostly ones, but not only. ``[entries]``."""
+    whole = len(numbers) > 0 and (numbers >= 1).all() and (numbers == np.floor(numbers)).all()
+    return bool(whole and numbers.max() > 1 and (numbers == 1).mean() >= 0.5)
+
+
+def _logarithms(numbers: np.ndarray) -> np.ndarray:
+    """``log(1 + c)``, in at least the precision of float32; the same below 0, with a minus."""
+    return np.sign(numbers) * np.log1p(np.abs(numbers))
