@@ -35,8 +35,8 @@ PARTS = 5  # parts that are held out in turn
 ENOUGH = 2000  # rows from which on one held-out part is enough
 TREES = 30  # trees of a forest, few of which suffice to compare columns
 SHARE = 0.3  # share of the columns that a step leaves out
-SURE = 2  # standard errors by which fewer columns must be better
-MAYBE = 0.5  # the same up to which it is worth to look at further parts
+SURE = 3  # standard errors by which fewer columns must be better
+MAYBE = 1  # the same up to which it is worth to look at further parts
 PENALTIES = np.logspace(-2, 5, 15)  # penalties of the linear model
 
 
