@@ -234,5 +234,5 @@ def _variance(y: np.ndarray, counts: np.ndarray) -> float:
     """The sum of the targets' variances, of classes as in :func:`_sums`; 1 if they do not vary."""
     if y.dtype.kind == "i":
         shares = np.bincount(y, counts)
-        return float(1 - shares @ shares)
+        return float(1 - shares @ shares) or 1.0
     return float((counts @ (y - counts @ y) ** 2).sum()) or 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ CELLS = 1_000_000  # largest number of scores, for examples and labels, that are
 COLUMNS = 1_000  # number above which all columns are taken as equally varying and uncorrelated
 ROWS = 20  # largest number of examples per column from which the covariance is estimated, ...
 MANY = 10_000  # ... though always from this many if there are
+WAYS = 2  # to shrink means: along all axes alike, or along each by its own variance
 UNSEEN = 0.5  # smallest number of examples that a label counts as
 ROUNDING = 1e-12  # smallest variance of a column, where its mean square is about 1
 
@@ -28,18 +30,24 @@ class _Moments(NamedTuple):
 
     Attributes:
         middle: mean of all rows.
-        means: mean of each label's rows relative to it, shrunk towards 0.
+        means: mean of each label's rows relative to it, along the axes if there are some.
+        counts: number of rows of each label.
+        beside: number of rows at 0 that each label has beside its own, along each axis, in either
+            way to find it.
         axes, variances: eigenvectors and eigenvalues of the covariance; None and a single variance
             if all columns are taken as equally varying and uncorrelated.
         log_share: logarithm of the share of each label.
 
     Shapes:
-        middle ``[columns]``; means ``[labels, columns]``; axes ``[columns, columns]``; variances
-        ``[columns]`` or ``[1]``; log_share ``[labels]``.
+        middle ``[columns]``; means ``[labels, columns]``; counts ``[labels]``; both of beside
+        ``[columns]`` or ``[]``; axes ``[columns, columns]``; variances ``[columns]`` or ``[1]``;
+        log_share ``[labels]``.
     """
 
     middle: np.ndarray
     means: np.ndarray
+    counts: np.ndarray
+    beside: tuple[np.ndarray, ...]
     axes: np.ndarray | None
     variances: np.ndarray
     log_share: np.ndarray
@@ -52,11 +60,11 @@ def discriminant(
 
     If the rows of label k have a normal distribution around m_k, with the same covariance S for all
     labels, and the mean of all rows is 0, ``log p(k | x) = w_k . x + b_k + log share_k + const``
-    with ``w_k = S^-1 m_k`` and ``b_k = -w_k . m_k / 2``. Along each axis of S, each m_k is shrunk
-    towards 0 as if the label had more rows at 0, as many as the variance along it within labels
-    divided by that between them: so few rows say little. The share in S of a multiple of the
-    identity, and the factor by which w and b are reduced to be less certain, are chosen by the loss
-    on held-out rows.
+    with ``w_k = S^-1 m_k`` and ``b_k = -w_k . m_k / 2``. Each m_k is shrunk towards 0 as if the
+    label had more rows at 0, as many as the variance within labels divided by that between them: so
+    few rows say little. Whether these variances are those along each axis of S or of all together,
+    the share in S of a multiple of the identity, and the factor by which w and b are reduced to be
+    less certain, are chosen by the loss on held-out rows.
 
     Args:
         examples: examples with dense rows.
@@ -78,22 +86,22 @@ def discriminant(
         >>> middle.round(2).tolist()  # where both are equally likely
         [5.0]
     """
-    share, certainty = SHARES[0], CERTAINTIES[0]
+    way, share, certainty = 0, SHARES[0], CERTAINTIES[0]
     features, single = examples.features, np.finfo(np.float32)
     unit = np.sqrt(features.sum_of_squares / features.values.size) or 1.0
     unit = max(float(unit), float(single.tiny))
     if len(examples) >= LEAST:
-        share, certainty = _best(examples, num_classes, unit, seed)
+        way, share, certainty = _best(examples, num_classes, unit, seed)
     moments = _moments(examples, num_classes, unit, seed)
-    weight, bias = (certainty * each for each in _solved(moments, share))
+    weight, bias = (certainty * each for each in _solved(moments, way, share))
     weight /= unit
     if np.abs(weight).max() > single.max:  # if the rows are almost 0
         weight, bias = np.zeros_like(weight), np.zeros_like(bias)
     return weight.astype(np.float32), (bias + moments.log_share).astype(np.float32)
 
 
-def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple[float, float]:
-    """The share of the identity and the certainty with the smallest loss on held-out rows.
+def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple[int, float, float]:
+    """The way to shrink, the identity's share and the certainty of the least loss on held-out rows.
 
     A tenth of few rows is too small to show how rarely a sure label is wrong: several random tenths
     are held out, one after the other, until they have enough rows.
@@ -102,17 +110,17 @@ def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple
     each = [_losses(examples, num_classes, unit, seed + part) for part in range(min(parts, PARTS))]
     found = [losses for losses in each if losses is not None]
     if not found:
-        return SHARES[0], CERTAINTIES[0]
+        return 0, SHARES[0], CERTAINTIES[0]
     total = np.sum(found, axis=0)
-    share, certainty = np.unravel_index(np.argmin(total), total.shape)
-    return SHARES[share], CERTAINTIES[certainty]
+    way, share, certainty = np.unravel_index(np.argmin(total), total.shape)
+    return int(way), SHARES[share], CERTAINTIES[certainty]
 
 
 def _losses(examples: Examples, num_classes: int, unit: float, seed: int) -> np.ndarray | None:
     """The summed losses on a held-out tenth; None if nothing can be judged.
 
     Shapes:
-        -> ``[SHARES, CERTAINTIES]``.
+        -> ``[WAYS, SHARES, CERTAINTIES]``.
     """
     learn, held = hold_out(len(examples), 0.1, seed)
     # Labels of which all examples are held out cannot be judged.
@@ -124,15 +132,16 @@ def _losses(examples: Examples, num_classes: int, unit: float, seed: int) -> np.
     moments, held_out = _moments(parts[0], num_classes, unit, seed), parts[1]
     labels = held_out.labels[:, None]
     weights = held_out.shares if len(held_out.shares) else np.ones(len(held_out))
-    found = np.full((len(SHARES), len(CERTAINTIES)), np.inf)
-    # Without axes, the share of the identity changes nothing.
-    for row, share in enumerate(SHARES if moments.axes is not None else SHARES[:1]):
-        weight, bias = _solved(moments, share)
+    found = np.full((WAYS, len(SHARES), len(CERTAINTIES)), np.inf)
+    # Without axes, the share of the identity and the way to shrink change nothing.
+    kinds = list(product(range(WAYS), range(len(SHARES)))) if moments.axes is not None else [(0, 0)]
+    for way, row in kinds:
+        weight, bias = _solved(moments, way, SHARES[row])
         scores = held_out.features.table @ (weight / unit).T + bias
         for column, certainty in enumerate(CERTAINTIES):
             logits = certainty * scores + moments.log_share
             losses = logsumexp(logits, axis=1) - np.take_along_axis(logits, labels, 1)[:, 0]
-            found[row, column] = weights @ losses
+            found[way, row, column] = weights @ losses
     return found
 
 
@@ -163,23 +172,25 @@ def _moments(examples: Examples, num_classes: int, unit: float, seed: int) -> _M
         least = spread / 2 / size
         variances, axes = np.linalg.eigh((covariance + np.eye(size) * least) / free)
         variances = np.maximum(variances, least / free)  # rounding
-    # Along each axis, as along a narrow one the means of few rows are almost sure. How far means
-    # lie apart may be seen best along narrow axes, or along those on which they differ most.
+    # Along all axes alike; or along each, as along a narrow one the means of few rows are almost
+    # sure, unless it is narrow by chance, where rows are few. How far means lie apart may be seen
+    # best along narrow axes, or along those on which they differ most.
     along = means if axes is None else means @ axes
     each = np.broadcast_to(variances, size)
     apart = counts @ np.square(along) / total + (each * free - spread / 2 / size) / total
     ways = (spread - noise) / size, (apart / each - 1).sum() / (1 / each).sum()
-    beside = variances / max(*ways, 1e-6 * spread / size)
-    along *= counts[:, None] / (counts[:, None] + beside)
-    means = along if axes is None else along @ axes.T
-    return _Moments(middle, means, axes, variances, np.log(np.maximum(counts, UNSEEN) / total))
+    alike = np.asarray(noise / max(spread - noise, 1e-6 * spread))
+    beside = alike, variances / max(*ways, 1e-6 * spread / size)
+    log_share = np.log(np.maximum(counts, UNSEEN) / total)
+    return _Moments(middle, along, counts, beside, axes, variances, log_share)
 
 
-def _solved(moments: _Moments, share: float) -> tuple[np.ndarray, np.ndarray]:
+def _solved(moments: _Moments, way: int, share: float) -> tuple[np.ndarray, np.ndarray]:
     """Weights, and biases without the labels' shares, for a share of the identity in S."""
     variances = (1 - share) * moments.variances + share * moments.variances.mean()
-    if moments.axes is None:
-        weight = moments.means / variances
-    else:
-        weight = (moments.means @ moments.axes / variances) @ moments.axes.T
-    return weight, -(weight * (moments.means / 2 + moments.middle)).sum(1)
+    counts, axes = moments.counts[:, None], moments.axes
+    means = moments.means * (counts / (counts + moments.beside[way]))
+    weight = means / variances
+    if axes is not None:
+        means, weight = means @ axes.T, weight @ axes.T
+    return weight, -(weight * (means / 2 + moments.middle)).sum(1)

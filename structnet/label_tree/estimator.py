@@ -303,10 +303,12 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         # Of later tokens a sparse matrix, as other methods get.
         return found._replace(x=found.x.to_csr()) if self.tokens and not reset else found
 
-    def _new_scale(self, found: Checked) -> Standardizer | None:
+    def _new_scale(self, found: Checked, bends: bool = True) -> Standardizer | None:
         one = len(found.y) == 1 and not issparse(found.x)  # whose columns have no deviation
         if isinstance(found.x, Features) or not self.standardize or one:
             return None
+        if not bends:  # by the first samples of a stream, which may be few
+            return Standardizer.of_rows(found.x, found.weights)
         return learned_scale(found.x, found.y, found.weights)
 
     def _features(self, x: Any) -> Features:

@@ -188,10 +188,7 @@ class LogBilinearLM(nn.Module):
 
     def log_prob_of(self, places: NextWords | Context) -> Tensor:
         """The log-probabilities of the words of a text, among all words. ``-> [len(places)]``."""
-        said = self.log_prob_without_ngrams(places)
-        if self.counted is None:
-            return said
-        return self.counted.log_prob_of(places.words, places.target, said)
+        return self._said(places)["perplexity"]
 
     def log_prob_without_ngrams(self, places: NextWords | Context) -> Tensor:
         """The same by the tree, or its baseline, alone. ``-> [len(places)]``."""
@@ -216,12 +213,13 @@ class LogBilinearLM(nn.Module):
 
     def _said(self, places: NextWords | Context) -> dict[str, Tensor]:
         """The log-probabilities of a text's words by the model and by its parts, if it has some."""
-        if self.counted is None:
-            return {"perplexity": self.log_prob_of(places)}
+        said, counted = self.log_prob_without_ngrams(places), self.counted
+        if counted is None:
+            return {"perplexity": said}
         return {
-            "perplexity": self.log_prob_of(places),
-            "perplexity_without_ngrams": self.log_prob_without_ngrams(places),
-            "perplexity_of_ngrams": self.counted.ngrams.log_prob_of(places.words, places.target),
+            "perplexity": counted.log_prob_of(places.words, places.target, said),
+            "perplexity_without_ngrams": said,
+            "perplexity_of_ngrams": counted.ngrams.log_prob_of(places.words, places.target),
         }
 
     @torch.no_grad()

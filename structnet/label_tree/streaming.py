@@ -49,7 +49,7 @@ class StreamMixin:
     _settings: Callable[[], LabelTreeSettings]
     _own_tree: Callable[[], LabelCodes | None]
     _checked: Callable[..., Checked]
-    _new_scale: Callable[[Checked], Standardizer | None]
+    _new_scale: Callable[..., Standardizer | None]
     _examples: Callable[[Checked], Examples]
     __sklearn_is_fitted__: Callable[[], bool]
 
@@ -106,7 +106,7 @@ class StreamMixin:
 
     def _begin_stream(self, found: Checked, settings: LabelTreeSettings) -> None:
         """Makes a tree for a stream from the samples of its first call."""
-        self.input_scale_, self._stream = self._new_scale(found), Stream()
+        self.input_scale_, self._stream = self._new_scale(found, bends=False), Stream()
         table = not (self.tokens or issparse(found.x))
         if table and self.standardize and not settings.embedding_size:
             columns = Columns.of(found.x, found.weights)

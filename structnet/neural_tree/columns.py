@@ -14,7 +14,6 @@ Reference:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -23,13 +22,13 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import RidgeCV
 
-from structnet.estimators.scale import Standardizer
+from structnet.estimators.scale import Standardizer, moments
 from structnet.estimators.tails import BentStandardizer
 from structnet.training.gains import is_better
 
 LEAST = 5  # columns of a table from which on some may be left out
 ROWS = 5000  # rows that are looked at
-NUMBERS = 2**20  # largest product of rows, columns and outputs: about ten seconds
+NUMBERS = 2**20  # largest product of rows, columns, outputs and fits: about ten seconds
 FEWEST = 50  # rows from which on columns are compared
 PARTS = 5  # parts that are held out in turn
 ENOUGH = 2000  # rows from which on one held-out part is enough
@@ -50,7 +49,7 @@ def telling_columns(
 
     Args:
         x: rows, which may be sparse.
-        y: codes of classes, integers, or numbers.
+        y: codes of classes, integers, or numbers in columns.
         weights: weight of each row; None for equal weights.
         seed: seed that determines which rows are held out, and the forests.
 
@@ -63,15 +62,17 @@ def telling_columns(
         >>> telling_columns(x, y, None, seed=0)
         array([2, 5])
     """
-    y = np.eye(1 + int(y.max()))[y] if y.dtype.kind == "i" else Standardizer.fitted(y, weights)(y)
-    size = min(x.shape[0], ROWS), x.shape[1], y.shape[1]
-    if size[0] < FEWEST or size[1] < LEAST or math.prod(size) > NUMBERS:
+    rows, outputs = min(x.shape[0], ROWS), 1 + int(y.max()) if y.dtype.kind == "i" else y.shape[1]
+    number = PARTS if rows < ENOUGH else 1  # of parts, beside which all rows are fitted
+    size = rows * x.shape[1] * outputs * (number + 1)
+    if rows < FEWEST or x.shape[1] < LEAST or size > NUMBERS:
         return None
     order = np.random.default_rng(seed).permutation(x.shape[0])[:ROWS]
-    x, y, every = x[order], y[order], np.arange(len(order))
-    counts = np.ones(len(order)) if weights is None else weights[order] / weights.max()
+    x, y, every = x[order], y[order], np.arange(rows)
+    counts = np.ones(rows) if weights is None else weights[order] / weights.max()
+    y = np.eye(outputs)[y] if y.dtype.kind == "i" else Standardizer.fitted(y, counts)(y)
     x = BentStandardizer.learned(x, y, counts)(x)
-    parts = [every[i::PARTS] for i in range(PARTS if len(x) < ENOUGH else 1)]
+    parts = [every[i::PARTS] for i in range(number)]
     tried: list[np.ndarray] = []
     for held in parts:
         tried.append(_unseen(x, y, counts, held, seed))
@@ -105,16 +106,17 @@ class Fit(NamedTuple):
         found = (each.predict(x[:, self.columns]) for each in (self.line, self.forest))
         return sum(each.reshape(len(x), -1) for each in found)
 
-    def told(self, x: np.ndarray) -> np.ndarray:
+    def told(self, x: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The variance that each of the columns explains.
 
         Shapes:
-            x ``[n, columns of the table]`` -> ``[columns]``.
+            x ``[n, columns of the table]``, counts ``[n]`` -> ``[columns]``.
         """
         x = x[:, self.columns]
         weights = self.line.coef_.reshape(-1, len(self.columns))  # flat for one output
-        by_line = np.square(weights).sum(0) * x.var(0)
-        rest = self.forest.predict(x).reshape(len(x), -1).var(0).sum()
+        by_line = np.square(weights).sum(0) * moments(x, counts)[1] ** 2
+        found = self.forest.predict(x).reshape(len(x), -1)
+        rest = (moments(found, counts)[1] ** 2).sum()
         return by_line + self.forest.feature_importances_ * rest
 
 
@@ -146,5 +148,5 @@ def _fewer(x: np.ndarray, y: np.ndarray, counts: np.ndarray, seed: int) -> Itera
         if len(columns) == 1:
             return
         step = max(1, int(SHARE * len(columns)))
-        order = (-fit.told(x)).argsort(kind="stable")
+        order = (-fit.told(x, counts)).argsort(kind="stable")
         columns = np.sort(columns[order[: len(columns) - step]])

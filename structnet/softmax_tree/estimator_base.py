@@ -23,7 +23,13 @@ from structnet.estimators.inputs import check_inputs, check_training, in_single,
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree.measures import Measures, measured
-from structnet.softmax_tree.members import choices_about, further, likeliest, mean_choices
+from structnet.softmax_tree.members import (
+    choices_about,
+    further,
+    likeliest,
+    mean_choices,
+    mean_log_proba,
+)
 from structnet.softmax_tree.networkx_tree import with_weights
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.training import Trained, train
@@ -158,15 +164,14 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Shapes:
             ``[n, classes]``.
         """
-        choices = self._choices(X)
         if sparse:
-            return choices.matrix(len(self.classes_))
-        found = choices.dense(len(self.classes_))
+            return self._choices(X).matrix(len(self.classes_))
+        found = self.predict_log_proba(X)
         return np.exp(found, out=found)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log-probabilities, -inf for classes of no sample. ``[n, classes]``."""
-        return self._choices(X).dense(len(self.classes_))
+        return mean_log_proba(*self._asked_together(X))
 
     def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         places, prob = self._choices(X).top(min(k, len(self.classes_)))
@@ -181,9 +186,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Raises:
             ValueError: x is of another type or shape.
         """
-        if len(self.members_) > 1:
-            return self.classes_[choices_about(self._predictors(), x).likeliest()[0]]
-        return self.classes_[self._predictors()[0].class_of(x)]
+        asked = self._predictors()
+        if len(asked) > 1:
+            return self.classes_[choices_about(asked, x).likeliest()[0]]
+        return self.classes_[asked[0].class_of(x)]
 
     def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The classes in one unchecked row's leaf, or leaves, and their probabilities.
@@ -262,10 +268,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return mean_choices(*self._asked_together(X))
 
     def _asked_together(self, X: Any) -> tuple[Sequence[SoftmaxTree], Any]:
-        check_is_fitted(self)
         return self._trees(), self._scaled(check_inputs(self, X))
 
     def _trees(self) -> Sequence[SoftmaxTree]:
+        check_is_fitted(self)
         return [member.tree for member in self.members_]
 
     def _asked(self, x: Any) -> list[tuple[SoftmaxTree, Any]]:
@@ -283,6 +289,9 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return nn.ModuleList(self._trees()), {"members": members, "input_scale": scale}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        self.members_ = [Trained.from_config(member) for member in config["members"]]
         self.input_scale_ = scale_of_lists(config["input_scale"])
+        if "trained" in config:  # a file of a time when there was always one tree
+            self.members_ = [Trained.from_config(config["trained"])]
+            return self.tree_
+        self.members_ = [Trained.from_config(member) for member in config["members"]]
         return nn.ModuleList(self._trees())

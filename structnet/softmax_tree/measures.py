@@ -21,7 +21,8 @@ TIMED = 1000  # rows that are predicted one by one, to time a prediction
 class Measures:
     """Figures of a tree on samples; ``str`` shows them one on each line.
 
-    Those of several trees, whose probabilities are averaged, are the sums of what they have.
+    Sizes and costs of several trees are sums, their depth is the largest, and all else is of the
+    mean of their probabilities.
 
     Attributes:
         error: share of samples whose predicted class is wrong.

@@ -11,18 +11,18 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import resample
 
-from structnet.softmax_tree.probabilities import TINY, Choices
+from structnet.softmax_tree.probabilities import TINY, Choices, joined
 from structnet.softmax_tree.training import Trained, train
 from structnet.softmax_tree.tree import Predictor, SoftmaxTree
 
-BATCH = 10_000_000  # largest number of rows x classes whose probabilities are averaged at once
+BATCH = 2_000_000  # largest number of probabilities that are averaged at once
 
 
 def further(
@@ -51,9 +51,26 @@ def further(
     return found
 
 
+def mean_log_proba(trees: Sequence[SoftmaxTree], x: Any) -> np.ndarray:
+    """The logarithms of the trees' mean probabilities. ``[n, D] -> [n, K]``, float64."""
+    if len(trees) == 1:
+        return trees[0].choices(x).dense(trees[0].num_classes)
+    found = np.empty((x.shape[0], trees[0].num_classes))
+    for rows in _batches(x.shape[0], trees[0].num_classes):
+        mean = found[rows]
+        mean[:] = -np.inf
+        for tree in trees:
+            np.logaddexp(mean, tree.choices(x[rows]).dense(tree.num_classes), out=mean)
+        mean -= np.log(len(trees))
+    return found
+
+
 def mean_choices(trees: Sequence[SoftmaxTree], x: Any) -> Choices:
-    """The mean probabilities of the trees. ``[n, D]``."""
-    return mean_of([tree.choices(x) for tree in trees])
+    """The mean probabilities of the trees, in the leaves that each sample reaches. ``[n, D]``."""
+    if len(trees) == 1:
+        return trees[0].choices(x)
+    batches = _batches(x.shape[0], len(trees) * trees[0].num_classes)
+    return joined([mean_of([tree.choices(x[rows]) for tree in trees]) for rows in batches])
 
 
 def likeliest(trees: Sequence[SoftmaxTree], x: Any) -> np.ndarray:
@@ -62,11 +79,7 @@ def likeliest(trees: Sequence[SoftmaxTree], x: Any) -> np.ndarray:
     Shapes:
         ``[n, D] -> [n]``, int64.
     """
-    if len(trees) == 1:
-        return trees[0].classes_of(x)
-    size = max(1, BATCH // trees[0].num_classes)
-    batches = (x[start : start + size] for start in range(0, x.shape[0], size))
-    return np.concatenate([mean_choices(trees, batch).likeliest() for batch in batches])
+    return trees[0].classes_of(x) if len(trees) == 1 else mean_choices(trees, x).likeliest()
 
 
 def choices_about(predictors: Sequence[Predictor], *row: np.ndarray) -> Choices:
@@ -92,19 +105,38 @@ def mean_of(found: Sequence[Choices]) -> Choices:
     """
     if len(found) == 1:
         return found[0]
-    shares = found[0].shares
-    number, num_classes, places, more = len(found[0].rest), len(shares), [], []
-    unit = np.zeros(number)  # what the trees give to a class that their leaves lack, by its share
-    for choices in found:
-        own = choices.rest / np.maximum(choices.lacked(), TINY)
-        rows = np.repeat(np.arange(number), np.diff(choices.starts))
-        places.append(rows * num_classes + choices.classes)
-        more.append(np.exp(choices.log_prob) - own[rows] * shares[choices.classes])
-        unit += own
-    there, place = np.unique(np.concatenate(places), return_inverse=True)
+    number, num_classes, shares = len(found[0].rest), len(found[0].shares), found[0].shares
+    places = [
+        np.repeat(np.arange(number), np.diff(choices.starts)) * num_classes + choices.classes
+        for choices in found
+    ]
+    there = _union(places, number * num_classes)
     rows, classes = there // num_classes, there % num_classes
-    prob = np.bincount(place, np.concatenate(more)) + unit[rows] * shares[classes]
+    prob, unit = np.zeros(len(there)), np.zeros(number)
+    for choices, own in zip(found, places, strict=True):
+        # What the tree gives to a class that its leaf lacks, by the share of the class.
+        less = choices.rest / np.maximum(choices.lacked(), TINY)
+        more = less[rows] * shares[classes]
+        more[np.searchsorted(there, own)] = np.exp(choices.log_prob)
+        prob, unit = prob + more, unit + less
     starts = np.searchsorted(rows, np.arange(number + 1))
-    log_prob = np.log(np.maximum(prob, TINY) / len(found))
-    mean = Choices(classes, log_prob, starts, unit, shares)
+    with np.errstate(divide="ignore"):
+        mean = Choices(classes, np.log(prob / len(found)), starts, unit, shares)
     return mean._replace(rest=unit * np.maximum(mean.lacked(), 0) / len(found))
+
+
+def _union(places: Sequence[np.ndarray], size: int) -> np.ndarray:
+    """All of some ascending numbers below ``size``, each once, ascending. ``[all]``."""
+    if sum(map(len, places)) < size // 8:
+        return np.unique(np.concatenate(places))
+    marked = np.zeros(size, bool)  # which takes less time and room than to sort them
+    for own in places:
+        marked[own] = True
+    return np.flatnonzero(marked)
+
+
+def _batches(number: int, each: int) -> Iterator[slice]:
+    """Slices of some rows, each of which takes this many numbers; at least one slice."""
+    size = max(1, BATCH // each)
+    for start in range(0, max(number, 1), size):
+        yield slice(start, start + size)

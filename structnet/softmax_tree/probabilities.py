@@ -8,6 +8,7 @@ number for each leaf, and no time in a prediction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from structnet.softmax_tree.arrays import Packed
 from structnet.trees.end_to_end import offsets_of
 
 TINY = 1e-30
+JOINED = ("classes", "log_prob", "rest")
 
 
 class Outside(NamedTuple):
@@ -109,6 +111,14 @@ class Choices(NamedTuple):
             found = divided(self.rest[:, None], lacked, self.shares).astype(dtype, copy=False)
         found[rows, self.classes] = self.log_prob
         return found
+
+
+def joined(parts: Sequence[Choices]) -> Choices:
+    """The choices for the rows of several parts, one after the other."""
+    sizes = np.concatenate([np.diff(part.starts) for part in parts])
+    fields = (np.concatenate([getattr(part, name) for part in parts]) for name in JOINED)
+    classes, log_prob, rest = fields
+    return Choices(classes, log_prob, offsets_of(sizes), rest, parts[0].shares)
 
 
 def choices_of(rows: tuple, number: int, arrays: Packed, outside: Outside) -> Choices:

@@ -56,7 +56,7 @@ def smoothed(draft: Draft, points: Points, objective: Objective | None = None) -
     """
     narrow = any(len(n.classes) < points.num_classes for n in draft.nodes if isinstance(n, Leaf))
     new = replace(draft.copy(), shares=_shares(points.counts(np.arange(len(points)))))
-    return _Smoothing(new, points, objective, draft.reach(points)).done() if narrow else draft
+    return _Smoothing(new, points, objective, draft.reach(points)).done() if narrow else new
 
 
 @dataclass

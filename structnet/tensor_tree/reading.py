@@ -66,7 +66,7 @@ def read_by(
     letters = False
     if settings.reads_words(question.kind):
         read, held = learn.with_words(), validation and validation.with_words()
-        if question.kind == "nodes":
+        if question.kind == "nodes" or (settings.words and not settings.bag):
             learn, validation = read, held
         else:
             told = Choice.of(read, held, question, settings.seed)

@@ -17,7 +17,9 @@ from scipy.sparse import csr_matrix
 # Columns times outputs per entry of the rows' Gram matrix, above which a solver's own vectors, as
 # long as all weights, cost more than that matrix.
 WIDE = 1 / 16
-COMMON = 0.05  # share of the rows that have a column, above which it is multiplied as dense
+# Share of the rows that have a column, above which it is multiplied as dense; and largest number of
+# entries of all these, 80 MB.
+COMMON, DENSE = 0.05, 10_000_000
 MOST = 3000  # rows, whose Gram matrix is decomposed within a second or two
 
 
@@ -70,7 +72,10 @@ def gram_of(rows: csr_matrix) -> np.ndarray:
     What many rows have in common is centred and multiplied as a dense matrix: a sparse product
     would add it up pair by pair of rows.
     """
-    common = np.bincount(rows.indices, minlength=rows.shape[1]) > COMMON * rows.shape[0]
+    counts = np.bincount(rows.indices, minlength=rows.shape[1])
+    most = max(1, DENSE // rows.shape[0])  # columns
+    least = np.partition(counts, -most - 1)[-most - 1] if len(counts) > most else 0
+    common = counts > max(COMMON * rows.shape[0], least)
     dense, rest = rows[:, common].toarray(), rows[:, ~common]
     dense -= dense.mean(axis=0)
     products = (rest @ rest.T).toarray()

@@ -78,7 +78,7 @@ def without_unknown(scores: Tensor, unknown: int | None) -> Tensor:
 
 
 def given_known(log_prob: Tensor, of_unknown: Tensor) -> Tensor:
-    """The log-probabilities of known words, given that the next word is a known one.
+    """The log-probabilities of known words, given that the next word is a known one; at most 0.
 
     Args:
         log_prob: log-probabilities of known words among all words.
@@ -91,7 +91,8 @@ def given_known(log_prob: Tensor, of_unknown: Tensor) -> Tensor:
         >>> given_known(torch.tensor([0.25]).log(), torch.tensor([0.5]).log()).exp()
         tensor([0.5000], dtype=torch.float64)
     """
-    return log_prob.double() - (-of_unknown.double().exp()).log1p()
+    known = (-of_unknown.double().exp()).log1p()  # -inf where rounding leaves nothing for them
+    return torch.where(known.isinf(), log_prob.double(), log_prob.double() - known).clamp(max=0)
 
 
 class NGrams(nn.Module):

@@ -37,6 +37,7 @@ from structnet.label_tree.training import Training
 from structnet.naru.settings import NaruSettings
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.softmax_tree import optimisation
+from structnet.softmax_tree.estimator_base import SoftmaxTreeEstimator
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.training.checkpoint import CheckpointError
@@ -78,7 +79,7 @@ GROWN |= {"min_gain": 0.01, "gain_errors": 2.0, "min_samples": 2.0, "prune": 0.0
 GROWN |= {"cache_bytes": 1e6, "n_members": 2, "standardize": True, "warm_start": False}
 GROWN |= dict.fromkeys(("routers", "transformers", "prefer_split", "balance_routers"), True)
 SOFT = ANY | {"decision_penalty": 0.1, "leaf_penalty": 0.1, "missing_loss": 2.0, "tol": 0.01}
-SOFT |= {"max_iter": 1, "solver_steps": 2, "n_jobs": 1, "standardize": True}
+SOFT |= {"max_iter": 1, "solver_steps": 2, "n_jobs": 1, "standardize": True, "n_members": 2}
 ADAPTED = {"alpha": 0.9, "rho": 0.9, "start_k": 1, "step": 1, "max_depth": 2, "max_leaves": 4}
 ADAPTED |= {"start_depth": 1, "max_rounds": 1, "min_samples": 5, "validation_fraction": 0.3}
 LABELS = ANY | {"arity": 2, "embedding_size": 2, "epochs": 1, "learning_rate": 0.1, "rebuilds": 1}
@@ -209,6 +210,7 @@ def test_what_is_not_fitted_says_so(case: Case, tmp_path: Path) -> None:
     node = (0,) if isinstance(model, TreeLSTMNodeClassifier) else ()
     given = dict.fromkeys(f"predict {OF_CLASSES} apply decision_path".split(), (case.X,))
     given |= {"explain": (case.X[0], *node), "save": (tmp_path / "model",)}
+    given |= dict.fromkeys(("predict_one", "predict_proba_one"), (case.X[0],))
     of_itself = ("summary", "export_text", "read", "plot", "to_networkx", "get_depth")
     for name, told in (given | dict.fromkeys((*of_itself, "get_n_leaves"), ())).items():
         if hasattr(type(model), name):
@@ -244,6 +246,9 @@ def test_weights_of_samples(case: Case) -> None:
     if case.y is None:
         pytest.skip("a text has none")
     same(model_of(case).fit(case.X, case.y, np.ones(40)), fitted(case), case.X)
+    if not isinstance(case.estimator, SoftmaxTreeEstimator):  # whose penalties are of a sum
+        heavy = model_of(case).fit(case.X, case.y, np.full(40, 2.5))
+        np.testing.assert_allclose(answers(heavy, case.X), answers(fitted(case), case.X), atol=1e-5)
     weighed = model_of(case).fit(case.X, case.y, 1.0 * (np.arange(40) < 30))
     same(weighed, model_of(case).fit(case.X[:30], case.y[:30]), case.X)
 
@@ -370,6 +375,7 @@ def test_a_fit_that_fails_leaves_no_trace(
             model.fit(case.X[::-1], None if case.y is None else case.y[::-1])
         assert vars(model).keys() == before.keys()
         assert all(value is before[name] for name, value in vars(model).items())
+    same(models[1], fitted(case), case.X)
 
 
 @each

@@ -11,8 +11,10 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics import log_loss
 
 from structnet import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier
+from structnet.softmax_tree import members
 from structnet.softmax_tree.members import mean_of
 from structnet.softmax_tree.probabilities import Choices
+from structnet.training.checkpoint import load_model, save_model
 
 CLASSES, MODES, COLUMNS = 20, 3, 8
 
@@ -70,7 +72,8 @@ def test_predictions_are_those_of_the_mean(model: SoftmaxTreeClassifier) -> None
     assert np.allclose(prob, means(model, X_NEW), atol=1e-6) and np.allclose(prob.sum(1), 1)
     assert (model.predict(X_NEW) == prob.argmax(1)).all()
     inside = model.predict_proba(X_NEW, sparse=True)
-    assert (inside.data <= prob[inside.nonzero()] + 1e-9).all() and inside.nnz < prob.size
+    np.testing.assert_allclose(inside.data, means(model, X_NEW)[inside.nonzero()], atol=1e-6)
+    assert inside.nnz < prob.size
     classes, top = model.predict_top(X_NEW, 3)
     assert np.allclose(top, -np.sort(-prob, axis=1)[:, :3])
     assert (classes[:, 0] == prob.argmax(1)).all()
@@ -124,6 +127,50 @@ def test_rare_classes_are_known_to_all_trees() -> None:
     model = several(5).fit(np.vstack([X, X[:2]]), y)
     assert (model.predict_proba(X_NEW) > 0).all() and model.classes_[-1] == 99
     assert [tree.num_classes for tree in model._trees()] == [CLASSES + 2] * 5
+
+
+def test_a_first_tree_of_one_leaf_does_not_take_the_rest_of_the_others() -> None:
+    rng = np.random.default_rng(4)
+    centres = rng.normal(size=(16, 2, 6))
+    y, mode = rng.integers(16, size=800), rng.integers(2, size=800)
+    x = centres[y, mode] + 0.6 * rng.normal(size=(800, 6))
+    how = {"leaf_penalty": 1.0, "start": "rows", "max_rounds": 2, "random_state": 4}
+    model = AdaptiveSoftmaxTreeClassifier(rho=0.8, start_depth=0, n_members=4, **how).fit(x, y)
+    sizes = [tree.topology.num_nodes for tree in model._trees()]
+    assert sizes[0] == 1 and any(tree.rest.any() for tree in model._trees())
+    assert np.allclose(model.predict_proba(x).sum(1), 1)
+    assert np.isfinite(model.predict_log_proba(x)).all()
+    assert np.allclose(model.predict_top(x, 16)[1].sum(1), 1)
+
+
+def test_unlikely_classes_stay_apart() -> None:
+    def about(log_prob: list[float]) -> Choices:
+        own = np.arange(3), np.array(log_prob), np.array([0, 3])
+        return Choices(*own, np.zeros(1), np.full(3, 1 / 3))
+
+    mean = mean_of([about([0.0, -100.0, -200.0]), about([0.0, -101.0, -201.0])])
+    expected = np.logaddexp([-100, -200], [-101, -201]) - np.log(2)
+    assert mean.log_prob[1:] == pytest.approx(expected)
+
+
+def test_many_rows_take_little_memory_and_are_alike_in_batches(
+    model: SoftmaxTreeClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = model.predict(X_NEW), model.predict_proba(X_NEW, sparse=True), model.predict_proba(X)
+    monkeypatch.setattr(members, "BATCH", 1000)
+    batches = model.predict(X_NEW), model.predict_proba(X_NEW, sparse=True), model.predict_proba(X)
+    assert (whole[0] == batches[0]).all() and (whole[1] != batches[1]).nnz == 0
+    assert (whole[2] == batches[2]).all()
+
+
+def test_files_of_single_trees_from_before_there_were_several(tmp_path: Path) -> None:
+    model, path = several(1).fit(X, Y), tmp_path / "model"
+    model.save(path)
+    _, config = load_model(path)
+    config["trained"] = config.pop("members")[0]
+    save_model(path, model.tree_, config)
+    again = SoftmaxTreeClassifier.load(path)
+    assert (again.predict_proba(X_NEW) == model.predict_proba(X_NEW)).all()
 
 
 @pytest.mark.parametrize("number", [0, 1.5, True])

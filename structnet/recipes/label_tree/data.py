@@ -24,6 +24,7 @@ from structnet.datasets.table import (
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
+from structnet.estimators.tails import BentStandardizer
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.label_tree.choice import may_be_direct
 from structnet.recipes.arrays import read_table
@@ -218,7 +219,8 @@ def _rows(settings: LabelTreeRunSettings) -> LabelData:
         target = target_column(table, settings.rows.target)
         used = feature_columns(table, target, settings.rows.without or ())
         labels = class_names(table.texts(target))
-        if any(is_number(name) and not float(name).is_integer() for name in labels):
+        fractions = any(is_number(name) and not float(name).is_integer() for name in labels)
+        if fractions and all(map(is_number, labels)):
             raise ValueError(
                 f"{settings.data} has numbers to predict; a label tree predicts classes (--target "
                 "names another column)"
@@ -227,7 +229,10 @@ def _rows(settings: LabelTreeRunSettings) -> LabelData:
         told = {"features": used, "targets": [target]}
         columns = {k: table.names and [table.names[i] for i in v] for k, v in told.items()}
     places = _split(np.arange(len(y)), settings)
-    scale = Standardizer.of_rows(x[places[0]])
+    learn = x[places[0]]
+    scale = Standardizer.of_rows(learn)
+    if columns is not None:  # of a table
+        scale = BentStandardizer.learned(learn, y[places[0]].astype(np.int64))
     whole = Examples(features_of(scale(x)), y.astype(np.int64))
     parts, name = (whole[part] for part in places), Path(settings.data).stem
     return LabelData(name, labels, None, *parts, scale=scale, columns=columns)
