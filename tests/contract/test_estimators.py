@@ -83,14 +83,8 @@ SOFT |= {"max_iter": 1, "solver_steps": 2, "n_jobs": 1, "standardize": True, "n_
 ADAPTED = {"alpha": 0.9, "rho": 0.9, "start_k": 1, "step": 1, "max_depth": 2, "max_leaves": 4}
 ADAPTED |= {"start_depth": 1, "max_rounds": 1, "min_samples": 5, "validation_fraction": 0.3}
 LABELS = ANY | {"arity": 2, "embedding_size": 2, "epochs": 1, "learning_rate": 0.1, "rebuilds": 1}
-LABELS |= {
-    "prior_weight": 1.0,
-    "bias": True,
-    "max_depth": 3,
-    "memory": 0.5,
-    "n_jobs": 1,
-    "standardize": True,
-}
+LABELS |= {"prior_weight": 1.0, "bias": True, "max_depth": 3, "memory": 0.5, "n_jobs": 1}
+LABELS |= {"standardize": True}
 WORDS = HELD | {"max_cone": 2, "vector_size": 3, "min_count": 1, "max_words": 9, "max_length": 9}
 WORDS |= {"clip_norm": 1.0, "lazy": True, "balance": 0.1, "gate_noise": 0.1}
 PASTS = ANY | {"context": 2, "vector_size": 3, "arity": 2, "max_depth": 4, "ngrams": True}

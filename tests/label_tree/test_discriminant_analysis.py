@@ -137,3 +137,14 @@ def test_along_narrow_axes_means_of_few_rows_are_sure(seed: int) -> None:
     right = ((x[asked] @ weight.T + bias).argmax(1) == y[asked]).mean()
     theirs = LinearDiscriminantAnalysis().fit(x[learn], y[learn]).score(x[asked], y[asked])
     assert right >= theirs - 0.01 > 0.9
+
+
+def test_axes_that_are_narrow_by_chance_make_nothing_sure() -> None:
+    """Of as many columns as rows, some hardly vary within labels: so do these of few rows alone."""
+    rng = np.random.default_rng(0)
+    centres, y = 0.3 * rng.normal(size=(40, 300)), rng.integers(40, size=1267)
+    x = (centres[y] + rng.normal(size=(1267, 300))).astype(np.float32)
+    weight, bias = discriminant(Examples(Features.from_table(x[:267]), y[:267]), 40)
+    scores = x[267:] @ weight.T + bias
+    losses = logsumexp(scores, axis=1) - scores[np.arange(1000), y[267:]]
+    assert (scores.argmax(1) == y[267:]).mean() > 0.65 and losses.mean() < 1.1

@@ -373,3 +373,13 @@ def test_labels_of_a_stream_seldom_move_by_chance(size: int) -> None:
     assert model.score(x[5000:], y[5000:]) > 0.87
     told = LabelTreeClassifier(arity=20, memory=0.6).partial_fit(x, y, classes=np.arange(300))
     assert (told.settings_.prior_weight, told.settings_.memory) == (1, 0.6)
+
+
+def test_a_first_portion_of_one_class_bends_nothing() -> None:
+    rng = np.random.default_rng(0)
+    x, y = np.exp(2 * rng.normal(size=(64, 4))), np.zeros(64, int)
+    for how in ({}, {"embedding_size": 3}):
+        model = LabelTreeClassifier(random_state=0, **how)
+        model.partial_fit(x, y, classes=[0, 1, 2])
+        assert not getattr(model.input_scale_, "bends", ())
+        assert np.isfinite(model.predict_proba(x)).all()

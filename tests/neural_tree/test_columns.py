@@ -140,3 +140,20 @@ def test_each_member_and_other_primitives_have_columns_of_their_own() -> None:
 def test_the_parameter_must_be_a_bool() -> None:
     with pytest.raises(ValueError, match="'select_columns' parameter"):
         NeuralTreeRegressor(select_columns=3).fit(*wide(60, 0))
+
+
+def test_what_weighs_nothing_ranks_no_column() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 40))
+    y = 2 * x[:, [10]] + 4 * (x[:, [25]] > 0.3) + 0.5 * rng.normal(size=(400, 1))
+    noise = np.setdiff1d(np.arange(40), [10, 25])
+    far, weights = x.copy(), np.repeat([1.0, 1e-6], 200)
+    far[200:, noise] *= 1000
+    np.testing.assert_array_equal(telling_columns(far, y, weights, 1), [10, 25])
+
+
+def test_large_tables_keep_all_columns_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_unseen", lambda *of: pytest.fail("it is too large"))
+    x = np.zeros((3000, 100), np.float32)
+    assert telling_columns(x, np.arange(3000), None, 0) is None  # nor are there 3000 x 3000 codes
+    assert telling_columns(x[:1999], np.zeros((1999, 1)), None, 0) is None

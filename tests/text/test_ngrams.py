@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from structnet.text import Encoded, NGrams
-from structnet.text.ngrams import contexts_of, perplexity
+from structnet.text.ngrams import contexts_of, given_known, perplexity
 
 WORDS = 5  # the number itself is the boundary
 Token = tuple[tuple[int, ...], int]  # all words before in the sentence, the boundary first; a word
@@ -141,3 +141,9 @@ def test_no_more_words_are_looked_at_than_pays() -> None:
 
 def test_the_perplexity_of_what_is_next_to_impossible_is_infinite() -> None:
     assert perplexity(torch.tensor([-2000.0])) == math.inf
+
+
+def test_words_are_no_likelier_than_sure_where_nearly_all_are_unknown() -> None:
+    found = given_known(torch.tensor([-20.0, -9.0, -1.0]), torch.tensor([-1e-9, 0.0, -2.0]))
+    assert (found <= 0).all() and found.isfinite().all()
+    assert found[2].item() == pytest.approx(-1 - math.log(1 - math.exp(-2)))
