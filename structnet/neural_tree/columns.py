@@ -94,17 +94,17 @@ class Fit(NamedTuple):
     Attributes:
         columns: columns, ascending.
         line: linear model.
-        forest: forest.
+        forest: trees, whose mean it is.
     """
 
     columns: np.ndarray
     line: Any
-    forest: Any
+    forest: list[Any]
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """The sum of both. ``[n, columns of the table] -> [n, outputs]``."""
-        found = (each.predict(x[:, self.columns]) for each in (self.line, self.forest))
-        return sum(each.reshape(len(x), -1) for each in found)
+        x = x[:, self.columns]
+        return self.line.predict(x).reshape(len(x), -1) + self._rest(x)
 
     def told(self, x: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The variance that each of the columns explains.
@@ -115,9 +115,14 @@ class Fit(NamedTuple):
         x = x[:, self.columns]
         weights = self.line.coef_.reshape(-1, len(self.columns))  # flat for one output
         by_line = np.square(weights).sum(0) * moments(x, counts)[1] ** 2
-        found = self.forest.predict(x).reshape(len(x), -1)
-        rest = (moments(found, counts)[1] ** 2).sum()
-        return by_line + self.forest.feature_importances_ * rest
+        rest = (moments(self._rest(x), counts)[1] ** 2).sum()
+        return by_line + np.mean([tree.feature_importances_ for tree in self.forest], axis=0) * rest
+
+    def _rest(self, x: np.ndarray) -> np.ndarray:
+        """What the forest predicts. ``[n, columns] -> [n, outputs]``."""
+        few = np.ascontiguousarray(x, np.float32)
+        found = [tree.predict(few, check_input=False).reshape(len(few), -1) for tree in self.forest]
+        return np.mean(found, axis=0)
 
 
 def _unseen(
@@ -135,15 +140,18 @@ def _unseen(
 
 def _fewer(x: np.ndarray, y: np.ndarray, counts: np.ndarray, seed: int) -> Iterator[Fit]:
     """The fits of all columns, then of fewer and fewer, down to one."""
-    from sklearn.ensemble import ExtraTreesRegressor
+    from sklearn.tree import ExtraTreeRegressor
 
     columns = np.arange(x.shape[1])
     while True:
         some = x[:, columns]
         line = RidgeCV(PENALTIES).fit(some, y, counts)
         rest = y - line.predict(some).reshape(y.shape)
-        forest = ExtraTreesRegressor(TREES, min_samples_leaf=2, random_state=seed)
-        forest.fit(some, rest if rest.shape[1] > 1 else rest[:, 0], counts)
+        # Fitted one by one: an ExtraTreesRegressor takes twice as long for trees as small as these.
+        few, forest = np.ascontiguousarray(some, np.float32), []
+        for each in np.random.SeedSequence(seed).generate_state(TREES).tolist():
+            tree = ExtraTreeRegressor(min_samples_leaf=2, random_state=each)
+            forest.append(tree.fit(few, rest, counts, check_input=False))
         yield (fit := Fit(columns, line, forest))
         if len(columns) == 1:
             return
