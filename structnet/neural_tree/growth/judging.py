@@ -56,24 +56,28 @@ class Judge:
         """
         share = 1.0
         if isinstance(candidate, Split):
-            smaller = self._smaller(candidate, train)
+            smaller, share = self._smaller(candidate, train)
             if smaller is not candidate:
                 losses, candidate = self._each(smaller.losses, validation), smaller
                 loss = float(np.average(losses, weights=self.validation.counts()))
-            share = float(self._shares(smaller, train).min())
         after = self._each(candidate.losses, validation)
         found, leaves = self._decrease(before, after), len(candidate.solvers)
         return Gain(loss, *found, share, candidate.steps, after, leaves), candidate
 
-    def _smaller(self, split: Split, train: Any) -> Split:
-        """The split without rare leaves, then without the cuts that gain hardly anything."""
-        pruned = split.pruned(self._shares(split, train), self.settings.prune or 0.0)
+    def _smaller(self, split: Split, train: Any) -> tuple[Split, float]:
+        """The split without rare leaves, then without the cuts that gain hardly anything.
+
+        Also the share of the training samples that reaches the rarest new leaf.
+        """
+        shares = self._shares(split, train)
+        pruned = split.pruned(shares, self.settings.prune or 0.0)
         if pruned is not split:
             return self._smaller(pruned, train)
-        if len(split.solvers) == 2:
-            return split
-        least = SPARED * self.settings.min_gain
-        return merged(split, self.train, self.validation, least, self.device)[0]
+        if len(split.solvers) > 2:
+            least = SPARED * self.settings.min_gain
+            split = merged(split, self.train, self.validation, least, self.device)[0]
+            shares = self._shares(split, train)
+        return split, float(shares.min())
 
     def _shares(self, split: Split, train: Any) -> np.ndarray:
         """The share of the training samples that reaches each new leaf, ``[new leaves]``."""
