@@ -31,7 +31,7 @@ ROWS = 5000  # rows that are looked at
 NUMBERS = 2**20  # largest product of rows, columns, outputs and fits: about ten seconds
 FEWEST = 50  # rows from which on columns are compared
 PARTS = 5  # parts that are held out in turn
-ENOUGH = 2000  # rows from which on one held-out part is enough
+ENOUGH = 2000  # rows from which on one held-out part is enough; of half as many, it takes two
 TREES = 30  # trees of a forest, few of which suffice to compare columns
 SHARE = 0.3  # share of the columns that a step leaves out
 SURE = 3  # standard errors by which fewer columns must be better
@@ -63,7 +63,7 @@ def telling_columns(
         array([2, 5])
     """
     rows, outputs = min(x.shape[0], ROWS), 1 + int(y.max()) if y.dtype.kind == "i" else y.shape[1]
-    number = PARTS if rows < ENOUGH else 1  # of parts, beside which all rows are fitted
+    number = min(PARTS, -(-ENOUGH // max(rows, 1)))  # of parts, beside which all rows are fitted
     size = rows * x.shape[1] * outputs * (number + 1)
     if rows < FEWEST or x.shape[1] < LEAST or size > NUMBERS:
         return None

@@ -154,6 +154,6 @@ def test_what_weighs_nothing_ranks_no_column() -> None:
 
 def test_large_tables_keep_all_columns_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_unseen", lambda *of: pytest.fail("it is too large"))
-    x = np.zeros((3000, 100), np.float32)
+    x = np.zeros((3000, 200), np.float32)
     assert telling_columns(x, np.arange(3000), None, 0) is None  # nor are there 3000 x 3000 codes
     assert telling_columns(x[:1999], np.zeros((1999, 1)), None, 0) is None
