@@ -52,14 +52,17 @@ class CountStandardizer(Standardizer):
             rows ``[n, columns]``; weights ``[n]``.
         """
         there, counts = rows.data != 0, np.ones(rows.shape[0]) if weights is None else weights
-        of, each = (
-            rows.indices[there],
-            np.repeat(counts / counts.sum(), np.diff(rows.indptr))[there],
-        )
+        of = rows.indices[there]
+        each = np.repeat(counts / counts.sum(), np.diff(rows.indptr))[there]
         share = np.bincount(of, each, rows.shape[1])
         rare = 1 - np.log(np.clip(share, each.min(), 1))  # at least one row has what is not there
         common = np.average((_logarithms(rows.data[there]) * rare[of]) ** 2, weights=each) ** 0.5
         return cls(np.zeros(1), common / rare)
+
+    @property
+    def linear(self) -> bool:
+        """False, as logarithms are taken first."""
+        return False
 
     def to_lists(self) -> list[list]:
         """The numbers as lists, and a mark of the logarithms."""

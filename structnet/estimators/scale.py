@@ -120,6 +120,11 @@ class Standardizer:
         """True if nothing is subtracted, so that sparse values stay sparse."""
         return self.mean.shape == (1,) and not self.mean.any()
 
+    @property
+    def linear(self) -> bool:
+        """True if to scale is to subtract the mean and to divide by the deviation, no more."""
+        return True
+
     def of(self, columns: int) -> list[np.ndarray]:
         """The mean and the standard deviation of each of ``columns`` columns, ``[columns]``."""
         return [np.resize(each, columns) for each in (self.mean, self.sd)]

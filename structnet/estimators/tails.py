@@ -106,6 +106,11 @@ class BentStandardizer(Standardizer):
         bends = (_bend(i, z, y, counts) for i, z in enumerate(_columns(x, scale)))
         return cls(scale.mean, scale.sd, tuple(filter(None, bends)))
 
+    @property
+    def linear(self) -> bool:
+        """True if no column is bent."""
+        return not self.bends
+
     def to_lists(self) -> list[list]:
         """The means, the standard deviations, and each curve's column and points."""
         bends = [[bend.column, bend.x.tolist(), bend.y.tolist()] for bend in self.bends]

@@ -12,7 +12,6 @@ import torch
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
-from structnet.estimators.counts import CountStandardizer
 from structnet.estimators.scale import Standardizer
 from structnet.routing.samples import Samples
 from structnet.softmax_tree import _kernels
@@ -258,7 +257,7 @@ class Predictor:
         self._of_full = partial(_kernels.class_of_scaled, *told, *scale, self._width)
         if inputs is None and told[2] is None:  # a call with fewer arguments is faster
             self._of_full = partial(_kernels.class_of_full, *told[:2])
-        if getattr(inputs, "bends", ()) or isinstance(inputs, CountStandardizer):
+        if inputs is not None and not inputs.linear:
             unscaled = partial(_kernels.class_of_scaled, *told, None, None, self._width)
             self._of_full = lambda x: unscaled(self._scaled(x))
         self._of_sparse = partial(_kernels.class_of_sparse, *told, self._width)
