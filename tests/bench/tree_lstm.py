@@ -2,13 +2,13 @@
 
 A step is: choose a minibatch at random, plan it, forward, backward, optimiser step; one thread. The
 ``dgl`` rows run the reference backend on trees without sharing, as released code does, and on the
-same shared forest. ``products`` is the time of a step's matrix products alone, in one compiled
-call: forward, and backward to both factors. Medians; the columns ``best`` are of the fastest step,
-which on a busy machine says more of the code. ``two threads`` is how many times faster a step is on
-two than on one, by the clock on the wall, the fastest of each, with torch's own products on one as
-in ``fit``. ``memory`` is by how much one step
-on all trees raises this process's peak, over twice what the forward keeps: states and messages, and
-as much for their gradients. ``default`` is the model that the estimators of trees take, on syntax
+same shared forest. ``products`` is the time of a step's matrix products alone, on the same
+minibatch, in one compiled call: forward, and backward to both factors. Medians; the columns
+``best`` are of the fastest step, which on a busy machine says more of the code. ``two threads`` is
+how many times faster a step is on two than on one, by the clock on the wall, the fastest of each,
+with torch's own products on one as in ``fit``. ``memory`` is by how much one step on all trees
+raises this process's peak, over twice what the forward keeps: states and messages, and as much for
+their gradients. ``default`` is the model that the estimators of trees take, on syntax
 trees of Python functions and on sentences (``--treebank FILE``, bracketed);
 ``packaged`` is the child-sum cell of the package pytorch-tree-lstm on the same trees (``pip install
 -e '.[bench]'``). On a machine with a GPU there are rows for it, and its values and gradients are
@@ -21,8 +21,9 @@ import ctypes
 import itertools
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from operator import truediv
 from pathlib import Path
 from statistics import median
 
@@ -78,17 +79,23 @@ def make_examples(num_trees: int, seed: int) -> tuple[TreeExamples, TreeExamples
     )
 
 
+def minibatches(num_examples: int, batch_size: int, seed: int) -> Iterator[np.ndarray]:
+    """The examples of one step after the other."""
+    generator = np.random.default_rng(seed)
+    while True:
+        yield generator.choice(num_examples, batch_size, replace=False)
+
+
 def make_step(
     model: torch.nn.Module, examples: TreeExamples, batch_size: int, backend: str, seed: int
 ) -> Callable[[], None]:
     fused = backend == "levels"  # the reference steps as plainly as it propagates
     optimizer = torch.optim.Adam(model.parameters(), fused=fused)
-    generator = np.random.default_rng(seed)
+    chosen = minibatches(len(examples), batch_size, seed)
     device = next(model.parameters()).device
 
     def step() -> None:
-        chosen = generator.choice(len(examples), batch_size, replace=False)
-        batch = examples[chosen].to(device)
+        batch = examples[next(chosen)].to(device)
         optimizer.zero_grad()
         logits = model(batch.forest, backend=backend)
         torch.nn.functional.cross_entropy(logits, batch.targets).backward()
@@ -113,8 +120,20 @@ def _products(rows, keys, totals, x, weight, y, dx, dw):
             np.dot(x[g, :n].T, y[g, :n], dw[key, g])
 
 
-def make_products(model: TreeClassifier, batch: TreeExamples) -> Callable[[], None]:
-    """The matrix products of one step on ``batch``, over again."""
+def make_products(model: TreeClassifier, batches: Iterable[TreeExamples]) -> Callable[[], None]:
+    """The matrix products of a step on one batch after the other, over again."""
+    steps = itertools.cycle([_arguments(model, batch) for batch in batches])
+
+    def products() -> None:
+        with ONE_THREAD:
+            for each in next(steps):
+                _products(*each)
+
+    return products
+
+
+def _arguments(model: TreeClassifier, batch: TreeExamples) -> list[tuple]:
+    """What :func:`_products` gets: the messages' linear maps and, where there is one, the core."""
     encoder = model.encoder
     plan = make_plan(batch.forest, encoder.layout)
     aggregator, c = encoder.aggregator, encoder.hidden_size
@@ -137,13 +156,7 @@ def make_products(model: TreeClassifier, batch: TreeExamples) -> Callable[[], No
         shapes = (parts, totals.max(), i), (num_keys, parts, i, o), (parts, totals.max(), o)
         x, weight, y = (np.full(shape, 0.01, np.float32) for shape in shapes)
         arguments.append((lengths, keys, totals, x, weight, y, x.copy(), weight.copy()))
-
-    def products() -> None:
-        with ONE_THREAD:
-            for each in arguments:
-                _products(*each)
-
-    return products
+    return arguments
 
 
 def two_threads(step: Callable[[], None], repeats: int) -> float:
@@ -193,12 +206,12 @@ def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) ->
     step = make_step(model, shared, batch_size, "levels", seed)
     plain = make_step(make_model(name, seed), unshared, batch_size, "dgl", seed)
     plain_shared = make_step(make_model(name, seed), shared, batch_size, "dgl", seed)
-    chosen = np.random.default_rng(seed).choice(len(shared), batch_size, replace=False)
-    products = make_products(model, shared[chosen])
-    few = max(repeats // 10, 3)
-    fast, bare = seconds(step, products, repeats=repeats, warm_up=3)
+    warm_up, few = 3, max(repeats // 10, 3)
+    chosen = [*itertools.islice(minibatches(len(shared), batch_size, seed), warm_up + repeats)]
+    products = make_products(model, (shared[each] for each in chosen))
+    fast, bare = seconds(step, products, repeats=repeats, warm_up=warm_up)
     ours, slow, slow_shared = medians(step, plain, plain_shared, repeats=few)
-    nodes = unshared[chosen].forest.num_nodes
+    nodes = median(unshared[each].forest.num_nodes for each in chosen[warm_up:])
     return {
         "model": name,
         "device": "cpu",
@@ -210,7 +223,7 @@ def measure(name: str, batch_size: int, repeats: int, data: tuple, seed: int) ->
         "dgl shared trees/s": batch_size / slow_shared,
         "ratio": slow / ours,
         "ratio shared": slow_shared / ours,
-        "step/products": median(fast) / median(bare),
+        "step/products": median(map(truediv, fast, bare)),
         "best step/products": min(fast) / min(bare),
         "memory": memory(make_model(name, seed), unshared),
     }
