@@ -29,10 +29,9 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from structnet.trees import _llvm
-from structnet.trees._llvm import F32, I32, I64, INT, LOG_2, ROUND, SERIES
+from structnet.trees._llvm import F32, FAST, I32, I64, INT, LOG_2, ROUND, SERIES, multiply_add
 
 WIDTH = 16
-FAST = ("contract", "reassoc", "nsz", "arcp")  # sums may be reordered
 START = I64(0)
 LEAST = -87.0  # below, e^x counts as 0
 
@@ -55,10 +54,6 @@ def lengthened(b, value):
         return value
     order = [min(i, width) for i in range(WIDTH)]
     return b.shuffle_vector(value, all_of(b, 0.0, width), vector(I32)(order))
-
-
-def multiply_add(b, x, y, z):
-    return b.fadd(b.fmul(x, y, flags=FAST), z, flags=FAST)
 
 
 def larger(b, x, y):

@@ -23,7 +23,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from structnet.trees._llvm import I32, I64, INT, all_of, vector
+from structnet.trees._llvm import I32, I64, INT, Window, all_of, below, pointer, vector
 
 SUMS = 16
 AHEAD = 24  # features whose weights are fetched before they are needed, as memory takes that long
@@ -47,50 +47,6 @@ def check_same(*kinds):
     kinds = {getattr(kind, "dtype", kind) for kind in kinds}
     if len(kinds) > 1:
         raise TypingError(f"rows and weights must have the same precision; got {kinds}")
-
-
-def pointer(context, b, kind, value):
-    return context.make_array(kind)(context, b, value).data
-
-
-def below(b, end, width):
-    """A mask of the places of a vector that are below an end."""
-    places = vector(I64, width)(list(range(width)))
-    return b.icmp_signed("<", places, all_of(b, end, width))
-
-
-class Window:
-    """A vector of numbers in an array; a mask leaves out those beyond its end."""
-
-    def __init__(self, b, data, width, mask=None):
-        self.b, self.data, self.mask = b, data, mask
-        self.kind = vector(data.type.pointee, width)
-        self.align = 8 if data.type.pointee == ir.DoubleType() else 4
-
-    def load(self, place):
-        b = self.b
-        at = b.bitcast(b.gep(self.data, [place]), self.kind.as_pointer())
-        if self.mask is None:
-            return b.load(at, align=self.align)
-        told = [at.type, I32, self.mask.type, self.kind]
-        function = self._masked("load", self.kind, told)
-        return b.call(function, [at, I32(self.align), self.mask, self.kind(None)])
-
-    def store(self, value, place):
-        b = self.b
-        at = b.bitcast(b.gep(self.data, [place]), self.kind.as_pointer())
-        if self.mask is None:
-            b.store(value, at, align=self.align)
-            return
-        told = [self.kind, at.type, I32, self.mask.type]
-        function = self._masked("store", ir.VoidType(), told)
-        b.call(function, [value, at, I32(self.align), self.mask])
-
-    def _masked(self, what, found, told):
-        number = "f64" if self.align == 8 else "f32"
-        name = f"v{self.kind.count}{number}"
-        name = f"llvm.masked.{what}.{name}.p0{name}"
-        return cgutils.get_or_insert_function(self.b.module, ir.FunctionType(found, told), name)
 
 
 def fetch(b, data, place, number):

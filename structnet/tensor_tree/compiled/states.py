@@ -25,7 +25,7 @@ class States(NamedTuple):
     Shapes:
         h, c, tanh ``[num_nodes + 1, c]``; gates ``[num_nodes + 1, G c]``; sent
         ``[num_messages, width]``; forget ``[num_messages, c]``, or without columns; reduced
-        ``[num_nodes, G r]``; products ``[parts of the core, typed nodes, b k]``; partial
+        ``[num_nodes, G r]``; products ``[typed nodes, parts of the core * b k]``; partial
         ``[slots, G r]``.
     """
 

@@ -185,7 +185,7 @@ class _Call(NamedTuple):
             "sent": (len(plan.sources), weight.shape[-1]),
             "forget": (len(plan.sources), forget.shape[-1]),
             "reduced": (0, 0),
-            "products": (0, 0, 0),
+            "products": (0, 0),
             "partial": (0, 0),
             **self.form.room(weights.form, plan, self.keep),
         }

@@ -9,6 +9,7 @@
 ``tucker``         with Tucker
 ``cp``             with CP
 ``tensor_train``   with the tensor train
+``lanes``          rows of numbers multiplied in vector registers
 ``products``       matrix products whose first factor may have few rows
 ``core``           products of a core with the children's vectors, for the full tensor and Tucker
 ``low_rank``       from r numbers per gate to c, for Tucker, CP and the tensor train

@@ -20,6 +20,9 @@ compiled = partial(
 # For functions that only compiled ones call: to unpack Python's tuples of arrays takes longer to
 # compile than the loops over them.
 internal = partial(compiled, no_cpython_wrapper=True)
+# For those of them that make no array, nor a view of one: they count no references, by an
+# instruction that locks the memory of each array they are given.
+bare = partial(internal, _nrt=False)
 # For functions that a sweep calls once, or with tuples of arrays: compiled only as part of the
 # sweep, not also by themselves.
 inlined = partial(internal, inline="always")

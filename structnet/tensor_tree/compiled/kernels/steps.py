@@ -16,6 +16,7 @@ import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import (
     _sigmoid,
+    bare,
     cell_backward,
     close_cell,
     compiled,
@@ -23,7 +24,8 @@ from structnet.tensor_tree.compiled.kernels.gates import (
     internal,
     open_gates,
 )
-from structnet.tensor_tree.compiled.kernels.products import times, times_transposed
+from structnet.tensor_tree.compiled.kernels.lanes import add_times, add_times_transposed
+from structnet.tensor_tree.compiled.kernels.products import FEW
 
 BLOCK = 128  # rows that are multiplied at once
 
@@ -110,22 +112,36 @@ def send(plan, s, messages, level, first, last):
         key, end = plan.message_keys[run], min(plan.messages[run + 1], last)
         for lo in range(max(plan.messages[run], first), end, BLOCK):
             hi = min(lo + BLOCK, end)
-            for m in range(lo, hi):
-                source = plan.sources[m]
-                for j in range(n):
-                    h[m - lo, j] = s.h[source, j]
-            _multiply(h, messages.sent, key, lo, hi, s.sent)
-            _multiply(h, messages.forget, key, lo, hi, s.forget)
+            if hi - lo < FEW:
+                z, f = messages.sent, messages.forget
+                _multiply_few(s.h, plan.sources, z.weight, z.bias, key, lo, hi, s.sent)
+                _multiply_few(s.h, plan.sources, f.weight, f.bias, key, lo, hi, s.forget)
+            else:
+                for m in range(lo, hi):
+                    source = plan.sources[m]
+                    for j in range(n):
+                        h[m - lo, j] = s.h[source, j]
+                _multiply(h, messages.sent, key, lo, hi, s.sent)
+                _multiply(h, messages.forget, key, lo, hi, s.forget)
             for m in range(lo, hi):
                 for j in range(columns):
                     s.forget[m, j] = _sigmoid(s.forget[m, j])
+
+
+@bare
+def _multiply_few(H, sources, weight, bias, key, lo, hi, out):
+    for m in range(lo, hi):
+        for j in range(out.shape[1]):
+            out[m, j] = bias[key, j]
+        if out.shape[1] > 0:
+            add_times(H, sources[m] * H.shape[1], 1, weight, key, out, m)
 
 
 @internal
 def _multiply(h, linear, key, lo, hi, out):
     if out.shape[1] == 0:
         return
-    times(h[: hi - lo], linear.weight[key], out[lo:hi])
+    np.dot(h[: hi - lo], linear.weight[key], out[lo:hi])
     for m in range(lo, hi):
         for j in range(out.shape[1]):
             out[m, j] += linear.bias[key, j]
@@ -145,8 +161,12 @@ def send_backward(plan, back, s, d, messages, level, first, last):
                     d.own[m, j] = 0
                 _collect_forget(plan, back, s, d, m)
                 _collect_sent(back, d, m)
-            _multiply_backward(d.sent, messages.sent, key, lo, hi, dh, d.own)
-            _multiply_backward(d.forget, messages.forget, key, lo, hi, dh, d.own)
+            if hi - lo < FEW:
+                _multiply_few_backward(d.sent, messages.sent.weight, key, lo, hi, d.own)
+                _multiply_few_backward(d.forget, messages.forget.weight, key, lo, hi, d.own)
+            else:
+                _multiply_backward(d.sent, messages.sent.weight, key, lo, hi, dh, d.own)
+                _multiply_backward(d.forget, messages.forget.weight, key, lo, hi, dh, d.own)
 
 
 @inlined
@@ -198,12 +218,20 @@ def _collect_sent(back, d, m):
                 d.own[m, j] += d.slots[e, j]
 
 
+@bare
+def _multiply_few_backward(dz, weight, key, lo, hi, own):
+    """Adds the gradient of h to the first columns of ``own``."""
+    for m in range(lo, hi):
+        if dz.shape[1] > 0:
+            add_times_transposed(dz, m, weight, key, own, m)
+
+
 @internal
-def _multiply_backward(dz, linear, key, lo, hi, dh, own):
-    """Adds the gradient of h to the first columns of ``own``; dh is a buffer for a block."""
+def _multiply_backward(dz, weight, key, lo, hi, dh, own):
+    """The same for many rows; dh is a buffer for a block."""
     if dz.shape[1] == 0:
         return
-    times_transposed(dz[lo:hi], linear.weight[key], dh[: hi - lo])
+    np.dot(dz[lo:hi], weight[key].T, dh[: hi - lo])
     for m in range(lo, hi):
         for j in range(dh.shape[1]):
             own[m, j] += dh[m - lo, j]
