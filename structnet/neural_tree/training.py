@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
 from structnet.neural_tree.growth.measures import of_each
+from structnet.neural_tree.joined import together
 from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
 from structnet.neural_tree.linear import fit_linear, is_linear_model
 from structnet.neural_tree.primitives import Primitives
@@ -241,17 +243,19 @@ def _refined(
 ) -> History:
     if not settings.refine_epochs:
         return History()
-    return refine(
-        tree,
-        train,
-        validation,
-        epochs=settings.refine_epochs,
-        batch_size=settings.batch(len(train)),
-        seed=settings.seed,
-        optimizer=_adam(tree, settings, strength),
-        patience=settings.waits(len(train)) if settings.stop_refinement else None,
-        **fitting,
-    )
+    # Weight decay spares routers, so that these are not joined with solvers.
+    with nullcontext(tree) if settings.weight_decay else together(tree) as trained:
+        return refine(
+            trained,
+            train,
+            validation,
+            epochs=settings.refine_epochs,
+            batch_size=settings.batch(len(train)),
+            seed=settings.seed,
+            optimizer=_adam(tree, settings, strength),
+            patience=settings.waits(len(train)) if settings.stop_refinement else None,
+            **fitting,
+        )
 
 
 def _adam(tree: NeuralTree, settings: NeuralTreeSettings, strength: float | None) -> Callable:
@@ -283,16 +287,17 @@ def _finished(
         fit_linear(tree, everything, seed=settings.seed, device=device)
         return History()
     # Without a checkpoint, as it is short: a resumed training starts it anew.
-    return finish(
-        tree,
-        everything,
-        epochs=settings.refine_epochs // 2,
-        batch_size=settings.batch(len(everything)),
-        seed=settings.seed,
-        optimizer=_adam(tree, settings, strength),
-        device=device,
-        progress=progress,
-    )
+    with nullcontext(tree) if settings.weight_decay else together(tree) as trained:
+        return finish(
+            trained,
+            everything,
+            epochs=settings.refine_epochs // 2,
+            batch_size=settings.batch(len(everything)),
+            seed=settings.seed,
+            optimizer=_adam(tree, settings, strength),
+            device=device,
+            progress=progress,
+        )
 
 
 def _pruned(
