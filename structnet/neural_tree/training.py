@@ -108,7 +108,7 @@ def train(
     callbacks: Sequence[Callable[[Trained], Any]] = (),
     progress: bool = False,
 ) -> Trained:
-    """Grows a tree from its root, refines it, trains it on all samples at the end, and prunes it.
+    """Grows a tree from its root, refines it, prunes it, and trains it on all samples at the end.
 
     For classes, refinement keeps the epoch with the highest validation accuracy, in which samples
     count by their weights; for numbers, the one with the lowest loss. The weights that are kept are
@@ -184,12 +184,12 @@ def train(
         )
     if everything is not None and settings.refine_epochs > 1 and _is_bounded(tree, everything):
         said.part = "all samples, "
-        last = _finished(tree, settings, everything, linear, growth.strength, device, said)
-    found = _so_far(growth, refined, last)
-    if settings.prune is not None:
+        how = settings, everything, growth.strength, device, said
+        tree, last = _finished(tree, linear, *how)
+    elif settings.prune is not None:
         counted = train if everything is None else everything
-        found = replace(found, tree=_pruned(tree, settings, counted, validation, device))
-    return found
+        tree = _pruned(tree, settings, counted, validation, device)
+    return replace(_so_far(growth, refined, last), tree=tree)
 
 
 def go_on(
@@ -276,28 +276,45 @@ def _is_bounded(tree: NeuralTree, samples: Samples) -> bool:
 
 def _finished(
     tree: NeuralTree,
+    linear: bool,
     settings: NeuralTreeSettings,
     everything: Samples,
-    linear: bool,
     strength: float | None,
     device: str | torch.device,
     progress: Progress,
-) -> History:
+) -> tuple[NeuralTree, History]:
+    """The tree without branches that too few samples take, trained on all of them, and how.
+
+    Where routers have stayed undecided, a rare branch may carry much of the mixture. So rare ones
+    are cut before the others are trained, and these are trained again if others have become rare.
+    """
     if linear:
         fit_linear(tree, everything, seed=settings.seed, device=device)
-        return History()
-    # Without a checkpoint, as it is short: a resumed training starts it anew.
-    with nullcontext(tree) if settings.weight_decay else together(tree) as trained:
-        return finish(
-            trained,
-            everything,
-            epochs=settings.refine_epochs // 2,
-            batch_size=settings.batch(len(everything)),
-            seed=settings.seed,
-            optimizer=_adam(tree, settings, strength),
-            device=device,
-            progress=progress,
-        )
+        return tree, History()
+    history, found = History(), _visited(tree, settings, everything)
+    while not history or found is not tree:
+        tree = found
+        # Without a checkpoint, as it is short: a resumed training starts it anew.
+        with nullcontext(tree) if settings.weight_decay else together(tree) as trained:
+            records = finish(
+                trained,
+                everything,
+                epochs=settings.refine_epochs // 2,
+                batch_size=settings.batch(len(everything)),
+                seed=settings.seed,
+                optimizer=_adam(tree, settings, strength),
+                device=device,
+                progress=progress,
+            )
+        history = History([*history, *records])
+        found = _visited(tree, settings, everything)
+    return tree, history
+
+
+def _visited(tree: NeuralTree, settings: NeuralTreeSettings, everything: Samples) -> NeuralTree:
+    """The tree without branches that too few samples take; itself if there are none."""
+    found = prune(tree, everything, settings.prune or 0.0)
+    return found if found.num_leaves < tree.num_leaves else tree
 
 
 def _pruned(
