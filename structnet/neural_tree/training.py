@@ -30,6 +30,7 @@ from structnet.routing.samples import Samples, as_samples
 from structnet.training.gains import gained
 from structnet.training.history import History
 from structnet.training.metrics import accuracy
+from structnet.training.processes import own_device
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
@@ -244,7 +245,8 @@ def _refined(
     if not settings.refine_epochs:
         return History()
     # Weight decay spares routers, so that these are not joined with solvers.
-    with nullcontext(tree) if settings.weight_decay else together(tree) as trained:
+    device = own_device(fitting["device"])
+    with nullcontext(tree) if settings.weight_decay else together(tree, device) as trained:
         return refine(
             trained,
             train,
@@ -291,11 +293,12 @@ def _finished(
     if linear:
         fit_linear(tree, everything, seed=settings.seed, device=device)
         return tree, History()
-    history, found = History(), _visited(tree, settings, everything)
+    where, history = own_device(device), History()
+    found = _visited(tree, settings, everything)
     while not history or found is not tree:
         tree = found
         # Without a checkpoint, as it is short: a resumed training starts it anew.
-        with nullcontext(tree) if settings.weight_decay else together(tree) as trained:
+        with nullcontext(tree) if settings.weight_decay else together(tree, where) as trained:
             records = finish(
                 trained,
                 everything,

@@ -336,7 +336,7 @@ class Growth:
         self.progress.part = f"decision {len(self.decisions)}, {phase} of node {node}, "
         own = self._optimizer is not None  # it may tell modules apart
         try:
-            with nullcontext(model) if own else together(model) as trained:
+            with nullcontext(model) if own else together(model, self.device) as trained:
                 fit(
                     trained,
                     train,
