@@ -57,7 +57,7 @@ def run_all(
 
     Args:
         modules: modules.
-        features: what they all get.
+        features: vectors or other features that they all get.
         joined: see :class:`.Joined`.
 
     Shapes:
@@ -83,7 +83,7 @@ def run_ends(
     Args:
         topology: topology of their tree.
         ends: routers, then solvers, both in the order of the nodes.
-        features: what they get.
+        features: vectors or other features that they all get.
         joined: see :func:`run_all`.
 
     Shapes:
