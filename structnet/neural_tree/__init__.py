@@ -21,6 +21,7 @@ Table 2      the modules of the experiments       ``presets``
 ==================  ================================================================================
 ``tree``            :class:`NeuralTree`: structure, modules, and prediction along all paths or one
 ``node``            the modules of one node, and the probabilities of paths
+``joined``          linear maps of the same samples, which are one while they are trained
 ``routed``          the interface of all model trees, for explanations, reports and pictures
 ``primitives``      :class:`Primitives`: functions that make modules for given shapes
 ``clipped``         units of a layer with ceilings, which can be steps

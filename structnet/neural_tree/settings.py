@@ -81,8 +81,10 @@ class NeuralTreeSettings:
         cache_bytes: largest size in bytes of the cache of what reaches a leaf; without a cache, the
             tree above the leaf is run at every step.
         prune: share of the training samples that each branch must have. A split with a smaller
-            branch is not taken, and a branch that becomes smaller in refinement is cut at the end,
-            unless this raises the validation loss by more than chance; None requires no share.
+            branch is not taken, and a branch that becomes smaller later is cut: before a training
+            on all samples, which is repeated if more have become smaller in it; or without one, at
+            the end, unless this raises the validation loss by more than chance. None requires no
+            share.
         seed: number that determines everything random.
 
     Raises:

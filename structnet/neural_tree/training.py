@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
 from structnet.neural_tree.growth.measures import of_each
+from structnet.neural_tree.joined import together
 from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
 from structnet.neural_tree.linear import fit_linear, is_linear_model
 from structnet.neural_tree.primitives import Primitives
@@ -28,6 +30,7 @@ from structnet.routing.samples import Samples, as_samples
 from structnet.training.gains import gained
 from structnet.training.history import History
 from structnet.training.metrics import accuracy
+from structnet.training.processes import own_device
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
 
@@ -106,7 +109,7 @@ def train(
     callbacks: Sequence[Callable[[Trained], Any]] = (),
     progress: bool = False,
 ) -> Trained:
-    """Grows a tree from its root, refines it, trains it on all samples at the end, and prunes it.
+    """Grows a tree from its root, refines it, prunes it, and trains it on all samples at the end.
 
     For classes, refinement keeps the epoch with the highest validation accuracy, in which samples
     count by their weights; for numbers, the one with the lowest loss. The weights that are kept are
@@ -182,12 +185,12 @@ def train(
         )
     if everything is not None and settings.refine_epochs > 1 and _is_bounded(tree, everything):
         said.part = "all samples, "
-        last = _finished(tree, settings, everything, linear, growth.strength, device, said)
-    found = _so_far(growth, refined, last)
-    if settings.prune is not None:
+        how = settings, everything, growth.strength, device, said
+        tree, last = _finished(tree, linear, *how)
+    elif settings.prune is not None:
         counted = train if everything is None else everything
-        found = replace(found, tree=_pruned(tree, settings, counted, validation, device))
-    return found
+        tree = _pruned(tree, settings, counted, validation, device)
+    return replace(_so_far(growth, refined, last), tree=tree)
 
 
 def go_on(
@@ -241,17 +244,20 @@ def _refined(
 ) -> History:
     if not settings.refine_epochs:
         return History()
-    return refine(
-        tree,
-        train,
-        validation,
-        epochs=settings.refine_epochs,
-        batch_size=settings.batch(len(train)),
-        seed=settings.seed,
-        optimizer=_adam(tree, settings, strength),
-        patience=settings.waits(len(train)) if settings.stop_refinement else None,
-        **fitting,
-    )
+    # Weight decay spares routers, so that these are not joined with solvers.
+    device = own_device(fitting["device"])
+    with nullcontext(tree) if settings.weight_decay else together(tree, device) as trained:
+        return refine(
+            trained,
+            train,
+            validation,
+            epochs=settings.refine_epochs,
+            batch_size=settings.batch(len(train)),
+            seed=settings.seed,
+            optimizer=_adam(tree, settings, strength),
+            patience=settings.waits(len(train)) if settings.stop_refinement else None,
+            **fitting,
+        )
 
 
 def _adam(tree: NeuralTree, settings: NeuralTreeSettings, strength: float | None) -> Callable:
@@ -272,27 +278,46 @@ def _is_bounded(tree: NeuralTree, samples: Samples) -> bool:
 
 def _finished(
     tree: NeuralTree,
+    linear: bool,
     settings: NeuralTreeSettings,
     everything: Samples,
-    linear: bool,
     strength: float | None,
     device: str | torch.device,
     progress: Progress,
-) -> History:
+) -> tuple[NeuralTree, History]:
+    """The tree without branches that too few samples take, trained on all of them, and how.
+
+    Where routers have stayed undecided, a rare branch may carry much of the mixture. So rare ones
+    are cut before the others are trained, and these are trained again if others have become rare.
+    """
     if linear:
         fit_linear(tree, everything, seed=settings.seed, device=device)
-        return History()
-    # Without a checkpoint, as it is short: a resumed training starts it anew.
-    return finish(
-        tree,
-        everything,
-        epochs=settings.refine_epochs // 2,
-        batch_size=settings.batch(len(everything)),
-        seed=settings.seed,
-        optimizer=_adam(tree, settings, strength),
-        device=device,
-        progress=progress,
-    )
+        return tree, History()
+    where, history = own_device(device), History()
+    found = _visited(tree, settings, everything)
+    while not history or found is not tree:
+        tree = found
+        # Without a checkpoint, as it is short: a resumed training starts it anew.
+        with nullcontext(tree) if settings.weight_decay else together(tree, where) as trained:
+            records = finish(
+                trained,
+                everything,
+                epochs=settings.refine_epochs // 2,
+                batch_size=settings.batch(len(everything)),
+                seed=settings.seed,
+                optimizer=_adam(tree, settings, strength),
+                device=device,
+                progress=progress,
+            )
+        history = History([*history, *records])
+        found = _visited(tree, settings, everything)
+    return tree, history
+
+
+def _visited(tree: NeuralTree, settings: NeuralTreeSettings, everything: Samples) -> NeuralTree:
+    """The tree without branches that too few samples take; itself if there are none."""
+    found = prune(tree, everything, settings.prune or 0.0)
+    return found if found.num_leaves < tree.num_leaves else tree
 
 
 def _pruned(

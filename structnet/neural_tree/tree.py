@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from structnet.checks import check_one_of
+from structnet.neural_tree.joined import Joined
 from structnet.neural_tree.likelihood import Categorical, Likelihood
-from structnet.neural_tree.node import Node, leaf_paths, module_list, run_all
+from structnet.neural_tree.node import NOTHING, Node, alike, leaf_paths, module_list, run_nodes
 from structnet.neural_tree.primitives import Primitives, shape_after
 from structnet.neural_tree.routed import Choose, Routed, choice
 from structnet.routing.hard_path import follow
@@ -63,6 +63,8 @@ class NeuralTree(Routed):
         >>> tree.output(torch.zeros(5, 4)).shape  # log-probabilities of 3 classes
         torch.Size([5, 3])
     """
+
+    joined: Mapping[int, Joined] = NOTHING  # while it is trained, see :class:`.Joined`
 
     def __init__(
         self, primitives: Primitives, shape: Sequence[int], likelihood: Likelihood | None = None
@@ -200,21 +202,9 @@ class NeuralTree(Routed):
         Raises:
             ValueError: the samples have another shape.
         """
-        found: dict[int, Tensor] = {}
-        alike: dict[int, tuple[Tensor, list[int]]] = {}  # nodes that get the same vectors
-        for v, features in self.features(x):
-            if keep is not None and v in keep:
-                keep[v] = features
-            if features.dim() == 2:
-                alike.setdefault(id(features), (features, []))[1].append(v)
-            else:  # a map is too large to be kept until the others are there
-                found[v] = self.nodes[v].end(features)
-        for features, nodes in alike.values():
-            ends = [self.nodes[v].end for v in nodes]
-            found |= zip(nodes, run_all(ends, features), strict=True)
-        logits = [found[v].reshape(len(x)) for v in np.flatnonzero(self.topology.inner).tolist()]
-        outputs = torch.stack([found[v] for v in self.topology.leaves.tolist()], dim=1)
-        return Mixture(leaf_paths(self.topology, logits, outputs.new_zeros(len(x))), outputs)
+        logits, outputs = run_nodes(self.topology, self.nodes, self.features(x), keep, self.joined)
+        root, training = outputs.new_zeros(len(x)), bool(self.joined)
+        return Mixture(leaf_paths(self.topology, logits, root, training), outputs)
 
     def features(self, x: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Each node, in order, with all samples as they arrive at its router or solver.
@@ -228,7 +218,8 @@ class NeuralTree(Routed):
         self._check(x)
         waiting = {0: x}
         for v, node in enumerate(self.nodes):
-            features = node.transformers(waiting.pop(v))
+            features = waiting.pop(v)
+            features = node.transformers(features) if len(node.transformers) else features
             waiting |= dict.fromkeys(self.topology.children_of(v), features)
             yield v, features
 
@@ -311,6 +302,10 @@ class NeuralTree(Routed):
             )
 
     # Training
+
+    def alike(self) -> list[list[nn.Module]]:
+        """Linear maps that get the same samples, in lists."""
+        return alike(self.topology, self.nodes)
 
     def loss(self, batch: Samples) -> Tensor:
         """The mean of the losses of a batch, times the samples' weights, ``[]``."""

@@ -110,7 +110,7 @@ class Topology:
         self.inner = np.diff(offsets) > 0
         self.leaves = np.flatnonzero(~self.inner)
         self.depth = self.sums_above(np.ones(self.num_nodes, np.int64)) - 1
-        self._jumps: dict[torch.device, list[Tensor]] = {}
+        self._on_device: dict[Any, Any] = {}
 
     def graph(self) -> DGLGraph:
         """A DGL graph of the schema with this shape; its types and tokens are :meth:`numbers`."""
@@ -272,14 +272,41 @@ class Topology:
         Shapes:
             each ``[num_nodes + 1]``; the number ``num_nodes`` means above the root.
         """
-        if device not in self._jumps:
+        if device not in self._on_device:
             with torch.inference_mode(False):  # else no later call could be differentiated
-                self._jumps[device] = [torch.from_numpy(up).to(device) for up in self._ancestors()]
-        return self._jumps[device]
+                ways = [torch.from_numpy(up).to(device) for up in self._ancestors()]
+            self._on_device[device] = ways
+        return self._on_device[device]
+
+    def sides(self, like: Tensor) -> Tensor:
+        """For each side of each inner node of a binary tree, 1 at the leaves that are below it.
+
+        Args:
+            like: tensor on the device and in the precision of the result.
+
+        Shapes:
+            ``[2 inner nodes, leaves]``; all left sides come first, then all right ones.
+
+        Example:
+            >>> Topology([(1, 2), (), (3, 4), (), ()]).sides(torch.zeros(()))
+            tensor([[1., 0., 0.],
+                    [0., 1., 0.],
+                    [0., 1., 1.],
+                    [0., 0., 1.]])
+        """
+        key = like.device, like.dtype
+        if key not in self._on_device:
+            at_leaves = np.zeros((self.num_nodes, len(self.leaves)))
+            at_leaves[self.leaves, np.arange(len(self.leaves))] = 1
+            below = self.sums_below(at_leaves)
+            below = below[np.concatenate([self.children[::2], self.children[1::2]])]
+            with torch.inference_mode(False):
+                self._on_device[key] = torch.from_numpy(below).to(*key)
+        return self._on_device[key]
 
     def __getstate__(self) -> dict[str, Any]:
         # A file may be read where there is no such device.
-        return self.__dict__ | {"_jumps": {}}
+        return self.__dict__ | {"_on_device": {}}
 
     def _ancestors(self) -> Iterator[np.ndarray]:
         up = np.append(np.where(self.parent == NONE, self.num_nodes, self.parent), self.num_nodes)

@@ -30,7 +30,10 @@ def seed_epoch(seed: int, epoch: int, rank: int = 0) -> None:
     words = np.random.SeedSequence([seed, epoch, rank + 1]).generate_state(3).tolist()
     random.seed(words[0])
     np.random.seed(words[1])
-    torch.manual_seed(words[2])
+    if torch.cuda.is_initialized() or torch.backends.mps.is_available():
+        torch.manual_seed(words[2])
+    else:  # torch would note each call, with its traceback, for a GPU that may never be used
+        torch.default_generator.manual_seed(words[2])
 
 
 _turns: dict[int, threading.RLock] = {}  # by process: a fork may copy one that nobody will release

@@ -247,7 +247,7 @@ def test_what_hardly_a_sample_comes_to_is_left_out() -> None:
 
 def test_paths_are_products_of_the_sides() -> None:
     logits = torch.randn(2, 7, dtype=torch.float64)
-    found = leaf_paths(THREE, [*logits], torch.full((7,), 0.5, dtype=torch.float64).log()).exp()
+    found = leaf_paths(THREE, logits.T, torch.full((7,), 0.5, dtype=torch.float64).log()).exp()
     first, second = logits.sigmoid()
     expected = [1 - first, first * second, first * (1 - second)]  # leaves 2, 3, 4
     torch.testing.assert_close(found, 0.5 * torch.stack(expected, 1))

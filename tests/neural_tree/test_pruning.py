@@ -9,15 +9,24 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from structnet.neural_tree import Growth, NeuralTree, NeuralTreeSettings, presets
+from structnet.neural_tree import (
+    Growth,
+    NeuralTree,
+    NeuralTreeClassifier,
+    NeuralTreeSettings,
+    presets,
+)
 from structnet.neural_tree.growth.measures import of_each
 from structnet.neural_tree.pretrained import from_sequential
 from structnet.neural_tree.pruning import prune
-from structnet.neural_tree.training import _pruned
+from structnet.neural_tree.training import _finished, _pruned
+from structnet.recipes.neural_tree.tabular_data import parts
 from structnet.routing import Samples
 from structnet.routing.report import export_text, summary
 from structnet.routing.visits import shares
 from structnet.training.gains import gained
+from structnet.training.history import History
+from structnet.training.progress import Progress
 
 
 def grown(seed: int, splits: int = 6) -> NeuralTree:
@@ -250,10 +259,8 @@ def test_a_network_that_does_not_fit(
         from_sequential(sequential, presets.mlp(num_outputs=3), shape=(4,))
 
 
-@pytest.mark.parametrize("needed", [True, False])
-@pytest.mark.parametrize("few", [8, 0])
-def test_a_rare_branch_stays_where_it_is_missed(needed: bool, few: int) -> None:
-    """Few samples are of a class of their own, or of the one of all others."""
+def with_a_rare_branch(needed: bool, few: int) -> tuple[NeuralTree, Samples]:
+    """A tree and samples, few of which go right: to a class of their own, if it is needed."""
     torch.manual_seed(0)
     tree = NeuralTree(presets.mlp(num_outputs=2, width=4), shape=(2,))
     left, right = tree.split(0)
@@ -268,7 +275,13 @@ def test_a_rare_branch_stays_where_it_is_missed(needed: bool, few: int) -> None:
             tree.nodes[leaf].solver.bias.copy_(torch.tensor([4.0, -4.0]) * (1 - 2 * answer))
     x = torch.rand(1000, 2) + 0.5
     x[few:, 0] *= -1
-    samples = Samples(x, (x[:, 0] > 0).long() * needed)
+    return tree, Samples(x, (x[:, 0] > 0).long() * needed)
+
+
+@pytest.mark.parametrize("needed", [True, False])
+@pytest.mark.parametrize("few", [8, 0])
+def test_a_rare_branch_stays_where_it_is_missed(needed: bool, few: int) -> None:
+    tree, samples = with_a_rare_branch(needed, few)
     assert prune(tree, samples, 0.01).num_leaves == 1
     settings = NeuralTreeSettings(prune=0.01)
     kept = _pruned(tree, settings, samples, samples, "cpu").num_leaves
@@ -294,3 +307,45 @@ def test_a_branch_that_no_sample_takes_goes_however_surely_it_helps_a_little() -
     assert -1e-4 < gain < -2 * error
     settings = NeuralTreeSettings(prune=0.01, min_gain=0.0)  # as in the paper
     assert _pruned(tree, settings, samples, samples, "cpu").num_leaves == 1
+
+
+@pytest.mark.parametrize(("prune", "leaves"), [(0.01, 1), (0.005, 2), (None, 2)])
+def test_a_rare_branch_goes_before_a_training_on_all_samples(
+    prune: float | None, leaves: int
+) -> None:
+    tree, samples = with_a_rare_branch(needed=True, few=8)
+    settings = NeuralTreeSettings(prune=prune, refine_epochs=8)
+    found, history = _finished(tree, False, settings, samples, None, "cpu", Progress(False))
+    assert found.num_leaves == leaves
+    assert [record["epoch"] for record in history] == [1, 2, 3, 4]
+    assert (found is tree) == (leaves == 2)
+
+
+def test_the_others_are_trained_again_if_a_branch_becomes_rare_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree, samples = with_a_rare_branch(needed=True, few=200)
+    trainings: list[int] = []
+
+    def to_the_left(trained: nn.Module, *_: object, **how: object) -> History:
+        [model] = getattr(trained, "_model", (trained,))
+        trainings.append(model.num_leaves)
+        if model.num_leaves > 1:
+            nn.init.constant_(model.nodes[0].router.bias, 1e3)
+        return History([{"epoch": 1, "loss": 0.0}])
+
+    monkeypatch.setattr("structnet.neural_tree.training.finish", to_the_left)
+    how = NeuralTreeSettings(), samples, None, "cpu", Progress(False)
+    found, history = _finished(tree, False, *how)
+    assert trainings == [2, 1]
+    assert found.num_leaves == 1
+    assert len(history) == 2
+
+
+def test_no_leaf_of_an_estimator_is_rare() -> None:
+    """Twelve clusters, in some of which there are few samples."""
+    x, _, y, _ = parts("uneven clusters", seed=51)
+    model = NeuralTreeClassifier(random_state=1).fit(x, y)
+    reached, counts = np.unique(model.apply(x), return_counts=True)
+    assert len(reached) == model.get_n_leaves() > 3
+    assert counts.min() >= 0.01 * len(x)

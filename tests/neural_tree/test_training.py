@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +65,7 @@ def sparing_routers(tree: NeuralTree) -> Callable:
 def test_it_is_growth_then_refinement_then_pruning() -> None:
     settings = replace(SHORT, prune=0.05, weight_decay=0.1)
     found, tree = trained(settings), make_tree()
-    optimizer = partial(torch.optim.Adam, lr=0.05, fused=True)
-    growth = Growth(tree, TRAIN, VALIDATION, SHORT, optimizer=optimizer)
+    growth = Growth(tree, TRAIN, VALIDATION, SHORT)
     growth.run()
     how = {"epochs": 3, "batch_size": 20, "seed": 4, "progress": False}
     refined = refine(tree, TRAIN, VALIDATION, optimizer=sparing_routers(tree), **how)

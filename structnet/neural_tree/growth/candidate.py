@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.neural_tree.node import leaf_paths, run_all
+from structnet.neural_tree.joined import Joined
+from structnet.neural_tree.node import NOTHING, is_a_map, leaf_paths, run_ends
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, weighted_mean
 from structnet.routing.topology import Topology
@@ -155,6 +156,8 @@ class Candidate(nn.Module):
         steps: True if it begins as steps: regions without slopes, or a sum of thresholds.
     """
 
+    joined: Mapping[int, Joined] = NOTHING  # while it is trained, see :class:`.Joined`
+
     def __init__(
         self, tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], steps: bool = False
     ):
@@ -187,6 +190,10 @@ class Candidate(nn.Module):
 
     def _arrived(self, batch: Samples | AtLeaf) -> AtLeaf:
         return at_leaf(self.tree, self.leaf, batch) if isinstance(batch, Samples) else batch
+
+    def alike(self) -> list[list[nn.Module]]:
+        """Linear maps that get the same samples, in lists."""
+        return []
 
     @property
     def solvers(self) -> list[nn.Module]:
@@ -222,6 +229,7 @@ class Split(Candidate):
     ):
         super().__init__(tree, leaf, modules, steps)
         self.topology = Topology([(1, 2), (), ()]) if topology is None else topology
+        self._ends = (*(modules[v] for v in self._inner), *self.solvers)
 
     @property
     def solvers(self) -> list[nn.Module]:
@@ -231,11 +239,12 @@ class Split(Candidate):
     def _inner(self) -> list[int]:
         return np.flatnonzero(self.topology.inner).tolist()
 
+    def alike(self) -> list[list[nn.Module]]:
+        return [[*self._ends]] if all(map(is_a_map, self._ends)) else []
+
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
-        found = dict(enumerate(run_all([*self.parts], batch.features)))
-        logits = [found[v].reshape(len(batch)) for v in self._inner]
-        outputs = [found[v] for v in self.topology.leaves.tolist()]
-        return leaf_paths(self.topology, logits, batch.log_prob), torch.stack(outputs, dim=1)
+        logits, outputs = run_ends(self.topology, self._ends, batch.features, self.joined)
+        return leaf_paths(self.topology, logits, batch.log_prob, bool(self.joined)), outputs
 
     def pruned(self, shares: np.ndarray, least: float) -> Split:
         """The split without rare leaves; itself if none is rare, or if one leaf would be left.

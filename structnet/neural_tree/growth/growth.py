@@ -29,6 +29,7 @@ from structnet.neural_tree.growth.judging import Judge
 from structnet.neural_tree.growth.measures import can_gain, expected
 from structnet.neural_tree.growth.pace import Behind, pacer
 from structnet.neural_tree.growth.proposal import propose
+from structnet.neural_tree.joined import together
 from structnet.neural_tree.linear import is_linear_model, start_linear
 from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
@@ -333,24 +334,26 @@ class Growth:
         if not is_root and self.schedule is None:  # with a schedule, the pace may still rise
             told.append(pacer(self.loss - self.settings.min_gain, self.settings.epochs, wait))
         self.progress.part = f"decision {len(self.decisions)}, {phase} of node {node}, "
+        own = self._optimizer is not None  # it may tell modules apart
         try:
-            fit(
-                model,
-                train,
-                validation,
-                epochs=self.settings.epochs,
-                patience=wait,
-                batch_size=self.batch_size,
-                optimizer=self.optimizer,
-                schedule=self.schedule,
-                schedule_per=self.schedule_per,
-                callbacks=told,
-                seed=self._seed(phase, attempt),
-                device=self.device,
-                keep_start=is_root,
-                progress=self.progress,
-                history=history,
-            )
+            with nullcontext(model) if own else together(model, self.device) as trained:
+                fit(
+                    trained,
+                    train,
+                    validation,
+                    epochs=self.settings.epochs,
+                    patience=wait,
+                    batch_size=self.batch_size,
+                    optimizer=self.optimizer,
+                    schedule=self.schedule,
+                    schedule_per=self.schedule_per,
+                    callbacks=told,
+                    seed=self._seed(phase, attempt),
+                    device=self.device,
+                    keep_start=is_root,
+                    progress=self.progress,
+                    history=history,
+                )
         except Behind:
             pass  # its best epoch counts
         except NonFiniteLossError as error:
