@@ -10,9 +10,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from structnet.checks import check_one_of
+from structnet.estimators.counts import learned_scale
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.scale import Standardizer
-from structnet.estimators.tails import BentStandardizer
 
 Task = Literal["classification", "regression"]
 TASKS = get_args(Task)
@@ -85,7 +85,8 @@ class Arrays:
         Args:
             train, test: inputs and targets; sparse inputs stay sparse.
             classes: names of the classes, whose numbers are not scaled; None for regression.
-            bend: True to bend columns with heavy tails too, see :class:`.BentStandardizer`.
+            bend: True to bend columns with heavy tails, and take logarithms of sparse counts, see
+                :func:`.learned_scale`.
             about: other attributes: ``name``, ``split``, ``files``, ``features``, ``targets``.
 
         Shapes:
@@ -94,7 +95,7 @@ class Arrays:
         (x, y), (x_test, y_test) = train, test
         y_scale = Standardizer.fitted(y) if classes is None else None
         y = _scaled(y, y_scale)
-        x_scale = BentStandardizer.learned(x, y) if bend else Standardizer.of_rows(x)
+        x_scale = learned_scale(x, y) if bend else Standardizer.of_rows(x)
         return cls(
             _scaled(x, x_scale),
             y,

@@ -25,6 +25,7 @@ def load(
     test: str | Path | None = None,
     test_share: float = 0.2,
     seed: int = 0,
+    bend: bool = False,
 ) -> Arrays:
     """Sparse rows and their labels, scaled so that the entries other than 0 have mean square 1.
 
@@ -37,6 +38,7 @@ def load(
         test: path of a file of test rows; None to draw them from the rows.
         test_share, seed: share and seed of that draw, from each class or, for regression, from all
             rows. The only row of a class is for training.
+        bend: True to take logarithms of counts first, as estimators of softmax trees do.
 
     Shapes:
         x ``[N, d]``, CSR, float32; y ``[N]`` classes or ``[N, 1]`` targets.
@@ -78,6 +80,7 @@ def load(
         (x, targets),
         (x_test, y_test),
         names if task == "classification" else None,
+        bend,
         name=files[0].name.split(".")[0],
         split=split,
         files=tuple(files),

@@ -2,7 +2,8 @@
 
 A word that occurs ten times tells little more than one that occurs twice, and one that few rows
 have tells more than one that all have. So a count c of a column that a share s of the rows has
-becomes ``log(1 + c) (1 - log s)``, divided by a number common to all.
+becomes ``log(1 + c) (1 - log s)``. What a text is about does not depend on its length, so that all
+rows are then scaled to the same l2 norm.
 
 Reference:
     Salton, Buckley, "Term-Weighting Approaches in Automatic Text Retrieval", Information Processing
@@ -11,6 +12,7 @@ Reference:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,26 +21,32 @@ from scipy.sparse import csr_matrix, issparse
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tails import FARTHEST, BentStandardizer
 
-LOGARITHMS = ["logarithms"]  # marks the scaler in a file
+WORDS = 0.02  # largest share of the columns that rows have for ones to be taken for words
+LOGARITHMS = "logarithms"  # marks the scaler in a file
 
 
+@dataclass(frozen=True, eq=False)
 class CountStandardizer(Standardizer):
-    """Scales counts by logarithms and by how rare their columns are; zeros stay zeros.
+    """Scales counts by logarithms and by how rare their columns are, and rows to one length.
+
+    Zeros stay zeros.
 
     Args:
         mean: 0.
         sd: number to divide the logarithms of each column by.
+        length: l2 norm of every row that is not 0; None leaves their norms as they are.
 
     Shapes:
         mean ``[1]``; sd ``[columns]``.
 
     Example:
         >>> scale = CountStandardizer.learned(csr_matrix([[1.0, 1.0], [9.0, 0.0]]))
-        >>> scale(csr_matrix([[9.0, 1.0]])).toarray().round(2)
-        array([[1.49, 0.76]])
-        >>> scale.inverse(scale(np.array([[9.0, 1.0]]))).round(6)
-        array([[9., 1.]])
+        >>> scale(csr_matrix([[9.0, 1.0], [0.0, 7.0]])).toarray().round(2)
+        array([[1.09, 0.56],
+               [0.  , 1.22]])
     """
+
+    length: float | None = None
 
     @classmethod
     def learned(cls, rows: csr_matrix, weights: np.ndarray | None = None) -> CountStandardizer:
@@ -57,7 +65,9 @@ class CountStandardizer(Standardizer):
         share = np.bincount(of, each, rows.shape[1])
         rare = 1 - np.log(np.clip(share, each.min(), 1))  # at least one row has what is not there
         common = np.average((_logarithms(rows.data[there]) * rare[of]) ** 2, weights=each) ** 0.5
-        return cls(np.zeros(1), common / rare)
+        full = counts[np.unique(rows.nonzero()[0])].sum() / counts.sum()
+        length = (each.sum() / full) ** 0.5  # so that entries have mean square 1
+        return cls(np.zeros(1), common / rare, float(length))
 
     @property
     def linear(self) -> bool:
@@ -65,18 +75,28 @@ class CountStandardizer(Standardizer):
         return False
 
     def to_lists(self) -> list[list]:
-        """The numbers as lists, and a mark of the logarithms."""
-        return [*super().to_lists(), LOGARITHMS]
+        """The numbers as lists, and a mark of the logarithms with the length."""
+        return [*super().to_lists(), [LOGARITHMS, self.length]]
 
     def __call__(self, values: Any) -> Any:
         """Scaled values, in the precision of the values. ``[n, columns] -> [n, columns]``."""
-        if issparse(values):
-            parts = _logarithms(values.data), values.indices, values.indptr
-            return super().__call__(type(values)(parts, shape=values.shape))
-        return super().__call__(_logarithms(values))
+        if not issparse(values):
+            found = super().__call__(_logarithms(values))
+            return found * self._factors(np.square(found).sum(1))[:, None].astype(found.dtype)
+        parts = _logarithms(values.data), values.indices, values.indptr
+        found = super().__call__(type(values)(parts, shape=values.shape))
+        factors = self._factors(np.asarray(found.multiply(found).sum(1)).ravel())
+        found.data *= np.repeat(factors, np.diff(found.indptr)).astype(found.dtype)
+        return found
+
+    def _factors(self, squares: np.ndarray) -> np.ndarray:
+        """The factors that give rows with these sums of squares their length. ``[n] -> [n]``."""
+        if self.length is None:
+            return np.ones(len(squares))
+        return self.length / np.sqrt(np.where(squares, squares, self.length**2))
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
-        """Scaled values back as counts. ``[n, columns] -> [n, columns]``."""
+        """Scaled values as counts of a row of usual length. ``[n, columns] -> [n, columns]``."""
         logs = super().inverse(values)
         return np.sign(logs) * np.expm1(np.minimum(np.abs(logs), FARTHEST))
 
@@ -87,8 +107,10 @@ def learned_scale(
     """The scaler of a table or of sparse rows for models that are linear in their columns.
 
     Tables are scaled by :class:`.BentStandardizer`, sparse rows by :class:`CountStandardizer` if
-    they are counts: whole numbers from 1, not all but mostly ones. Other sparse rows are scaled as
-    by :meth:`.Standardizer.of_entries`.
+    they are counts: whole numbers from 1, mostly ones. Ones alone are taken for words that occur if
+    rows differ in their number and have a fiftieth of the columns at most; they may also be codes
+    of categories, of which all rows have as many. Other sparse rows are scaled as by
+    :meth:`.Standardizer.of_entries`.
 
     Args:
         x: dense or sparse rows.
@@ -100,22 +122,30 @@ def learned_scale(
     """
     if isinstance(x, np.ndarray):
         return BentStandardizer.learned(x, y, weights)
-    if _are_counts(x.data[x.data != 0]):
+    if _are_counts(x):
         return CountStandardizer.learned(x, weights)
     return Standardizer.of_entries(x, weights)
 
 
 def scale_of_lists(lists: list[list] | None) -> Standardizer | None:
     """The scaler of :func:`learned_scale` that ``to_lists`` wrote; None for None."""
-    if lists is not None and lists[2:] == [LOGARITHMS]:
-        return CountStandardizer(*map(np.array, lists[:2]))
+    if lists is not None and lists[2:] and lists[2][0] == LOGARITHMS:
+        mean, sd, (_, *length) = lists
+        return CountStandardizer(np.array(mean), np.array(sd), *length)
     return BentStandardizer.from_lists(lists)
 
 
-def _are_counts(numbers: np.ndarray) -> bool:
-    """True for whole numbers from 1, mostly ones, but not only. ``[entries]``."""
+def _are_counts(rows: csr_matrix) -> bool:
+    """True for whole numbers from 1, mostly ones; if only ones, for rows like those of words."""
+    numbers = rows.data[rows.data != 0]
     whole = len(numbers) > 0 and (numbers >= 1).all() and (numbers == np.floor(numbers)).all()
-    return bool(whole and numbers.max() > 1 and (numbers == 1).mean() >= 0.5)
+    if not whole or (numbers == 1).mean() < 0.5:
+        return False
+    if numbers.max() > 1:
+        return True
+    return (
+        len(numbers) <= WORDS * rows.shape[0] * rows.shape[1] and np.ptp(np.diff(rows.indptr)) > 0
+    )
 
 
 def _logarithms(numbers: np.ndarray) -> np.ndarray:

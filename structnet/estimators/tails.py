@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,9 +140,22 @@ class BentStandardizer(Standardizer):
             return super().__call__(values)
         values = values.toarray() if issparse(values) else values
         found = (values - self.mean) / self.sd  # in float64, as a curve may be steep
+        if len(found) == 1:  # all columns together, as each call of numpy takes microseconds
+            columns = self._curves[0]
+            found[0, columns] = _bent_row(found[0, columns], *self._curves[1:])
+            return found.astype(np.result_type(values, np.float32), copy=False)
         for i, x, y in self.bends:
             found[:, i] = _bent(found[:, i], x, y)
         return found.astype(np.result_type(values, np.float32), copy=False)
+
+    @cached_property
+    def _curves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The bent columns ``[b]``, and their curves: x and y ``[b, points]``, inf at the ends."""
+        most = max(len(bend.x) for bend in self.bends)
+        both = np.full((2, len(self.bends), most), np.inf)
+        for found, (_, x, y) in zip(both.swapaxes(0, 1), self.bends, strict=True):
+            found[:, : len(x)] = x, y
+        return np.array([bend.column for bend in self.bends]), *both
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
         """Scaled values back in their own units. ``[n, *shape] -> [n, *shape]``.
@@ -197,6 +211,19 @@ def _bent(numbers: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """
     beyond = (numbers - np.clip(numbers, x[0], x[-1])) / (x[-1] - x[0])
     return np.interp(numbers, x, y) + FAR * np.sign(beyond) * np.log1p(np.abs(beyond))
+
+
+def _bent_row(numbers: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The same for one number of each curve. numbers ``[b]``, x and y ``[b, points]``."""
+    each, last = np.arange(len(x)), np.isfinite(x).sum(1) - 1
+    first, end = x[:, 0], x[each, last]
+    inside = np.clip(numbers, first, end)
+    here = np.minimum((x <= inside[:, None]).sum(1), last) - 1
+    x_here, y_here = x[each, here], y[each, here]
+    slope = (y[each, here + 1] - y_here) / (x[each, here + 1] - x_here)
+    bent = np.where(inside == end, y[each, last], slope * (inside - x_here) + y_here)
+    beyond = (numbers - inside) / (end - first)
+    return bent + FAR * np.sign(beyond) * np.log1p(np.abs(beyond))
 
 
 def _straight(numbers: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:

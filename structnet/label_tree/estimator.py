@@ -66,7 +66,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         standardize: scale the columns of a dense table to mean 0 and standard deviation 1, after
             ``fit`` has bent those with heavy tails, see
             :class:`structnet.estimators.tails.BentStandardizer`; sparse rows as a whole to mean
-            square 1, a column of far larger numbers separately, and logarithms of counts, see
+            square 1, a column of far larger numbers separately; and counts by their logarithms
+            and to one length for all samples, see
             :class:`structnet.estimators.counts.CountStandardizer`.
         n_jobs: number of threads, -1 for all cores; None is one, and only one gives repeatable
             results.

@@ -17,7 +17,7 @@ from structnet.datasets.catalogue import TABLES
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
 from structnet.estimators import Standardizer
-from structnet.estimators.tails import BentStandardizer
+from structnet.estimators.counts import scale_of_lists
 from structnet.parse.packed import kind_of
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import is_file
@@ -217,7 +217,7 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
 
 
 def told_of(scale: Standardizer | None) -> dict[str, Any] | None:
-    """The description of a scale; only one that bends columns has ``bends``."""
+    """The description of a scale; only one that bends columns or takes logarithms has ``bends``."""
     if scale is None:
         return None
     mean, sd, *bends = scale.to_lists()
@@ -227,7 +227,7 @@ def told_of(scale: Standardizer | None) -> dict[str, Any] | None:
 def scale_of(described: Mapping[str, Any]) -> Standardizer:
     """The scale described in ``config.json``."""
     lists = [described["mean"], described["sd"], *described.get("bends", [])]
-    scale = BentStandardizer.from_lists(lists)
+    scale = scale_of_lists(lists)
     assert scale is not None  # as there are lists
     return scale
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from structnet.routing.topology import Topology
 from structnet.softmax_tree import _kernels
-from structnet.softmax_tree._kernels import CLASSES, FEATURES, FIELDS, LEFT, RIGHT, SIZE, WEIGHTS
+from structnet.softmax_tree._kernels import CLASSES, FEATURES, FIELDS, LEFT, SIZE, WEIGHTS
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
 from structnet.trees._kernels import grouped
 from structnet.trees.end_to_end import offsets_of
@@ -122,59 +122,32 @@ def packed(children: Sequence[tuple[int, ...]], nodes: Sequence[Hyperplane | Lea
     """
     if len({node.columns is None for node in nodes}) > 1:
         raise ValueError("the nodes of a tree must be all sparse or all dense; got some of each")
-    pack = _Pack(len(nodes))
-    for number, (node, below) in enumerate(zip(nodes, children, strict=True)):
-        pack.add(number, node, below)
-    return pack.done()
-
-
-class _Pack:
-    """Arrays that grow node by node."""
-
-    def __init__(self, number: int):
-        self.nodes = np.full((number, FIELDS), -1, np.int64)
-        self.more: list[np.ndarray] = []  # the rest of the table
-        self.weights: list[np.ndarray] = []
-        self.places: list[np.ndarray] = []
-        self.next, self.filled = number * FIELDS, 0
-        self.sparse = False
-
-    def add(self, number: int, node: Hyperplane | Leaf, children: tuple[int, ...]) -> None:
-        record = self.nodes[number]
-        record[WEIGHTS] = self.filled
+    sparse, inner = nodes[0].columns is not None, FIELDS * len(nodes)
+    records: list[int] = []  # plain numbers, as a tree in training is packed for every decision
+    told, weights, places = [], [], []
+    at, filled = inner, 0  # numbers of the table and of the weights so far
+    for node, below in zip(nodes, children, strict=True):
         if isinstance(node, Hyperplane):
-            record[[LEFT, RIGHT]] = children
-            record[SIZE], record[CLASSES] = len(node.weight), self.nodes.size
-            self._write(np.array([node.bias], np.float32), np.zeros(1, np.int32))
+            records += [*below, filled, len(node.weight), inner, 0 if sparse else -1]
+            bias, own, columns = np.array([node.bias], np.float32), node.weight, node.columns
+        else:
+            records += [-1, -1, filled, len(node.classes), at, -1]
+            told.append(node.classes)
+            at += len(node.classes)
+            bias, own, columns = node.bias, node.weight.ravel(), None
             if node.columns is not None:
-                record[FEATURES], self.sparse = 0, True
-            self._write(node.weight, node.columns)
-            return
-        record[SIZE], record[CLASSES] = len(node.classes), self._tell(node.classes)
-        self._write(node.bias, np.zeros(len(node.bias), np.int32))
-        if node.columns is None:
-            self._write(node.weight.ravel(), None)
-            return
-        self.sparse = True
-        rows, places = np.nonzero(node.weight)
-        features, counts = np.unique(rows, return_counts=True)
-        ends = self.filled + offsets_of(counts)
-        columns = node.columns[features]
-        record[FEATURES] = self._tell(np.concatenate([[len(columns)], columns, ends]))
-        self._write(node.weight[rows, places], places.astype(np.int32))
-
-    def _tell(self, numbers: np.ndarray) -> int:
-        self.more.append(np.asarray(numbers, np.int64))
-        self.next += len(numbers)
-        return self.next - len(numbers)
-
-    def _write(self, weights: np.ndarray, places: np.ndarray | None) -> None:
-        self.weights.append(weights)
-        self.places.append(np.zeros(0, np.int32) if places is None else places)
-        self.filled += len(weights)
-
-    def done(self) -> Packed:
-        table = np.concatenate([self.nodes.ravel(), *self.more])
-        places = np.concatenate(self.places) if self.sparse else np.zeros(0, np.int32)
-        weights = np.concatenate(self.weights).astype(np.float32)
-        return Packed(table, weights, places.astype(np.int32))
+                rows, columns = np.nonzero(node.weight)
+                own = node.weight[rows, columns]
+                features, counts = np.unique(rows, return_counts=True)
+                ends = filled + len(bias) + offsets_of(counts)
+                records[-1] = at
+                told += [np.array([len(features)]), node.columns[features], ends]
+                at += 1 + len(features) + len(ends)
+        weights += [bias, own]
+        filled += len(bias) + len(own)
+        places += [] if columns is None else [np.zeros(len(bias), np.int32), columns]
+    return Packed(
+        np.concatenate([np.array(records, np.int64), *told]),
+        np.concatenate(weights).astype(np.float32, copy=False),
+        np.concatenate([np.zeros(0, np.int32), *places]).astype(np.int32, copy=False),
+    )

@@ -52,7 +52,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             :class:`structnet.estimators.tails.BentStandardizer`. Sparse data, which stay sparse,
             are scaled as a whole to mean square 1, except that a column of far larger numbers is
             scaled separately; of counts, mostly ones, the logarithms are scaled, more where few
-            samples have a column, see :class:`structnet.estimators.counts.CountStandardizer`.
+            samples have a column, and samples get one length, see
+            :class:`structnet.estimators.counts.CountStandardizer`.
         random_state: seed; an int makes results repeatable.
         verbose: True to report trials and progress on standard error from time to time.
 

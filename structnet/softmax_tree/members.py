@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import resample
 
+from structnet.checks import num_threads
+from structnet.softmax_tree.optimisation import mapper
 from structnet.softmax_tree.probabilities import TINY, Choices, joined
 from structnet.softmax_tree.training import Trained, train
 from structnet.softmax_tree.tree import Predictor, SoftmaxTree
@@ -26,29 +29,46 @@ BATCH = 2_000_000  # largest number of probabilities that are averaged at once
 
 
 def further(
-    first: Trained, number: int, x: Any, y: np.ndarray, weights: np.ndarray | None, **how: Any
+    first: Trained,
+    number: int,
+    x: Any,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    *,
+    state_file: Path | None = None,
+    **how: Any,
 ) -> list[Trained]:
     """Further trees, trained like the first, with its settings, on a bootstrap sample each.
+
+    As many are trained at a time as ``n_jobs`` of the settings asks for.
 
     Args:
         first: the first tree, which was trained on all samples.
         number: number of further trees.
         x, y, weights: samples, classes and weights that the first was trained with.
+        state_file: file of the first tree's state, beside which each of the others has its own.
         how: other arguments of :func:`.train`.
 
     Shapes:
         x ``[n, D]``; y, weights ``[n]``.
     """
-    found = []
-    for seed in np.random.SeedSequence(first.settings.seed).generate_state(number).tolist():
+    seeds = np.random.SeedSequence(first.settings.seed).generate_state(number).tolist()
+    threads = num_threads(first.settings.n_jobs)
+    each = max(1, threads // max(number, 1))  # left for the nodes of a tree
+
+    def trained(place: int) -> Trained:
         # Each class keeps its number of samples, so that all members know all classes.
-        rows = resample(np.arange(len(y)), stratify=y, random_state=seed)
+        rows = resample(np.arange(len(y)), stratify=y, random_state=seeds[place])
         counts = np.bincount(rows, minlength=len(y))
         own = counts if weights is None else counts * weights
-        again = train(x, y, replace(first.settings, seed=seed), first.growth, weights=own, **how)
-        again.tree.shares.copy_(first.tree.shares)  # as `mean_of` expects
-        found.append(again)
-    return found
+        settings = replace(first.settings, seed=seeds[place], n_jobs=each)
+        state = state_file and state_file.with_stem(f"{state_file.stem}-{place + 1}")
+        found = train(x, y, settings, first.growth, weights=own, state_file=state, **how)
+        found.tree.shares.copy_(first.tree.shares)  # as `mean_of` expects
+        return found
+
+    with mapper(threads) as mapped:
+        return list(mapped(trained, range(number)))
 
 
 def mean_log_proba(trees: Sequence[SoftmaxTree], x: Any) -> np.ndarray:
@@ -84,7 +104,8 @@ def likeliest(trees: Sequence[SoftmaxTree], x: Any) -> np.ndarray:
 
 def choices_about(predictors: Sequence[Predictor], *row: np.ndarray) -> Choices:
     """The mean probabilities of the trees for one row, dense or sparse."""
-    return mean_of([each.choices(*row) for each in predictors])
+    taken = predictors[0].taken(*row)
+    return mean_of([each.choices_of(taken) for each in predictors])
 
 
 def mean_of(found: Sequence[Choices]) -> Choices:

@@ -56,7 +56,7 @@ def alternate(
     draft, value = draft.copy(), objective.of(draft, points)
     depth = draft.topology.depth
     levels = [np.flatnonzero(depth == d).tolist() for d in range(depth.max(), -1, -1)]
-    with ONE_THREAD, _mapper(n_jobs) as mapped:
+    with ONE_THREAD, mapper(n_jobs) as mapped:
         for _ in range(max_iter):
             reach = draft.reach(points)
             for level in levels:
@@ -88,8 +88,8 @@ def updated(
 
 
 @contextmanager
-def _mapper(n_jobs: int | None) -> Iterator[Callable]:
-    """``map`` in this thread, or in as many threads as ``n_jobs`` asks for."""
+def mapper(n_jobs: int | None) -> Iterator[Callable]:
+    """``map`` in this thread, or in as many threads as ``n_jobs`` asks for, -1 for all cores."""
     threads = num_threads(n_jobs)
     if threads == 1:
         yield map

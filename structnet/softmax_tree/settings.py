@@ -41,8 +41,9 @@ class SoftmaxTreeSettings:
             classes; for both, if leaves may not have all classes, the best of eight trees is taken;
             "random" draws directions at random; "axes" is a decision tree on single features, grown
             by scikit-learn to this depth.
-        n_jobs: number of threads that train the nodes of one depth, by default 1; -1 for all cores,
-            -2 for all but one, and so on. The results do not depend on it.
+        n_jobs: number of threads that train the nodes of one depth, and the further of several
+            trees, by default 1; -1 for all cores, -2 for all but one, and so on. The results do not
+            depend on it.
         seed: number that determines everything random.
 
     Raises:

@@ -10,6 +10,7 @@ decisions.
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -29,6 +30,7 @@ from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, Soft
 MEANS_STEPS = 10
 DRAWN = 8  # trees to choose from, as some are far better than others
 LARGEST = 100  # largest number of weights of an initial hyperplane on sparse rows
+QUIET = threading.Lock()
 
 
 WIDE = 10  # smallest default limit on the classes of a leaf
@@ -149,7 +151,8 @@ def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
     grower = DecisionTreeClassifier(max_depth=depth, random_state=seed)
     some = _in_32_bits(points, seed)
     weights = some.weights / some.weights.max()  # scikit-learn has absolute thresholds for them
-    with warnings.catch_warnings():  # which takes many classes for numbers
+    # scikit-learn takes many classes for numbers; the filters of warnings are those of all threads.
+    with QUIET, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         found = grower.fit(some.x, some.y, sample_weight=weights).tree_
     left, right = found.children_left, found.children_right

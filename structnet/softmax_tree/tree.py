@@ -305,13 +305,19 @@ class Predictor:
 
     def choices(self, *row: np.ndarray) -> Choices:
         """The same with the probability of all other classes."""
+        return self.choices_of(self.taken(*row))
+
+    def taken(self, *row: np.ndarray) -> tuple:
+        """A row as all trees of its estimator take it: checked, and scaled if it is dense."""
         dtype = self._arrays.weights.dtype
         if len(row) == 2:
             columns, values = self._sparse(*row)
-            rows: tuple = values.astype(dtype), columns, np.array([0, len(values)])
-        else:
-            rows = parts(self._scaled(self._full(*row)).astype(dtype)[None])
-        return choices_of(rows, 1, self._arrays, self._outside)
+            return values.astype(dtype), columns, np.array([0, len(values)])
+        return parts(self._scaled(self._full(*row)).astype(dtype)[None])
+
+    def choices_of(self, taken: tuple) -> Choices:
+        """The choices about a row that :meth:`taken` has made ready."""
+        return choices_of(taken, 1, self._arrays, self._outside)
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
         """A dense row as the tree takes it, in the precision of the batches."""

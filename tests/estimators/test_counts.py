@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, hstack, vstack
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from structnet import LabelTreeClassifier, SoftmaxTreeClassifier
@@ -35,12 +36,15 @@ X, Y = texts(800, 1)
 def test_numbers_are_logarithms_times_rarity() -> None:
     x = X[:, X.getnnz(axis=0) > 0]
     scale = CountStandardizer.learned(x)
-    expected = TfidfTransformer(norm=None, smooth_idf=False, sublinear_tf=False)
+    expected = TfidfTransformer(smooth_idf=False, sublinear_tf=False)  # of l2 norm 1
     ours, theirs = scale(x).toarray(), expected.fit_transform(x.log1p()).toarray()
     np.testing.assert_allclose(ours / ours.max(), theirs / theirs.max(), rtol=1e-9)
     assert np.mean(ours[ours != 0] ** 2) == pytest.approx(1)
     np.testing.assert_allclose(scale(x.toarray()), ours)
-    np.testing.assert_allclose(scale.inverse(ours), x.toarray(), atol=1e-9)
+    empty = csr_matrix((2, x.shape[1]))
+    assert not scale(empty).nnz and not scale(empty.toarray()).any()
+    before = replace(scale, length=None)  # as in files of before
+    np.testing.assert_allclose(before.inverse(before(x.toarray())), x.toarray(), atol=1e-9)
 
 
 def test_a_weight_of_two_is_a_row_that_occurs_twice() -> None:
@@ -48,6 +52,7 @@ def test_a_weight_of_two_is_a_row_that_occurs_twice() -> None:
     twice = CountStandardizer.learned(vstack([X, X[:100]]).tocsr())
     np.testing.assert_allclose(CountStandardizer.learned(X, weights).sd, twice.sd)
     np.testing.assert_allclose(CountStandardizer.learned(X, 1e-9 * weights).sd, twice.sd)
+    assert CountStandardizer.learned(X, weights).length == pytest.approx(twice.length)
 
 
 @pytest.mark.parametrize(
@@ -58,11 +63,27 @@ def test_other_sparse_rows_are_scaled_as_a_whole(numbers: csr_matrix) -> None:
     assert type(scale) is Standardizer and type(learned_scale(X, Y)) is CountStandardizer
 
 
+def test_ones_are_words_where_rows_have_few_of_many_columns() -> None:
+    def counted(x: csr_matrix) -> bool:
+        return type(learned_scale(x, Y)) is CountStandardizer
+
+    ones = X.minimum(1).tocsr()  # each row has about a tenth of the 400 columns
+    wide = hstack([ones, csr_matrix((X.shape[0], 2000))]).tocsr()
+    assert counted(wide) and not counted(ones)
+    codes = np.random.default_rng(3).integers(100, size=(X.shape[0], 3))
+    codes += np.array([0, 100, 200])
+    same = csr_matrix((np.ones(codes.size), codes.ravel(), np.arange(0, codes.size + 1, 3)))
+    assert same.nnz < 0.02 * np.prod(same.shape) and not counted(same)  # one of each category
+
+
 def test_files_hold_the_logarithms() -> None:
     scale = learned_scale(X, Y)
     again = scale_of_lists(scale.to_lists())
     assert type(again) is CountStandardizer
     np.testing.assert_array_equal(again(X).data, scale(X).data)
+    mean, sd, _ = scale.to_lists()
+    before = scale_of_lists([mean, sd, ["logarithms"]])  # a file of before
+    np.testing.assert_array_equal(before(X).data, replace(scale, length=None)(X).data)
     assert scale_of_lists(None) is None
     assert type(scale_of_lists(Standardizer.of_rows(3 * X).to_lists())) is not CountStandardizer
 

@@ -170,3 +170,12 @@ def test_it_is_written_and_read() -> None:
 def test_a_curve_that_does_not_rise_is_refused(curve: list) -> None:
     with pytest.raises(ValueError, match=f"no curve for column {curve[0]}"):
         BentStandardizer.from_lists([[0.0] * 4, [1.0] * 4, curve])
+
+
+def test_a_row_alone_is_bent_as_among_others() -> None:
+    sizes = np.exp(2 * np.random.default_rng(5).normal(size=(600, 5)))
+    sizes[:, 3] = sizes[:, 3].round()  # with fewer points than the others
+    scale = BentStandardizer.learned(sizes, CODES)
+    assert len({len(bend.x) for bend in scale.bends}) > 1
+    rows = np.concatenate([sizes, 100 * sizes[:50], -sizes[:50]])
+    np.testing.assert_array_equal([scale(row[None])[0] for row in rows], scale(rows))

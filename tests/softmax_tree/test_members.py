@@ -93,6 +93,15 @@ def test_the_first_is_the_tree_that_one_alone_would_be(model: SoftmaxTreeClassif
     assert len(texts) == 4
 
 
+@pytest.mark.parametrize("start", ["rows", "axes"])
+def test_threads_train_the_same_trees(start: str) -> None:
+    # Of so few rows that a decision tree on single columns would warn of many classes.
+    x, y = X[:150], np.arange(150) % 60
+    both = (several(start=start, n_jobs=jobs).fit(x, y)._trees() for jobs in (None, 3))
+    for one, other in zip(*both, strict=True):
+        assert (one.weights == other.weights).all() and (one.table == other.table).all()
+
+
 def test_figures_are_sums_over_the_trees(model: SoftmaxTreeClassifier) -> None:
     found = model.measure(X_NEW, Y_NEW)
     assert found.leaves == model.get_n_leaves() and found.depth == model.get_depth() == 3

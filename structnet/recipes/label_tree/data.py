@@ -21,10 +21,10 @@ from structnet.datasets.table import (
     feature_columns,
     target_column,
 )
+from structnet.estimators.counts import learned_scale
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
-from structnet.estimators.tails import BentStandardizer
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.label_tree.choice import may_be_direct
 from structnet.recipes.arrays import read_table
@@ -230,9 +230,7 @@ def _rows(settings: LabelTreeRunSettings) -> LabelData:
         columns = {k: table.names and [table.names[i] for i in v] for k, v in told.items()}
     places = _split(np.arange(len(y)), settings)
     learn = x[places[0]]
-    scale = Standardizer.of_rows(learn)
-    if columns is not None:  # of a table
-        scale = BentStandardizer.learned(learn, y[places[0]].astype(np.int64))
+    scale = learned_scale(learn, y[places[0]].astype(np.int64))
     whole = Examples(features_of(scale(x)), y.astype(np.int64))
     parts, name = (whole[part] for part in places), Path(settings.data).stem
     return LabelData(name, labels, None, *parts, scale=scale, columns=columns)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from structnet.estimators.counts import scale_of_lists
 from structnet.estimators.scale import Standardizer
-from structnet.estimators.tails import BentStandardizer
 from structnet.label_tree import (
     LabelTree,
     LabelTreeSettings,
@@ -130,7 +130,7 @@ def opened(run: Run, place: Place) -> Opened:
     text = None
     if found["words"] is not None:
         text = TextFeatures(tuple(found["words"]), **found["text"])
-    scale = BentStandardizer.from_lists(found["scale"])
+    scale = scale_of_lists(found["scale"])
     columns = run.config["data"].get("columns")
     return Opened(run, place, tree, tuple(found["labels"]), text, scale, columns)
 

@@ -1,8 +1,10 @@
-"""Training of a tree on the data of a run, and of the models of a comparison."""
+"""Training of the trees on the data of a run, and of the models of a comparison."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,31 +13,40 @@ from structnet.recipes.arrays import ArrayData
 from structnet.recipes.softmax_tree.baselines import hierarchical, one_vs_all
 from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
 from structnet.softmax_tree import leaves_trained, measured, retrained, train
+from structnet.softmax_tree.members import further
 from structnet.softmax_tree.points import stacked
 from structnet.softmax_tree.training import Trained
+from structnet.training.history import History
 
 BASELINES = {"one-vs-all": one_vs_all, "hierarchical": hierarchical}
 
 
-def trained(settings: SoftmaxTreeRunSettings, data: ArrayData, **more: Any) -> Trained:
-    """Trains a tree on a run's data; one that grows finally learns from held-out examples too.
+def trained(
+    settings: SoftmaxTreeRunSettings,
+    data: ArrayData,
+    state_file: Path | None = None,
+    callbacks: Sequence[Callable[[History], Any]] = (),
+    progress: bool = False,
+) -> list[Trained]:
+    """Trains a run's trees on its data; those that grow finally learn from held-out examples too.
 
     Args:
         settings: settings of the run.
         data: data of the run.
-        more: further arguments of :func:`structnet.softmax_tree.train`.
+        state_file: file of the first tree's state, beside which the others have theirs.
+        callbacks: functions called with the history of the first tree after every iteration.
+        progress: True to report on standard error how far the training is.
     """
-    held_out = data.validation
-    return train(
-        data.train.x,
-        data.train.targets.numpy(),
-        settings.training,
-        settings.growth_told,
-        num_classes=data.arrays.num_outputs,
-        validation=(held_out.x, held_out.targets.numpy()) if len(held_out) else None,
-        refit=True,
-        **more,
-    )
+    x, y, held_out = data.train.x, data.train.targets.numpy(), data.validation
+    how: dict[str, Any] = {
+        "num_classes": data.arrays.num_outputs,
+        "validation": (held_out.x, held_out.targets.numpy()) if len(held_out) else None,
+        "refit": True,
+        "progress": progress,
+        "state_file": state_file,
+    }
+    first = train(x, y, settings.training, settings.growth_told, callbacks=callbacks, **how)
+    return [first, *further(first, settings.n_members - 1, x, y, None, **how)]
 
 
 def fitted(
@@ -56,7 +67,7 @@ def fitted(
         return asdict(measured([tree], data.test)), {"chosen": asdict(chosen)}
     if kind == "flat":
         settings = replace(settings, training=replace(settings.training, k=classes))
-    found = trained(settings, data)
+    (found,) = trained(settings, data)
     tree = found.tree
     if kind == "from-adaptive":
         held_out = data.validation

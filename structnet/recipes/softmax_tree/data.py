@@ -99,6 +99,7 @@ def sparse_of_file(
 
 def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
     data, told, folder = settings.data, settings.samples, settings.place.data_dir
+    bend = told.bend or None  # which only files take
     if data in GENERATED:
         sizes = {"num_train": told.train_size, "num_test": told.test_size, "classes": told.classes}
         given = {name: value for name, value in sizes.items() if value is not None}
@@ -106,8 +107,8 @@ def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
     if data in TEXTS:
         return next_word.load(data, folder, classes=told.classes or 1000)
     if is_file(data, SPARSE):
-        return load_arrays(data, folder, task="classification", test=told.test_file)
-    return load_arrays(data, folder, target=told.target, without=told.without)
+        return load_arrays(data, folder, task="classification", test=told.test_file, bend=bend)
+    return load_arrays(data, folder, target=told.target, without=told.without, bend=bend)
 
 
 def _samples(x: Any, y: np.ndarray, places: np.ndarray) -> Samples:

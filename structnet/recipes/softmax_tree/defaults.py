@@ -23,7 +23,14 @@ from structnet.recipes.recipe import Place, Say, check_data, result_of
 if TYPE_CHECKING:
     import numpy as np
 
-NAMES = ("softmax tree", "flat softmax", "logistic regression", "decision tree", "random forest")
+NAMES = (
+    "softmax tree",
+    "ten softmax trees",
+    "flat softmax",
+    "logistic regression",
+    "decision tree",
+    "random forest",
+)
 QUANTITIES = ("error", "us a row of many", "us a row alone", "file, MB", "fit, s")
 CALLS, REPEATS = 50, 3  # timed predictions of one row, and of all test rows
 
@@ -141,6 +148,7 @@ def _model(name: str, seed: int) -> Any:
 
     makers: Mapping[str, Callable[[], Any]] = {
         "softmax tree": partial(SoftmaxTreeClassifier, random_state=seed),
+        "ten softmax trees": partial(SoftmaxTreeClassifier, n_members=10, random_state=seed),
         "flat softmax": partial(SoftmaxTreeClassifier, depth=0, random_state=seed),
         "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
         "decision tree": partial(DecisionTreeClassifier, random_state=seed),
@@ -204,7 +212,8 @@ def made(choice: Any, members: Members) -> Table:
         f"Data: {'; '.join(told)}. Seeds 0 to {number - 1} of the rows that are drawn and of the "
         "models; the mean ± the deviation.",
         "No setting of a model is touched, but that the flat softmax is a softmax tree of depth 0, "
-        "and that logistic regression stands behind a StandardScaler (100 iterations at most).",
+        "that ten softmax trees have n_members=10, and that logistic regression stands behind a "
+        "StandardScaler (100 iterations at most).",
         "Microseconds: median wall-clock time, of predict on all test rows, and of predict_one or "
         "of predict on one row; one thread. Fit: processor time. File: a safetensors file of the "
         "trees, a pickle of the others.",

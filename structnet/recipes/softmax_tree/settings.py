@@ -8,7 +8,14 @@ from typing import ClassVar
 
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE, TABLES
-from structnet.recipes.recipe import Place, check_data, check_data_dir, is_file, whole_path
+from structnet.recipes.recipe import (
+    Place,
+    check_data,
+    check_data_dir,
+    filled,
+    is_file,
+    whole_path,
+)
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 
 FILES = TABLES + SPARSE
@@ -24,6 +31,9 @@ class Samples:
     Args:
         target: column of a table to predict, by name or number from 1 (default: the last)
         without: columns of a table to leave out, by name or number from 1
+        bend: bend the columns of a table that have heavy tails, such as sizes, like a normal
+            distribution, and take logarithms of sparse counts, before they are scaled (default: yes
+            for a file)
         test_file: file of test rows, for FILE.svm (default: a fifth of each class is drawn)
         train_size: number of training examples, drawn at random (default: all)
         test_size: number of test examples, drawn at random (default: all)
@@ -37,6 +47,7 @@ class Samples:
 
     target: str | None = None
     without: tuple[str, ...] | None = None
+    bend: bool | None = None
     test_file: Path | None = None
     train_size: int | None = None
     test_size: int | None = None
@@ -59,11 +70,14 @@ class SoftmaxTreeRunSettings:
 
     The run folder also gets summary.txt. In "test" of the result, flops is the number of weights on
     an example's path and in its leaf, coverage the share of examples whose class has a probability
-    above 0, and perplexity that of these examples.
+    above 0, and perplexity that of these examples. The first of several trees is the one that is
+    drawn, described and explained; the others learn from bootstrap samples with its settings.
 
     Args:
         data: digits, mnist; clusters, uneven (generated); brown, pydoc, wikitext-2 (the next word);
             or FILE.csv, FILE.svm (or .tsv, .libsvm): rows with a class
+        n_members: number of trees, whose probabilities are averaged: more accurate than one, and
+            slower in proportion; --n-jobs trains as many of them at a time
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.
@@ -73,13 +87,17 @@ class SoftmaxTreeRunSettings:
     samples: Samples = field(default_factory=Samples)
     training: SoftmaxTreeSettings = field(default_factory=SoftmaxTreeSettings)
     place: Place = field(default_factory=Place)
+    n_members: int = 1
 
     def __post_init__(self) -> None:
+        check_integer("n_members", self.n_members, 1)
         check_data(self.data, DATA_SETS, FILES)
         samples = self.samples
         for name in ("target", "without"):
             if getattr(samples, name) is not None and not is_file(self.data, TABLES):
                 raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
+        if samples.bend and not is_file(self.data, FILES):
+            raise ValueError(f"--bend is for a file, FILE.csv or FILE.svm, not {self.data}")
         if samples.test_file is not None and not is_file(self.data, SPARSE):
             raise ValueError(f"--test-file is for sparse rows, FILE.svm, not {self.data}")
         if samples.classes is not None and self.data not in TEXTS + GENERATED:
@@ -97,9 +115,13 @@ class SoftmaxTreeRunSettings:
         return None
 
     def resolved(self) -> SoftmaxTreeRunSettings:
-        """The same settings with absolute paths, as the run may be resumed from another folder."""
+        """The same settings with the defaults of the data, and absolute paths.
+
+        The run may be resumed from another folder.
+        """
         test = self.samples.test_file
         samples = replace(self.samples, test_file=None if test is None else test.resolve())
+        samples = filled(samples, {"bend": is_file(self.data, FILES)})
         whole = whole_path(self.data, FILES, self.place.data_dir)
         return replace(self, data=whole, samples=samples)
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from torch import nn
+
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.plot import plot_model_tree
 from structnet.recipes.arrays import ArrayData, inputs, read_table
@@ -32,7 +34,9 @@ from structnet.recipes.words import in_words
 from structnet.routing import Samples
 from structnet.routing.explanation import explain
 from structnet.routing.report import text_of
+from structnet.routing.words import percent
 from structnet.softmax_tree import SoftmaxTree, measured
+from structnet.softmax_tree.members import mean_choices
 from structnet.softmax_tree.settings import ChosenGrowth
 from structnet.softmax_tree.training import Trained
 from structnet.training.checkpoint import load_model
@@ -51,26 +55,31 @@ def load(settings: SoftmaxTreeRunSettings, say: Say) -> ArrayData:
 
 
 def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say) -> Outcome:
-    """Trains a tree, or resumes after the last iteration; a trained tree stays as it is."""
+    """Trains the trees, or resumes after the last iteration; trained ones stay as they are."""
     file, state_file = run.model_file, run.folder / STATE
     if file.exists():
         say("trained already")
     else:
         if state_file.exists():
             say(f"going on after iteration {len(run.history) - 1}")
-        how: dict[str, Any] = {"state_file": state_file, "progress": True}
-        _write(trained(settings, data, callbacks=[run.write_history], **how), data, run)
-        state_file.unlink(missing_ok=True)
+        _write(trained(settings, data, state_file, [run.write_history], progress=True), data, run)
+        for state in run.folder.glob(f"{state_file.stem}*{state_file.suffix}"):
+            state.unlink()
     outcome = Outcome(**load_model(file)[1]["outcome"])
     outcome.details["file_bytes"] = file.stat().st_size
     return outcome
 
 
-def open(run: Run, place: Place) -> tuple[Run, SoftmaxTree, Place]:
-    """A run, its trained tree, and the place where it is used."""
-    tree = run.load_model(lambda content: SoftmaxTree.from_config(content["tree"]))
-    assert isinstance(tree, SoftmaxTree)
-    return run, tree, place
+def open(run: Run, place: Place) -> tuple[Run, list[SoftmaxTree], Place]:
+    """A run, its trained trees, and the place where they are used."""
+
+    def build(content: dict[str, Any]) -> nn.ModuleList | SoftmaxTree:
+        if "tree" in content:  # a run of a time when there was always one tree
+            return SoftmaxTree.from_config(content["tree"])
+        return nn.ModuleList(map(SoftmaxTree.from_config, content["trees"]))
+
+    found: Any = run.load_model(build)
+    return run, [found] if isinstance(found, SoftmaxTree) else list(found), place
 
 
 def read(run: Run, file: str, place: Place) -> Samples:
@@ -89,24 +98,24 @@ def read(run: Run, file: str, place: Place) -> Samples:
 
 
 def measure(model: Any, examples: Samples, ask: Any) -> dict[str, float]:
-    """The accuracy, the size and the cost of the tree."""
-    found = vars(measured([model[1]], examples))
+    """The accuracy, the size and the cost of the trees."""
+    found = vars(measured(model[1], examples))
     return {"accuracy": 1 - found["error"], **found}
 
 
 def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
-    """The predictions of a tree for the rows of a file, or with reasons for test examples.
+    """The predictions for the rows of a file, or with reasons for test examples.
 
     Raises:
         ValueError: there is more than one file, a file and a number, or no such example.
     """
-    run, tree, place = model
+    run, trees, place = model
     names = run.config["data"]["classes"]
     file = one_file(texts, FILES)
     if file is None:
         test = _own_data(run, place).test
-        return [_of_example(tree, test, text, names) for text in texts]
-    places, probability = tree.choices(_inputs(run, file, place)).top(1)
+        return [_of_example(trees, test, text, names) for text in texts]
+    places, probability = mean_choices(trees, _inputs(run, file, place)).top(1)
     pairs = zip(places[:, 0].tolist(), probability[:, 0].tolist(), strict=True)
     found = [{"class": names[k], "probability": p} for k, p in pairs]
     return [Answer(f"row {i}: {in_words(each)}", each) for i, each in enumerate(found, 1)]
@@ -123,14 +132,17 @@ def _inputs(run: Run, file: str, place: Place) -> Any:
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
-    """The errors over the iterations, the tree with its leaves' classes, and its decisions."""
+    """The errors over the iterations, the tree with its leaves' classes, and its decisions.
+
+    Of several trees, those of the first.
+    """
     if not len(run.history):
         return {}
     found: Pictures = {"errors.png": lambda: draw_errors(run.history)}
     if run.model_file.exists():
         told = (run.result or {}).get("details", {}).get("growth")
         growth = ChosenGrowth(**told) if told else None
-        tree = open(run, Place())[1]
+        tree = open(run, Place())[1][0]
         # Read before anything is drawn: if the data are missing, no picture is written.
         reading = (data or _own_data(run, place)).reading(tree)
         found["tree.png"] = lambda: draw_widths(tree, growth)
@@ -147,30 +159,36 @@ def _own_data(run: Run, place: Place | None) -> ArrayData:
     return run.read_again(_settings_of(run), load_data, place)
 
 
-def _write(trained: Trained, data: ArrayData, run: Run) -> None:
-    """Fills the folder of a run; the tree is last, as its file means that training has ended."""
-    tree, trials = trained.tree, [asdict(trial) for trial in trained.trials]
+def _write(found: list[Trained], data: ArrayData, run: Run) -> None:
+    """Fills a run's folder; the trees are last, as their file means that training has ended."""
+    first, trees = found[0], [each.tree for each in found]
+    trials = [asdict(trial) for trial in first.trials]
     run.write_text(
-        "summary.txt", f"{measured([tree], data.test)}\n\n{text_of(data.reading(tree))}\n"
+        "summary.txt", f"{measured(trees, data.test)}\n\n{text_of(data.reading(first.tree))}\n"
     )
-    run.write_history(trained.history)
+    run.write_history(first.history)
     details = {
-        "chosen": asdict(trained.settings),
-        "growth": trained.growth and asdict(trained.growth),
+        "chosen": asdict(first.settings),
+        "growth": first.growth and asdict(first.growth),
         "trials": len(trials),
-        "accepted": sum(trial.accepted for trial in trained.trials),
-        "iterations": len(trained.history) - 1,
+        "accepted": sum(trial.accepted for trial in first.trials),
+        "iterations": len(first.history) - 1,
     }
-    outcome = Outcome(trained.history.records[-1]["seconds"], details)
-    run.save_model(tree, {"tree": tree.config(), "trials": trials, "outcome": outcome._asdict()})
+    outcome = Outcome(sum(each.history.records[-1]["seconds"] for each in found), details)
+    content = {"trees": [tree.config() for tree in trees], "trials": trials}
+    run.save_model(nn.ModuleList(trees), {**content, "outcome": outcome._asdict()})
 
 
-def _of_example(tree: SoftmaxTree, test: Samples, text: str, names: Sequence[str]) -> Answer:
+def _of_example(
+    trees: Sequence[SoftmaxTree], test: Samples, text: str, names: Sequence[str]
+) -> Answer:
     number = example_number(text, len(test), "FILE.csv or FILE.svm, or ")
-    true = names[int(test.targets[number])]
-    told = explain(tree, test.x[number], names)
-    best = max(range(len(names)), key=told.prediction.__getitem__)
-    lines = [f"test example {text}", *str(told).splitlines()[:-1], f"true: class {true}"]
-    values = {"class": names[best], "probability": told.prediction[best]}
+    true, x = names[int(test.targets[number])], test.x[[number]]
+    told = explain(trees[0], test.x[number], names)
+    (best,), (probability,) = (part[0].tolist() for part in mean_choices(trees, x).top(1))
+    lines = [f"test example {text}", *str(told).splitlines()[:-1]]
+    if len(trees) > 1:
+        lines.append(f"of all {len(trees)} trees: class {names[best]}, {percent(probability, 1)}")
+    values = {"class": names[best], "probability": probability}
     more = {"example": number, "leaf": told.leaf, "true": true}
-    return Answer("\n".join(lines), values | more)
+    return Answer("\n".join([*lines, f"true: class {true}"]), values | more)
