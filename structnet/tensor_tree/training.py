@@ -189,7 +189,8 @@ class _Candidate:
         if isinstance(model, BesideTable):
             model.table.fit(self._examples(every), model.tree.class_weight)
         elif isinstance(model, BesideBag):
-            _fit_bag(model, self._examples(every), self.trained.settings.seed, every.groups)
+            seed = self.trained.settings.seed
+            _fit_bag(model, self._examples(every), seed, every.groups, chosen=True)
 
 
 def _candidate(
@@ -297,7 +298,12 @@ def _left_open(
 
 
 def _fit_bag(
-    mixed: BesideBag, examples: Any, seed: int, groups: np.ndarray | None, held_out: Any = None
+    mixed: BesideBag,
+    examples: Any,
+    seed: int,
+    groups: np.ndarray | None,
+    held_out: Any = None,
+    chosen: bool = False,
 ) -> np.ndarray | None:
     """Fits the linear model; for numbers, returns cross-validated predictions of the examples."""
     if mixed.kind == "classes":
@@ -305,7 +311,8 @@ def _fit_bag(
         return None
     weights = None if examples.weights is None else examples.weights.double().numpy()
     targets = examples.targets.double().numpy()
-    return mixed.bag.fit_numbers(examples.forest, targets, weights, seed, groups=groups)
+    given = examples.forest, targets, weights, seed
+    return mixed.bag.fit_numbers(*given, groups=groups, chosen=chosen)
 
 
 def judged_by(question: Question) -> dict[str, Any]:
