@@ -103,8 +103,7 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
         said.append(_said(bag, weight[: bag.num_counts], whole, changes))
     found = np.concatenate(said) + bias
     if bag.sums is not None:
-        entry, which, value = bag.sums.added(forest, order)
-        share = value / bag.sums.scale.cpu().numpy()[which]
+        entry, which, share = bag.sums.added(forest, order, bag.form)
         sums = np.zeros((number + 1, len(bias)))  # up to each place
         np.add.at(sums, places.nodes[entry] + 1, share[:, None] * weight[bag.num_counts :][which])
         sums = np.cumsum(sums, axis=0)

@@ -37,7 +37,7 @@ from structnet.tensor_tree.counted import (
 from structnet.tensor_tree.logistic import logistic_regression
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.tensor_tree.piece_counts import PieceCounts
-from structnet.tensor_tree.ridge import best_ridge, folds_of
+from structnet.tensor_tree.ridge import PENALTIES, best_ridge, folds_of
 from structnet.tensor_tree.row_space import space_of
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest, Preorder
@@ -127,6 +127,7 @@ class LabelBag(nn.Module):
         rows = roots * self.width + (len(self.blocks) + (num_pieces > 0) if alike else 0)
         self.register_buffer("weight", torch.zeros(rows, num_outputs))
         self.register_buffer("bias", torch.zeros(num_outputs))
+        self.used = np.ones(rows, bool)  # columns that fit_numbers chose
 
     @classmethod
     def knowing(cls, forest: Forest, letters: bool = False, **sizes: Any) -> LabelBag:
@@ -191,7 +192,7 @@ class LabelBag(nn.Module):
         found.data = self.in_form(found.data, found.indices % self.width)
         if self.form == "tf-idf":
             found = normalize(found, copy=False)
-        others = [self.sums(forest)] if self.sums is not None else []
+        others = [self.sums(forest, self.form)] if self.sums is not None else []
         others += [pieces * self.of_pieces] if pieces is not None else []
         if not others:
             return hstack((found, *cosines), format="csr")
@@ -297,9 +298,8 @@ class LabelBag(nn.Module):
 
     def loss(self, examples: TreeExamples) -> float:
         """The mean cross-entropy of examples with classes."""
-        weights = examples.weights
-        told = None if weights is None else weights.cpu()
-        return float(np.average(self.losses(examples), weights=told))
+        weights = None if examples.weights is None else examples.weights.cpu()
+        return float(np.average(self.losses(examples), weights=weights))
 
     def losses(self, examples: TreeExamples) -> np.ndarray:
         """The cross-entropy of each example, ``[n]``."""
@@ -340,6 +340,7 @@ class LabelBag(nn.Module):
         seed: int,
         forms: Sequence[str] = FORMS,
         groups: np.ndarray | None = None,
+        chosen: bool = False,
     ) -> np.ndarray:
         """Fits a ridge regression; folds choose penalty and form, and which pairs are used.
 
@@ -351,6 +352,7 @@ class LabelBag(nn.Module):
             forms: forms to choose from.
             groups: group of each example, each within one fold; None if each example is a group
                 by itself.
+            chosen: True to keep the penalty, the form and the pairs that an earlier fit chose.
 
         Shapes:
             y ``[n, outputs]``; weights, groups ``[n]``; output ``[n, outputs]``: the prediction
@@ -364,6 +366,9 @@ class LabelBag(nn.Module):
         choices = [(is_label, 1.0), (is_under, 1.0)]
         if not is_under.all():
             choices.append((np.ones_like(is_under), SIBLINGS))
+        penalties: Sequence[float] = PENALTIES
+        if chosen:
+            forms, choices, penalties = [self.form], [(self.used, 1.0)], [self.penalty]
         folds = folds_of(y, seed, groups)
         count = np.ones(len(y)) if weights is None else weights
         least, best, guess = np.inf, None, np.empty(y.shape)
@@ -376,19 +381,20 @@ class LabelBag(nn.Module):
                 rows = x[:, columns]
                 space = space_of(rows) if len(y) ** 2 < DENSER * rows.nnz else None
                 given = space.coordinates if space else rows
-                error, model, said = best_ridge(given, y, count, folds)
+                error, model, said = best_ridge(given, y, count, folds, penalties)
                 error *= harder * (HARDER if form != "count" else 1.0)
                 if best is None or error < least:
-                    least, best, guess = error, (model, given, space, form, columns), said
+                    least, best, guess = error, (model, given, space, form, which), said
         assert best is not None
-        model, given, space, form, columns = best
+        model, given, space, form, self.used = best
         self.take_form(form, rarity)
+        self.penalty = model.alpha
         model.fit(given, y, count)
         coef = model.coef_.reshape(y.shape[1], -1)
         bias = np.broadcast_to(model.intercept_, y.shape[1:])
         if space:
             coef, bias = space.model(coef, bias)
         self.weight.zero_()  # it may have been fitted before
-        self.weight[columns] = torch.from_numpy(coef.T).to(self.weight)
+        self.weight[self.used] = torch.from_numpy(coef.T).to(self.weight)
         self.bias.copy_(torch.from_numpy(bias.copy()))
         return guess

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, diags
+from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
-from structnet.tensor_tree.number_embedding import signed_log, unit_of
+from structnet.tensor_tree.number_embedding import FURTHEST, signed_log, unit_of
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST, values_of
+
+# Factor beside tf-idf, whose rows have length 1 and therefore a small penalty.
+BESIDE_TFIDF = 30**-0.5
 
 
 class NumberSums(nn.Module):
@@ -18,7 +21,9 @@ class NumberSums(nn.Module):
     The field of a number is the type of the node that carries it or, for a leaf, of its parent: the
     key of a JSON object, or the operator of an expression. Sums are divided by their standard
     deviation over those training trees that have the field, so that a field of few trees counts
-    like a label; sums that do not vary are divided by their size.
+    like a label; sums that do not vary are divided by their size. Beside other forms of the counts
+    than the counts themselves, which add up, no number adds more than ``FURTHEST`` to a sum: one
+    far beyond those of the training trees, such as 2**63 - 1 for no limit, would decide by itself.
 
     Args:
         num_types: number of fields.
@@ -50,16 +55,22 @@ class NumberSums(nn.Module):
         scale = np.where(deviation > 1e-6 * size, deviation, np.where(size > 0, size, 1.0))
         self.scale.copy_(torch.from_numpy(scale))
 
-    def forward(self, forest: Forest) -> csr_matrix:
+    def forward(self, forest: Forest, form: str = "count") -> csr_matrix:
         order = forest.preorder()
-        entry, column, value = self.added(forest, order)
-        shape = (len(forest), self.width)
-        found = csr_matrix((value, (order.trees[entry], column)), shape)
+        entry, column, value = self.added(forest, order, form)
+        found = csr_matrix((value, (order.trees[entry], column)), (len(forest), self.width))
         found.sum_duplicates()
-        return found @ diags(1 / self.scale.cpu().numpy())
+        return found
 
-    def added(self, forest: Forest, order: Preorder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All terms of the sums before scaling: the entry in the preorder, the column, the value.
+    def added(
+        self, forest: Forest, order: Preorder, form: str = "count"
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All terms of the sums: the entry in the preorder, the column, the scaled value.
+
+        Args:
+            forest: trees.
+            order: their preorder.
+            form: form of the counts beside the sums.
 
         Shapes:
             ``[m]`` each.
@@ -74,4 +85,9 @@ class NumberSums(nn.Module):
         values = values_of(tokens[entry])
         logarithms = signed_log(values, self.unit.item())
         columns = np.concatenate((2 * fields, 2 * fields + 1))
-        return np.tile(entry, 2), columns, np.concatenate((values, logarithms))
+        found = np.concatenate((values, logarithms)) / self.scale.cpu().numpy()[columns]
+        if form != "count":
+            found = found.clip(-FURTHEST, FURTHEST)
+        if form == "tf-idf":
+            found *= BESIDE_TFIDF
+        return np.tile(entry, 2), columns, found

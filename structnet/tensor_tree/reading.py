@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structnet.tensor_tree.building import Question, Targets, known_vectors, labels_of_trees
+from structnet.tensor_tree.label_bag import FORMS
 from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
 from structnet.tensor_tree.word_choice import Choice, affixes_help, letters_tell, words_tell
@@ -26,6 +28,7 @@ class Reading(NamedTuple):
         vocabulary: numbers of the labels.
         letters: True if the linear model counts pieces of words.
         affixes: True if the affixes of words are read.
+        forms: forms of the counts of the linear model of numbers, of which the best is chosen.
         vectors: vectors of the tokens, and a mask of the tokens that have one; None for no vectors.
 
     Shapes:
@@ -39,6 +42,7 @@ class Reading(NamedTuple):
     vocabulary: Vocabulary
     letters: bool
     affixes: bool
+    forms: Sequence[str]
     vectors: tuple[np.ndarray, np.ndarray] | None
 
 
@@ -64,6 +68,7 @@ def read_by(
     if vectors is not None and settings.words is None:
         settings = replace(settings, words=False)  # a whole label has a known meaning
     letters = False
+    forms: Sequence[str] = FORMS
     if settings.reads_words(question.kind):
         read, held = learn.with_words(), validation and validation.with_words()
         if question.kind == "nodes" or (settings.words and not settings.bag):
@@ -74,6 +79,7 @@ def read_by(
             if settings.words:
                 learn, validation = read, held
                 letters = settings.bag and letters_tell(told)
+            forms = told.forms
     affixes = affixes_help(learn.trees, settings, question)
     if affixes:
         learn, validation = learn.with_affixes(), validation and validation.with_affixes()
@@ -87,7 +93,7 @@ def read_by(
     known = None if vectors is None else known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])
-    return Reading(learn, validation, question, given, vocabulary, letters, affixes, known)
+    return Reading(learn, validation, question, given, vocabulary, letters, affixes, forms, known)
 
 
 def _labels_of(

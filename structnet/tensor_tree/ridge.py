@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 
 FOLDS = 5
-PENALTIES = np.logspace(4, -2, 7)
+PENALTIES = tuple(10.0**power for power in range(4, -3, -1))
 PAST = 2  # penalties in a row worse than an earlier one, after which weaker ones are not tried
 
 
@@ -35,7 +35,11 @@ def folds_of(y: np.ndarray, seed: int, groups: np.ndarray | None = None) -> list
 
 
 def best_ridge(
-    given: csr_matrix | np.ndarray, y: np.ndarray, count: np.ndarray, folds: Sequence[Any]
+    given: csr_matrix | np.ndarray,
+    y: np.ndarray,
+    count: np.ndarray,
+    folds: Sequence[Any],
+    penalties: Sequence[float] = PENALTIES,
 ) -> tuple[float, Ridge, np.ndarray]:
     """The least squared error over folds, the model that has it, and its held-out predictions.
 
@@ -43,7 +47,7 @@ def best_ridge(
         given ``[n, columns]``; y ``[n, outputs]``; count ``[n]``; predictions ``[n, outputs]``.
     """
     found: list[tuple[float, Ridge, np.ndarray]] = []
-    for penalty in PENALTIES:
+    for penalty in penalties:
         model, said = Ridge(penalty, solver="sparse_cg"), np.empty(y.shape)
         for learn, held in folds:
             model.fit(given[learn], y[learn], count[learn])

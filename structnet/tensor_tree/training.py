@@ -189,7 +189,8 @@ class _Candidate:
         if isinstance(model, BesideTable):
             model.table.fit(self._examples(every), model.tree.class_weight)
         elif isinstance(model, BesideBag):
-            _fit_bag(model, self._examples(every), self.trained.settings.seed, every.groups)
+            seed = self.trained.settings.seed
+            _fit_bag(model, self._examples(every), seed, every.groups, chosen=True)
 
 
 def _candidate(
@@ -216,7 +217,7 @@ def _candidate(
     mixed = _beside(model, read, examples) if given.bag else None
     to_learn, to_judge = examples, held_out
     if isinstance(mixed, BesideBag):
-        to_learn, to_judge = _left_open(mixed, examples, held_out, given.seed, learn.groups)
+        to_learn, to_judge = _left_open(mixed, examples, held_out, read)
     assert given.epochs and given.batch_size and given.weight_decay is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
     history = fit(
@@ -273,14 +274,15 @@ def _beside(
 
 
 def _left_open(
-    mixed: BesideBag, examples: Any, held_out: Any, seed: int, groups: np.ndarray | None
+    mixed: BesideBag, examples: Any, held_out: Any, read: Reading
 ) -> tuple[TreeExamples, TreeExamples | None]:
     """Fits the linear model; returns the examples with the targets that are left to the tree.
 
     For numbers these are the residuals of the linear model, each predicted without learning from
     its example: the residuals of examples it has learned from are too small.
     """
-    guess = _fit_bag(mixed, examples, seed, groups, held_out)
+    seed, groups = read.settings.seed, read.learn.groups
+    guess = _fit_bag(mixed, examples, seed, groups, held_out, forms=read.forms)
     if guess is None:
         return examples, held_out
     rest = examples.targets.numpy() - guess
@@ -297,15 +299,25 @@ def _left_open(
 
 
 def _fit_bag(
-    mixed: BesideBag, examples: Any, seed: int, groups: np.ndarray | None, held_out: Any = None
+    mixed: BesideBag,
+    examples: Any,
+    seed: int,
+    groups: np.ndarray | None,
+    held_out: Any = None,
+    **how: Any,
 ) -> np.ndarray | None:
-    """Fits the linear model; for numbers, returns cross-validated predictions of the examples."""
+    """Fits the linear model; for numbers, returns cross-validated predictions of the examples.
+
+    Args:
+        how: further arguments of :meth:`.LabelBag.fit_numbers`.
+    """
     if mixed.kind == "classes":
         mixed.bag.fit_classes(examples, held_out, seed)
         return None
     weights = None if examples.weights is None else examples.weights.double().numpy()
     targets = examples.targets.double().numpy()
-    return mixed.bag.fit_numbers(examples.forest, targets, weights, seed, groups=groups)
+    given = examples.forest, targets, weights, seed
+    return mixed.bag.fit_numbers(*given, groups=groups, **how)
 
 
 def judged_by(question: Question) -> dict[str, Any]:

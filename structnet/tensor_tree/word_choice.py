@@ -8,7 +8,7 @@ new words, as names of packages or short texts in many languages do.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -95,6 +95,7 @@ class Choice:
         seed: seed of the folds and parts, and of the random choice of examples if there are very
             many.
         groups: group of each example to learn from, ``[n]``; None if each is one by itself.
+        asked: forms of counts of numbers, of which the best is chosen.
     """
 
     given: TreeExamples
@@ -103,6 +104,7 @@ class Choice:
     question: Question
     seed: int
     groups: np.ndarray | None
+    asked: Sequence[str] = FORMS
     _fitted: dict[int, LabelBag] = field(default_factory=dict)  # to each part
 
     @classmethod
@@ -122,7 +124,13 @@ class Choice:
     def without_words(self) -> Choice:
         """The same examples, of whose texts the words and letters are not read."""
         held = self.held and _without_texts(self.held)
-        return replace(self, given=_without_texts(self.given), held=held, _fitted={})
+        given = _without_texts(self.given)
+        return replace(self, given=given, held=held, asked=self.forms, _fitted={})
+
+    @property
+    def forms(self) -> Sequence[str]:
+        """The forms of counts of numbers that may be best: one, if a model has been fitted."""
+        return [self._predicted[1]] if "_predicted" in vars(self) else self.asked
 
     @property
     def tells(self) -> bool:
@@ -182,7 +190,7 @@ class Choice:
         Shapes:
             targets and predictions ``[n, outputs]``.
         """
-        y, forms, question = self.given.targets.double().numpy(), list(FORMS), self.question
+        y, forms, question = self.given.targets.double().numpy(), self.asked, self.question
         if question.kind == "labels":
             y = y[:, np.argsort(-y.var(axis=0), kind="stable")[:MOST_LABELS]]
             question, forms = replace(question, num_outputs=y.shape[1]), ["logarithm"]

@@ -228,6 +228,23 @@ def test_the_linear_model_is_that_of_the_counts(
     assert np.abs(bag(forest).numpy() - best[1]).max() < 0.02
 
 
+def test_a_fit_to_more_examples_keeps_what_was_chosen() -> None:
+    trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))]
+    forest = Forest.from_trees(trees, VOCABULARY)
+    y = np.array([[np.log1p(sum(leaf.label == "x" for leaf in tree.leaves()))] for tree in trees])
+    bag = LabelBag.knowing(forest, **SIZES, num_outputs=1, roots=1, form="count")
+    bag.fit_numbers(forest[:60], y[:60], None, seed=0)
+    form, used, penalty = bag.form, bag.used.copy(), bag.penalty
+    noise = np.random.default_rng(0).normal(size=y.shape)  # of which another penalty is best
+    bag.fit_numbers(forest, noise, None, seed=0, chosen=True)
+    assert (bag.form, bag.penalty) == (form, penalty) and (bag.used == used).all()
+    x = bag.counts(forest).toarray()[:, used]
+    expected = Ridge(penalty, solver="svd").fit(x, noise).predict(x)
+    np.testing.assert_allclose(bag(forest).numpy()[:, 0], expected, atol=0.02)
+    bag.fit_numbers(forest, noise, None, seed=0)
+    assert bag.penalty > penalty
+
+
 def test_what_one_held_out_example_says_is_no_gain() -> None:
     model, forest = beside("numbers", 1)
     with torch.no_grad():

@@ -16,7 +16,7 @@ import torch
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor, parse
 from structnet.errors import GraphError
 from structnet.tensor_tree import ChildSumTreeLSTM, RecursiveNetwork, TreeLSTM
-from structnet.tensor_tree.label_bag import LabelBag
+from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.number_embedding import FURTHEST, NumberEmbedding
 from structnet.tensor_tree.number_sums import NumberSums
 from structnet.trees.forest import Forest
@@ -157,6 +157,39 @@ def test_a_sum_that_few_trees_have_is_no_larger_than_there():
     column = 2 + 2 * vocabulary.type_of("w")
     assert (found[:, column] > 0).sum() == 10
     assert found[:, column].max() < 2.5  # of the deviation over all trees it would be above 7
+
+
+@pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
+def test_a_number_far_beyond_the_others_does_not_decide_about_classes(kind: type):
+    """But numbers that are sums of others follow them as far as they go."""
+    rng = np.random.default_rng(0)
+    named, limits = rng.integers(2, size=200), rng.random(200)
+    X = [Tree.fromstring(f"(o {'ab'[i]} (limit {x}))") for i, x in zip(named, limits, strict=True)]
+    far = [Tree.fromstring(f"(o {'ab'[i]} (limit {2**63 - 1}))") for i in (0, 1)]
+    model = kind(epochs=1, hidden_size=4, numbers=True, random_state=0)
+    y = named if kind is TreeLSTMClassifier else limits
+    model.fit(X, y)
+    if kind is TreeLSTMClassifier:
+        assert model.predict(far).tolist() == [0, 1]
+    else:
+        assert model.predict(far).min() > 2**62
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sums_have_the_scale_of_the_counts_beside_them(form: str):
+    trees, _ = expressions(20, 1, False)
+    forest = Forest.from_trees(trees, vocabulary := Vocabulary.from_trees(trees, numbers=True))
+    sums = NumberSums(vocabulary.num_types)
+    sums.scale.fill_(0.1)  # so that some terms are above 10
+    entry, column, value = sums.added(forest, forest.preorder())
+    assert (abs(value) > FURTHEST).any() and (abs(value) < FURTHEST).any()
+    if form != "count":
+        value = value.clip(-FURTHEST, FURTHEST)
+    if form == "tf-idf":
+        value /= 30**0.5
+    expected = np.zeros((20, sums.width))
+    np.add.at(expected, (forest.preorder().trees[entry], column), value)
+    np.testing.assert_allclose(sums(forest, form).toarray(), expected)
 
 
 def test_numbers_that_trees_share_are_counted_by_themselves(tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.building import Question, Targets, child_sum
+from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.word_choice import Choice, words_tell
 from structnet.trees import Tree, with_words
 
@@ -115,6 +117,30 @@ def test_words_that_say_nothing_of_numbers_or_labels_are_not_read() -> None:
         assert model.settings_.words is False
         assert model.explain(trees[0]).tree == trees[0]
         assert kind(epochs=1, words=True, random_state=0).fit(trees, targets).settings_.words
+
+
+@pytest.mark.parametrize("telling", [True, False])
+def test_the_form_of_counts_is_asked_for_once(telling: bool, monkeypatch) -> None:
+    tried = []
+    counts, fit = LabelBag.counts, LabelBag.fit_numbers
+    monkeypatch.setattr(LabelBag, "counts", lambda bag, x: tried.append(bag.form) or counts(bag, x))
+    chosen = []
+
+    def noted(bag: LabelBag, *given: Any, **told: Any) -> np.ndarray:
+        tried.clear()
+        found = fit(bag, *given, **told)
+        chosen.append(tuple(dict.fromkeys(tried)))
+        return found
+
+    monkeypatch.setattr(LabelBag, "fit_numbers", noted)
+    y = np.log1p(Y) if telling else np.log1p([tree[1].label == "a" for tree in X])
+    told = {"cell": "child-sum", "epochs": 1, "hidden_size": 4, "random_state": 0}
+    model = TreeLSTMRegressor(**told).fit(X, y)
+    assert model.settings_.words is telling
+    # With words, without them, what is left to the tree, and all examples in the end.
+    assert chosen == [FORMS, *[(model.model_.bag.form,)] * 3]
+    plain = TreeLSTMRegressor(**told, words=False).fit(X, y)
+    assert chosen[4:] == [FORMS, (plain.model_.bag.form,)]
 
 
 def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
