@@ -131,7 +131,7 @@ class Targets(NamedTuple):
         dtype = np.int64 if question.kind == "classes" else np.float32
         weights = mean_one(self.weights)
         weights = None if weights is None else weights.astype(np.float32)
-        return TreeExamples(forest, np.asarray(self.y, dtype), weights)
+        return TreeExamples(forest, np.asarray(self.y, dtype), weights, question.roots)
 
 
 def _at(part: Any, places: np.ndarray) -> Any:

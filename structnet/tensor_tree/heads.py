@@ -22,6 +22,23 @@ def forest_of(batch: TreeExamples | NodeExamples | Forest) -> Forest:
     return batch if isinstance(batch, Forest) else batch.forest
 
 
+def check_one_each(outputs: Tensor, batch: TreeExamples) -> None:
+    """Refuses a batch whose examples have another number of trees than those of the model.
+
+    Shapes:
+        outputs ``[n, ..]``, of a batch of n examples.
+
+    Raises:
+        ValueError: there is not one output per target.
+    """
+    if len(outputs) != len(batch):
+        raise ValueError(
+            f"the model gives {len(outputs)} outputs for {len(batch.forest)} trees; expected "
+            f"{len(batch)}, one per target, as roots_per_example of the batch is "
+            f"{batch.roots_per_example}"
+        )
+
+
 class ClassLogits(nn.Module):
     """Predictions of modules whose outputs are logits of classes, a row per example or node."""
 
@@ -48,9 +65,11 @@ class _Head(ClassLogits):
 
         Raises:
             TargetError: a target is not a class (torch's loss would silently skip -100).
+            ValueError: examples have another number of trees than those of the model.
         """
         check_classes(batch.targets, self.num_classes)
         logits = self(batch.forest)
+        check_one_each(logits, batch)
         if batch.weights is None:
             return F.cross_entropy(logits, batch.targets)
         losses = F.cross_entropy(logits, batch.targets, reduction="none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def test_examples_of_single_trees():
 )
 def test_examples_of_pairs(indices: object):
     trees = [chain(n) for n in range(1, 7)]
-    examples = TreeExamples(forest_of(trees), [5, 6, 7])
+    examples = TreeExamples(forest_of(trees), [5, 6, 7], roots_per_example=2)
     part = examples[indices]
     chosen = np.arange(3)[indices].tolist()
     assert part.roots_per_example == 2
@@ -39,15 +40,36 @@ def test_examples_of_pairs(indices: object):
 
 
 def test_examples_move_to_a_device():
+    pair = TreeExamples(forest_of(PAIR), torch.tensor([1]), roots_per_example=2).to("meta")
+    assert pair.roots_per_example == 2
     examples = TreeExamples(forest_of(PAIR), torch.tensor([1, 0])).to("meta")
     assert examples.targets.device.type == examples.forest.device.type == "meta"
 
 
-@pytest.mark.parametrize("count", [0, 3, 4])
-def test_examples_need_equal_shares(count: int):
-    message = f"2 trees cannot be shared evenly by {count} targets"
-    with pytest.raises(ValueError, match=exactly(message)):
-        TreeExamples(forest_of(PAIR), [0] * count)
+@pytest.mark.parametrize(
+    "roots, count, each",
+    [
+        (1, 0, "each tree"),
+        (1, 1, "each tree"),
+        (1, 4, "each tree"),
+        (2, 2, "2 trees"),
+        (3, 1, "3 trees"),
+    ],
+)
+def test_examples_have_a_target_for_so_many_trees(roots: int, count: int, each: str):
+    message = f"got 2 trees and {count} targets; expected one target for {each}"
+    with pytest.raises(ValueError, match=exactly(f"{message}, as roots_per_example says")):
+        TreeExamples(forest_of(PAIR), [0] * count, roots_per_example=roots)
+    with pytest.raises(ValueError, match="'roots_per_example' parameter of TreeExamples must be"):
+        TreeExamples(forest_of(PAIR), [0], roots_per_example=0)
+
+
+@pytest.mark.parametrize("targets", [["a", "b"], np.array(["a", "b"]), [None, 1], [[1], [1, 2]], 3])
+def test_targets_are_numbers(targets: object):
+    with pytest.raises(
+        ValueError, match=f"rows of numbers of one length; got {re.escape(repr(targets))}"
+    ):
+        TreeExamples(forest_of(PAIR), targets)
 
 
 def test_no_examples():
