@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data._utils.collate import default_collate_fn_map
 
 from structnet.checks import check_integer
 from structnet.trees.end_to_end import ranges
@@ -75,6 +76,9 @@ class TreeExamples:
         places = torch.from_numpy(chosen)
         weights = None if self.weights is None else self.weights[places]
         return TreeExamples(self.forest[roots], self.targets[places], weights, k)
+
+    def __getitems__(self, indices: Sequence[int]) -> TreeExamples:
+        return self[indices]  # by which a DataLoader takes a whole batch at once
 
     def to(self, device: str | torch.device) -> TreeExamples:
         """The same examples for models on ``device``."""
@@ -150,6 +154,9 @@ class NodeExamples:
         held = NodeExamples.__new__(NodeExamples)
         return held._hold(forest, order, self.labels[places], weights)
 
+    def __getitems__(self, indices: Sequence[int]) -> NodeExamples:
+        return self[indices]  # by which a DataLoader takes a whole batch at once
+
     def to(self, device: str | torch.device) -> NodeExamples:
         """The same examples for models on ``device``."""
         weights = None if self.weights is None else self.weights.to(device)
@@ -188,3 +195,21 @@ def _flat(rows: Sequence[Sequence[Any]], order: Preorder, what: str, note: str =
         got = f"{given[i]} {what}s" if i < min(len(given), len(found)) else f"{len(given)} lists"
         raise ValueError(f"{told}; got {got}, expected one {what} per node{note}")
     return [value for each in rows for value in each]
+
+
+def _as_cut(batch: Any, *, collate_fn_map: Any = None) -> TreeExamples | NodeExamples:
+    """The batch of a DataLoader, which ``__getitems__`` has cut already.
+
+    Raises:
+        TypeError: it is a list of single examples, which have a forest each.
+    """
+    if isinstance(batch, list):
+        raise TypeError(
+            f"a batch is cut from one {type(batch[0]).__name__}; got a list of {len(batch)} of "
+            "them, expected a DataLoader of one, or of a Subset of one"
+        )
+    return batch
+
+
+# By this a DataLoader's default_collate knows batches of these classes.
+default_collate_fn_map.update(dict.fromkeys((TreeExamples, NodeExamples), _as_cut))

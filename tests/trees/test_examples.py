@@ -10,6 +10,7 @@ import pytest
 import torch
 from forests import PAIR, exactly, forest_of, trees_of
 from random_trees import VOCABULARY, chain, random_trees
+from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
@@ -87,6 +88,32 @@ def test_weights_go_with_their_examples():
     batch = examples[[2, 0]]
     assert batch.weights.tolist() == [1.5, 0.5]
     assert batch.targets.tolist() == [[2.5, 3], [0.5, 1]]
+
+
+@pytest.mark.parametrize("part", [lambda data: data, lambda data: Subset(data, range(1, 6))])
+def test_a_data_loader_gives_batches(part):
+    trees = [chain(n) for n in range(1, 13)]
+    pairs = part(TreeExamples(forest_of(trees), range(6), roots_per_example=2))
+    found = list(DataLoader(pairs, batch_size=4, shuffle=True))
+    assert [len(batch) for batch in found] == [4, len(pairs) - 4]
+    assert (
+        sorted(i for batch in found for i in batch.targets.tolist())
+        == list(range(6))[-len(pairs) :]
+    )
+    for batch in found:
+        sizes = [trees[2 * i + side].size for i in batch.targets for side in (0, 1)]
+        assert batch.forest.sizes().tolist() == sizes
+    nodes = part(NodeExamples(forest_of(trees), [range(tree.size) for tree in trees]))
+    batch = next(iter(DataLoader(nodes, batch_size=2)))
+    assert len(batch) == 2 and batch.labels.tolist() == [
+        i for each in (nodes[0], nodes[1]) for i in each.labels
+    ]
+
+
+def test_examples_of_several_forests_are_no_batch():
+    one = TreeExamples(forest_of(PAIR), [0, 1])
+    with pytest.raises(TypeError, match="cut from one TreeExamples; got a list of 3 of them"):
+        next(iter(DataLoader(ConcatDataset([one, one]), batch_size=3)))
 
 
 def test_labels_go_with_their_nodes():
