@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from structnet.checks import check_integer
+from structnet.message_passing.scheduling import check_forest
 from structnet.routing.samples import weighted_mean
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
@@ -18,8 +19,14 @@ from structnet.trees.forest import Forest
 
 
 def forest_of(batch: TreeExamples | NodeExamples | Forest) -> Forest:
-    """The trees of a batch, which may also be a forest."""
-    return batch if isinstance(batch, Forest) else batch.forest
+    """The trees of a batch, which may also be a forest.
+
+    Raises:
+        TypeError: the batch is something else.
+    """
+    forest: Any = getattr(batch, "forest", batch)
+    check_forest(forest)
+    return forest
 
 
 def check_one_each(outputs: Tensor, batch: TreeExamples) -> None:
