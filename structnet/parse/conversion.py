@@ -47,6 +47,9 @@ def as_tree(tree: Any) -> Tree:
         return from_tree_sitter(tree)
     if hasattr(tree, "to_tree") or (hasattr(tree, "token") and hasattr(tree, "children")):
         return from_conllu(tree)
+    if isinstance(tree, (tuple, list)):
+        kind = type(tree).__name__
+        raise TypeError(f"a tree cannot be a {kind}; structnet.parse.nested reads {NESTED}")
     spacy = any(hasattr(tree, name) for name in ("sents", "root", "dep_"))
     if spacy and not isinstance(tree, PathLike):  # a Path has a root, too
         return from_spacy(tree)
