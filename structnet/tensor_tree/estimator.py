@@ -62,7 +62,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         self,
         *,
         cell: str | None = TreeLSTMSettings.cell,
-        hidden_size: int = TreeLSTMSettings.hidden_size,
+        hidden_size: int | None = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,

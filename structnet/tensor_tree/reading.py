@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structnet.tensor_tree.building import Question, Targets, known_vectors, labels_of_trees
+from structnet.tensor_tree.building import (
+    Question,
+    Targets,
+    default_size,
+    known_vectors,
+    labels_of_trees,
+)
 from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
 from structnet.tensor_tree.word_choice import Choice, affixes_help, letters_tell, words_tell
@@ -84,6 +90,8 @@ def read_by(
     vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
     if letters:
         vocabulary = vocabulary.with_letters()
+    if given.hidden_size is None:
+        given = replace(given, hidden_size=default_size(given, vocabulary, question))
     known = None if vectors is None else known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])
