@@ -68,7 +68,7 @@ vocabulary = Vocabulary(["not", "and", "or"], "abcdef", arity=2)
 def examples(pairs):
     trees = [tree for pair in pairs for tree in (pair.left, pair.right)]
     targets = [lrt.RELATIONS.index(pair.relation) for pair in pairs]
-    return TreeExamples(Forest.from_trees(trees, vocabulary), targets)
+    return TreeExamples(Forest.from_trees(trees, vocabulary), targets, roots_per_example=2)
 
 
 train, validation = examples(data.train), examples(data.validation)

@@ -211,11 +211,12 @@ def _check_finite(X: Any, names: list | None) -> None:
         row = np.searchsorted(X.indptr, first[0], side="right") - 1
         first = row, X.indices[first[0]]
     place = ", ".join(f"{axis} {i}" for axis, i in zip(AXES[X.ndim], first, strict=True))
+    place += " (counted from 0)"
     if names is not None:
-        place = f"row {first[0]}, column {names[first[1]]!r}"
+        place = f"row {first[0]} (counted from 0), column {names[first[1]]!r}"
     count = f"{bad.sum():,} values, the first" if bad.sum() > 1 else "1 value,"
     raise ValueError(
-        f"Input X contains {kinds}: {count} in {place} (counted from 0); expected finite numbers"
+        f"Input X contains {kinds}: {count} in {place}; expected finite numbers"
         + MISSING * ("NaN" in kinds)
     )
 

@@ -7,7 +7,7 @@ The functions of a :class:`Cell` are like DGL's user-defined functions: they rea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -135,20 +135,18 @@ class Nodes(Rows):
 class Cell(Protocol):
     """What :func:`structnet.message_passing.propagate` runs: an ``nn.Module`` or any other object.
 
+    A cell may also have ``sums``, the names of the message fields of which a node only needs the
+    sum over its children (by default none), and a function ``bottom()``, which gives the state of a
+    missing child, ``[1, ..]`` (by default zeros like the state of a leaf).
+
     Attributes:
         layout: layout of the schedule that the cell needs.
-        sums: names of the message fields of which a node only needs the sum over its children.
     """
 
     layout: Layout
-    sums: frozenset[str]
 
     def leaf(self, nodes: Nodes) -> State:
         """The states of leaves without a type, from their tokens, ``[rows, ..]``."""
-        ...
-
-    def bottom(self) -> State:
-        """The state of a missing child, ``[1, ..]``; zeros for a cell that does not pad."""
         ...
 
     def message(self, edges: Edges) -> State:
@@ -158,6 +156,77 @@ class Cell(Protocol):
     def reduce(self, nodes: Nodes) -> State:
         """The states of nodes with a type, from ``nodes.mailbox`` and their tokens."""
         ...
+
+
+PARTS = {"layout": "layout", **{name: f"{name}()" for name in ("leaf", "message", "reduce")}}
+
+
+def check_cell(cell: Any) -> None:
+    """Checks that a cell has all that a sweep calls.
+
+    Raises:
+        TypeError: something is missing, or the layout or ``sums`` is of another kind.
+    """
+    kind = cell.__name__ if isinstance(cell, type) else type(cell).__name__
+    if isinstance(cell, type):
+        raise TypeError(f"a cell must be an object; got the class {kind}, expected {kind}(...)")
+    missing = [told for name, told in PARTS.items() if not hasattr(cell, name)]
+    if missing:
+        raise TypeError(
+            f"a cell must have {', '.join(PARTS.values())}, and may have sums and bottom(); "
+            f"{kind} has no {', '.join(missing)}"
+        )
+    if not isinstance(cell.layout, Layout):
+        raise TypeError(
+            "the layout of a cell must be a structnet.message_passing.Layout; got "
+            f"{type(cell.layout).__name__}"
+        )
+    if isinstance(getattr(cell, "sums", ()), str):
+        raise TypeError(f"sums of a cell must be a set of names; got the text {cell.sums!r}")
+
+
+def sums_of(cell: Cell) -> frozenset[str]:
+    """The names of the message fields of which a node only needs the sum."""
+    return frozenset(getattr(cell, "sums", ()))
+
+
+def bottom_of(cell: Cell, leaves: State | None) -> State:
+    """The state of a missing child, ``[1, ..]``.
+
+    Args:
+        leaves: states of leaves, which show the shapes; None if there are none.
+
+    Raises:
+        ValueError: there are no leaves, and the cell has no ``bottom``, or this gives other than
+            one row of each field.
+    """
+    if hasattr(cell, "bottom"):
+        bottom = cell.bottom()
+        check_states("bottom", bottom)
+        if any(x.dim() == 0 or len(x) != 1 for x in bottom.values()):
+            got = {name: list(x.shape) for name, x in bottom.items()}
+            raise ValueError(f"bottom() of a cell must return one row, [1, ..]; got {got}")
+        return bottom
+    if leaves is None:
+        raise ValueError(
+            "all nodes of the forest have a type, so that no leaf() shows the shapes of states; "
+            f"expected that {type(cell).__name__} has bottom(), which gives a row of zeros"
+        )
+    check_states("leaf", leaves)
+    return {name: x.new_zeros(1, *x.shape[1:]) for name, x in leaves.items()}
+
+
+def check_states(function: str, fields: Any) -> None:
+    """Checks that a function of a cell returned a dictionary of tensors.
+
+    Raises:
+        TypeError: it did not.
+    """
+    known = isinstance(fields, Mapping) and fields
+    if not known or not all(isinstance(x, Tensor) for x in fields.values()):
+        raise TypeError(
+            f"{function}() of a cell must return a dictionary of tensors; got {fields!r:.60}"
+        )
 
 
 def check_fields(
@@ -170,18 +239,29 @@ def check_fields(
         shapes: shape of one row of each field.
 
     Raises:
+        TypeError: it is not a dictionary of tensors.
         ValueError: a field is missing, there are others, or a shape is wrong.
     """
+    check_states(function, fields)
     wanted = {name: [stack.runs * stack.length, *shape] for name, shape in shapes.items()}
     found = {name: list(x.shape) for name, x in fields.items()}
     if found != wanted:
-        raise ValueError(f"{function}() of a cell must return the shapes {wanted}; got {found}")
+        told = "; nodes.sum(x) adds up the messages of each node" * (function == "reduce")
+        raise ValueError(
+            f"{function}() of a cell must return the shapes {wanted}; got {found}{told}"
+        )
 
 
-def example_message(cell: Cell) -> State:
+def shapes_of(rows: State) -> dict[str, torch.Size]:
+    """The shape of one row of each field."""
+    return {name: x.shape[1:] for name, x in rows.items()}
+
+
+def example_message(cell: Cell, bottom: State) -> State:
     """One row of each message field, ``[1, ..]``, which shows the shapes before any is sent."""
-    bottom = cell.bottom()
     # Any key will do, as all messages of a field have the same shape.
     key = torch.zeros(1, dtype=torch.long, device=next(iter(bottom.values())).device)
     with torch.no_grad():
-        return cell.message(Edges(Stack(1, 1, key, 0), bottom))
+        message = cell.message(Edges(Stack(1, 1, key, 0), bottom))
+    check_states("message", message)
+    return message

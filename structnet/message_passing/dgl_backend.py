@@ -9,14 +9,24 @@ any order of derivatives, and the reference that the fast backend is tested agai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.message_passing.cell import Cell, Edges, Nodes, State, example_message
+from structnet.message_passing.cell import (
+    Cell,
+    Edges,
+    Nodes,
+    State,
+    bottom_of,
+    check_fields,
+    example_message,
+    shapes_of,
+    sums_of,
+)
 from structnet.message_passing.scheduling import Stack
 from structnet.trees.forest import Forest
 from structnet.trees.schema import dgl, make_graph
@@ -32,30 +42,41 @@ def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
     # Not forest.graph, into which the caller may have written.
     graph = make_graph(parent, forest.children, forest.pos, forest.types, forest.tokens)
     graph.edata["key"] = _keys(forest, parent, cell)
-    bottom = _bottom_messages(cell)
 
     def message(edges: Any) -> State:  # DGL's EdgeBatch
-        src = _without_prefix("state/", edges.src)
-        sent = cell.message(Edges(_one_each(edges.data["key"]), src))
+        src, stack = _without_prefix("state/", edges.src), _one_each(edges.data["key"])
+        sent = cell.message(Edges(stack, src))
+        check_fields("message", sent, stack, shapes_of(example))
         return _with_prefix("message/", sent) | {"pos": edges.data["pos"]}
 
     def reduce(nodes: Any) -> State:  # DGL's NodeBatch
         received = _without_prefix("message/", nodes.mailbox)
         mailbox = _by_place(received, nodes.mailbox["pos"], nodes.data["type"], bottom, cell)
-        states = _reduce(cell, mailbox, nodes.data["type"], nodes.data["token"])
+        states = _reduce(cell, mailbox, nodes.data["type"], nodes.data["token"], shapes)
         return _with_prefix("state/", states)
 
     frontiers = dgl().topological_nodes_generator(graph)
     leaves = frontiers[0]
     typed = graph.ndata["type"][leaves] >= 0
     untyped_leaves, typed_leaves = leaves[~typed], leaves[typed]
-    for chosen, compute in ((untyped_leaves, _leaf), (typed_leaves, _childless)):
-        if len(chosen):
-            state = compute(cell, graph, chosen, bottom)
-            for name, x in _with_prefix("state/", state).items():
-                if name not in graph.ndata:
-                    graph.ndata[name] = x.new_zeros(graph.num_nodes(), *x.shape[1:])
-                graph.ndata[name] = graph.ndata[name].index_copy(0, chosen, x)
+    states: list[tuple[Tensor, State]] = []
+    if len(untyped_leaves):
+        states.append((untyped_leaves, _leaf(cell, graph, untyped_leaves)))
+    missing = bottom_of(cell, states[0][1] if states else None)
+    shapes = shapes_of(missing)
+    if states:
+        check_fields("leaf", states[0][1], Stack(1, len(untyped_leaves), None, 0), shapes)
+    if len(untyped_leaves) < forest.num_nodes:
+        example = example_message(cell, missing)
+        bottom = _bottom_messages(cell, missing, shapes_of(example))
+    if len(typed_leaves):
+        own = _childless(cell, graph, typed_leaves, bottom, example, shapes)
+        states.append((typed_leaves, own))
+    for chosen, state in states:
+        for name, x in _with_prefix("state/", state).items():
+            if name not in graph.ndata:
+                graph.ndata[name] = x.new_zeros(graph.num_nodes(), *x.shape[1:])
+            graph.ndata[name] = graph.ndata[name].index_copy(0, chosen, x)
     if len(frontiers) > 1:
         graph.prop_nodes(frontiers[1:], message, reduce)
     index = torch.from_numpy(nodes)
@@ -80,13 +101,16 @@ def _keys(forest: Forest, parent: np.ndarray, cell: Cell) -> Tensor:
     return torch.from_numpy(key)
 
 
-def _bottom_messages(cell: Cell) -> State:
+def _bottom_messages(cell: Cell, missing: State, shapes: Mapping[str, Sequence[int]]) -> State:
     """The message of a missing child for each key, one row each."""
     num_keys = cell.layout.num_keys
     if not cell.layout.pads or not num_keys:
         return {}
-    src = {name: x.expand(num_keys, *x.shape[1:]) for name, x in cell.bottom().items()}
-    return cell.message(Edges(Stack(num_keys, 1, None, 0), src))
+    src = {name: x.expand(num_keys, *x.shape[1:]) for name, x in missing.items()}
+    stack = Stack(num_keys, 1, None, 0)
+    sent = cell.message(Edges(stack, src))
+    check_fields("message", sent, stack, shapes)
+    return sent
 
 
 def _one_each(keys: Tensor) -> Stack:
@@ -105,28 +129,44 @@ def _by_place(received: State, pos: Tensor, types: Tensor, bottom: State, cell: 
                 kind = kind * width + torch.arange(width)
             rows = torch.arange(len(x))[:, None].expand_as(pos)  # [n, degree]
             x = bottom[name][kind].index_put((rows, pos), x)
-        mailbox[name] = x.sum(1) if name in cell.sums else x
+        mailbox[name] = x.sum(1) if name in sums_of(cell) else x
     return mailbox
 
 
-def _reduce(cell: Cell, mailbox: State, types: Tensor, tokens: Tensor) -> State:
+def _reduce(
+    cell: Cell,
+    mailbox: State,
+    types: Tensor,
+    tokens: Tensor,
+    shapes: Mapping[str, Sequence[int]],
+) -> State:
     owner = None
     for name, x in mailbox.items():
-        if name not in cell.sums and not cell.layout.pads:
+        if name not in sums_of(cell) and not cell.layout.pads:
             # All n nodes of a bucket have the same degree, so each in turn owns that many slots.
             owner = torch.arange(len(x)).repeat_interleave(x.shape[1])
             mailbox[name] = x.flatten(0, 1)
-    return cell.reduce(Nodes(_one_each(types), tokens, mailbox, owner))
+    stack = _one_each(types)
+    states = cell.reduce(Nodes(stack, tokens, mailbox, owner))
+    check_fields("reduce", states, stack, shapes)
+    return states
 
 
-def _leaf(cell: Cell, graph: DGLGraph, chosen: Tensor, bottom: State) -> State:
+def _leaf(cell: Cell, graph: DGLGraph, chosen: Tensor) -> State:
     return cell.leaf(Nodes(Stack(1, len(chosen), None, 0), graph.ndata["token"][chosen], {}))
 
 
-def _childless(cell: Cell, graph: DGLGraph, chosen: Tensor, bottom: State) -> State:
+def _childless(
+    cell: Cell,
+    graph: DGLGraph,
+    chosen: Tensor,
+    bottom: State,
+    example: State,
+    shapes: Mapping[str, Sequence[int]],
+) -> State:
     """The states of typed nodes without children; with padding, the bottom is in every place."""
     types, tokens = graph.ndata["type"][chosen], graph.ndata["token"][chosen]
-    example = bottom or example_message(cell)
     received = {name: x.new_empty(len(chosen), 0, *x.shape[1:]) for name, x in example.items()}
     nothing = torch.empty(len(chosen), 0, dtype=torch.long)
-    return _reduce(cell, _by_place(received, nothing, types, bottom, cell), types, tokens)
+    mailbox = _by_place(received, nothing, types, bottom, cell)
+    return _reduce(cell, mailbox, types, tokens, shapes)

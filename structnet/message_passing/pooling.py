@@ -19,7 +19,7 @@ from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.gpu.triton import runs_triton
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.rows import with_own_rows
-from structnet.message_passing.scheduling import Layout
+from structnet.message_passing.scheduling import Layout, check_forest
 from structnet.training.backward import by_hand
 from structnet.training.modules import not_compiled
 from structnet.trees._kernels import add_rows
@@ -54,6 +54,7 @@ def pooled(
         pools.
 
     Raises:
+        TypeError: ``forest`` is not a Forest.
         ValueError: a pool or the backend is unknown, x has not one row for each node, the score for
             "attention" is missing or has another length, or a tree that shares nodes has more of
             them than a number of x's dtype can count.
@@ -74,6 +75,7 @@ def pooled(
     for name in names:
         check_one_of("how", name, POOLS, "pooled")
     check_one_of("backend", backend, ("levels", "dgl"), "pooled")
+    check_forest(forest)
     if x.dim() != 2 or len(x) != forest.num_nodes:
         raise ValueError(
             f"x must have a row for each node, [{forest.num_nodes}, c]; got shape {list(x.shape)}"

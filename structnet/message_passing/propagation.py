@@ -14,8 +14,19 @@ import numpy as np
 import torch
 
 from structnet.checks import check_one_of
-from structnet.message_passing.cell import Cell, Edges, Nodes, State, check_fields, example_message
-from structnet.message_passing.scheduling import Schedule, Stack, schedule
+from structnet.message_passing.cell import (
+    Cell,
+    Edges,
+    Nodes,
+    State,
+    bottom_of,
+    check_cell,
+    check_fields,
+    example_message,
+    shapes_of,
+    sums_of,
+)
+from structnet.message_passing.scheduling import Schedule, Stack, check_forest, schedule
 from structnet.message_passing.tape import Finish, Tape
 from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
@@ -48,9 +59,10 @@ def propagate(
     Raises:
         GraphError: the forest is empty, or has types or places that the cell does not have.
         IndexError: ``nodes`` are not numbers of nodes, or out of range.
-        ValueError: the backend is unknown; or, with "levels", a function of the cell does not
-            return a row for each that it gets, in the fields and shapes of ``bottom`` or of the
-            other messages.
+        TypeError: ``forest`` is not a Forest, the cell lacks something, or one of its functions
+            does not return a dictionary of tensors.
+        ValueError: the backend is unknown, or a function of the cell does not return a row for each
+            that it gets, in the fields and shapes of ``bottom`` or of the other messages.
         RuntimeError: with "levels": a transform of ``torch.func`` is asked for; or, in the backward
             pass, a second derivative.
 
@@ -64,9 +76,6 @@ def propagate(
         ...     def leaf(self, nodes):
         ...         return {"number": torch.ones(len(nodes.tokens), 1)}
         ...
-        ...     def bottom(self):
-        ...         return {"number": torch.zeros(1, 1)}
-        ...
         ...     def message(self, edges):
         ...         return {"number": edges.src["number"]}
         ...
@@ -78,6 +87,8 @@ def propagate(
         [[4.0], [1.0]]
     """
     check_one_of("backend", backend, ("levels", "dgl"), "propagate")
+    check_forest(forest)
+    check_cell(cell)
     nodes = forest.roots if nodes is None else positions(nodes, forest.num_nodes)
     if backend == "levels":
         return _by_levels(forest, cell, nodes)
@@ -90,7 +101,7 @@ def _by_levels(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
     # The graph of a deep forest is many objects, which the collector would visit again and again.
     with collector_paused():
         plan = schedule(forest, cell.layout)
-        tape = Tape(plan, cell.sums, cell.layout.arity if cell.layout.pads else 0)
+        tape = Tape(plan, sums_of(cell), cell.layout.arity if cell.layout.pads else 0)
         try:
             computed = _sweep(plan, cell, tape)
         finally:
@@ -102,15 +113,17 @@ def _by_levels(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
 
 def _sweep(plan: Schedule, cell: Cell, tape: Tape) -> list[State]:
     """The states of all rows, level by level from the leaves up."""
-    blocks = [cell.bottom()]
-    shapes = {name: x.shape[1:] for name, x in blocks[0].items()}
-    if len(plan.leaf_tokens):
-        leaves = Stack(1, len(plan.leaf_tokens), None, 0)
-        nodes = Nodes(leaves, plan.leaf_tokens, {}, product=tape.product)
-        blocks.insert(0, cell.leaf(nodes))
+    blocks: list[State] = []
+    leaves = Stack(1, len(plan.leaf_tokens), None, 0)
+    if leaves.length:
+        blocks.append(cell.leaf(Nodes(leaves, plan.leaf_tokens, {}, product=tape.product)))
+    bottom = bottom_of(cell, blocks[0] if blocks else None)
+    shapes = shapes_of(bottom)
+    if blocks:
         check_fields("leaf", blocks[0], leaves, shapes)
+    blocks.append(bottom)
     if plan.num_rows and not plan.levels[0].messages:
-        tape.open(example_message(cell))
+        tape.open(example_message(cell, bottom))
     computed: list[State] = []
     for level in plan.levels:
         for stack, inbox, tokens in level.nodes:

@@ -9,7 +9,7 @@ stacks of runs of equal length, so that one batched product serves many types.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -183,6 +183,19 @@ class Arrangement(NamedTuple):
     back_offsets: np.ndarray  # their transpose: lists of slots and of node rows for each message
     back_slots: np.ndarray
     back_rows: np.ndarray
+
+
+def check_forest(forest: Any) -> None:
+    """Refuses what is not a Forest, such as a DGL graph or a list of trees.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not isinstance(forest, Forest):
+        raise TypeError(
+            f"expected a Forest; got {type(forest).__name__}: Forest.from_trees makes one of Trees "
+            "and a Vocabulary, Forest.from_graph of a DGL graph"
+        )
 
 
 def arrange(forest: Forest, layout: Layout) -> Arrangement:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from structnet.message_passing.cell import State, check_fields, matrices
+from structnet.message_passing.cell import State, check_fields, check_states, matrices
 from structnet.message_passing.scheduling import Inbox, Outbox, Schedule, Stack
 from structnet.training.backward import refuse_second_derivatives
 
@@ -66,6 +66,7 @@ class Tape:
     def send(self, stack: Stack, outbox: Outbox, fields: State) -> None:
         """Writes one stack of messages, each field ``[rows, ..]``, into the buffers."""
         if not self.buffers:
+            check_states("message", fields)
             self.open(fields)
         check_fields("message", fields, stack, self.shapes)
         in_order = [fields[name] for name in self.buffers]

@@ -12,6 +12,7 @@
 ``newick``                  phylogenies with branch lengths; ``newick_many`` reads NEXUS too
 ``networkx_tree``           an arborescence of networkx
 ``from_nodes``              nodes of anytree, ete, Bio.Phylo, D3, ElementTree, or your own classes
+``nested``                  nested tuples and lists, ``(label, child, child, ...)``
 ``from_nltk``,              parses made by these libraries, none of which is needed
 ``from_spacy``,
 ``from_conllu``
@@ -31,10 +32,10 @@ Each format has a file: ``expressions`` (ListOps), ``sentences`` (logic), ``brac
 ``dependencies`` (CoNLL-U and similar formats, whose columns ``word_tables`` reads), ``json_tree``,
 ``xml_document`` and ``html_document`` (whose ``elements`` become trees; ``tags`` finds those of
 HTML in one pass), ``python_source``, ``phylogenies`` (Newick; ``nexus`` finds it in NEXUS),
-``graphs`` (networkx), ``objects`` (other libraries' parses) and ``node_objects`` (nodes of any
-class); ``conversion`` tells objects apart. They share ``lines`` (texts, files and bytes as lines),
-``packed`` (files that may be compressed), ``reading`` (tokens), ``files`` (a file of many texts)
-and ``errors``.
+``graphs`` (networkx), ``objects`` (other libraries' parses) and ``node_objects`` (nested tuples,
+and nodes of any class); ``conversion`` tells objects apart. They share ``lines`` (texts, files and
+bytes as lines), ``packed`` (files that may be compressed), ``reading`` (tokens), ``files`` (a file
+of many texts) and ``errors``.
 
 A text may be given as bytes: UTF-8, or the encoding that an XML document or Python source declares.
 

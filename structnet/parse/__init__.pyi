@@ -15,6 +15,7 @@ from .html_document import html_many as html_many
 from .json_tree import json as json
 from .node_objects import from_nodes as from_nodes
 from .node_objects import from_tree_sitter as from_tree_sitter
+from .node_objects import nested as nested
 from .objects import from_conllu as from_conllu
 from .objects import from_nltk as from_nltk
 from .objects import from_spacy as from_spacy

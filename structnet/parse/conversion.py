@@ -9,7 +9,7 @@ from typing import Any
 from structnet.parse.brackets import bracketed
 from structnet.parse.errors import ParseError
 from structnet.parse.graphs import networkx_tree
-from structnet.parse.node_objects import from_tree_sitter, is_tree_sitter
+from structnet.parse.node_objects import NESTED, from_tree_sitter, is_tree_sitter
 from structnet.parse.objects import from_conllu, from_nltk, from_spacy
 from structnet.trees.tree import Tree
 
@@ -18,7 +18,7 @@ PLAIN = re.compile(r"[^()<>{}\[\]=]*\w\s+\w[^()<>{}\[\]=]*")  # words without an
 # Named where something is no tree, as it may be one of another format.
 OTHERS = (
     "; structnet.parse has readers for JSON (text or values), XML, HTML, Newick and Python source, "
-    "and from_nodes for objects that hold those below them"
+    f"nested for {NESTED}, and from_nodes for objects that hold those below them"
 )
 
 
@@ -47,6 +47,9 @@ def as_tree(tree: Any) -> Tree:
         return from_tree_sitter(tree)
     if hasattr(tree, "to_tree") or (hasattr(tree, "token") and hasattr(tree, "children")):
         return from_conllu(tree)
+    if isinstance(tree, (tuple, list)):
+        kind = type(tree).__name__
+        raise TypeError(f"a tree cannot be a {kind}; structnet.parse.nested reads {NESTED}")
     spacy = any(hasattr(tree, name) for name in ("sents", "root", "dep_"))
     if spacy and not isinstance(tree, PathLike):  # a Path has a root, too
         return from_spacy(tree)

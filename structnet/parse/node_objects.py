@@ -1,4 +1,4 @@
-"""Nodes of other libraries or your own classes: objects or dicts that hold their children."""
+"""Nested nodes: tuples, lists, dicts, and objects of other libraries or your own classes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from structnet.trees.tree import Tree
 
 # What gives something of a node: the name of an attribute, of a method or of a key, or a function.
 Of: TypeAlias = str | Callable[[Any], Any]
+NESTED = "tuples and lists (label, child, child, ...)"
 
 
 def from_nodes(
@@ -68,6 +69,45 @@ def from_nodes(
         return kind if name is None else name, () if below is None else list(below), carried
 
     return unfold(root, expand)
+
+
+def nested(node: Any) -> Tree:
+    """The Tree of nested tuples and lists ``(label, child, child, ...)``, whose leaves are labels.
+
+    Labels keep their types: 2 and "2" are different ones. Children are not in a list of their own.
+
+    Args:
+        node: tuple or list of a label and the children, each of which is such a tuple or list, the
+            label of a leaf, or a Tree; for a tree of one node its label, alone or in a tuple.
+
+    Raises:
+        ValueError: a tuple or list is empty, does not begin with a label, or contains itself.
+        TypeError: a label is None or not hashable.
+
+    Example:
+        >>> nested(("S", ("NP", "the", "cat"), ("VP", "sleeps")))
+        <Tree (S (NP the cat) (VP sleeps))>
+        >>> import json
+        >>> nested(json.loads('["+", 1, ["*", 2, 3]]'))
+        <Tree (+ 1 (* 2 3))>
+    """
+
+    def expand(node: Any) -> tuple[Hashable, Sequence, None]:
+        label, *below = node if isinstance(node, (tuple, list)) and node else (node,)
+        if isinstance(label, (tuple, list)):
+            got = f"is empty, {node!r}" if not node else f"begins with {label!r:.60}"
+            raise ValueError(
+                f"a {type(node).__name__} {got}; expected a label and then the children, "
+                "(label, child, child, ...)"
+            )
+        if label is None or not isinstance(label, Hashable):
+            raise TypeError(
+                f"a label of nested tuples and lists must be hashable and not None; got "
+                f"{type(label).__name__}"
+            )
+        return label, below, None
+
+    return unfold(node, expand)
 
 
 def from_tree_sitter(parsed: Any, *, punctuation: bool = False) -> Tree:
@@ -135,6 +175,8 @@ def _absent(node: Any, name: str) -> bool:
 def _lacking(node: object, role: str, name: str) -> str:
     kind = type(node).__name__
     article = "an" if kind[0] in "AEIOUaeiou" else "a"
+    if isinstance(node, (tuple, list)):
+        return f"{article} {kind} has no {name!r}; structnet.parse.nested reads {NESTED}"
     return (
         f"{article} {kind} has no {name!r}; {role}= takes the name of what gives a node's {role}, "
         f"or a function of the node{', as list' * _lists_children(node, role)}"

@@ -19,7 +19,13 @@ from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
-from structnet.estimators.inputs import check_inputs, check_training, in_single, one_label_each
+from structnet.estimators.inputs import (
+    check_inputs,
+    check_sample,
+    check_training,
+    in_single,
+    one_label_each,
+)
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
 from structnet.softmax_tree.measures import Measures, measured
@@ -181,13 +187,15 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     def predict_one(self, x: np.ndarray) -> Any:
         """The class of one row, whose values are not checked, for low latency.
 
+        A row of a data frame is checked, with its names, which takes longer.
+
         Shapes:
             x ``[D]``, an array of numbers.
 
         Raises:
             ValueError: x is of another type or shape.
         """
-        asked = self._predictors()
+        asked, x = self._predictors(), self._unnamed(x)
         if len(asked) > 1:
             return self.classes_[choices_about(asked, x).likeliest()[0]]
         return self.classes_[asked[0].class_of(x)]
@@ -198,8 +206,13 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Shapes:
             ``[D] -> [k], [k]``.
         """
-        found = choices_about(self._predictors(), x)
+        found = choices_about(self._predictors(), self._unnamed(x))
         return self.classes_[found.classes], np.exp(found.log_prob)
+
+    def _unnamed(self, x: Any) -> Any:
+        """A row of a data frame as an array, ``[D]``, after checks; other rows as they are."""
+        framed = not isinstance(x, np.ndarray) and hasattr(x, "to_numpy")
+        return check_sample(self, x)[0] if framed else x
 
     def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:
         """Error, size and cost of all trees together on samples; ``print`` shows them.

@@ -16,6 +16,7 @@ from torch import nn
 
 from structnet.checks import wrong
 from structnet.estimators.checked import counting_places, mean_one
+from structnet.tensor_tree.aggregators.full_tensor import FullTensor
 from structnet.tensor_tree.aggregators.names import AGGREGATORS
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.number_embedding import NumberEmbedding
@@ -34,6 +35,8 @@ from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
 RANK = 3
+SIZE = 64  # of a node's state
+MOST = 2_000_000  # parameters of a full tensor of that size; a step with 20 million takes 0.3 s
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class Targets(NamedTuple):
         dtype = np.int64 if question.kind == "classes" else np.float32
         weights = mean_one(self.weights)
         weights = None if weights is None else weights.astype(np.float32)
-        return TreeExamples(forest, np.asarray(self.y, dtype), weights)
+        return TreeExamples(forest, np.asarray(self.y, dtype), weights, question.roots)
 
 
 def _at(part: Any, places: np.ndarray) -> Any:
@@ -171,6 +174,25 @@ def bag_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
 def table_sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
     """The arguments of the table for a question about nodes."""
     return {**label_sizes(vocabulary), "num_classes": question.num_outputs}
+
+
+def default_size(settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Question) -> int:
+    """The length of a node's state if the settings name none.
+
+    Example:
+        >>> wide, asked = Vocabulary("pqrst", "abc", arity=3), Question("classes", 2)
+        >>> [default_size(TreeLSTMSettings(cell=name), wide, asked) for name in ("tucker", "full")]
+        [64, 18]
+    """
+    if settings.cell != "full":
+        return SIZE
+    assert vocabulary.arity is not None  # as it is counted for this cell
+    modes = vocabulary.arity + question.carried  # an input vector is one more
+
+    def parameters(c: int) -> int:
+        return vocabulary.num_types * FullTensor.count(c, modes, gates=3)
+
+    return next((c for c in range(SIZE, 1, -1) if parameters(c) <= MOST), 1)
 
 
 def build(
@@ -264,6 +286,7 @@ def _encoder(
     settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Question
 ) -> ChildSumTreeLSTM | TreeLSTM:
     c, num_types, num_tokens = settings.hidden_size, vocabulary.num_types, vocabulary.num_tokens
+    assert c is not None  # as resolved
     if settings.cell == "child-sum":
         return ChildSumTreeLSTM(
             c,

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from structnet.checks import check_integer, check_number
 from structnet.errors import GraphError
+from structnet.message_passing.scheduling import check_forest
 from structnet.message_passing.transfer import moved
 from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
 from structnet.tensor_tree.number_embedding import NumberEmbedding, check_known
@@ -271,9 +272,11 @@ class ChildSumTreeLSTM(ChildSumCell):
             output: ``[num_nodes, hidden_size]``.
 
         Raises:
+            TypeError: ``forest`` is not a Forest.
             GraphError: the forest is empty, or has a type or a token that the model does not have.
             ValueError: a parameter no longer has its shape, or the backend is unknown.
         """
+        check_forest(forest)
         types, tokens, words = self.labels(forest)
         apart = self.training and self.dropout > 0  # dropout is drawn for each node
         ones = self.weight.new_ones(len(types), len(self.weight))
@@ -295,8 +298,8 @@ class ChildSumTreeLSTM(ChildSumCell):
         return self.states(forest, (types, tokens), tables, mask, backend)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
-        roots = torch.from_numpy(forest.roots).to(forest.device)
-        return self.node_states(forest, backend).index_select(0, roots)
+        h = self.node_states(forest, backend)
+        return h.index_select(0, torch.from_numpy(forest.roots).to(forest.device))
 
 
 class _SegmentSum(torch.autograd.Function):

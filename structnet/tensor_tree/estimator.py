@@ -62,7 +62,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         self,
         *,
         cell: str | None = TreeLSTMSettings.cell,
-        hidden_size: int = TreeLSTMSettings.hidden_size,
+        hidden_size: int | None = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
@@ -230,6 +230,9 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
                 "X must be a list of trees, or of tuples of trees. Got "
                 f"{'one tree' if isinstance(X, (str, Tree)) else type(X).__name__}."
             )
+        if isinstance(X, Mapping) or hasattr(X, "columns"):  # which give their names one by one
+            column = next((f", such as one of its columns, X[{name!r}]" for name in X), "")
+            raise TypeError(f"X must be a list. Got {type(X).__name__}; expected a list{column}")
         found = [as_sample(x, i) for i, x in enumerate(X)]
         if len(found) < least:
             raise ValueError(f"got {len(found)} samples; expected at least {least}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from structnet.checks import check_integer
+from structnet.message_passing.scheduling import check_forest
 from structnet.routing.samples import weighted_mean
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
@@ -18,8 +19,31 @@ from structnet.trees.forest import Forest
 
 
 def forest_of(batch: TreeExamples | NodeExamples | Forest) -> Forest:
-    """The trees of a batch, which may also be a forest."""
-    return batch if isinstance(batch, Forest) else batch.forest
+    """The trees of a batch, which may also be a forest.
+
+    Raises:
+        TypeError: the batch is something else.
+    """
+    forest: Any = getattr(batch, "forest", batch)
+    check_forest(forest)
+    return forest
+
+
+def check_one_each(outputs: Tensor, batch: TreeExamples) -> None:
+    """Refuses a batch whose examples have another number of trees than those of the model.
+
+    Shapes:
+        outputs ``[n, ..]``, of a batch of n examples.
+
+    Raises:
+        ValueError: there is not one output per target.
+    """
+    if len(outputs) != len(batch):
+        raise ValueError(
+            f"the model gives {len(outputs)} outputs for {len(batch.forest)} trees; expected "
+            f"{len(batch)}, one per target, as roots_per_example of the batch is "
+            f"{batch.roots_per_example}"
+        )
 
 
 class ClassLogits(nn.Module):
@@ -48,9 +72,11 @@ class _Head(ClassLogits):
 
         Raises:
             TargetError: a target is not a class (torch's loss would silently skip -100).
+            ValueError: examples have another number of trees than those of the model.
         """
         check_classes(batch.targets, self.num_classes)
         logits = self(batch.forest)
+        check_one_each(logits, batch)
         if batch.weights is None:
             return F.cross_entropy(logits, batch.targets)
         losses = F.cross_entropy(logits, batch.targets, reduction="none")

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from structnet.errors import GraphError
 from structnet.message_passing.cell import Nodes
+from structnet.message_passing.scheduling import check_forest
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.number_embedding import check_known
 from structnet.tensor_tree.parameters import Shape, check_shapes
@@ -81,9 +82,11 @@ class WithInputs(nn.Module):
         """Runs the aggregator's hooks before a sweep, then checks what compiled loops do not check.
 
         Raises:
+            TypeError: it is not a Forest.
             GraphError: as for :meth:`check_tokens`.
             ValueError: a parameter no longer has its shape.
         """
+        check_forest(forest)
         self.check_tokens(forest)
         self.aggregator()  # runs its hooks
         check_shapes(self, self.shapes)

@@ -15,7 +15,7 @@ from structnet.checks import check_bool, check_integer, check_number, check_one_
 from structnet.routing.samples import weighted_mean
 from structnet.tensor_tree.child_sum_cell import looked_up
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
-from structnet.tensor_tree.heads import ClassLogits, forest_of
+from structnet.tensor_tree.heads import ClassLogits, check_one_each, forest_of
 from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
@@ -88,9 +88,11 @@ class TreePredictor(nn.Module):
 
         Raises:
             TargetError: a target is not a class.
-            ValueError: the targets do not have the shape of the outputs.
+            ValueError: the targets do not have the shape of the outputs, or examples have another
+                number of trees than those of the model.
         """
         outputs, targets = self(batch.forest), batch.targets
+        check_one_each(outputs, batch)
         if self.of_example is not None:
             return self.of_example(outputs, targets)
         return losses_of(self.kind, outputs, targets, self.class_weight)

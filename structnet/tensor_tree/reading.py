@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structnet.tensor_tree.building import Question, Targets, known_vectors, labels_of_trees
+from structnet.tensor_tree.building import (
+    Question,
+    Targets,
+    default_size,
+    known_vectors,
+    labels_of_trees,
+)
 from structnet.tensor_tree.label_bag import FORMS
 from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
@@ -90,6 +96,8 @@ def read_by(
     vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
     if letters:
         vocabulary = vocabulary.with_letters()
+    if given.hidden_size is None:
+        given = replace(given, hidden_size=default_size(given, vocabulary, question))
     known = None if vectors is None else known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
-from structnet.message_passing.scheduling import Layout
+from structnet.message_passing.scheduling import Layout, check_forest
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.inputs import WithInputs
@@ -116,6 +116,7 @@ class RecursiveNetwork(WithInputs):
         return propagate(forest, _Cell(self), chosen, backend)["h"]
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        check_forest(forest)
         return self.node_states(forest, backend, forest.roots)
 
 

@@ -44,13 +44,23 @@ def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
         TypeError: the sample is not a tree.
         ValueError: it is text that does not describe a tree.
     """
-    several = isinstance(x, (tuple, list)) and not callable(getattr(x, "label", None))
+    several = _is_several(x)
+    trees = x if several else (x,)
     try:
-        return tuple(without_words(as_tree(each)) for each in (x if several else (x,)))
+        # A tuple within is named before the text beside it, which is a label and no tree.
+        for each in filter(_is_several, trees):
+            as_tree(each)
+        return tuple(without_words(as_tree(each)) for each in trees)
     except (TypeError, ValueError) as error:
         shown = repr(x) if len(repr(x)) <= SHOWN else repr(x)[:SHOWN] + "..."
+        read = f", read as {len(x)} trees side by side" if several and len(x) > 1 else ""
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"sample {place}, {shown}: {error}") from None
+        raise kind(f"sample {place}, {shown}{read}: {error}") from None
+
+
+def _is_several(x: Any) -> bool:
+    """Is it a row of trees? A tree of nltk, which has a label, is a list too."""
+    return isinstance(x, (tuple, list)) and not callable(getattr(x, "label", None))
 
 
 def labels_of(samples: list, y: Any) -> np.ndarray:

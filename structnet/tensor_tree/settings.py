@@ -59,7 +59,8 @@ class TreeLSTMSettings:
             each of which always has the same number of children, at most 3) tucker if it predicts
             held-out examples better. Such a model takes no node with more children than in the
             training trees.
-        hidden_size: length of a node's state.
+        hidden_size: length of a node's state; by default 64 or, for "full", the largest up to 64
+            with which it has at most two million parameters.
         rank: rank of "tucker", "cp" and "tensor-train".
         pools: vectors read from the states of the nodes: that of the "root", and the "sum", "mean",
             "max" or "attention" over all nodes; by default root, max and attention, and for numbers
@@ -109,12 +110,12 @@ class TreeLSTMSettings:
         60
         >>> TreeLSTMSettings(hidden_size=0)
         Traceback (most recent call last):
-        ValueError: The 'hidden_size' parameter must be an int in the range [1, inf). Got 0
-        instead.
+        ValueError: The 'hidden_size' parameter must be an int in the range [1, inf) or
+        None. Got 0 instead.
     """
 
     cell: Cell | None = None
-    hidden_size: int = 64
+    hidden_size: int | None = None
     rank: int | None = None
     pools: Sequence[str] | None = None
     bag: bool = True
@@ -134,8 +135,7 @@ class TreeLSTMSettings:
     def __post_init__(self) -> None:
         if self.cell is not None:
             check_one_of("cell", self.cell, CELLS)
-        check_integer("hidden_size", self.hidden_size, 1)
-        for name in ("min_count", "rank", "epochs", "batch_size", "patience"):
+        for name in ("hidden_size", "min_count", "rank", "epochs", "batch_size", "patience"):
             check_integer(name, getattr(self, name), 1, optional=True)
         check_integer("seed", self.seed, 0)
         check_number("dropout", self.dropout, 0, 0.999)

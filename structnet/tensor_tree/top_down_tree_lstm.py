@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from structnet.errors import GraphError
+from structnet.message_passing.scheduling import check_forest
 from structnet.tensor_tree.child_sum_cell import ChildSumCell, added_up, looked_up
 from structnet.tensor_tree.parameters import allocate, check_shapes
 from structnet.training.modules import not_compiled
@@ -88,6 +89,7 @@ class TopDownTreeLSTM(ChildSumCell):
     def forward(
         self, forest: Forest, z: Tensor, backend: str = "levels", entries: Entries | None = None
     ) -> Tensor:
+        check_forest(forest)
         if forest.num_nodes == 0:
             raise GraphError("the forest is empty; a sweep needs at least one node")
         if z.shape != (forest.num_nodes, self.hidden_size):

@@ -290,7 +290,8 @@ def _left_open(
     mixed.shares.copy_(torch.tensor([unit, 1.0]))
 
     def with_rest(of: TreeExamples, rest: np.ndarray) -> TreeExamples:
-        return TreeExamples(of.forest, (rest / unit).astype(np.float32), of.weights)
+        targets = (rest / unit).astype(np.float32)
+        return TreeExamples(of.forest, targets, of.weights, of.roots_per_example)
 
     if held_out is None:
         return with_rest(examples, rest), None

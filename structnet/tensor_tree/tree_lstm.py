@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from structnet.checks import check_one_of
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
-from structnet.message_passing.scheduling import Layout
+from structnet.message_passing.scheduling import Layout, check_forest
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
@@ -206,6 +206,7 @@ class TreeLSTM(WithInputs):
         Shapes:
             output: ``[num_nodes, hidden_size]``.
         """
+        check_forest(forest)
         return self.states(forest, np.arange(forest.num_nodes), backend)["h"]
 
 

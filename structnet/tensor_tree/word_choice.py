@@ -233,7 +233,7 @@ def _without_texts(examples: TreeExamples) -> TreeExamples:
     """The examples with a forest whose labels are read as they are."""
     forest = copy.copy(examples.forest)
     forest.texts = None
-    return TreeExamples(forest, examples.targets, examples.weights)
+    return TreeExamples(forest, examples.targets, examples.weights, examples.roots_per_example)
 
 
 def _some(targets: Targets, seed: int) -> Targets:

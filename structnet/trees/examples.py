@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data._utils.collate import default_collate_fn_map
 
+from structnet.checks import check_integer
 from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.numbering import positions
@@ -21,21 +23,23 @@ class TreeExamples:
         forest: ``roots_per_example * n`` trees, with those of an example next to each other.
         targets: class numbers ``[n]``, or numbers ``[n, ..]``.
         weights: weight of each example, of mean 1; None for equal weights.
+        roots_per_example: number of trees of each example; 2 for pairs.
 
     Shapes:
         weights ``[n]``.
 
     Raises:
-        ValueError: the number of trees is not a multiple of the number of targets, or there is not
-            one weight per target.
+        ValueError: there are not ``roots_per_example`` trees or not one weight per target, or a
+            target is not a number or a row of numbers.
 
     Example:
         >>> from structnet.trees.tree import Tree
         >>> from structnet.trees.vocabulary import Vocabulary
         >>> trees = [Tree("a"), Tree("b"), Tree("a"), Tree("a")]
-        >>> pairs = TreeExamples(Forest.from_trees(trees, Vocabulary([], "ab", 0)), [1, 0])
-        >>> len(pairs), pairs.roots_per_example, pairs[[1]].forest.tree(0)
-        (2, 2, <Tree a>)
+        >>> forest = Forest.from_trees(trees, Vocabulary([], "ab", 0))
+        >>> pairs = TreeExamples(forest, [1, 0], roots_per_example=2)
+        >>> len(pairs), pairs[[1]].forest.tree(0)
+        (2, <Tree a>)
     """
 
     def __init__(
@@ -43,18 +47,23 @@ class TreeExamples:
         forest: Forest,
         targets: Sequence[int] | np.ndarray | Tensor,
         weights: np.ndarray | Tensor | None = None,
+        roots_per_example: int = 1,
     ):
-        self.forest = forest
-        self.targets = torch.as_tensor(targets)
+        check_integer("roots_per_example", roots_per_example, 1, owner="TreeExamples")
+        self.forest, self.roots_per_example = forest, roots_per_example
+        self.targets = _tensor_of(targets)
         self.weights = None if weights is None else torch.as_tensor(weights)
         n = len(self.targets)
-        if len(forest) % max(n, 1) or (n == 0) != (len(forest) == 0):
-            raise ValueError(f"{len(forest)} trees cannot be shared evenly by {n} targets")
+        if len(forest) != roots_per_example * n:
+            raise ValueError(
+                f"got {len(forest)} trees and {n} targets; expected one target for "
+                + ("each tree" if roots_per_example == 1 else f"{roots_per_example} trees")
+                + ", as roots_per_example says"
+            )
         if self.weights is not None and len(self.weights) != n:
             raise ValueError(
                 f"{len(self.weights)} weights for {n} targets; expected one per target"
             )
-        self.roots_per_example = len(forest) // n if n else 1
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -66,12 +75,16 @@ class TreeExamples:
         roots = chosen if k == 1 else (chosen[:, None] * k + np.arange(k)).ravel()
         places = torch.from_numpy(chosen)
         weights = None if self.weights is None else self.weights[places]
-        return TreeExamples(self.forest[roots], self.targets[places], weights)
+        return TreeExamples(self.forest[roots], self.targets[places], weights, k)
+
+    def __getitems__(self, indices: Sequence[int]) -> TreeExamples:
+        return self[indices]  # by which a DataLoader takes a whole batch at once
 
     def to(self, device: str | torch.device) -> TreeExamples:
         """The same examples for models on ``device``."""
         weights = None if self.weights is None else self.weights.to(device)
-        return TreeExamples(self.forest.to(device), self.targets.to(device), weights)
+        forest, targets = self.forest.to(device), self.targets.to(device)
+        return TreeExamples(forest, targets, weights, self.roots_per_example)
 
 
 class NodeExamples:
@@ -141,11 +154,32 @@ class NodeExamples:
         held = NodeExamples.__new__(NodeExamples)
         return held._hold(forest, order, self.labels[places], weights)
 
+    def __getitems__(self, indices: Sequence[int]) -> NodeExamples:
+        return self[indices]  # by which a DataLoader takes a whole batch at once
+
     def to(self, device: str | torch.device) -> NodeExamples:
         """The same examples for models on ``device``."""
         weights = None if self.weights is None else self.weights.to(device)
         held = NodeExamples.__new__(NodeExamples)
         return held._hold(self.forest.to(device), self.order, self.labels.to(device), weights)
+
+
+def _tensor_of(targets: Sequence[int] | np.ndarray | Tensor) -> Tensor:
+    """The targets as a tensor ``[n, ..]``.
+
+    Raises:
+        ValueError: they are not numbers, or rows of different lengths.
+    """
+    try:
+        found = torch.as_tensor(targets)
+    except (TypeError, ValueError, RuntimeError):  # torch's errors name types, not targets
+        found = torch.tensor(0)
+    if found.dim() == 0:
+        raise ValueError(
+            "targets must be the number of each example's class, or rows of numbers of one length; "
+            f"got {targets!r:.60}"
+        )
+    return found
 
 
 def _flat(rows: Sequence[Sequence[Any]], order: Preorder, what: str, note: str = "") -> list[Any]:
@@ -161,3 +195,21 @@ def _flat(rows: Sequence[Sequence[Any]], order: Preorder, what: str, note: str =
         got = f"{given[i]} {what}s" if i < min(len(given), len(found)) else f"{len(given)} lists"
         raise ValueError(f"{told}; got {got}, expected one {what} per node{note}")
     return [value for each in rows for value in each]
+
+
+def _as_cut(batch: Any, *, collate_fn_map: Any = None) -> TreeExamples | NodeExamples:
+    """The batch of a DataLoader, which ``__getitems__`` has cut already.
+
+    Raises:
+        TypeError: it is a list of single examples, which have a forest each.
+    """
+    if isinstance(batch, list):
+        raise TypeError(
+            f"a batch is cut from one {type(batch[0]).__name__}; got a list of {len(batch)} of "
+            "them, expected a DataLoader of one, or of a Subset of one"
+        )
+    return batch
+
+
+# By this a DataLoader's default_collate knows batches of these classes.
+default_collate_fn_map.update(dict.fromkeys((TreeExamples, NodeExamples), _as_cut))

@@ -73,6 +73,13 @@ def make_graph(
     return graph
 
 
+FIELDS = {
+    ("edata", "pos"): "the place of each edge's child among its siblings, from 0",
+    ("ndata", "type"): "the number of each node's label, -1 for none",
+    ("ndata", "token"): "the number of each node's input, such as a word, -1 for none",
+}
+
+
 def check_fields(graph: DGLGraph) -> None:
     """Checks that a DGL graph has the schema's fields.
 
@@ -89,9 +96,9 @@ def check_fields(graph: DGLGraph) -> None:
             "a graph of the schema has one type of nodes and one of edges; got the types "
             f"{', '.join(graph.ntypes)} of nodes and {', '.join(graph.etypes)} of edges"
         )
-    for where, name in (("edata", "pos"), ("ndata", "type"), ("ndata", "token")):
+    for (where, name), told in FIELDS.items():
         if name not in getattr(graph, where):
-            raise GraphError(f"the graph has no {where}[{name!r}]; the schema needs one")
+            raise GraphError(f"the graph has no {where}[{name!r}]; expected {told}, as int64")
         field = getattr(graph, where)[name]
         if field.dtype != torch.int64:
             raise GraphError(f"{where}[{name!r}] must be int64; got {field.dtype}")

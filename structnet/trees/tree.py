@@ -69,7 +69,8 @@ class Tree(_Unsealed):
         for child in children:
             if not isinstance(child, Tree):
                 raise TypeError(
-                    f"a child of a Tree must be a Tree; node {label!r} got {type(child).__name__}"
+                    f"a child of a Tree must be a Tree; node {label!r} got {type(child).__name__}; "
+                    "structnet.parse.nested makes a Tree of (label, child, child, ...)"
                 )
             size += child.size
             if child.height >= height:

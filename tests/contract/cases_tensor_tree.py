@@ -39,7 +39,7 @@ def tree_batch(roots: int, classes: int, inner: bool, count: int) -> TreeExample
     if inner:  # a leaf with a token alone
         trees[0] = type(trees[0])("A", [type(trees[0])("x"), *trees[0].children[:2]], token="y")
     targets = [rng.randrange(classes) for _ in range(count)]
-    return TreeExamples(Forest.from_trees(trees, VOCABULARY), targets)
+    return TreeExamples(Forest.from_trees(trees, VOCABULARY), targets, None, roots)
 
 
 def tree_inputs(batch: TreeExamples) -> list:

@@ -88,6 +88,35 @@ def test_a_row_of_a_data_frame_has_names(blobs: tuple) -> None:
         model.explain(X[["q", "p", "r"]].iloc[0])
 
 
+def test_one_row_of_a_data_frame_is_predicted(blobs: tuple) -> None:
+    pandas = pytest.importorskip("pandas")
+    X, y = pandas.DataFrame(blobs[0], columns=["p", "q", "r"]), blobs[1]
+    model = SoftmaxTreeClassifier(random_state=0).fit(X, y)
+    for i, label in enumerate(model.predict(X[:20])):
+        assert model.predict_one(X.iloc[i]) == model.predict_one(X.iloc[[i]]) == label
+    classes, shares = model.predict_proba_one(X.iloc[0])
+    assert len(classes) == len(shares)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict_one(X[["q", "p", "r"]].iloc[0])
+
+
+def test_trees_in_a_data_frame_are_asked_for_by_their_column() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"tree": TREES, "class": [0, 1] * (len(TREES) // 2)})
+    with pytest.raises(TypeError, match=r"DataFrame; expected a list, .* columns, X\['tree'\]"):
+        TreeLSTMClassifier().fit(table, table["class"])
+    model = TreeLSTMClassifier(epochs=1).fit(table["tree"], table["class"])
+    assert len(model.predict(table["tree"])) == len(table)
+
+
+def test_a_missing_number_of_a_data_frame_is_named(blobs: tuple) -> None:
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(blobs[0], columns=["p", "q", "r"])
+    X.iloc[4, 1] = np.nan
+    with pytest.raises(ValueError, match=r"in row 4 \(counted from 0\), column 'q'; expected"):
+        classifier().fit(X, blobs[1])
+
+
 def test_targets_that_are_no_numbers_are_named(lines: tuple) -> None:
     X, _ = lines
     with pytest.raises(ValueError, match=r"y must be numbers: .*'1a'"):

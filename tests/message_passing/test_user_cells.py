@@ -328,6 +328,7 @@ def test_what_is_written_into_the_graph_does_not_change_the_reference():
     torch.testing.assert_close(found, propagate(FOREST, cell)["h"])
 
 
+@both_backends
 @pytest.mark.parametrize("function", ["leaf", "message", "reduce"])
 @pytest.mark.parametrize(
     "change",
@@ -338,7 +339,7 @@ def test_what_is_written_into_the_graph_does_not_change_the_reference():
         lambda h: {"h": h, "g": h},
     ],
 )
-def test_what_a_cell_returns_has_a_row_for_each_that_it_gets(function: str, change):
+def test_what_a_cell_returns_has_a_row_for_each_that_it_gets(function: str, change, backend: str):
     cell = Sum()
     right, calls = getattr(cell, function), []
 
@@ -350,4 +351,4 @@ def test_what_a_cell_returns_has_a_row_for_each_that_it_gets(function: str, chan
 
     setattr(cell, function, wrong)
     with pytest.raises(ValueError, match=rf"^{function}\(\) of a cell must return .*'h': .*; got"):
-        propagate(FOREST, cell)
+        propagate(FOREST, cell, backend=backend)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+from random_trees import random_trees
 
 from structnet import TreeLSTMClassifier, parse
 from structnet.trees.tree import Tree
@@ -98,6 +100,12 @@ def test_depth_is_no_matter():
             ValueError,
             "an Element has no 'children'; .* or a function of the node, as list$",
         ),
+        (
+            ("a", ("b", "c")),
+            {},
+            ValueError,
+            "a tuple has no 'children'; structnet.parse.nested reads",
+        ),
         ({"name": 1, "children": "bc"}, {}, TypeError, "must be nodes in a row; got 'bc'"),
         ({"name": 1, "children": {"b": 2}}, {}, TypeError, r"in a row; got \{'b': 2\}"),
         ({"name": 1, "children": 3}, {}, TypeError, "in a row; got 3"),
@@ -106,6 +114,56 @@ def test_depth_is_no_matter():
 def test_nodes_that_are_none(root, how, kind, words):
     with pytest.raises(kind, match=words):
         parse.from_nodes(root, **how)
+
+
+def as_tuples(tree, kind):
+    below = [as_tuples(child, kind) for child in tree.children]
+    return kind([tree.label, *below]) if below else tree.label
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_nested_tuples_and_lists(kind):
+    for tree in random_trees(random.Random(0)):
+        assert parse.nested(as_tuples(tree, kind)) == tree
+    assert parse.nested(["a", "b", ["c", Tree("d"), ("e",)], 2]) == Tree(
+        "a", [Tree("b"), Tree("c", [Tree("d"), Tree("e")]), Tree(2)]
+    )
+    assert parse.nested("a") == parse.nested(("a",)) == Tree("a")
+
+
+def test_nested_tuples_of_any_depth():
+    node = "leaf"
+    for _ in range(100_000):
+        node = ("inner", node)
+    assert parse.nested(node).height == 100_000
+
+
+@pytest.mark.parametrize(
+    "node, kind, words",
+    [
+        (("a", ()), ValueError, r"a tuple is empty, \(\); expected a label and then the children"),
+        ([["a"], "b"], ValueError, r"a list begins with \['a'\]; expected a label"),
+        (("a", None), TypeError, "hashable and not None; got NoneType"),
+        ({"a": "b"}, TypeError, "hashable and not None; got dict"),
+        (("a", {"b"}), TypeError, "hashable and not None; got set"),
+    ],
+)
+def test_what_is_no_nested_tuple(node, kind, words):
+    with pytest.raises(kind, match=words):
+        parse.nested(node)
+
+
+def test_a_list_in_itself():
+    node = ["a", "b"]
+    node.append(node)
+    with pytest.raises(ValueError, match="a list contains itself"):
+        parse.nested(node)
+
+
+def test_samples_may_be_nested_tuples():
+    X = [parse.nested(("+", 1, ("*", i, 2))) for i in range(40)]
+    model = TreeLSTMClassifier(epochs=1, random_state=0).fit(X, [0, 1] * 20)
+    assert model.predict(X).shape == (40,)
 
 
 def test_a_node_in_itself():

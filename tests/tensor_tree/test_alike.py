@@ -76,7 +76,8 @@ def test_pairs_have_a_stronger_penalty_to_choose() -> None:
     rng = random.Random(0)
     trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))]
     y = np.array([rng.random() < 0.5 for _ in range(len(trees) // 2)]).astype(int)  # by chance
-    examples = TreeExamples(Forest.from_trees(trees[: 2 * len(y)], VOCABULARY), y)
+    forest = Forest.from_trees(trees[: 2 * len(y)], VOCABULARY)
+    examples = TreeExamples(forest, y, roots_per_example=2)
     cut = len(y) * 3 // 4
     bag.fit_classes(examples[:cut], examples[cut:])
     assert (bag.form, bag.penalty) == ("tf-idf", 1.0)

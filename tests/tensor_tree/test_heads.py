@@ -22,7 +22,7 @@ def examples(count: int, roots: int = 1, classes: int = 3) -> TreeExamples:
     rng = random.Random(5)
     trees = [random_tree(rng) for _ in range(count * roots)]
     targets = [rng.randrange(classes) for _ in range(count)]
-    return TreeExamples(Forest.from_trees(trees, VOCABULARY), targets)
+    return TreeExamples(Forest.from_trees(trees, VOCABULARY), targets, None, roots)
 
 
 def encoder(size: int = 4) -> TreeLSTM:
@@ -97,10 +97,10 @@ def test_the_loss_counts_each_example_by_its_weight(name: str):
     make, roots = HEADS[name]
     model, plain = make(), examples(6, roots)
     weights = torch.tensor([3.0, 0.0, 0.5, 0.0, 1.5, 1.0])
-    batch = TreeExamples(plain.forest, plain.targets, weights)
+    batch = TreeExamples(plain.forest, plain.targets, weights, roots)
     picked = model(batch.forest).log_softmax(-1)[torch.arange(6), batch.targets]
     torch.testing.assert_close(model.loss(batch), -(picked * weights).mean())
-    equal = TreeExamples(plain.forest, plain.targets, torch.ones(6))
+    equal = TreeExamples(plain.forest, plain.targets, torch.ones(6), roots)
     torch.testing.assert_close(model.loss(equal), model.loss(plain))
     assert evaluate(model, batch, batch_size=2)["loss"] == pytest.approx(model.loss(batch).item())
 

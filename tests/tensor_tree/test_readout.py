@@ -90,6 +90,15 @@ def test_answers_go_with_their_probabilities():
         TreePredictor(TreeReadout(encoder(), 3), "numbers").predict_proba(trees)
 
 
+@pytest.mark.parametrize("kind", ["classes", "labels", "numbers"])
+def test_a_model_of_pairs_refuses_targets_of_single_trees(kind: str):
+    trees = forest()[:4]
+    pairs = TreePredictor(TreeReadout(encoder(), 2, roots_per_example=2), kind)
+    targets = torch.zeros(4, *[2] * (kind != "classes"), dtype=torch.int64)
+    with pytest.raises(ValueError, match="gives 2 outputs for 4 trees; expected 4, one per target"):
+        pairs.loss(TreeExamples(trees, targets))
+
+
 def test_targets_that_are_no_answers_are_refused():
     trees = forest()
     model = TreePredictor(TreeReadout(encoder(), 3))

@@ -120,7 +120,7 @@ def predictor(kind: str, roots: int, encoder: Any, trees: list, rng: np.random.G
     targets, counts = targets_of(kind, n, rng), rng.uniform(0.5, 2, n)
 
     def batch(forest: Forest) -> TreeExamples:
-        return TreeExamples(forest, targets, counts)
+        return TreeExamples(forest, targets, counts, roots)
 
     def layout(v: Values) -> paper.Parameters:
         p = {"V": v["readout.output.weight"], "d": v["readout.output.bias"]}
@@ -205,7 +205,7 @@ def pair_classifier(encoder: Any, trees: list, rng: np.random.Generator) -> tupl
         said = [paper.pair_classifier(p, left[0], right[0]) for left, right in pairs]
         return mean_loss(said, targets)
 
-    return module, lambda forest: TreeExamples(forest, targets), layout, loss
+    return module, lambda forest: TreeExamples(forest, targets, None, 2), layout, loss
 
 
 HEADS: dict[str, Callable[..., tuple]] = {

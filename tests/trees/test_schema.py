@@ -135,15 +135,18 @@ def test_the_callers_graph_is_left_as_it_was():
     [
         (
             lambda: without(small_graph(), "edata", "pos"),
-            "the graph has no edata['pos']; the schema needs one",
+            "the graph has no edata['pos']; expected the place of each edge's child among its "
+            "siblings, from 0, as int64",
         ),
         (
             lambda: without(small_graph(), "ndata", "type"),
-            "the graph has no ndata['type']; the schema needs one",
+            "the graph has no ndata['type']; expected the number of each node's label, -1 for "
+            "none, as int64",
         ),
         (
             lambda: without(small_graph(), "ndata", "token"),
-            "the graph has no ndata['token']; the schema needs one",
+            "the graph has no ndata['token']; expected the number of each node's input, such as a "
+            "word, -1 for none, as int64",
         ),
         (
             lambda: graph_of([(0, 2, 1), (1, 2, 1)], [-1, -1, 0]),

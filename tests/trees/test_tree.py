@@ -163,7 +163,7 @@ def test_immutable(name: str):
 
 
 def test_wrong_children():
-    message = "^a child of a Tree must be a Tree; node 'f' got str$"
+    message = "^a child of a Tree must be a Tree; node 'f' got str; structnet.parse.nested"
     with pytest.raises(TypeError, match=message):
         Tree("f", [Tree("a"), "b"])
     with pytest.raises(TypeError, match=message):

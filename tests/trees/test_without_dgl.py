@@ -14,6 +14,7 @@ from dgl_marks import asks_for_dgl
 from growths import grow, make_samples
 from random_trees import VOCABULARY, random_tree
 from torch import nn
+from user_cells import Sum
 
 from structnet import parse
 from structnet.message_passing import propagate
@@ -55,7 +56,7 @@ NEEDING = {
     "topology from_graph": lambda: Topology.from_graph(object()),
     "from_networkx": lambda: from_networkx(digraph()),
     "backend": lambda: classifier()(forest(), backend="dgl"),
-    "propagate": lambda: propagate(forest(), classifier().encoder, backend="dgl"),
+    "propagate": lambda: propagate(forest(), Sum(), backend="dgl"),
 }
 
 

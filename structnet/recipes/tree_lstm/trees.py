@@ -40,14 +40,20 @@ class Labelled:
         trees = [tree for i in indices for tree in self.example(i)]
         return Labelled(trees, [self.labels[i] for i in indices])
 
+    @property
+    def roots(self) -> int:
+        """The number of trees of each example."""
+        return len(self.trees) // max(len(self.labels), 1) or 1
+
     def example(self, i: int) -> tuple[Tree, ...]:
         """The trees of one example."""
-        k = len(self.trees) // len(self.labels)
+        k = self.roots
         return tuple(self.trees[k * i : k * (i + 1)])
 
     def encoded(self, vocabulary: Vocabulary) -> TreeExamples:
         """The same examples as one forest with targets."""
-        return TreeExamples(Forest.from_trees(self.trees, vocabulary), list(self.labels))
+        forest = Forest.from_trees(self.trees, vocabulary)
+        return TreeExamples(forest, list(self.labels), roots_per_example=self.roots)
 
 
 @dataclass(frozen=True)
