@@ -88,6 +88,9 @@ class TreeEstimatorMixin(OneFileMixin):
     def explain(self, x: Any) -> Explanation:
         """Explains the prediction for one sample: the choices on its path, and where they lead.
 
+        A choice by columns of a table says why: by the value of the column that decides, or by
+        those of the columns that count most and what each adds, see :func:`.reasons.reason`.
+
         If there are several trees, it explains the first, which is ``tree_``. Classes have their
         names in ``classes_``, numbers are in the units of the training y.
 

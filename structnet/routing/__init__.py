@@ -23,6 +23,7 @@ Any tree with the methods of :class:`RoutedTree` (``protocol``) can be explained
 ``asking``         what inner nodes ask and separate, in words
 ``rules``          what steps of columns add to the output of a node
 ``sides``          the side of a plane in words
+``reasons``        why one sample takes a branch, in words
 ``leaves``         what leaves predict on their own
 ``reading``        :func:`read`: a tree or an estimator with samples, names and units
 ``words``          numbers and tables as text
