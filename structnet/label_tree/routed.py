@@ -104,6 +104,10 @@ class Routed(nn.Module):
         size = self.softmax.in_features + bool(self.softmax.bias.requires_grad)
         return Facts("softmax", f"softmax of {children}", children * size)
 
+    def classes_at(self, leaf: int) -> list[int]:
+        """The label of a leaf."""
+        return [int(self.softmax.codes.numbering.label[leaf])]
+
     def flops(self, node: int) -> int:
         """The floating-point operations for one sample at a node; a multiply-add counts as 2."""
         children = len(self.topology.children_of(node))

@@ -17,6 +17,7 @@ Any tree with the methods of :class:`RoutedTree` (``protocol``) can be explained
 
 =================  ===============================================================================
 ``batches``        :func:`ask`: calls a model for many samples, batch by batch
+``arrivals``       the same of the samples that a tree was trained on, for files
 ``visits``         :func:`shares`, :func:`reach`, :func:`leaf_of`: which samples reach which nodes
 ``explanation``    :func:`explain`: why a sample gets its prediction
 ``report``         :func:`summary`, :func:`export_text`: size and cost as a table, the tree as text

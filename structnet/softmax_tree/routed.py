@@ -68,6 +68,10 @@ class Routed:
         words = f"{classes:,} class{'es' * (classes != 1)}, {weights}"
         return Facts("softmax", words, used + classes)
 
+    def classes_at(self, leaf: int) -> list[int]:
+        """The classes S_j of a leaf, ascending."""
+        return self.arrays.classes(leaf).tolist()
+
     def used(self, node: int) -> int:
         """The number of a node's weights that are not 0, without biases."""
         arrays = self.arrays
