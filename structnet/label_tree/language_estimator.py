@@ -9,11 +9,12 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from structnet.checks import check_integer
+from structnet.checks import check_bool, check_integer
 from structnet.estimators.described import described_by
 from structnet.estimators.file import claim
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.next_words import (
+    NOTHING_FOLLOWS,
     NextWordEstimator,
     Text,
     digest,
@@ -21,6 +22,7 @@ from structnet.estimators.next_words import (
 )
 from structnet.label_tree.language_model import (
     PASS,
+    Context,
     LogBilinearLM,
     NextWords,
     train_language_model,
@@ -42,8 +44,7 @@ class Measures(NamedTuple):
 
     Attributes:
         perplexity: ``exp`` of minus the mean log-probability of the words that are known; NaN if
-            none is. A sentence's first word counts too, unlike in
-            :class:`structnet.RoutedLanguageModel`.
+            none is.
         accuracy: share of the next words that are predicted correctly; the unknown one never is.
         perplexity_without_ngrams, perplexity_of_ngrams: those of the tree and of the n-grams alone;
             None if there are no n-grams.
@@ -137,18 +138,30 @@ class LabelTreeLanguageModel(NextWordEstimator):
             text = self._places(self.words_.encode(sentences))
             self.model_.counted.count(text.words, text.target)
 
-    def measure(self, X: Text) -> Measures:
+    def measure(self, X: Text, first_words: bool = False) -> Measures:
         """The perplexity of a text, and the share of its next words that are predicted correctly.
 
+        Args:
+            X: see :meth:`fit`.
+            first_words: True to predict the first word of each sentence too. It follows nothing,
+                so that :class:`structnet.RoutedLanguageModel` cannot predict it: without it, the
+                measures of both models are of the same words.
+
         Raises:
-            ValueError: the text has no sentence.
+            ValueError: the text has no word to predict.
         """
         check_is_fitted(self)
-        places, right = self._places(self.words_.encode(sentences_of(X))), 0
+        check_bool("first_words", first_words, owner="measure")
+        places, right = self._places(self.words_.encode(sentences_of(X)))[:], 0
+        if not first_words:
+            behind = places.words[:, 0] != self.model_.boundary
+            places = Context(places.words[behind], places.target[behind])
+        if not len(places.target):
+            raise ValueError(NOTHING_FOLLOWS)
         for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
             found = without_unknown(self._of_all(words), self.words_.unknown)
             right += int((found.argmax(1) == target).sum())
-        return Measures(accuracy=right / len(places), **self.model_.perplexities(places))
+        return Measures(accuracy=right / len(places.target), **self.model_.perplexities(places))
 
     def summary(self) -> str:
         """The sizes of the model and the choice of its epoch, in a few lines.

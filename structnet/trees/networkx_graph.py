@@ -65,7 +65,7 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
         return _from_tree(graph)
     if hasattr(graph, "topology"):
         return _from_model(graph)
-    if hasattr(graph, "read"):  # an estimator of such trees, of a higher layer too
+    if not isinstance(graph, Forest) and hasattr(graph, "read"):  # an estimator of such trees
         return graph.to_networkx()
     if isinstance(graph, Forest):
         child, pos, roots = graph.children, graph.pos, graph.roots
