@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pictures import axes, written
 
 from structnet import CheckpointError, LabelTreeLanguageModel
 from structnet.estimators.next_words import known_words
@@ -191,3 +192,28 @@ def test_bad_settings() -> None:
             LabelTreeLanguageModel(**{name: 0}).fit(TEXT)
     with pytest.raises(ValueError, match="'validation_fraction'"):
         LabelTreeLanguageModel(validation_fraction=1).fit(TEXT)
+
+
+def test_the_tree_is_read_as_other_model_trees_are(fitted: LabelTreeLanguageModel) -> None:
+    words, number = fitted.words_.words, len(fitted.words_)
+    found = fitted.explain("the owl hears")
+    past = torch.tensor([[*map(fitted.words_.id_of, ("hears", "owl", "the")), number]])
+    with torch.no_grad():
+        alone = fitted.model_.head.log_prob(fitted.model_.represent(past))[0].exp()
+    np.testing.assert_allclose(found.mixture, alone, rtol=1e-4, atol=1e-7)
+    assert [each.reason for each in found.choices] == [""] * len(found.choices)
+    [leaf] = [k for k, p in enumerate(found.prediction) if p == 1]
+    assert found.probability == pytest.approx(float(alone[leaf]), rel=1e-4)
+    lines = fitted.export_text().splitlines()
+    assert sum("label " in line for line in lines) == number
+    for k, word in enumerate(words):
+        assert any(line.endswith(f"label {k} ({word})") for line in lines)
+    assert "100.0 % of samples, " in fitted.export_text(TEXT).splitlines()[0]
+    shown = written(fitted.plot(TEXT[:3], ax=axes()))
+    assert any("100 %" in text for text in shown) and len(shown) > 5
+    with pytest.raises(ValueError, match=r"x must be one beginning of a sentence. Got 2"):
+        fitted.explain(["the", "a"])
+    flat = LabelTreeLanguageModel(**SMALL | {"epochs": 1}, head="flat", random_state=0).fit(TEXT)
+    for ask in (flat.export_text, flat.plot, flat.read, lambda: flat.explain("the")):
+        with pytest.raises(ValueError, match="with head='flat' has no tree; expected one"):
+            ask()
