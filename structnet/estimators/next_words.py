@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -32,13 +33,19 @@ if TYPE_CHECKING:
 Text = str | Path | Iterable[str | Sequence[str]]
 
 BATCH = 250  # sentences whose next words are predicted at once
+NOTHING_FOLLOWS = (
+    "the text has no sentence of two words or more; expected at least 1, as a sentence's first "
+    "word is not predicted"
+)
+SHOWN = 60  # characters of a text that an error shows
 
 
 class NextWordEstimator(OneFileMixin, BaseEstimator):
     """The base of the estimators that learn from a text to predict next words.
 
     A text is the path of a file with one sentence per line; or sentences, each a list of words or a
-    text with spaces between words.
+    text with spaces between words. Where beginnings of sentences are asked for, to predict what
+    follows, a single ``str`` is one beginning, and only a ``Path`` is a file.
 
     Attributes:
         words_: the vocabulary. The word that stands for all unknown ones is never predicted.
@@ -106,7 +113,7 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         """The likeliest next word of each sentence.
 
         Args:
-            X: text, see :meth:`fit`.
+            X: beginnings of sentences, or a single one.
         """
         return self.predict_top(X, 1)[0][:, 0].tolist()
 
@@ -117,13 +124,13 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
     def predict_log_proba(self, X: Text) -> np.ndarray:
         """The log-probability that each known word is the next one. ``-> [sentences, words]``"""
         check_is_fitted(self)
-        return self._log_proba(self.words_.encode(sentences_of(X))).numpy()
+        return self._log_proba(self.words_.encode(beginnings_of(X))).numpy()
 
     def predict_top(self, X: Text, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """The k likeliest next words of each sentence and their probabilities, likeliest first.
 
         Args:
-            X: text, see :meth:`fit`.
+            X: beginnings of sentences, or a single one.
             k: number of words, all known ones if these are fewer.
 
         Shapes:
@@ -143,7 +150,7 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         check_is_fitted(self)
         check_integer("k", k, 1, owner="predict_top")
         k = min(k, len(self.words_) - (self.words_.unknown is not None))
-        sentences, values, places = sentences_of(X), [], []
+        sentences, values, places = beginnings_of(X), [], []
         for start in range(0, len(sentences), BATCH):  # at once they might not fit in memory
             found = self._log_proba(self.words_.encode(sentences[start : start + BATCH]))
             top = found.sort(dim=1, descending=True, stable=True)  # of equals the first
@@ -152,8 +159,50 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         names = np.array(self.words_.words)
         return names[torch.cat(places).numpy()], torch.cat(values).exp().numpy()
 
+    def generate(
+        self, X: Text, length: int = 20, *, temperature: float = 1.0, random_state: Any = None
+    ) -> list[str]:
+        """Continues each sentence by words that are drawn one after another.
+
+        Each is drawn by its probability after the words so far, to the power of 1 over the
+        temperature; these are then made to sum to 1.
+
+        Args:
+            X: beginnings of sentences, or a single one.
+            length: number of words to add; where a sentence ends is not predicted.
+            temperature: below 1 to draw likely words more often, above 1 to draw all more evenly.
+            random_state: seed; an int makes results repeatable.
+
+        Returns:
+            The sentences with their beginnings, words between spaces.
+
+        Raises:
+            ValueError: a sentence has no words, or a number is out of its range.
+
+        Example:
+            >>> from structnet import LabelTreeLanguageModel
+            >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
+            >>> model = LabelTreeLanguageModel(epochs=1, random_state=0).fit(text)
+            >>> [sentence] = model.generate("the cat", length=4, random_state=0)
+            >>> sentence[:8], len(sentence.split())
+            ('the cat ', 6)
+        """
+        check_is_fitted(self)
+        check_integer("length", length, 1, owner="generate")
+        check_number("temperature", temperature, 0, open=True, owner="generate")
+        sentences, names = beginnings_of(X), self.words_.words
+        generator = torch.Generator().manual_seed(seed_from(random_state))
+        for start in range(0, len(sentences), BATCH):
+            part = sentences[start : start + BATCH]
+            for _ in range(length):
+                scores = self._log_proba(self.words_.encode(part)).double() / temperature
+                drawn = torch.multinomial(scores.softmax(1), 1, generator=generator)
+                for words, place in zip(part, drawn[:, 0].tolist(), strict=True):
+                    words.append(names[place])
+        return [" ".join(words) for words in sentences]
+
     def score(self, X: Text, y: None = None) -> float:
-        """The share of the next words of a text that are predicted correctly."""
+        """The share of the words behind others in a text that are predicted correctly."""
         return self.measure(X).accuracy
 
     def _best_epoch(self) -> list[str]:
@@ -168,6 +217,16 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         return tags
 
 
+def beginnings_of(text: Text) -> list[list[str]]:
+    """The words of beginnings of sentences; unlike in :func:`sentences_of` a ``str`` is one.
+
+    Example:
+        >>> beginnings_of("the big")
+        [['the', 'big']]
+    """
+    return sentences_of([text] if isinstance(text, str) else text)
+
+
 def sentences_of(text: Text) -> list[list[str]]:
     """The sentences of a file or of an iterable, as lists of words.
 
@@ -180,9 +239,12 @@ def sentences_of(text: Text) -> list[list[str]]:
         [['a', 'b'], ['c', 'd']]
     """
     if isinstance(text, str | Path):
-        if not Path(text).exists():
+        # Path.exists raises an error for a name that is too long.
+        if not os.path.exists(text):  # noqa: PTH110
+            said = str(text) if len(str(text)) <= SHOWN else f"{str(text)[:SHOWN]}…"
             raise ValueError(
-                f"{str(text)[:60]!r} is not a file; expected a path, or a list of sentences"
+                f"{said!r} is not a file; expected a path, or a list of sentences, such as "
+                "['the cat sat', 'a dog ran']"
             )
         return read_sentences(text)
     if not isinstance(text, Iterable):

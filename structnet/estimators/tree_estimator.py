@@ -35,14 +35,13 @@ from structnet.estimators.inputs import (
 from structnet.estimators.likeliest import LikeliestMixin
 from structnet.estimators.scale import Standardizer
 from structnet.routing import report
+from structnet.routing.arrivals import Arrivals, arrivals_of, path_matrix
 from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
 from structnet.routing.samples import Samples
 from structnet.routing.sides import name_of
-from structnet.routing.topology import Topology
 from structnet.routing.visits import leaf_of
-from structnet.trees.end_to_end import offsets_of
 from structnet.trees.networkx_graph import to_networkx
 
 
@@ -50,8 +49,13 @@ class TreeEstimatorMixin(OneFileMixin):
     """Methods of a fitted estimator that is made of one or more model trees.
 
     A family implements the methods at the end, which are only called once it is fitted.
+
+    Attributes:
+        arrivals_: counts of the samples of ``fit`` at the nodes of the first tree, the fields of
+            :class:`.Arrivals`; None, or absent, if they were not counted.
     """
 
+    arrivals_: dict[str, Any] | None
     _dense = False  # True if its trees take sparse inputs as dense ones, batch by batch
 
     def apply(self, X: Any) -> np.ndarray:
@@ -87,6 +91,9 @@ class TreeEstimatorMixin(OneFileMixin):
 
     def explain(self, x: Any) -> Explanation:
         """Explains the prediction for one sample: the choices on its path, and where they lead.
+
+        A choice by columns of a table says why: by the value of the column that decides, or by
+        those of the columns that count most and what each adds, see :func:`.reasons.reason`.
 
         If there are several trees, it explains the first, which is ``tree_``. Classes have their
         names in ``classes_``, numbers are in the units of the training y.
@@ -128,7 +135,9 @@ class TreeEstimatorMixin(OneFileMixin):
         """The first tree as text, one line per node; see :func:`structnet.routing.export_text`.
 
         Args:
-            X: samples; if given, each line says which share of them reaches its node, and which.
+            X: samples; each line says which share of them comes to its node, and which class most
+                of these have, or their mean. None for the samples of ``fit``, if the estimator has
+                counted them: a label tree has not, whose leaves name their classes.
             y: their classes or numbers, without which X is of no use.
             sample_weight: weight of each sample.
 
@@ -159,6 +168,9 @@ class TreeEstimatorMixin(OneFileMixin):
             if targets is not None:
                 in_units = torch.from_numpy(targets.inverse(samples.targets.double().numpy()))
                 samples = replace(samples, targets=in_units)
+        came = getattr(self, "arrivals_", None)
+        if came is not None and len(came["share"]) != tree.topology.num_nodes:
+            came = None  # the user has changed the tree
         return Reading(
             tree,
             samples,
@@ -168,6 +180,7 @@ class TreeEstimatorMixin(OneFileMixin):
             None if targets is None else targets.inverse,
             getattr(self, "target_names_", None),
             self._columns(),
+            None if came is None else Arrivals(**came),
         )
 
     def plot(self, X: Any = None, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
@@ -237,6 +250,12 @@ class TreeEstimatorMixin(OneFileMixin):
         check_is_fitted(self)
         found = self._checked(X, y, sample_weight, reset=False)
         return found.of(self._columns()).samples(*self._scales(), dense=self._dense)
+
+    def _count(self, given: Checked) -> None:
+        """Counts the samples of ``fit`` at the nodes of the first tree, for its text."""
+        inputs, _ = self._scales()
+        x = given.of(self._columns()).samples(inputs, dense=self._dense).x
+        self.arrivals_ = arrivals_of(self._trees()[0], x, given.y, given.weights)._asdict()
 
     def _checked_validation(self, *given: Any) -> Checked | None:
         """The user's validation set, checked: of ``X_val``, ``y_val`` and ``sample_weight_val``."""
@@ -336,22 +355,3 @@ class TreeRegressorMixin(RegressorMixin):
             )
         numbers = found.y.reshape(len(found.y), -1).astype(np.float64)
         return found._replace(y=numbers).counting(1 + reset)
-
-
-def path_matrix(topology: Topology, nodes: np.ndarray) -> csr_matrix:
-    """The nodes on each sample's path from the root to the node where it ends, marked by ones.
-
-    Shapes:
-        nodes ``[n]`` -> ``[n, num_nodes]``, ones of int64.
-
-    Example:
-        >>> path_matrix(Topology([(1, 2), (), ()]), np.array([2, 1])).toarray()
-        array([[1, 0, 1],
-               [1, 1, 0]])
-    """
-    ends, place = np.unique(nodes, return_inverse=True)
-    paths = [topology.path(node) for node in ends]
-    starts = offsets_of(list(map(len, paths)))
-    columns = np.array([node for path in paths for node in path], np.int64)
-    ones = np.ones(len(columns), np.int64)
-    return csr_matrix((ones, columns, starts), shape=(len(ends), topology.num_nodes))[place]

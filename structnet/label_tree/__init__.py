@@ -43,6 +43,7 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``language_model``,                   the next word as a leaf; its settings; the model with
 ``language_settings``,                scikit-learn's methods
 ``language_estimator``
+``word_tree``                        its tree as a model tree, to be explained, told and drawn
 ====================================  ==============================================================
 
 Differences from the paper:

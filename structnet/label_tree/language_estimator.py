@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from structnet.checks import check_integer
+from structnet.checks import check_bool, check_integer
 from structnet.estimators.described import described_by
 from structnet.estimators.file import claim
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.next_words import (
+    NOTHING_FOLLOWS,
     NextWordEstimator,
     Text,
+    beginnings_of,
     digest,
     sentences_of,
 )
 from structnet.label_tree.language_model import (
     PASS,
+    Context,
     LogBilinearLM,
     NextWords,
     train_language_model,
 )
 from structnet.label_tree.language_settings import LanguageModelSettings
 from structnet.label_tree.softmax import TreeSoftmaxLoss
+from structnet.label_tree.word_tree import WordTree
+from structnet.routing import Explanation, Reading, RoutedTree, Samples, explain
+from structnet.routing.report import text_of
 from structnet.text import Encoded, NGrams, Words
 from structnet.text.ngram_mixture import NGramMixture
 from structnet.text.ngrams import ends_of, without_unknown
@@ -42,8 +49,7 @@ class Measures(NamedTuple):
 
     Attributes:
         perplexity: ``exp`` of minus the mean log-probability of the words that are known; NaN if
-            none is. A sentence's first word counts too, unlike in
-            :class:`structnet.RoutedLanguageModel`.
+            none is.
         accuracy: share of the next words that are predicted correctly; the unknown one never is.
         perplexity_without_ngrams, perplexity_of_ngrams: those of the tree and of the n-grams alone;
             None if there are no n-grams.
@@ -137,18 +143,30 @@ class LabelTreeLanguageModel(NextWordEstimator):
             text = self._places(self.words_.encode(sentences))
             self.model_.counted.count(text.words, text.target)
 
-    def measure(self, X: Text) -> Measures:
+    def measure(self, X: Text, first_words: bool = False) -> Measures:
         """The perplexity of a text, and the share of its next words that are predicted correctly.
 
+        Args:
+            X: see :meth:`fit`.
+            first_words: True to predict the first word of each sentence too. It follows nothing,
+                so that :class:`structnet.RoutedLanguageModel` cannot predict it: without it, the
+                measures of both models are of the same words.
+
         Raises:
-            ValueError: the text has no sentence.
+            ValueError: the text has no word to predict.
         """
         check_is_fitted(self)
-        places, right = self._places(self.words_.encode(sentences_of(X))), 0
+        check_bool("first_words", first_words, owner="measure")
+        places, right = self._places(self.words_.encode(sentences_of(X)))[:], 0
+        if not first_words:
+            behind = places.words[:, 0] != self.model_.boundary
+            places = Context(places.words[behind], places.target[behind])
+        if not len(places.target):
+            raise ValueError(NOTHING_FOLLOWS)
         for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
             found = without_unknown(self._of_all(words), self.words_.unknown)
             right += int((found.argmax(1) == target).sum())
-        return Measures(accuracy=right / len(places), **self.model_.perplexities(places))
+        return Measures(accuracy=right / len(places.target), **self.model_.perplexities(places))
 
     def summary(self) -> str:
         """The sizes of the model and the choice of its epoch, in a few lines.
@@ -169,6 +187,78 @@ class LabelTreeLanguageModel(NextWordEstimator):
         if model.counted is not None:
             lines.append("counts of n-grams beside it")
         return "\n".join([*lines, *self._best_epoch()])
+
+    def read(self, X: Text | None = None, y: None = None) -> Reading:
+        """The tree, the places of a text in the form it takes, and the words as names of classes.
+
+        By this, the functions of ``structnet.plot`` draw the model as they do other model trees.
+
+        Args:
+            X: text, see :meth:`fit`; None for no samples.
+            y: ignored; it is there for scikit-learn.
+
+        Raises:
+            ValueError: the model has no tree (``head="flat"`` or ``"adaptive"``).
+        """
+        check_is_fitted(self)
+        tree, samples = WordTree(self.model_), None
+        if X is not None:
+            samples = Samples(*self._places(self.words_.encode(sentences_of(X)))[:])
+        return Reading(cast(RoutedTree, tree), samples, self.words_.words)
+
+    def explain(self, x: Text) -> Explanation:
+        """The choices by which the tree comes to the next word.
+
+        The counts of n-grams, which :meth:`predict` mixes in, may prefer another word.
+
+        Args:
+            x: beginning of a sentence.
+
+        Raises:
+            ValueError: x is not one beginning, or the model has no tree.
+
+        Example:
+            >>> text = ["the cat sat down .", "the dog ran off .", "a dog ran home ."] * 30
+            >>> model = LabelTreeLanguageModel(arity=2, max_depth=None, random_state=0).fit(text)
+            >>> print(model.explain("the cat"))
+            node 0: child ...
+            its prediction: class sat, 100.0 %
+            of all leaves: class sat, ... %
+        """
+        told, given = self.read(), beginnings_of(x)
+        if len(given) != 1:
+            raise ValueError(f"x must be one beginning of a sentence. Got {len(given)}.")
+        words = ends_of(self.words_.encode(given), self.model_.boundary, self.context)
+        return explain(told.tree, words[0], told.class_names)
+
+    def export_text(self, X: Text | None = None, y: None = None) -> str:
+        """The tree as text, one line per node; see :func:`structnet.routing.export_text`.
+
+        Args:
+            X: text; if given, each line says which share of its words comes to the node, which
+                takes memory for each node and word of the vocabulary.
+            y: ignored; it is there for scikit-learn.
+
+        Raises:
+            ValueError: the model has no tree.
+        """
+        return text_of(self.read(X))
+
+    def plot(self, X: Text | None = None, y: None = None, **options: Any) -> Any:
+        """Draws the tree; see :func:`structnet.plot.plot_model_tree`.
+
+        Args:
+            X: text, to send its words through the tree.
+            y: ignored; it is there for scikit-learn.
+            options: other arguments of that function.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ValueError: the model has no tree.
+        """
+        return import_module("structnet.plot").plot_model_tree(self.read(X), **options)
 
     def _log_proba(self, encoded: Encoded) -> Tensor:
         words = ends_of(encoded, self.model_.boundary, self.context)

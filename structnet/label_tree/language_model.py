@@ -196,7 +196,7 @@ class LogBilinearLM(nn.Module):
         with evaluating(self):
             return torch.cat([self.head(self.represent(x), y).output for x, y in parts])
 
-    def perplexities(self, places: NextWords) -> dict[str, float]:
+    def perplexities(self, places: NextWords | Context) -> dict[str, float]:
         """The perplexity of a text and, with n-grams, also without them, and of them alone.
 
         It is that of the known words, given that they are known: the one that stands for unknown

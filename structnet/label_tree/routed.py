@@ -25,6 +25,8 @@ class Routed(nn.Module):
     """The methods of a :class:`.LabelTree` as a model tree; nodes are computed as they are read."""
 
     softmax: TreeSoftmaxLoss
+    embedding: nn.Parameter | None
+    shape: tuple[int, ...]
 
     if TYPE_CHECKING:
 
@@ -102,10 +104,30 @@ class Routed(nn.Module):
         size = self.softmax.in_features + bool(self.softmax.bias.requires_grad)
         return Facts("softmax", f"softmax of {children}", children * size)
 
+    def classes_at(self, leaf: int) -> list[int]:
+        """The label of a leaf."""
+        return [int(self.softmax.codes.numbering.label[leaf])]
+
     def flops(self, node: int) -> int:
         """The floating-point operations for one sample at a node; a multiply-add counts as 2."""
         children = len(self.topology.children_of(node))
         return 2 * children * self.softmax.in_features
+
+    def plane(self, node: int, branch: int = 0, other: int = 1) -> tuple[np.ndarray, float] | None:
+        """The weights ``[features]`` and the bias of the log-odds of a child against another.
+
+        None for a leaf, and if the rows are represented by vectors of their features.
+        """
+        softmax = self.softmax
+        inner = int(softmax.codes.numbering.inner[node])
+        if inner < 0 or self.embedding is not None:
+            return None
+        there = np.flatnonzero(softmax.codes.children[inner] != EMPTY)[[branch, other]]
+        weight, bias = (
+            part[inner].detach().double().cpu().numpy()[there]
+            for part in (softmax.weight, softmax.bias)
+        )
+        return weight[0] - weight[1], float(bias[0] - bias[1])
 
     def branch_names(self, node: int) -> tuple[str, ...]:
         """The names of an inner node's branches: "child" and a number."""

@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from structnet.estimators.described import described_by
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.next_words import (
+    NOTHING_FOLLOWS,
     NextWordEstimator,
     Text,
+    beginnings_of,
     sentences_of,
 )
 from structnet.naru.network import RoutedNetwork
@@ -44,7 +46,8 @@ class Measures(NamedTuple):
         loss: mean loss.
         accuracy: share of the next words that are predicted correctly; the unknown one never is.
         perplexity: ``exp`` of minus the mean log-probability of those that are known; NaN if none
-            is. A sentence's first word is not predicted.
+            is. A sentence's first word is not predicted, as by default in the measures of
+            :class:`structnet.LabelTreeLanguageModel`, which are thus of the same words.
     """
 
     loss: float
@@ -150,10 +153,7 @@ class RoutedLanguageModel(NextWordEstimator):
         check_is_fitted(self)
         pieces = self._pieces(X)
         if not len(pieces):
-            raise ValueError(
-                "the text has no sentence of two words or more; expected at least 1, as a "
-                "sentence's first word is not predicted"
-            )
+            raise ValueError(NOTHING_FOLLOWS)
         judged = (self.model_.judged(pieces[i : i + BATCH]) for i in range(0, len(pieces), BATCH))
         right, said = (torch.cat(found) for found in zip(*judged, strict=True))
         return Measures(
@@ -200,11 +200,14 @@ class RoutedLanguageModel(NextWordEstimator):
     def paths(self, X: Text) -> list[np.ndarray]:
         """The bundle of each capsule that each word passed; the last word reaches no prediction.
 
+        Args:
+            X: sentences, or a single one, see :meth:`predict`.
+
         Shapes:
             ``[words, capsules]`` for each sentence; -1 for capsules that a word did not reach.
         """
         check_is_fitted(self)
-        batch = self._encoded(X)
+        batch = self._encoded(beginnings_of(X))
         with torch.no_grad():
             record = self.model_.route(batch).record.cpu().numpy()
         depth = record.shape[2]

@@ -172,6 +172,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             self._check_going_on()
         given = self._checked(X, y, sample_weight, reset=not before)
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
+        seen = given
         if is_classifier(self):
             given, held_out = both_weighed(given, held_out, self.classes_, self.class_weight)
         elif self.class_weight is not None:
@@ -186,6 +187,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         warm = zip_longest(range(self.n_members), before[: self.n_members])
         self.members_ = [self._fit_member(i, given, held_out, each) for i, each in warm]
         self._grown_with = {name: getattr(self, name) for name in GROWN_WITH}
+        self._count(seen)
         return self
 
     @property

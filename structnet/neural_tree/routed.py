@@ -128,16 +128,18 @@ class Routed(nn.Module):
         """The names of a router's two sides; none for a solver."""
         return () if self.nodes[node].router is None else ("left", "right")
 
-    def plane(self, node: int) -> tuple[np.ndarray, float] | None:
+    def plane(self, node: int, branch: int = 0, other: int = 1) -> tuple[np.ndarray, float] | None:
         """The weights w ``[columns]`` and the bias b of a linear router of untransformed samples.
 
-        A sample x goes left if ``w.x + b >= 0``. None for all other nodes.
+        ``w.x + b`` is the log-odds of a branch, by default the left one, against the other. None
+        for all other nodes.
         """
         router = self.nodes[node].router
         if not isinstance(router, nn.Linear) or self.num_transformers(node):
             return None
         bias = 0.0 if router.bias is None else float(router.bias.detach()[0])
-        return router.weight.detach().double().cpu().numpy()[0], bias
+        weight = router.weight.detach().double().cpu().numpy()[0]
+        return (weight, bias) if branch < other else (-weight, -bias)
 
     def rules(self, node: int) -> list[Rule]:
         """The steps of columns by which a node decides or predicts; none if it has no such steps.

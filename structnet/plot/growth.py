@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from structnet.plot.history import records_of
 from structnet.plot.style import GREY, LINES, legend_above, one_axes, tidy, whole_numbers
-from structnet.training.history import History
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -52,7 +52,7 @@ class Decision(Protocol):
 
 
 def plot_growth(
-    history: Iterable[Mapping] | str | Path,
+    history: Iterable[Mapping] | str | Path | Any,
     decisions: Sequence[Decision] | None = None,
     *,
     ax: Axes | None = None,
@@ -67,16 +67,18 @@ def plot_growth(
     of densities may be.
 
     Args:
-        history: ``Growth.history``, its records, or the path of its file. Records of a refinement,
+        history: ``Growth.history``, its records, the path of its file, or a fitted estimator of
+            neural trees, whose first tree is drawn with its own decisions. Records of a refinement,
             with ``"refine"`` as their ``phase``, may follow, and those of final epochs without a
             validation loss (``"finish"``), which have no line.
-        decisions: ``Growth.decisions``.
+        decisions: ``Growth.decisions``; None for those of the estimator, if it is one.
         ax: axes for the losses; the leaves get an axis at its right. By default new ones.
 
     Returns:
         The axes of the losses and, with decisions, the axes of the leaves.
 
     Raises:
+        TypeError: the history is something else.
         ValueError: there are no records, one has another phase, or none has a validation loss.
 
     Example:
@@ -89,8 +91,10 @@ def plot_growth(
         >>> [text.get_text() for text in losses.get_legend().get_texts()]
         ['root', 'split']
     """
-    records = list(History.load(history) if isinstance(history, (str, Path)) else history)
+    records = records_of(history)
     _check(records)
+    if decisions is None:
+        decisions = getattr(getattr(history, "trained_", None), "decisions", None)
     losses = np.array([record.get(LOSS) for record in records], float)  # None becomes nan
     trainings = _trainings(records)
     ax = one_axes(ax, width=9.0, height=4.0)

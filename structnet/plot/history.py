@@ -69,7 +69,7 @@ def plot_history(
         >>> [line.get_label() for line in losses.lines]
         ['training', 'validation', 'best epoch, 2']
     """
-    records = _records(history)
+    records = records_of(history)
     if not records and hasattr(history, "history_"):
         return [_without_epochs(_axes(ax, 1)[0])]
     panels = [fields for fields in (_losses(records), _measures(records)) if fields]
@@ -87,7 +87,12 @@ def plot_history(
     return axes
 
 
-def _records(history: Any) -> list[Mapping]:
+def records_of(history: Any) -> list[Mapping]:
+    """The records of a history, which may be in a file or belong to a fitted estimator.
+
+    Raises:
+        TypeError: the history is something else.
+    """
     if isinstance(history, (str, Path)):
         return list(History.load(history))
     history = getattr(history, "history_", history)

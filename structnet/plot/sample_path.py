@@ -16,7 +16,7 @@ from structnet.plot.style import (
     one_axes,
     tidy,
 )
-from structnet.routing.explanation import Explanation
+from structnet.routing.explanation import Choice, Explanation
 from structnet.routing.words import percent
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST = 5  # classes
 STEPS = 24  # choices
+REASON = 44  # characters of a reason
 ROOM = 1.35  # for the numbers beside bars, where 1 is a probability of 100 %
 PATH, LEAF, ALL = LINES[0], LINES[1], LINES[5]
 
@@ -33,7 +34,8 @@ PATH, LEAF, ALL = LINES[0], LINES[1], LINES[5]
 def draw_path(told: Explanation, ax: Axes | None) -> Axes:
     """Draws a bar for each choice on a sample's path, and for each of its likeliest classes.
 
-    The bar of a choice is the probability of the branch taken, that of the leaf the probability of
+    The bar of a choice is the probability of the branch taken, with the main reason, if it is
+    known, below its name; that of the leaf the probability of
     the whole path. If several leaves are reached, a class has a second bar, for all leaves
     together. Of a long path, only the beginning is drawn.
 
@@ -41,7 +43,7 @@ def draw_path(told: Explanation, ax: Axes | None) -> Axes:
         told: explanation of the prediction for the sample.
         ax: axes to draw on; None for new ones.
     """
-    rows = [(f"node {each.node}: {each.side}", each.probability) for each in told.choices]
+    rows = [(_name(each), each.probability) for each in told.choices]
     if len(rows) > STEPS:
         left_out = f"… {len(rows) - STEPS} more choices", np.nan
         rows = [*rows[:STEPS], left_out]
@@ -61,7 +63,8 @@ def draw_path(told: Explanation, ax: Axes | None) -> Axes:
                 bars.append((place + 0.175, height, told.mixture[k], ALL))
         labels += [names[k] for k in best]
         legend |= {"a class, for the leaf": LEAF} | ({"for all leaves": ALL} if several else {})
-    ax = one_axes(ax, 5.5, 1.6 + 0.3 * len(labels))
+    reasons = any(each.reason for each in told.choices)
+    ax = one_axes(ax, 7.5 if reasons else 5.5, 1.6 + (0.42 if reasons else 0.3) * len(labels))
     _draw(ax, bars, labels, legend)
     if told.class_names is not None:
         ax.axhline(len(rows) - 0.5, color=GREY, linewidth=0.8)
@@ -69,6 +72,13 @@ def draw_path(told: Explanation, ax: Axes | None) -> Axes:
     said += [f"all leaves together say {_says(told, told.mixture)}"] * several
     as_written(ax.set_title("\n".join(said), fontsize=11))
     return ax
+
+
+def _name(choice: Choice) -> str:
+    name = f"node {choice.node}: {choice.side}"
+    first, *more = choice.reason.split(", ")
+    reason = cut(first, REASON) + ", …" * bool(more)
+    return f"{name}\n{reason}" if first else name
 
 
 def _draw(ax: Axes, bars: list, labels: list[str], legend: dict[str, str]) -> None:

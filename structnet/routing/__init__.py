@@ -17,12 +17,14 @@ Any tree with the methods of :class:`RoutedTree` (``protocol``) can be explained
 
 =================  ===============================================================================
 ``batches``        :func:`ask`: calls a model for many samples, batch by batch
+``arrivals``       the same of the samples that a tree was trained on, for files
 ``visits``         :func:`shares`, :func:`reach`, :func:`leaf_of`: which samples reach which nodes
 ``explanation``    :func:`explain`: why a sample gets its prediction
 ``report``         :func:`summary`, :func:`export_text`: size and cost as a table, the tree as text
 ``asking``         what inner nodes ask and separate, in words
 ``rules``          what steps of columns add to the output of a node
 ``sides``          the side of a plane in words
+``reasons``        why one sample takes a branch, in words
 ``leaves``         what leaves predict on their own
 ``reading``        :func:`read`: a tree or an estimator with samples, names and units
 ``words``          numbers and tables as text

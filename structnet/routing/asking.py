@@ -30,9 +30,10 @@ def questions(
 ) -> dict[int, str]:
     """The condition for the first branch of each inner node, as text by node; empty if unknown.
 
-    The tree may have a method ``plane(node)``, which returns the weights ``[columns]`` and the bias
-    of a linear function of the inputs that is above 0 for samples that go to the first branch, or
-    None for other kinds of nodes. The text names the columns that make up most of the weights, the
+    The tree may have a method ``plane(node, branch=0, other=1)``, which returns the weights
+    ``[columns]`` and the bias of a linear function of the inputs that is above 0 for samples that
+    rather go to that branch than to the other, or None for other kinds of nodes. Only nodes with
+    two branches are told. The text names the columns that make up most of the weights, the
     largest first, at most three; "…" stands for others that matter. This assumes that all columns
     have about the same spread, as the inputs from an estimator do. A single column is given with
     its threshold.
@@ -54,7 +55,8 @@ def questions(
     plane = getattr(tree, "plane", None)
     found = {}
     for v in np.flatnonzero(tree.topology.inner).tolist():
-        asked = None if plane is None else plane(v)
+        two = len(tree.topology.children_of(v)) == 2
+        asked = plane(v) if plane is not None and two else None
         said = "" if asked is None else side_of(asked[0], asked[1], names, units)
         found[v] = said and f"{tree.branch_names(v)[0]}: {said}"
     return found

@@ -9,9 +9,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.sparse import issparse
 
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.reasons import reason
 from structnet.routing.rules import rule_lines
 from structnet.routing.words import percent
 
@@ -24,11 +26,21 @@ class Choice:
         node: number of the node.
         side: name of the branch taken, such as "left" or "right".
         probability: probability of that branch.
+        reason: why the sample takes it, such as "age = 0.9 > 0.02", see :func:`.reasons.reason`;
+            empty if unknown.
+        other: name of the branch that it would take next; empty unless there are several others.
     """
 
     node: int
     side: str
     probability: float
+    reason: str = ""
+    other: str = ""
+
+    def __str__(self) -> str:
+        words = f"node {self.node}: {self.side}, {percent(self.probability, 1)}"
+        against = f", rather than {self.other}" if self.other and self.reason else ""
+        return words + against + (f", as {self.reason}" if self.reason else "")
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,7 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join(
             [
-                *(f"node {c.node}: {c.side}, {percent(c.probability, 1)}" for c in self.choices),
+                *map(str, self.choices),
                 f"leaf {self.leaf}, reached with {percent(self.probability, 1)}",
                 f"its prediction: {self._says(self.prediction)}",
                 *(f"  {rule}" for rule in self.rules),
@@ -91,7 +103,7 @@ def explain(
         class_names: names of the classes; by default their numbers.
         to_units: function that converts predicted means to the user's units, such as
             ``Standardizer.inverse``; by default they stay in the tree's units.
-        feature_names: names of the columns of a table, for rules; by default their numbers.
+        feature_names: names of the columns of a table; by default their numbers.
         units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
 
     Shapes:
@@ -122,7 +134,8 @@ def explain(
     names = names_of(tree, class_names)
     if names is not None and to_units is not None:
         raise ValueError("there are to_units for a tree that predicts classes, not numbers")
-    choices, leaf = _choices(tree, batch)
+    row = _row(x)
+    choices, leaf = _choices(tree, batch, row, feature_names, units)
     said = [tree.predicted_at(batch, leaf), tree.predicted(batch)]  # each [1, outputs]
     if names is not None:
         said = [np.exp(part) for part in said]
@@ -130,12 +143,26 @@ def explain(
         said = [to_units(part) for part in said]
     probability = math.exp(sum(math.log(choice.probability) for choice in choices))
     prediction, mixture = (tuple(part[0].tolist()) for part in said)
-    row = None if issparse(x) else x
     rules = rule_lines(tree, leaf, feature_names, units, names, to_units, row)
     return Explanation(choices, probability, leaf, prediction, mixture, names, tuple(rules))
 
 
-def _choices(tree: RoutedTree, batch: Any) -> tuple[tuple[Choice, ...], int]:
+def _row(x: Any) -> np.ndarray | None:
+    """A sample as a row of numbers, ``[columns]``; None if it is an image or a bag of features."""
+    if issparse(x):
+        return x.toarray()[0].astype(np.float64)
+    if not isinstance(x, np.ndarray | torch.Tensor) or x.ndim != 1:
+        return None
+    return torch.as_tensor(x).detach().double().cpu().numpy()
+
+
+def _choices(
+    tree: RoutedTree,
+    batch: Any,
+    row: np.ndarray | None,
+    names: Sequence[str] | None,
+    units: Callable[[np.ndarray], np.ndarray] | None,
+) -> tuple[tuple[Choice, ...], int]:
     """The decisions on a sample's greedy path, and the leaf at its end."""
     # A tree may also yield nodes that the sample does not reach.
     path = [each for each in tree.visits(batch, "greedy") if each.arriving[0]]
@@ -144,8 +171,14 @@ def _choices(tree: RoutedTree, batch: Any) -> tuple[tuple[Choice, ...], int]:
         # From the node that was visited, as the probabilities may be tied.
         place = tree.topology.children_of(here.node).index(below.node)
         assert here.branch is not None  # since it is not a leaf
-        side = tree.branch_names(here.node)[place]
-        choices.append(Choice(here.node, side, float(here.branch[0, place])))
+        sides, shares = tree.branch_names(here.node), here.branch[0]
+        why, against = "", ""
+        if row is not None and len(sides) > 1:
+            others = [other for other in range(len(sides)) if other != place]
+            other = max(others, key=lambda each: shares[each])
+            why = reason(tree, here.node, place, other, row, names, units)
+            against = sides[other] if len(others) > 1 else ""
+        choices.append(Choice(here.node, sides[place], float(shares[place]), why, against))
     return tuple(choices), path[-1].node
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from structnet.routing.arrivals import Arrivals
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
 
@@ -28,6 +29,7 @@ class Reading(NamedTuple):
         target_units: function from the predicted means to the user's units, likewise.
         target_names: names of the predicted numbers; None if unknown.
         columns: columns of the user's table that the tree reads; None for all.
+        arrivals: counts of the samples that the tree was trained on; None if unknown.
     """
 
     tree: RoutedTree
@@ -38,6 +40,7 @@ class Reading(NamedTuple):
     target_units: Callable[[np.ndarray], np.ndarray] | None = None
     target_names: Sequence[str] | None = None
     columns: np.ndarray | None = None
+    arrivals: Arrivals | None = None
 
 
 def read(

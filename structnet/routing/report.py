@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from structnet.routing.asking import questions
+from structnet.routing.arrivals import Arrivals
+from structnet.routing.asking import CLASSES, questions
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
@@ -177,12 +178,13 @@ def text_of(told: Reading) -> str:
     """The text of :func:`export_text` for a tree, with its names and units."""
     columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
     columns["target_units"] = told.target_units
-    return export_text(told.tree, told.samples, told.class_names, **columns)
+    samples = told.arrivals if told.samples is None else told.samples
+    return export_text(told.tree, samples, told.class_names, **columns)
 
 
 def export_text(
     tree: RoutedTree,
-    x: Samples | None = None,
+    x: Samples | Arrivals | None = None,
     class_names: Sequence[str] | None = None,
     max_depth: int | None = None,
     *,
@@ -192,14 +194,17 @@ def export_text(
 ) -> str:
     """A tree as text with one line for each node, like :func:`sklearn.tree.export_text`.
 
-    Below a node that decides or predicts by steps of columns are the largest of these as rules,
-    with what each adds where it holds (:func:`.rules.rule_lines`).
+    A leaf of at most five of the classes names them, if the tree has a method
+    ``classes_at(leaf)``, which returns their numbers. Below a node that decides or predicts by
+    steps of columns are the largest of these as rules, with what each adds where it holds
+    (:func:`.rules.rule_lines`).
 
     Args:
         tree: model tree.
         x: samples. Each line then has the share of them whose greedy path has the node, with their
             most frequent class or the means of their targets, by weight; and, for routers that are
-            not certain, the mean probability of the branch that they take.
+            not certain, the mean probability of the branch that they take. Or :class:`.Arrivals`,
+            counts of the samples that the tree was trained on; None says nothing of samples.
         class_names: names of the classes; by default their numbers.
         max_depth: depth of the last nodes written, whose leaves below are counted; None for all
             nodes. The text of a very deep tree grows with the square of its depth.
@@ -225,6 +230,7 @@ def export_text(
     names, topology = names_of(tree, class_names), tree.topology
     asked = questions(tree, feature_names, units)
     says = (lambda v: "") if x is None else _distribution(tree, x, names)
+    classes = _classes(tree, names) if class_names is not None else (lambda v: "")
     leaves = topology.sums_below((~topology.inner).astype(np.int64))
     last = topology.num_nodes if max_depth is None else max_depth
     lines, stack = [], [(0, "")]
@@ -232,7 +238,9 @@ def export_text(
         v, branch = stack.pop()
         indent = "|   " * int(topology.depth[v])
         said = f" ({asked[v]})" if asked.get(v) else ""
-        lines.append(f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{said}{says(v)}")
+        lines.append(
+            f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{classes(v)}{said}{says(v)}"
+        )
         told = feature_names, units, names, target_units
         lines += [f"{indent}|       {line}" for line in rule_lines(tree, v, *told)]
         if topology.depth[v] == last and topology.inner[v]:
@@ -248,29 +256,49 @@ def _leaves(number: int) -> str:
 
 
 def _distribution(
-    tree: RoutedTree, samples: Samples, names: tuple[str, ...] | None
+    tree: RoutedTree, samples: Samples | Arrivals, names: tuple[str, ...] | None
 ) -> Callable[[int], str]:
     """A function that describes the samples at a node."""
-    found = reach(tree, samples, "greedy")
-    targets = samples.targets
-    if names is None and targets.dim() != 2:
-        got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
-        raise ValueError(f"targets must be numbers [{len(targets)}, columns]. Got {got}.")
+    if isinstance(samples, Arrivals):
+        came, what = samples, "training samples"
+        decided = np.full(len(came.share), np.nan)  # unknown
+    else:
+        found, targets = reach(tree, samples, "greedy"), samples.targets
+        if names is None and targets.dim() != 2:
+            got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
+            raise ValueError(f"targets must be numbers [{len(targets)}, columns]. Got {got}.")
+        came, what, decided = Arrivals.of(found), "samples", found.decided
 
     def says(v: int) -> str:
-        share = f", {percent(found.share[v], 1)} of samples"
-        if found.decided[v] < 1:  # not for hard choices, which are certain
-            share = f", decided {percent(found.decided[v], 1)}{share}"
-        if not found.share[v]:
+        share = f", {percent(came.share[v], 1)} of {what}"
+        if decided[v] < 1:  # not for hard choices, which are certain
+            share = f", decided {percent(decided[v], 1)}{share}"
+        if not came.share[v]:
             return share
         if names is None:
-            assert found.mean is not None  # as for every tree that predicts numbers
-            return share + ", mean " + ", ".join(f"{mean:.4g}" for mean in found.mean[v])
-        assert found.classes is not None  # as for every tree that predicts classes
-        of_each = found.classes[v] / found.classes[v].sum()
-        return f"{share}, {percent(of_each.max(), 1)} of them class {names[of_each.argmax()]}"
+            assert came.mean is not None  # as for every tree that predicts numbers
+            return share + ", mean " + ", ".join(f"{mean:.4g}" for mean in came.mean[v])
+        assert came.best is not None and came.of_best is not None  # as it predicts classes
+        return f"{share}, {percent(came.of_best[v], 1)} of them class {names[came.best[v]]}"
 
     return says
+
+
+def _classes(tree: RoutedTree, names: tuple[str, ...] | None) -> Callable[[int], str]:
+    """A function that names the classes of a leaf which has only a few of all classes."""
+    own = getattr(tree, "classes_at", None)
+
+    def named(v: int) -> str:
+        if own is None or names is None or tree.topology.inner[v]:
+            return ""
+        here = own(v)
+        if len(here) > CLASSES or 1 < len(here) == len(names):  # all classes tell nothing
+            return ""
+        if [names[k] for k in here] == [*map(str, here)]:
+            return ""
+        return f" ({', '.join(names[k] for k in here)})"
+
+    return named
 
 
 def _table(rows: Sequence[Sequence[object]]) -> list[str]:

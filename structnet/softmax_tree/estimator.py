@@ -49,9 +49,9 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         >>> model.predict([[-3.0], [1.1]]), model.predict_one(np.array([-1.0]))
         (array(['a', 'c'], dtype='<U1'), np.str_('b'))
         >>> print(model.export_text())
-        |--- node 0: 1 of 1 weights (left: feature 0 ...)
-        |   |--- left, node 1: 2 classes, 2 of 2 weights
-        |   |--- right, node 2: 2 classes, 2 of 2 weights
+        |--- node 0: 1 of 1 weights (left: feature 0 ...), 100.0 % of training samples, ...
+        |   |--- left, node 1: 2 classes, 2 of 2 weights (...), 50.0 % of training samples, ...
+        |   |--- right, node 2: 2 classes, 2 of 2 weights (...), 50.0 % of training samples, ...
     """
 
     def __init__(

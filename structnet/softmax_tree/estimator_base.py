@@ -105,7 +105,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             ValueError: the data or a parameter is invalid; the message says which.
         """
         settings, growth = self._settings(), self._growth()
-        given = self._checked(X, y, sample_weight, reset=True)
+        given = seen = self._checked(X, y, sample_weight, reset=True)
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
         given, held_out = both_weighed(given, held_out, self.classes_, self.class_weight)
         self.seed_ = seed_from(self.random_state)
@@ -125,6 +125,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         first = train(x, y, settings, growth, weights=weights, **how)
         self.members_ = [first, *further(first, self.n_members - 1, x, y, weights, **how)]
         self._asking = None
+        self._count(seen)
         return self
 
     @property

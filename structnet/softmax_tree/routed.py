@@ -68,6 +68,10 @@ class Routed:
         words = f"{classes:,} class{'es' * (classes != 1)}, {weights}"
         return Facts("softmax", words, used + classes)
 
+    def classes_at(self, leaf: int) -> list[int]:
+        """The classes S_j of a leaf, ascending."""
+        return self.arrays.classes(leaf).tolist()
+
     def used(self, node: int) -> int:
         """The number of a node's weights that are not 0, without biases."""
         arrays = self.arrays
@@ -85,10 +89,14 @@ class Routed:
         """The names of a hyperplane's two sides; none for a leaf."""
         return ("left", "right") if self.topology.inner[node] else ()
 
-    def plane(self, node: int) -> tuple[np.ndarray, float] | None:
-        """The weights ``[D]`` and the bias of a hyperplane, whose left side is above 0.
+    def plane(self, node: int, branch: int = 0, other: int = 1) -> tuple[np.ndarray, float] | None:
+        """The weights ``[D]`` and the bias of a hyperplane, above 0 on the side of a branch.
 
-        None for a leaf. The signs are opposite to those of :class:`.nodes.Hyperplane`.
+        None for a leaf. By default the branch is the left one, which turns the signs of
+        :class:`.nodes.Hyperplane`.
         """
         own = self.arrays.own(node, self.shape[0])
-        return (-own.full(self.shape[0]), -own.bias) if isinstance(own, Hyperplane) else None
+        if not isinstance(own, Hyperplane):
+            return None
+        sign = -1 if branch < other else 1
+        return sign * own.full(self.shape[0]), sign * own.bias

@@ -38,8 +38,9 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
     numbers or booleans stay as they are, and all others become text.
 
     Args:
-        graph: a tree, a forest, a DGL graph of the schema, or a tree that is a model
-            (:class:`structnet.routing.RoutedTree`).
+        graph: tree, forest, DGL graph of the schema, tree that is a model
+            (:class:`structnet.routing.RoutedTree`), or fitted estimator of such trees, of which it
+            is the first, as by its own method ``to_networkx``.
 
     Returns:
         A DiGraph; or a MultiDiGraph, whose keys are the places, if the forest stores equal subtrees
@@ -64,6 +65,8 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
         return _from_tree(graph)
     if hasattr(graph, "topology"):
         return _from_model(graph)
+    if not isinstance(graph, Forest) and hasattr(graph, "read"):  # an estimator of such trees
+        return graph.to_networkx()
     if isinstance(graph, Forest):
         child, pos, roots = graph.children, graph.pos, graph.roots
         parent = np.repeat(np.arange(graph.num_nodes), np.diff(graph.offsets))

@@ -14,9 +14,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from small_estimators import regressor
 
+from structnet import to_networkx
 from structnet.estimators.tree_estimator import path_matrix
 from structnet.neural_tree.estimator import NeuralTreeClassifier
-from structnet.plot import plot_model_tree
+from structnet.plot import plot_growth, plot_model_tree
 from structnet.routing import export_text, summary
 from structnet.routing.topology import Topology
 
@@ -191,7 +192,9 @@ def test_means_of_members_are_averaged(lines: tuple) -> None:
 
 def test_text_says_where_samples_go(fitted: NeuralTreeClassifier, blobs: tuple) -> None:
     tree, samples = fitted.tree_, fitted.samples(*blobs)
-    assert fitted.export_text() == export_text(tree)
+    # The samples of `fit` are counted, of which the tree alone knows nothing.
+    lines = zip(fitted.export_text().splitlines(), export_text(tree).splitlines(), strict=True)
+    assert all(told.startswith(f"{bare}, ") for told, bare in lines)
     assert fitted.export_text(*blobs) == export_text(tree, samples, class_names=["a", "b", "c"])
     X, y = blobs
     ends = fitted.apply(X)
@@ -222,3 +225,20 @@ def test_a_graph_of_the_tree(fitted: NeuralTreeClassifier) -> None:
     assert nx.is_arborescence(digraph)
     leaves = [v for v, kind in digraph.nodes(data="kind") if kind == "solver"]
     assert leaves == fitted.tree_.topology.leaves.tolist()
+    assert nx.utils.graphs_equal(to_networkx(fitted), digraph)
+    with pytest.raises(NotFittedError):
+        to_networkx(clone(fitted))
+
+
+def test_an_estimator_s_growth_is_drawn(fitted: NeuralTreeClassifier) -> None:
+    ours, theirs = (
+        plot_growth(*given, ax=Figure().add_subplot())
+        for given in ((fitted,), (fitted.history_, fitted.trained_.decisions))
+    )
+    assert len(ours) == len(theirs) == 2  # with an axis for the leaves
+    for one, other in zip(ours, theirs, strict=True):
+        assert len(one.lines) == len(other.lines)
+        for line, same in zip(one.lines, other.lines, strict=True):
+            np.testing.assert_array_equal(line.get_xydata(), same.get_xydata())
+    with pytest.raises(TypeError, match="a fitted estimator with a history_; got int"):
+        plot_growth(3)

@@ -70,7 +70,11 @@ def test_of_an_estimator_of_hard_paths() -> None:
     model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(x, np.repeat(list("abcd"), 10))
     ax = plot_explanation(model.explain(x[0]))
     [choice], leaf = model.explain(x[0]).choices, model.apply(x[:1])[0]
-    assert rows(ax)[:3] == [f"node 0: {choice.side}", f"leaf {leaf}", "a"]
+    assert rows(ax)[:3] == [
+        f"node 0: {choice.side}\n{choice.reason}",
+        f"leaf {leaf}",
+        "a",
+    ]
     assert [length for _, length in bars(ax)[:2]] == [1, 1]
     assert len(bars(ax)) == len(rows(ax))  # all leaves together say what this one says
     assert ax.get_title().startswith(f"leaf {leaf} says a: ") and "\n" not in ax.get_title()
@@ -100,3 +104,12 @@ def test_the_legend_is_within_the_picture() -> None:
     ax = plot_explanation(SOFT)
     ax.figure.draw_without_rendering()
     assert_within([ax.get_legend().get_window_extent()], ax.figure.bbox)
+
+
+def test_a_choice_has_its_main_reason() -> None:
+    choices = (
+        Choice(0, "left", 0.9, "age = 3 < 4"),
+        Choice(1, "right", 0.5, "a = 1 (+2), b = 2 (-1)"),
+    )
+    ax = plot_explanation(Explanation(choices, 0.45, 4, SOFT.prediction, SOFT.mixture, NAMES))
+    assert rows(ax)[:3] == ["node 0: left\nage = 3 < 4", "node 1: right\na = 1 (+2), …", "leaf 4"]

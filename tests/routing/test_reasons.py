@@ -1,0 +1,137 @@
+"""Why a sample takes a branch: what is told agrees with what the tree does, in every family."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+from scipy.special import logit
+
+from structnet import LabelTreeClassifier, SoftmaxTreeClassifier
+from structnet.label_tree import LabelTree
+from structnet.neural_tree import NeuralTree, presets
+from structnet.neural_tree.clipped import Clipped
+from structnet.routing import explain
+
+NAMES = ["age", "height", "debt", "rent"]
+
+
+def router(weights: list[float], bias: float) -> NeuralTree:
+    """A tree of one linear router of its inputs."""
+    tree = NeuralTree(presets.table(num_outputs=2), shape=(len(weights),)).double()
+    tree.split(0)
+    tree.nodes[0].router.weight.data = torch.tensor([weights], dtype=torch.float64)
+    tree.nodes[0].router.bias.data = torch.tensor([bias], dtype=torch.float64)
+    return tree
+
+
+def in_units(x: np.ndarray) -> np.ndarray:
+    return 100 + 10 * x
+
+
+@pytest.mark.parametrize(
+    ("weights", "x", "units", "said"),
+    [
+        ([0, 2.0], [9, 0.5], None, "height = 0.5 > -0.5"),
+        ([0, 2.0], [9, -0.6], None, "height = -0.6 < -0.5"),
+        ([0, 2.0], [9, -0.6], in_units, "height = 94 < 95"),
+        ([0.1, 2.0], [-4, 0.5], in_units, "height = 105 > about 95"),
+        ([0, 2.0], [9, -0.500001], None, "height = -0.500001 < -0.5"),
+        ([0, 2.0], [9, -0.5], None, "height = -0.5 >= -0.5"),
+        ([2.0, -1.5], [1, 0.5], None, "age = 1 (+2), all else (+0.25)"),
+        ([2.0, -1.5], [1, 0.5], in_units, "age = 110 (+2), all else (+0.25)"),
+        # The column that decides for most samples is outvoted.
+        ([0.5, 2.0], [-8, 0.5], in_units, "age = 20 (+4), all else (-2)"),
+        ([0, 0], [1, 1], None, ""),
+    ],
+)
+def test_a_choice_in_words(weights: list, x: list, units: object, said: str) -> None:
+    tree = router(weights, 1.0)
+    [choice] = explain(tree, np.array(x), feature_names=NAMES, units=units).choices
+    assert choice.reason == said
+    assert str(choice).endswith(f" %, as {said}" if said else " %")
+
+
+def test_what_columns_add_is_the_log_odds() -> None:
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(20):
+        weights = torch.randn(4, generator=generator, dtype=torch.float64).tolist()
+        x = torch.randn(4, generator=generator, dtype=torch.float64)
+        [choice] = explain(router(weights, 0.3), x, feature_names=NAMES).choices
+        told = [float(each) for each in re.findall(r"\(([+-].*?)\)", choice.reason)]
+        assert sum(told) == pytest.approx(logit(choice.probability), abs=0.02)
+        assert len(told) > 1
+
+
+@pytest.mark.parametrize("arity", [2, 3])
+def test_a_child_against_another(arity: int) -> None:
+    tree = LabelTree(4, 9, arity=arity).double()
+    with torch.no_grad():
+        tree.softmax.weight.normal_(generator=torch.Generator().manual_seed(0))
+        tree.softmax.bias.normal_(generator=torch.Generator().manual_seed(1))
+    x = np.random.default_rng(0).normal(size=(5, 4))
+    for visit in tree.visits(x):
+        if visit.branch is None:
+            assert tree.plane(visit.node) is None
+            continue
+        for one in range(visit.branch.shape[1]):
+            weight, bias = tree.plane(visit.node, one, one - 1)
+            odds = np.log(visit.branch[:, one] / visit.branch[:, one - 1])
+            np.testing.assert_allclose(x @ weight + bias, odds, atol=1e-8)
+    found = explain(tree, x[0])
+    for choice, line in zip(found.choices, str(found).splitlines(), strict=False):
+        several = len(tree.topology.children_of(choice.node)) > 2
+        assert (f", rather than {choice.other}, as " in line) == several
+
+
+def test_rows_represented_by_vectors_have_no_reason() -> None:
+    tree = LabelTree(4, 9, 3, arity=3)
+    assert [each.reason for each in explain(tree, np.ones(4)).choices] == ["", ""]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_thresholds_of_a_softmax_tree_hold_for_the_row(sparse: bool) -> None:
+    X = np.random.default_rng(0).integers(0, 50, (300, 4)).astype(float)
+    y = np.where(X[:, 2] > 30, "ill", np.where(X[:, 0] > 20, "well", "fine"))
+    model = SoftmaxTreeClassifier(depth=2, random_state=0).fit(csr_matrix(X) if sparse else X, y)
+    seen = 0
+    for row in X[:30]:
+        for choice in model.explain(csr_matrix(row) if sparse else row).choices:
+            found = re.fullmatch(r"feature (\d) = (\S+) ([<>])=? (?:about )?(\S+)", choice.reason)
+            if found is None:
+                continue
+            column, value, sign, edge = found.groups()
+            assert float(value) == row[int(column)]
+            assert (float(value) > float(edge)) == (sign == ">")
+            seen += 1
+    assert seen > 20
+
+
+def test_a_label_tree_of_two_asks_questions() -> None:
+    X = np.random.default_rng(0).normal(size=(400, 2)) * [1, 0.01]
+    y = (X[:, 0] > 0.5).astype(int)
+    model = LabelTreeClassifier(arity=2, random_state=0).fit(X, y)
+    assert re.search(r"\(child \d: feature 0 [<>] about 0\.", model.export_text())
+    assert "feature 0 = " in model.explain(X[0]).choices[0].reason
+
+
+def test_a_router_of_steps_tells_those_that_hold() -> None:
+    tree = NeuralTree(presets.table(num_outputs=2), shape=(2,)).double()
+    tree.split(0)
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), Clipped(2)).double()
+    layer[0].weight.data = torch.tensor([[1000.0, 0], [0, -1000.0]]).double()
+    layer[0].bias.data = torch.tensor([-500.0, 500.0]).double()
+    layer[1].most.fill_(1.0)
+    tree.nodes[0].transformers.append(layer)
+    tree.nodes[0].router.weight.data = torch.tensor([[3.0, 2.0]]).double()
+    for x, said in (
+        ([1, 1], "age > 0.5005: log-odds of left +3"),
+        ([0, 0], "height < 0.4995: log-odds of left +2"),
+        ([1, 0], "age > 0.5005: log-odds of left +3, height < 0.4995: log-odds of left +2"),
+        ([0, 1], ""),
+    ):
+        found = explain(tree, np.array(x, float), feature_names=NAMES)
+        assert found.choices[0].reason == said
