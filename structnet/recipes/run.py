@@ -286,7 +286,8 @@ class Run:
         Raises:
             CheckpointError: the data differ; the message names what differs.
         """
-        known = self.config["data"]
+        # A run of an older version does not tell how columns became numbers: they were numbers.
+        known = {"encoding": found.get("encoding")} | self.config["data"]
         differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
         names = {Path(str(each.get("name"))).name for each in (known, found)}
         if len(names) == 1 and "name" in differ:

@@ -63,7 +63,8 @@ class SoftmaxTreeRunSettings:
 
     Args:
         data: digits, mnist; clusters, uneven (generated); brown, pydoc, wikitext-2 (the next word);
-            or FILE.csv, FILE.svm (or .tsv, .libsvm): rows with a class
+            or FILE.csv, FILE.svm (or .tsv, .libsvm): rows with a class; in a table, text becomes
+            numbers, gaps are filled, dates are left out
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.
