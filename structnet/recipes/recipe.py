@@ -99,10 +99,12 @@ class Answer(NamedTuple):
     Args:
         words: the answer in words, one or more lines.
         values: the answer for JSON.
+        shares: probability of each class, for files; None if there are none.
     """
 
     words: str
     values: dict[str, Any]
+    shares: dict[str, float] | None = None
 
 
 class Outcome(NamedTuple):

@@ -87,6 +87,25 @@ def test_typed_rows_need_no_number_and_no_known_value(homes: Homes) -> None:
     assert answers(homes, ",,,,") == [gaps]
 
 
+def test_predictions_are_written_with_the_probability_of_every_class(
+    homes: Homes, tmp_path: Path
+) -> None:
+    new, out = write(tmp_path / "new.csv", rows_of(20, 5)), tmp_path / "sub" / "out.csv"
+    done = ran("predict", homes.run, new, "--out", out)
+    assert done.out.startswith(f"predictions: 20, in {out}\n")
+    assert done.json["rows"] == 20 and "answers" not in done.json
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["input"] for row in rows] == [str(number) for number in range(1, 21)]
+    for row, answer in zip(rows, answers(homes, new), strict=True):
+        shares = {name: float(row[f"probability of {name}"]) for name in ("cheap", "dear")}
+        assert sum(shares.values()) == pytest.approx(1, abs=1e-5)
+        best = max(shares, key=shares.__getitem__)
+        assert row["class"] == best == answer.get("class", best)
+        assert shares == pytest.approx(answer.get("labels", shares), abs=1e-6)
+        assert float(row["probability"]) == pytest.approx(shares[best], abs=1e-6)
+
+
 def test_pictures_are_drawn_again(homes: Homes, tmp_path: Path) -> None:
     done = ran("plot", homes.run, "--out", tmp_path)
     assert (tmp_path / "tree.png").exists() and done.json["tree"]

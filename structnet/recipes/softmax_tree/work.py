@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.plot import plot_model_tree
 from structnet.recipes.arrays import ArrayData, inputs, read_table
@@ -106,10 +108,13 @@ def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
     if file is None:
         test = _own_data(run, place).test
         return [_of_example(tree, test, text, names) for text in texts]
-    places, probability = tree.choices(_inputs(run, file, place)).top(1)
-    pairs = zip(places[:, 0].tolist(), probability[:, 0].tolist(), strict=True)
-    found = [{"class": names[k], "probability": p} for k, p in pairs]
-    return [Answer(f"row {i}: {in_words(each)}", each) for i, each in enumerate(found, 1)]
+    choices, found = tree.choices(_inputs(run, file, place)), []
+    likeliest = zip(*choices.top(1), np.exp(choices.dense(len(names))), strict=True)
+    for i, ((k,), (p,), shares) in enumerate(likeliest, 1):
+        values = {"class": names[k], "probability": float(p)}
+        told = dict(zip(names, shares.tolist(), strict=True))
+        found.append(Answer(f"row {i}: {in_words(values)}", values, told))
+    return found
 
 
 def _inputs(run: Run, file: str, place: Place) -> Any:
@@ -173,4 +178,5 @@ def _of_example(tree: SoftmaxTree, test: Samples, text: str, names: Sequence[str
     lines = [f"test example {text}", *str(told).splitlines()[:-1], f"true: class {true}"]
     values = {"class": names[best], "probability": told.prediction[best]}
     more = {"example": number, "leaf": told.leaf, "true": true}
-    return Answer("\n".join(lines), values | more)
+    shares = dict(zip(names, map(float, told.prediction), strict=True))
+    return Answer("\n".join(lines), values | more, shares)
