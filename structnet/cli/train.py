@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.cli.flags import parse
-from structnet.cli.names import chosen_recipe, recipe_of, show_models
+from structnet.cli.names import chosen_recipe, show_models
 
 if TYPE_CHECKING:
     from structnet.recipes.protocol import Recipe
@@ -62,6 +62,7 @@ def run(words: Sequence[str]) -> None:
 
 def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
     """The recipe of the run to resume, its settings, and its folder."""
+    from structnet.recipes.execution import recipe_of
     from structnet.recipes.run import Run
 
     place = list(words).index("--resume") + 1

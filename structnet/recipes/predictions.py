@@ -1,4 +1,4 @@
-"""Where ``structnet predict`` puts its answers: the standard output, or a CSV file."""
+"""The answers of a run for Python, the standard output, or a CSV file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from structnet.recipes.recipe import Answer
+from structnet.recipes.recipe import Answer, Place
 
 SHOWN = 10  # answers that are printed in words
 
@@ -44,6 +44,36 @@ class Written:
         with replacing(self.out) as file:
             file.write(table_of(answers).encode())
         return {"out": str(self.out), "rows": len(answers)}
+
+
+def predict_with(
+    run: str | Path, *inputs: str | Path, device: str = "cpu", **asked: Any
+) -> list[dict[str, Any]]:
+    """The predictions of a run of the command, as ``structnet predict --out`` writes them.
+
+    Args:
+        run: folder of the run.
+        inputs: words that follow the run in the command, such as the path of a CSV file with the
+            columns that it was trained on; they become numbers as in training.
+        device: torch device.
+        asked: flags of the command, such as ``path="greedy"`` for a neural tree.
+
+    Returns:
+        A dictionary for each input, which ``pandas.DataFrame`` takes, too.
+
+    Raises:
+        CheckpointError: there is no such run, or it is damaged.
+        ValueError: an input is not what the run was trained on.
+        TypeError: the model has no such flag.
+    """
+    from structnet.recipes.execution import recipe_of
+    from structnet.recipes.run import Run
+
+    found = Run(run)
+    recipe = recipe_of(found)
+    ask = recipe.Ask(place=Place(device=device), **asked)
+    answers = recipe.answer(recipe.open(found, ask.place), list(map(str, inputs)), ask)
+    return [_row(answer) for answer in answers]
 
 
 def table_of(answers: Sequence[Answer]) -> str:

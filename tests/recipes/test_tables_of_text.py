@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from commands import SMALL, ran, refused
 
+from structnet import NeuralTreeClassifier
+from structnet.recipes.predictions import predict_with
 from structnet.recipes.run import Run
+from structnet.training import CheckpointError
 
 NAMES = ["price", "city", "when", "flag", "rooms", "kind"]
 WORTH = {"Paris": 4.0, "Lyon": 0.0, "": -4.0}
@@ -104,6 +107,19 @@ def test_predictions_are_written_with_the_probability_of_every_class(
         assert row["class"] == best == answer.get("class", best)
         assert shares == pytest.approx(answer.get("labels", shares), abs=1e-6)
         assert float(row["probability"]) == pytest.approx(shares[best], abs=1e-6)
+
+
+def test_python_gets_what_the_file_has(homes: Homes, tmp_path: Path) -> None:
+    new, out = write(tmp_path / "new.csv", rows_of(20, 5)), tmp_path / "out.csv"
+    ran("predict", homes.run, new, "--out", out)
+    found = predict_with(homes.run, new)
+    with out.open(newline="") as file:
+        for row, answer in zip(csv.DictReader(file), found, strict=True):
+            assert row.pop("input") and row == {name: str(value) for name, value in answer.items()}
+    with pytest.raises(
+        CheckpointError, match=r"predict_with\('.*', INPUT\), which predicts with it"
+    ):
+        NeuralTreeClassifier.load(homes.run / "model.safetensors")
 
 
 def test_pictures_are_drawn_again(homes: Homes, tmp_path: Path) -> None:
