@@ -25,7 +25,7 @@ class RunFlags:
     Args:
         out: folder for a new run (default: runs/MODEL-DATA-...)
         resume: folder of a run to continue (it starts anew if its first epoch never ended); the run
-            keeps its settings, and only the runtime options may be changed
+            keeps its settings, except for the runtime options and those that say so
     """
 
     out: Path | None = None
@@ -74,7 +74,7 @@ def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
         if words[0] != recipe.name:
             raise ValueError(f"{run} is a run of {recipe.name}, not of {words[0]}")
         words = words[1:]
-    saved = run.settings(recipe.Settings)
+    saved = run.settings_to_resume(recipe.Settings)
     prog = f"structnet train {recipe.name}"
     found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, default=saved)
     if own.out is not None:
