@@ -138,7 +138,9 @@ class Column:
         try:
             return number(field)
         except ValueError as error:
-            raise table.error(row, place, f"{error}{_remedy(field)}") from None
+            empty = "; leave the field empty if it is missing" * (self.median is not None)
+            remedy = _remedy(field) or empty
+            raise table.error(row, place, f"{error}{remedy}") from None
 
 
 @dataclass(frozen=True)

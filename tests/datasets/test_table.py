@@ -281,7 +281,10 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ("a,b\n", "a header and no rows"),
         ("a,b,c\n1,2,x\n1,2\n", "line 3, column 3: the row has 2 fields; line 1 has 3"),
         ("a,b\n1,x\n1,2,3\n", "line 3, column 3: the row has 3 fields; line 1 has 2"),
-        ("a,b\n1,x\none,y\n" + MORE, r"line 3, column 1 \('a'\): expected a number; got 'one'$"),
+        (
+            "a,b\n1,x\none,y\n" + MORE,
+            r"line 3, column 1 \('a'\): expected a number; got 'one'; leave",
+        ),
         (
             "1,2,x\n1,1_000,y\n" + "1,2,x\n1,3,y\n" * 5,
             "line 2, column 2: expected a number; got '1_000'",
@@ -303,7 +306,7 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
             r"data\.csv has no feature that becomes numbers: 'a' \(text of which hardly any value "
             r"occurs twice\), 'd' \(dates\), 'e' \(no values\)$",
         ),
-        ("a,b\n1,x\n2,y\nthree,y\n", r"expected a number; got 'three'$"),
+        ("a,b\n1,x\n2,y\nthree,y\n", r"got 'three'; leave the field empty if it is missing$"),
         ("a;b\n1;x\n2\n", "line 3, column 2: the row has 1 field; line 1 has 2"),
         ("a,b\n1,x\n2,?\n", r"line 3, column 2 \('b'\): the value is missing \('\?'\)"),
         ("1,0.5\n2,nan\n", r"line 2, column 2: the value is missing \('nan'\)"),
