@@ -43,7 +43,7 @@ SHORT.maxstring = 200
 
 @dataclass(frozen=True)
 class Place:
-    """where to compute, and where to find the data; only these may change when a run is resumed
+    """where to compute, and where to find the data; these may change when a run is resumed
 
     Args:
         data_dir: folder of published files, searched before the cache; and of a run's own file of
