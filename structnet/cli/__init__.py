@@ -1,7 +1,7 @@
 """The commands: ``train``, ``evaluate``, ``predict``, ``plot``, ``data`` and ``reproduce``.
 
 Each is a module of its name with a function ``run(words)``, which takes the words after that name:
-``names`` finds the model or run that the first word names, and ``flags`` reads the others. A
+``names`` finds the model that the first word names, and ``flags`` reads the others. A
 command is imported when it is called, as importing torch takes a second or two, for which
 ``--help`` should not wait. No command knows any family of models: all follow the recipes of
 ``structnet.recipes``.

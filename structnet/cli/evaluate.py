@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.cli.flags import parse
-from structnet.cli.names import recipe_of
 from structnet.recipes.recipe import Ask, result_of
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def asked(
         parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
     if words[0].startswith("-"):
         raise ValueError(f"name the run first, by its folder: {prog} ... (see {prog} --help)")
-    from structnet.recipes.execution import take
+    from structnet.recipes.execution import recipe_of, take
     from structnet.recipes.run import Run
 
     run = Run(words[0])

@@ -1,4 +1,4 @@
-"""Finds the model or the run that the first word of a command names, or explains what is wrong."""
+"""Finds the model that the first word of a command names, or explains what is wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from structnet.recipes.recipe import did_you_mean, is_file
 
 if TYPE_CHECKING:
     from structnet.recipes.protocol import Recipe
-    from structnet.recipes.run import Run
 
 COMMANDS = {
     "train": "train a model and test it",
@@ -47,25 +46,6 @@ def chosen_recipe(command: str, words: Sequence[str]) -> tuple[Recipe, list[str]
             meant = f"as a flag (see structnet {command} {name} --help)"
         raise ValueError(f"{rest[0]!r} must be given {meant}")
     return recipe, rest
-
-
-def recipe_of(run: Run) -> Recipe:
-    """The recipe that a run follows.
-
-    Raises:
-        CheckpointError: there is no run, no such recipe, or the run's model is not stored.
-    """
-    from structnet.training import CheckpointError
-
-    name = run.config["model"]
-    if isinstance(run.config["data"], str):  # of a table's baseline
-        raise CheckpointError(
-            f"{run} belongs to a table, and its model {name!r} is not stored, only its figures in "
-            "result.json; expected a run of structnet train"
-        )
-    if name not in RECIPES:
-        raise CheckpointError(f"{run} is a run of {name!r}; expected one of {', '.join(RECIPES)}")
-    return recipe_for(name, run.config["settings"].get("data"))
 
 
 def _guess(command: str, name: str) -> str:

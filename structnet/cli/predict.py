@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from structnet.cli.evaluate import asked
+from structnet.recipes.predictions import Written
 from structnet.recipes.recipe import values_of
 
-ABOUT = """Predicts with a trained model, and prints the answers in words and as JSON.
+ABOUT = """Predicts with a trained model, and prints the answers, or writes them to a file.
 
 An answer is the likeliest class and its probability, or the numbers that it predicts, with the true
 value where that is known. A listops run takes one expression: MAX, MIN, MED (the median, cut to a
@@ -26,10 +26,10 @@ EXAMPLES = """\
   structnet predict runs/own new-trees.tsv
   cat new-trees.tsv | structnet predict runs/own
   structnet predict runs/houses new-houses.csv
+  structnet predict runs/houses new-houses.csv --out prices.csv
   structnet predict runs/houses 120,3 85,2
   cat new-houses.csv | structnet predict runs/houses
   structnet predict runs/digits 17 18"""
-SHOWN = 10  # answers that are printed in words
 
 
 def run(words: Sequence[str]) -> None:
@@ -38,15 +38,12 @@ def run(words: Sequence[str]) -> None:
     Raises:
         ValueError: there are no inputs, nor any on the standard input.
     """
-    recipe, run, ask, _, texts = asked("predict RUN INPUT...", words, ABOUT, EXAMPLES)
+    recipe, run, ask, own, texts = asked("predict RUN INPUT...", words, ABOUT, EXAMPLES, Written)
     if not texts and not sys.stdin.isatty():
         texts = [text] if (text := sys.stdin.read().strip()) else []
     if not texts:
         raise ValueError("there is nothing to predict: give the input after the run")
     answers = recipe.answer(recipe.open(run, ask.place), texts, ask)
-    print(*(answer.words for answer in answers[:SHOWN]), sep="\n")
-    if len(answers) > SHOWN:
-        print(f"... {len(answers) - SHOWN:,} more")
-    result: dict[str, Any] = {"model": recipe.name, "run": str(run), "asked": values_of(ask)}
-    result["answers"] = [answer.values for answer in answers]
+    result = {"model": recipe.name, "run": str(run), "asked": values_of(ask)} | own.told(answers)
+    print(*own.words(answers), sep="\n")
     print(json.dumps(result, ensure_ascii=False))

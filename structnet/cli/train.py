@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.cli.flags import parse
-from structnet.cli.names import chosen_recipe, recipe_of, show_models
+from structnet.cli.names import chosen_recipe, show_models
 
 if TYPE_CHECKING:
     from structnet.recipes.protocol import Recipe
@@ -25,7 +25,7 @@ class RunFlags:
     Args:
         out: folder for a new run (default: runs/MODEL-DATA-...)
         resume: folder of a run to continue (it starts anew if its first epoch never ended); the run
-            keeps its settings, and only the runtime options may be changed
+            keeps its settings, except for the runtime options and those that say so
     """
 
     out: Path | None = None
@@ -62,6 +62,7 @@ def run(words: Sequence[str]) -> None:
 
 def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
     """The recipe of the run to resume, its settings, and its folder."""
+    from structnet.recipes.execution import recipe_of
     from structnet.recipes.run import Run
 
     place = list(words).index("--resume") + 1
@@ -73,7 +74,7 @@ def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
         if words[0] != recipe.name:
             raise ValueError(f"{run} is a run of {recipe.name}, not of {words[0]}")
         words = words[1:]
-    saved = run.settings(recipe.Settings)
+    saved = run.settings_to_resume(recipe.Settings)
     prog = f"structnet train {recipe.name}"
     found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, default=saved)
     if own.out is not None:

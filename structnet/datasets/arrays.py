@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from structnet.checks import check_one_of
+from structnet.datasets.table_columns import Encoding
 from structnet.estimators.counts import learned_scale
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.scale import Standardizer
@@ -35,6 +36,7 @@ class Arrays:
             units, as does multiplying an error by ``y_scale.sd``. None for classes.
         files: the files that were read.
         features, targets: names of the columns; None if they have none.
+        encoding: way in which the columns of a table became numbers; None for other data.
 
     Shapes:
         x ``[N, C, H, W]`` images or ``[N, d]`` features; y ``[N]`` classes or ``[N, m]`` targets.
@@ -57,6 +59,7 @@ class Arrays:
     files: tuple[Path, ...] = ()
     features: tuple[str, ...] | None = None
     targets: tuple[str, ...] | None = None
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         check_one_of("task", self.task, TASKS)
@@ -87,7 +90,8 @@ class Arrays:
             classes: names of the classes, whose numbers are not scaled; None for regression.
             bend: True to bend columns with heavy tails, and take logarithms of sparse counts, see
                 :func:`.learned_scale`.
-            about: other attributes: ``name``, ``split``, ``files``, ``features``, ``targets``.
+            about: other attributes: ``name``, ``split``, ``files``, ``features``, ``targets``,
+                ``encoding``.
 
         Shapes:
             inputs ``[N, d]``, targets ``[N]`` or ``[N, m]``.

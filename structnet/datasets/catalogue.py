@@ -25,7 +25,7 @@ SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end
 TEXTS = (".txt",)
 OWN = {
     "FILE.mrg": "your own trees (or .conllu, .nwk, .jsonl, LABEL<TAB>TREE, a folder of folders)",
-    "FILE.csv": "your own table (or FILE.tsv): numeric features, and a column to predict",
+    "FILE.csv": "your own table (or FILE.tsv) of numbers and text, with a column to predict",
     "FILE.svm": "your own sparse rows (or FILE.libsvm, FILE.svmlight): a label and COLUMN:VALUE",
     "FILE.txt": "your own text: one sentence on each line, blanks between words; or labelled text",
 }

@@ -70,12 +70,8 @@ class Table:
         where = f"{self.path}, line {self.lines[row]}, column {column + 1}{name}"
         return TableError(f"{where}: {message}")
 
-    def numbers(self, columns: Sequence[int], *, remedies: bool = False) -> np.ndarray:
+    def numbers(self, columns: Sequence[int]) -> np.ndarray:
         """The fields of some columns, numbered from 0, as numbers.
-
-        Args:
-            columns: numbers of the columns.
-            remedies: True for errors that say what to do with features that are text or missing.
 
         Shapes:
             ``[rows, columns]``, float64.
@@ -89,29 +85,8 @@ class Table:
                 try:
                     values[i, j] = number(row[column])
                 except ValueError as error:
-                    remedy = self._remedy(i, column, columns[j + 1 :]) if remedies else ""
-                    raise self.error(i, column, f"{error}{remedy}") from None
+                    raise self.error(i, column, str(error)) from None
         return values
-
-    def _remedy(self, row: int, column: int, others: Sequence[int]) -> str:
-        """The words that end the error for a feature that is not a number."""
-        if self.rows[row][column].lower() in MISSING:
-            return "; fill it in, for example with the median of the column, or leave the row out"
-        if THOUSANDS.fullmatch(self.rows[row][column]):
-            return "; write numbers without commas between thousands, and decimals with points"
-        if DECIMAL_COMMA.fullmatch(self.rows[row][column]):
-            return "; write the decimals of the column with points"
-        words = sum(not is_number(each[column]) for each in self.rows)
-        if 2 * words <= len(self.rows):  # a misprint among numbers
-            return ""
-        told = "text by one of 0 and 1 for each of its values, as pandas.get_dummies does"
-        if DATE.fullmatch(self.rows[row][column]):
-            told = "dates by numbers, such as the year, the month and the day"
-        told = f"; replace a column of {told}, or leave it out by --without or without="
-        fields = {other: self.rows[row][other] for other in others}
-        text = [i for i, x in fields.items() if not is_number(x) and x.lower() not in MISSING]
-        named = [repr(self.names[i]) if self.names else str(i + 1) for i in text]
-        return f"{told}; {', '.join(named)} cannot be read as numbers either" if text else told
 
     def texts(self, column: int) -> list[str]:
         """The fields of one column, numbered from 0.

@@ -1,4 +1,4 @@
-"""The user's own tables: CSV files of numeric features and a target."""
+"""The user's own tables: CSV files of features and a target."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from structnet.checks import check_one_of
 from structnet.datasets import csv_file
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import Table, TableError
+from structnet.datasets.table_columns import Encoding
 from structnet.parse.packed import unpacked
 
 MAX_CLASSES = 20  # different whole numbers at most that are taken for classes by default
@@ -32,8 +33,8 @@ def load(
     """Features and target from a CSV file, scaled by its training rows.
 
     Args:
-        path: path of the file: rows of numbers, and one column that may have names of classes. A
-            first column without a name holds labels of rows, and is no feature.
+        path: path of the file. Its columns become numbers as :mod:`.table_columns` says. A first
+            column without a name holds labels of rows, and is no feature.
         target: name of the column to predict, or its number from 1; by default the last column.
         task: "classification" or "regression"; by default classification if the target has text, or
             has whole numbers, at most 20 different ones that occur at least twice on average.
@@ -48,10 +49,10 @@ def load(
         x ``[N, d]``; y ``[N]`` classes or ``[N, 1]`` targets.
 
     Raises:
-        TableError: a feature is not a number, a value is missing, rows have different lengths, all
-            rows have the same class, the test file has other columns or classes, or text is among
-            more than 20 different values of a target whose task is not given. The message names
-            the line and the column.
+        TableError: a field among numbers is none, a target is missing, rows have different lengths,
+            no column becomes numbers, all rows have the same class, the test file has other columns
+            or classes, or text is among more than 20 different values of a target whose task is not
+            given. The message names the line and the column.
         ValueError: there is no such column, there are too few rows to split, or another argument is
             wrong.
 
@@ -73,13 +74,16 @@ def load(
     other = None if test is None else _same_columns(table, test, delimiter)
     classes = class_names(texts) if task == "classification" else None
     used = feature_columns(table, column, without)
-    x, y = table.numbers(used, remedies=True), _targets(table, column, classes)
-    if other is not None:
-        split = f"{other.path} for testing"
-        x_test, y_test = other.numbers(used, remedies=True), _targets(other, column, classes)
-    else:
+    y, train = _targets(table, column, classes), np.arange(len(table.rows))
+    if other is None:
         strata = y if classes else None
         train, drawn, split = set_aside(table.path, len(y), test_share, seed, strata)
+    encoding = Encoding.learned(table, used, train)
+    x = encoding(table, used)
+    if other is not None:
+        split = f"{other.path} for testing"
+        x_test, y_test = encoding(other, used), _targets(other, column, classes)
+    else:
         x, x_test, y, y_test = x[train], x[drawn], y[train], y[drawn]
     if classes and len(classes) < 2:
         message = f"expected at least two classes in the column; every row has {texts[0]!r}"
@@ -93,7 +97,8 @@ def load(
         name=unpacked(table.path).stem,
         split=split,
         files=(table.path,) if other is None else (table.path, other.path),
-        features=names and tuple(names[i] for i in used),
+        features=encoding.features,
+        encoding=encoding,
         targets=names and (names[column],),
     )
 

@@ -84,6 +84,12 @@ class OneFileMixin:
         """
         weights, config = load_model(path)
         found = config.get("estimator", "a model that is no estimator")
+        if "estimator" not in config and {"model", "settings"} <= config.keys():
+            raise CheckpointError(
+                f"{path} holds a model of the command, whose inputs are scaled as in its training; "
+                f"expected {cls.__name__}, or structnet.recipes.predictions.predict_with("
+                f"{str(Path(path).parent)!r}, INPUT), which predicts with it"
+            )
         if found != cls.__name__:
             raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
         try:

@@ -10,6 +10,7 @@ its recipe, and a function here; the command needs nothing else. The families sh
 ``execution``               carries out a run, and the runs of a paper's table
 ``paper``                   a paper's table, with our figures beside the paper's
 ``words``                   results in words, as the commands print them
+``predictions``             where predictions are put: the standard output, or a CSV file
 ``letters``                 letters that the encoding of the terminal lacks
 ``arrays``, ``texts``       rows and images for a run; sentences
 ``data_sets``               what ``structnet data`` reports; ``data_settings``: its flags

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import TABLES
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.table import class_numbers, target_column
+from structnet.datasets.table_columns import Column, Encoding
 from structnet.estimators import Standardizer
 from structnet.estimators.counts import scale_of_lists
 from structnet.parse.packed import kind_of
@@ -68,16 +70,22 @@ class ArrayData:
             found[name] = None if words is None else list(words)
         for name in ("x_scale", "y_scale"):
             found[name] = told_of(getattr(arrays, name))
-        return found
+        return found | ({} if arrays.encoding is None else {"encoding": arrays.encoding.to_list()})
 
     def in_words(self) -> str:
-        """The number and the kind of the examples, in words."""
+        """The number and the kind of the examples, and what a table's columns became, in words."""
         arrays = self.arrays
         predicted = outputs(arrays.num_outputs, arrays.classes is not None)
         return (
             f"{sizes_in_words(self)} ({arrays.split}); "
             f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
+            + lines_of_encoding(arrays.encoding)
         )
+
+
+def lines_of_encoding(encoding: Encoding | None) -> str:
+    """What a table's columns became, each line behind a line break; empty if all are numbers."""
+    return "" if encoding is None else "".join(f"\n{line}" for line in encoding.lines())
 
 
 def load_arrays(data: str, folder: Path | None, **options: Any) -> Arrays:
@@ -130,17 +138,39 @@ def check_size(available: int, size: int | None, what: str) -> None:
 # ---- the rows of a user's file
 
 
-def read_table(name: str, data: Mapping[str, Any]) -> Table:
+def read_table(name: str, data: Mapping[str, Any] | None = None) -> Table:
     """The table in a file: separated by tabs if its name ends in .tsv, otherwise as it looks.
 
     Args:
         name: path of the file, or rows that were typed or read from the standard input.
-        data: description of the training data, as in ``config.json``, whose columns may have names.
+        data: description of the training data, as in ``config.json``, whose columns may have names;
+            None if these are the training data.
     """
-    known = data["features"]
-    if not is_file(name, TABLES):
-        return read("the input", known=known, text=name)
-    return read(name, None, "\t" if kind_of(Path(name)) == ".tsv" else None, known=known)
+    typed = not is_file(name, TABLES)
+    path, text = ("the input", name) if typed else (name, None)
+    tabs = not typed and kind_of(Path(name)) == ".tsv"
+    reading = partial(read, path, delimiter="\t" if tabs else None, text=text)
+    if data is None:
+        return reading()
+    encoding = encoding_of(data)
+    if not encoding.has_words:
+        return reading(known=encoding.names)
+    # Rows without a number look like names, so that one must be known.
+    table = reading(False)
+    return reading(True) if set(encoding.names or ()) & set(table.rows[0]) else table
+
+
+def encoding_of(data: Mapping[str, Any]) -> Encoding:
+    """The way in which the columns of a table become numbers.
+
+    Args:
+        data: description of the training data, as in ``config.json``; without an encoding, as for
+            images and in older versions, all columns are numbers.
+    """
+    if data.get("encoding") is not None:
+        return Encoding.from_list(data["encoding"])
+    names = data["features"] or [None] * math.prod(data["shape"])
+    return Encoding(tuple(Column(place, name) for place, name in enumerate(names, 1)))
 
 
 def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> Tensor:
@@ -155,12 +185,13 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
         ``[rows, *shape]``, float32.
 
     Raises:
-        TableError: a column is missing, or a field is not a number.
+        TableError: a column is missing, or a field among numbers is none.
     """
+    encoding = encoding_of(data)
     if target is None:
-        others = set(data["targets"] or ()) - set(data["features"] or ())
+        others = set(data["targets"] or ()) - set(encoding.names or ())
         target = next((i for i, name in enumerate(table.names or ()) if name in others), None)
-    values = table.numbers(columns(table, data, target), remedies=True)
+    values = encoding(table, columns(table, data, target))
     values = values.reshape(-1, *data["shape"])
     return torch.from_numpy(scale_of(data["x_scale"])(values).astype(np.float32))
 
@@ -174,7 +205,8 @@ def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Sam
         target: column that the tree was trained to predict, as the user gave it.
 
     Raises:
-        TableError: a column is missing, a field is not a number, or a class is unknown to the tree.
+        TableError: a column is missing, a field among numbers is none, or a class is unknown to the
+            tree.
     """
     table = read_table(name, data)
     place = target_place(table, target, data)
@@ -185,35 +217,38 @@ def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Sam
     return Samples(x, torch.from_numpy(y))
 
 
-def columns(table: Table, data: Mapping[str, Any], target: int | None = None) -> list[int]:
+def columns(table: Table, data: Mapping[str, Any], target: int | None = None) -> list[int | None]:
     """The columns of the features in a file: by name, or else all columns but the target.
+
+    One that becomes no numbers is None if the file does not have it.
 
     Raises:
         TableError: a column is missing, or several have the same name.
     """
-    features, size = data["features"], math.prod(data["shape"])
+    encoding = encoding_of(data)
+    features, size = encoding.names, len(encoding.columns)
     places = [i for i in range(table.num_columns) if i != target]
     if not features or (table.names and table.names[0] not in features):
         places = table.features(target)
-    names = [table.names[i] for i in places] if table.names else None
-    if names and features and names != list(features):
-        for name in features:
-            if name not in names:
+    names = tuple(table.names[i] for i in places) if table.names else None
+    if names and features and names != features:
+        for column in encoding.columns:
+            name = column.name
+            if column.inputs and name not in names:
                 raise TableError(f"{table.path} has no column {name!r}, a feature of the tree")
-        several = [n for n in features if names.count(n) > 1 or features.count(n) > 1]
-        if several:
-            raise TableError(
-                f"{table.path}: there are several columns {several[0]!r}, here or among the "
-                "features of the tree; expected one, or the features alone, in the tree's order"
-            )
-        return [places[names.index(name)] for name in features]
+            if column.inputs and (names.count(name) > 1 or features.count(name) > 1):
+                raise TableError(
+                    f"{table.path}: there are several columns {name!r}, here or among the features "
+                    "of the tree; expected one, or the features alone, in the tree's order"
+                )
+        return [places[names.index(name)] if name in names else None for name in features]
     if len(places) != size:
         more = "" if target is None else " and the column to predict"
         raise TableError(
             f"{table.path} has {table.num_columns} columns; the tree takes {size} features{more}, "
             "in the order of its data"
         )
-    return places
+    return list(places)
 
 
 def told_of(scale: Standardizer | None) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from structnet.datasets.catalogue import TEXTS
 from structnet.datasets.fasttext_file import PREFIX
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
+from structnet.recipes.arrays import lines_of_encoding
 from structnet.recipes.data_settings import DataSettings
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm.model import OF_NAME
@@ -118,7 +119,8 @@ def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     shape = list(data.x_train.shape[1:])
     inputs = f"inputs of {' x '.join(map(str, shape))}"
     sizes = f"{len(data.y_train):,} examples to train on and {len(data.y_test):,} to test"
-    say(f"{sizes} ({data.split}); {inputs}, {outputs(data.num_outputs, data.classes is not None)}")
+    predicted = outputs(data.num_outputs, data.classes is not None)
+    say(f"{sizes} ({data.split}); {inputs}, {predicted}{lines_of_encoding(data.encoding)}")
     return {
         "data": name,
         "files": {path: {"published": published} for path, published in files.items()},

@@ -1,4 +1,4 @@
-"""Carries out a recipe: one run, or the runs of a paper's table."""
+"""Finds the recipe of a run, and carries out a recipe: one run, or those of a paper's table."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from structnet.recipes import RECIPES, recipe_for
 from structnet.recipes.paper import Member, Members
 from structnet.recipes.protocol import Recipe, sizes_of
 from structnet.recipes.recipe import Place, Say, interruptible, result_of, values_of
 from structnet.recipes.run import Run, save
 from structnet.recipes.words import metrics
 from structnet.training import set_threads
+from structnet.training.checkpoint import CheckpointError
 from structnet.training.files import locked
 from structnet.training.processes import is_first_process, own_device, process_rank
 
@@ -85,6 +87,23 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     for name, draw in recipe.pictures(run, data).items():
         _draw(run, name, draw)
     return result
+
+
+def recipe_of(run: Run) -> Recipe:
+    """The recipe that a run follows.
+
+    Raises:
+        CheckpointError: there is no run, no such recipe, or the run's model is not stored.
+    """
+    name = run.config["model"]
+    if isinstance(run.config["data"], str):  # of a table's baseline
+        raise CheckpointError(
+            f"{run} belongs to a table, and its model {name!r} is not stored, only its figures in "
+            "result.json; expected a run of structnet train"
+        )
+    if name not in RECIPES:
+        raise CheckpointError(f"{run} is a run of {name!r}; expected one of {', '.join(RECIPES)}")
+    return recipe_for(name, run.config["settings"].get("data"))
 
 
 def speaker() -> Say:

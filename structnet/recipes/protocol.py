@@ -61,7 +61,8 @@ class Recipe:
         parallel: True if several processes of ``torchrun`` may train one model.
         draws_inputs: True if pictures can show the user's inputs, not only the run's own data.
         Settings: a frozen dataclass with fields ``data`` and ``place`` and a method ``resolved``,
-            which fills in what was not given and refuses what does not go together.
+            which fills in what was not given and refuses what does not go together; it may have
+            ``free``, the names of settings that may change when a run is resumed.
         Ask: flags of ``evaluate`` and ``predict``, :class:`.recipe.Ask` or a subclass.
         Choice: a frozen dataclass with the flags of ``reproduce``.
         tables: the papers' tables by number, others by name.

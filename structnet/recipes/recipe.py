@@ -43,7 +43,7 @@ SHORT.maxstring = 200
 
 @dataclass(frozen=True)
 class Place:
-    """where to compute, and where to find the data; only these may change when a run is resumed
+    """where to compute, and where to find the data; these may change when a run is resumed
 
     Args:
         data_dir: folder of published files, searched before the cache; and of a run's own file of
@@ -99,10 +99,12 @@ class Answer(NamedTuple):
     Args:
         words: the answer in words, one or more lines.
         values: the answer for JSON.
+        shares: probability of each class, for files; None if there are none.
     """
 
     words: str
     values: dict[str, Any]
+    shares: dict[str, float] | None = None
 
 
 class Outcome(NamedTuple):

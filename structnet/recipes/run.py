@@ -128,6 +128,19 @@ class Run:
         except MALFORMED as error:
             raise CheckpointError(f"the settings of {self} cannot be used: {error}") from None
 
+    def settings_to_resume(self, cls: type[S]) -> S:
+        """The settings of the run with the free ones as they were when it was last resumed.
+
+        Args:
+            cls: the recipe's settings.
+
+        Raises:
+            CheckpointError: the file is damaged, or its settings are invalid.
+        """
+        saved, told = self.settings(cls), self._told["settings"]
+        changed = {name: told[name] for name in free_of(saved) if name in told}
+        return settings_from(cls, values_of(saved) | changed)
+
     @property
     def result(self) -> dict[str, Any] | None:
         """The result of the run; None if it has not ended.
@@ -259,22 +272,25 @@ class Run:
             )
 
     def going_on(self, saved: Any, found: Any) -> Any:
-        """The settings of a resumed run: its own, except for the place.
+        """The settings of a resumed run: its own, except for the place and those that are free.
 
         Args:
             saved: settings with which it was started.
             found: the same settings, changed by what the user gives now.
 
         Raises:
-            ValueError: a setting other than the place has changed.
+            ValueError: another setting has changed.
         """
+        free = free_of(saved)
         with suppress(ValueError):  # the error below, which names the setting, explains it better
             found = found.resolved()
+        but = f" except {' and '.join(free)}" if free else ""
         for name, before, now in _different(saved, found):
-            raise ValueError(
-                f"{self} was started with {name} {before}, and a resumed run keeps its "
-                f"settings; got {name} {now}"
-            )
+            if name not in free:
+                raise ValueError(
+                    f"{self} was started with {name} {before}, and a resumed run keeps its "
+                    f"settings{but}; got {name} {now}"
+                )
         return _found(found.resolved(), found.place)
 
     def check_same_data(self, found: Mapping[str, Any]) -> None:
@@ -286,7 +302,8 @@ class Run:
         Raises:
             CheckpointError: the data differ; the message names what differs.
         """
-        known = self.config["data"]
+        # A run of an older version does not tell how columns became numbers: they were numbers.
+        known = {"encoding": found.get("encoding")} | self.config["data"]
         differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
         names = {Path(str(each.get("name"))).name for each in (known, found)}
         if len(names) == 1 and "name" in differ:
@@ -347,6 +364,11 @@ def _found(settings: S, place: Place | None) -> S:
 @lru_cache(maxsize=8)  # read often, and the file may be large
 def _content(file: Path, changed: int, size: int) -> dict[str, Any]:
     return load_model(file)[1]
+
+
+def free_of(settings: Any) -> tuple[str, ...]:
+    """The names of the settings, besides the place, that may change when a run is resumed."""
+    return getattr(settings, "free", ())
 
 
 def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:

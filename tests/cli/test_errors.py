@@ -82,7 +82,7 @@ def test_predict_reads_what_is_not_named(
         (["tree-lstm", "--data", "mine.txt", "--max-depth", "3"], "unknown flag --max-depth"),
         (["--resume", "nowhere"], "nowhere holds no run"),
         (["--resume"], "--resume needs the folder of a run; got nothing after it"),
-        (["--resume", "RUN", "--epochs", "7"], "was started with epochs 3"),
+        (["--resume", "RUN", "--epochs", "7"], "except patience; got epochs 7"),
         (["LRT", "--resume", "RUN"], "was started with data listops"),
         (["neural-tree", "--resume", "RUN"], "is a run of tree-lstm, not of neural-tree"),
         (["--resume", "RUN", "--out", "elsewhere"], "leave out --out"),

@@ -144,7 +144,7 @@ def test_words_of_labelled_text_have_the_weights_of_tf_idf(lines: Path, tmp_path
     data = load_data(LabelTreeRunSettings(str(lines)), print)
     read = read_fasttext(lines)
     texts = [[read.words[word] for word in each] for each in np.split(read.ids, read.offsets[1:-1])]
-    learn, _, test = _split(np.arange(len(texts)), LabelTreeRunSettings(str(lines)))
+    learn, _, test = _split(len(texts), LabelTreeRunSettings(str(lines)))
     tf_idf = TfidfVectorizer(analyzer=list, vocabulary=data.text.words)
     tf_idf.fit([texts[i] for i in learn])
     expected = tf_idf.transform([texts[i] for i in test]).toarray()

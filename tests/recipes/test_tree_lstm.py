@@ -238,3 +238,31 @@ def test_the_papers_models_are_complete() -> None:
 
 def test_relations_have_names() -> None:
     assert lrt.LRTData.classes == RELATIONS
+
+
+def test_a_run_that_ended_goes_on_for_more_epochs(tmp_path: Path) -> None:
+    words = [*TRAIN["listops"], "--optimizer", "adadelta"]
+    whole = ran(*words, "--epochs", 5, "--out", tmp_path / "whole")
+    ran(*words, "--epochs", 2, "--out", tmp_path / "run")
+    more = ran("train", "--resume", tmp_path / "run", "--epochs", 5, "--patience", 9)
+    assert (more.json["settings"]["epochs"], more.json["settings"]["patience"]) == (5, 9)
+    assert more.json["details"]["epochs"] == 5
+    assert more.json["test"] == whole.json["test"]
+    again = ran("train", "--resume", tmp_path / "run")
+    assert without_times(again.json) == without_times(more.json)
+    wrong = refused("train", "--resume", tmp_path / "run", "--seed", 3)
+    assert "keeps its settings except epochs and patience; got seed 3" in wrong
+
+
+def test_an_interrupted_training_of_more_epochs_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran(*TRAIN["listops"], "--optimizer", "adadelta", "--epochs", 1, "--out", tmp_path)
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("structnet.recipes.tree_lstm.work.fitted", stopped)
+        assert call("train", "--resume", tmp_path, "--epochs", 3).status == 130
+    assert ran("train", "--resume", tmp_path).json["details"]["epochs"] == 3

@@ -21,13 +21,14 @@ from structnet.datasets.table import (
     feature_columns,
     target_column,
 )
+from structnet.datasets.table_columns import Encoding
 from structnet.estimators.counts import learned_scale
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.label_tree.choice import may_be_direct
-from structnet.recipes.arrays import read_table
+from structnet.recipes.arrays import lines_of_encoding, read_table
 from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
@@ -49,6 +50,7 @@ class LabelData:
         train, validation, test: examples.
         scale: scaler of the rows; None if they are not scaled.
         columns: names of the "features" and of the "targets" of a table; None for other data.
+        encoding: way in which the columns of a table became numbers; None for other data.
     """
 
     name: str
@@ -59,6 +61,7 @@ class LabelData:
     test: Examples
     scale: Standardizer | None = field(default=None, kw_only=True)
     columns: dict[str, Any] | None = field(default=None, kw_only=True)
+    encoding: Encoding | None = field(default=None, kw_only=True)
 
     def describe(self) -> dict[str, Any]:
         """The description in ``config.json``, by which the same data are recognized."""
@@ -71,14 +74,15 @@ class LabelData:
             "most_frequent": int(counts.max()),
             **({} if self.scale is None else {"scale": self.scale.to_lists()}),
             **({} if self.columns is None else {"columns": self.columns}),
+            **({} if self.encoding is None else {"encoding": self.encoding.to_list()}),
             **({"word_weights": "TF-IDF"} if self.text is not None and self.text.lines else {}),
         }
 
     def in_words(self) -> str:
-        """The numbers of examples, labels and features, in words."""
+        """The numbers of examples, labels and features, in words, and the columns of a table."""
         return (
             f"{sizes_in_words(self)}; {counted(len(self.labels), 'label')}, "
-            f"{counted(self.train.features.size, 'feature')}"
+            f"{counted(self.train.features.size, 'feature')}{lines_of_encoding(self.encoding)}"
         )
 
 
@@ -181,7 +185,7 @@ def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
     if found.several:
         several = counted(found.several, "line")
         say(f"{several} of {len(found):,} have several labels: one of each is drawn to learn from")
-    parts = _split(np.arange(len(found)), settings)
+    parts = _split(len(found), settings)
     line = np.repeat(np.arange(len(found)), np.diff(found.offsets))
     learnt = np.unique(found.ids[np.isin(line, parts[0])])
     words = tuple(found.words[word] for word in learnt)
@@ -209,15 +213,14 @@ def lines_of(found: LabelledText, features: Features, seed: int = 0) -> Labelled
 
 def _rows(settings: LabelTreeRunSettings) -> LabelData:
     """The rows of a table, or sparse rows, with their labels."""
-    columns = None
+    told: dict[str, Any] = {}
     if is_file(settings.data, SPARSE):
         ((x, values),) = read_svmlight([Path(settings.data)])
         names, y = np.unique(values, return_inverse=True)
-        labels = tuple(f"{name:.17g}" for name in names)
+        labels, places = tuple(f"{name:.17g}" for name in names), _split(len(y), settings)
     else:
-        table = read_table(settings.data, {"features": None})
+        table = read_table(settings.data)
         target = target_column(table, settings.rows.target)
-        used = feature_columns(table, target, settings.rows.without or ())
         labels = class_names(table.texts(target))
         fractions = any(is_number(name) and not float(name).is_integer() for name in labels)
         if fractions and all(map(is_number, labels)):
@@ -225,15 +228,18 @@ def _rows(settings: LabelTreeRunSettings) -> LabelData:
                 f"{settings.data} has numbers to predict; a label tree predicts classes (--target "
                 "names another column)"
             )
-        x, y = table.numbers(used, remedies=True), class_numbers(table, target, labels, "there is")
-        told = {"features": used, "targets": [target]}
-        columns = {k: table.names and [table.names[i] for i in v] for k, v in told.items()}
-    places = _split(np.arange(len(y)), settings)
-    learn = x[places[0]]
-    scale = learned_scale(learn, y[places[0]].astype(np.int64))
+        y = class_numbers(table, target, labels, "there is")
+        places = _split(len(table.rows), settings)
+        used = feature_columns(table, target, settings.rows.without or ())
+        encoding = Encoding.learned(table, used, places[0])
+        x = encoding(table, used)
+        named = encoding.names and list(encoding.names)
+        columns = {"features": named, "targets": table.names and [table.names[target]]}
+        told = {"columns": columns, "encoding": encoding}
+    scale = learned_scale(x[places[0]], y[places[0]].astype(np.int64))
     whole = Examples(features_of(scale(x)), y.astype(np.int64))
     parts, name = (whole[part] for part in places), Path(settings.data).stem
-    return LabelData(name, labels, None, *parts, scale=scale, columns=columns)
+    return LabelData(name, labels, None, *parts, scale=scale, **told)
 
 
 def features_of(x: Any) -> Features:
@@ -242,14 +248,14 @@ def features_of(x: Any) -> Features:
     return Features.from_csr(x) if issparse(x) else Features.from_table(x)
 
 
-def _split(whole: np.ndarray, settings: LabelTreeRunSettings) -> list[np.ndarray]:
-    """The rows split at random, 8:1:1, by the seed."""
-    if len(whole) < 10:
+def _split(size: int, settings: LabelTreeRunSettings) -> list[np.ndarray]:
+    """The numbers of the rows, split at random, 8:1:1, by the seed."""
+    if size < 10:
         raise ValueError(
-            f"{settings.data} has {counted(len(whole), 'example')}; expected at least 10, to hold "
+            f"{settings.data} has {counted(size, 'example')}; expected at least 10, to hold "
             "some out for validation and testing"
         )
     seed = settings.training.seed
-    rest, test = hold_out(len(whole), SHARE, seed)
+    rest, test = hold_out(size, SHARE, seed)
     learn, held = hold_out(len(rest), SHARE / (1 - SHARE), seed + 1)
     return [rest[learn], rest[held], test]

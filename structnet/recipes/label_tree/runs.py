@@ -60,7 +60,8 @@ class Opened:
         """The description of the rows, in the form that all recipes read tables by."""
         scale = self.scale and told_of(self.scale)
         told = {"shape": [self.tree.shape[0]], "classes": self.labels, "x_scale": scale}
-        return told | (self.columns or {})
+        encoding = self.run.config["data"].get("encoding")
+        return told | (self.columns or {}) | {"encoding": encoding}
 
 
 def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Training:

@@ -73,7 +73,8 @@ class LabelTreeRunSettings:
     Args:
         data: planted (points from a known hierarchy), brown or pydoc (the next word, from the four
             before it), FILE.txt (lines like "__label__x some words", as for fastText), FILE.svm
-            (sparse rows), or FILE.csv (or .tsv): a table of numbers with a column to predict
+            (sparse rows), or FILE.csv (or .tsv): a table with a column to predict; text becomes
+            numbers, gaps are filled, dates are left out
 
     Raises:
         ValueError: a value is out of its range.

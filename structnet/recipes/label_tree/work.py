@@ -172,7 +172,7 @@ def _named(
             model.labels[k]: float(np.exp(p)) for k, p in zip(row, log_p, strict=True) if k >= 0
         }
         words = ", ".join(f"{label} {percent(p, 1)}" for label, p in told.items())
-        found.append(Answer(f"{name}: {words or 'no label is so likely'}", {"labels": told}))
+        found.append(Answer(f"{name}: {words or 'no label is so likely'}", {"labels": told}, told))
     return found
 
 

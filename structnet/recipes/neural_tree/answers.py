@@ -87,8 +87,18 @@ def of_rows(model: Opened, file: str, path: str) -> list[Answer]:
     """The predictions of a tree for the rows of a file, or of the standard input."""
     x = inputs(read_table(file, model.data), model.data)
     predicted = output(model.tree, Samples(x, torch.zeros(len(x))), path)
-    found = [_prediction(each, model.data) for each in predicted]
-    return [Answer(f"row {number}: {in_words(each)}", each) for number, each in enumerate(found, 1)]
+    found = []
+    for number, each in enumerate(predicted, 1):
+        values = _prediction(each, model.data)
+        words = f"row {number}: {in_words(values)}"
+        found.append(Answer(words, values, _shares(each, model.data)))
+    return found
+
+
+def _shares(output: Tensor, data: Described) -> dict[str, float] | None:
+    """The probability of each class; None if numbers are predicted."""
+    names = data["classes"]
+    return None if names is None else dict(zip(names, output.exp().tolist(), strict=True))
 
 
 def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:
@@ -99,7 +109,8 @@ def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:
     """
     number = example_number(text, len(test), "FILE.csv, or ")
     tree, data, example = model.tree, model.data, test[np.array([number])]
-    prediction, true = _prediction(output(tree, example, path)[0], data), _true(example, data)
+    predicted = output(tree, example, path)[0]
+    prediction, true = _prediction(predicted, data), _true(example, data)
     units = None if data["y_scale"] is None else lambda means: _in_units(means, data)
     told = explain(tree, example.x[0], data["classes"], units)
     lines, leaf = [f"test example {text}", *_explained(told, data)], told.leaf
@@ -110,7 +121,7 @@ def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:
     lines.append(f"true: {in_words(true)}")
     (told_true,) = true.values()
     values = {"example": number, **prediction, "leaf": leaf, "true": told_true}
-    return Answer("\n".join(lines), values)
+    return Answer("\n".join(lines), values, _shares(predicted, data))
 
 
 def _explained(told: Explanation, data: Described) -> list[str]:

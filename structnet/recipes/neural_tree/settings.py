@@ -237,8 +237,8 @@ class NeuralTreeRunSettings:
     accuracy_greedy that of the path along each router's likelier side, and so on.
 
     Args:
-        data: digits, mnist, cifar10, sarcos, or FILE.csv (or .tsv): a table of numbers with a
-            column to predict
+        data: digits, mnist, cifar10, sarcos, or FILE.csv (or .tsv): a table with a column to
+            predict; text becomes numbers, gaps are filled, dates are left out
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.

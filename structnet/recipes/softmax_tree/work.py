@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from structnet.datasets.catalogue import SPARSE, TABLES
@@ -115,10 +116,13 @@ def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
     if file is None:
         test = _own_data(run, place).test
         return [_of_example(trees, test, text, names) for text in texts]
-    places, probability = mean_choices(trees, _inputs(run, file, place)).top(1)
-    pairs = zip(places[:, 0].tolist(), probability[:, 0].tolist(), strict=True)
-    found = [{"class": names[k], "probability": p} for k, p in pairs]
-    return [Answer(f"row {i}: {in_words(each)}", each) for i, each in enumerate(found, 1)]
+    choices, found = mean_choices(trees, _inputs(run, file, place)), []
+    likeliest = zip(*choices.top(1), np.exp(choices.dense(len(names))), strict=True)
+    for i, ((k,), (p,), shares) in enumerate(likeliest, 1):
+        values = {"class": names[k], "probability": float(p)}
+        told = dict(zip(names, shares.tolist(), strict=True))
+        found.append(Answer(f"row {i}: {in_words(values)}", values, told))
+    return found
 
 
 def _inputs(run: Run, file: str, place: Place) -> Any:
@@ -185,10 +189,12 @@ def _of_example(
     number = example_number(text, len(test), "FILE.csv or FILE.svm, or ")
     true, x = names[int(test.targets[number])], test.x[[number]]
     told = explain(trees[0], test.x[number], names)
-    (best,), (probability,) = (part[0].tolist() for part in mean_choices(trees, x).top(1))
+    choices = mean_choices(trees, x)
+    (best,), (probability,) = (part[0].tolist() for part in choices.top(1))
     lines = [f"test example {text}", *str(told).splitlines()[:-1]]
     if len(trees) > 1:
         lines.append(f"of all {len(trees)} trees: class {names[best]}, {percent(probability, 1)}")
     values = {"class": names[best], "probability": probability}
     more = {"example": number, "leaf": told.leaf, "true": true}
-    return Answer("\n".join([*lines, f"true: class {true}"]), values | more)
+    shares = dict(zip(names, np.exp(choices.dense(len(names)))[0].tolist(), strict=True))
+    return Answer("\n".join([*lines, f"true: class {true}"]), values | more, shares)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from structnet.recipes.run import Run
 
 SHOWN = 60  # characters of a tree that are printed
+Shares = dict[str, float] | None  # probability of each class; None if there are none
 TOLD = {"format", "target", "task", "pairs", "classes", "baseline"}
 
 
@@ -106,14 +107,16 @@ def answer(model: Opened, texts: Sequence[str], ask: object) -> list[Answer]:
     return found
 
 
-def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, float | None, Any]]:
-    """For each example its trees, the prediction, the probability, and the truth, if known."""
+def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, Shares, Any]]:
+    """For each example its trees, the prediction, the probabilities, and the truth, if known."""
     predicted = model.estimator.predict(trees.trees)
-    probabilities: list[float | None] = [None] * len(trees)
+    shares: list[Shares] = [None] * len(trees)
     if model.told["task"] == "classification":
-        probabilities = model.estimator.predict_proba(trees.trees).max(axis=1).tolist()
+        names = list(map(str, model.estimator.classes_))
+        rows = model.estimator.predict_proba(trees.trees).tolist()
+        shares = [dict(zip(names, row, strict=True)) for row in rows]
     true = trees.targets or [None] * len(trees)
-    return list(zip(trees.trees, predicted, probabilities, true, strict=True))
+    return list(zip(trees.trees, predicted, shares, true, strict=True))
 
 
 def _answer(
@@ -121,7 +124,7 @@ def _answer(
     place: Place,
     example: Any,
     predicted: Any,
-    probability: float | None,
+    shares: Shares,
     true: Any,
 ) -> Answer:
     """The answer for an example, which is named by its place if it is in a folder."""
@@ -145,12 +148,13 @@ def _answer(
         values["number"] = float(predicted)
         words = f"{shown}: {float(predicted):.4g}"
     else:
+        probability = max((shares or {}).values())
         values |= {"class": str(predicted), "probability": probability}
-        words = f"{shown}: {predicted}, {percent(probability or 0, 1)}"
+        words = f"{shown}: {predicted}, {percent(probability, 1)}"
     if true is not None:
         values["true"] = true
         words += f"; true: {true:g}" if isinstance(true, float) else f"; true: {true}"
-    return Answer(words, values)
+    return Answer(words, values, shares)
 
 
 def _right(predicted: Sequence[Any], true: Sequence[Any]) -> str:

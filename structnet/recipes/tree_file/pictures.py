@@ -69,11 +69,11 @@ def draw_example(model: Opened, examples: TreeFile) -> Axes:
     Raises:
         ValueError: there is no example.
     """
-    tree, predicted, probability, true = said_of(model, examples[[0]])[0]
+    tree, predicted, shares, true = said_of(model, examples[[0]])[0]
     if model.told["task"] == "nodes":
         return _draw_nodes(tree, predicted, true, model.told["target"] == NODES)
     ax = plot_tree(list(tree) if isinstance(tree, tuple) else tree)
-    sure = "" if probability is None else f", {percent(probability)} sure"
+    sure = "" if shares is None else f", {percent(max(shares.values()))} sure"
     shown = f"{predicted:.4g}" if model.told["task"] == "regression" else cut(str(predicted), 60)
     known = "" if true is None else f"\ntrue: {cut(str(true), 60)}"
     as_written(ax.set_title(f"predicted: {shown}{sure}{known}", fontsize=11))

@@ -96,6 +96,11 @@ class TreeFileSettings:
         """The part of the run folder's name that tells it from runs on other data."""
         return Path(self.data).name.split(".")[0]
 
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The settings that may change when a run is resumed."""
+        return ("patience",)
+
     def resolved(self) -> TreeFileSettings:
         """The same settings with absolute paths, as the run may be resumed from another folder."""
         source, folder = self.source, self.place.data_dir or Path()

@@ -99,7 +99,7 @@ class Training:
     """how the model is trained (defaults: see the table above)
 
     Args:
-        epochs: passes through the training examples
+        epochs: passes through the training examples; on --resume, those of adadelta may be others
         batch_size: number of examples in each step
         optimizer: adamw, with a one-cycle schedule and gradients clipped to norm 1, or, as in the
             paper, adadelta without either
@@ -107,7 +107,7 @@ class Training:
         weight_decay: weight decay of adamw, or L2 penalty for adadelta, 0.01 in the paper (with
             adadelta 0)
         patience: number of epochs in a row without a better validation accuracy after which
-            training stops (default: never)
+            training stops; on --resume it may be another (default: never)
         seed: seed of the initial weights and of the order of examples; the data do not depend on it
     """
 
@@ -211,6 +211,11 @@ class TreeLSTMRunSettings:
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
         return f"{self.data}-{self.model.aggregator}"
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The settings that may change when a run is resumed: a cycle of adamw has its epochs."""
+        return ("epochs", "patience") if self.training.optimizer == "adadelta" else ("patience",)
 
     def resolved(self) -> TreeLSTMRunSettings:
         """The same settings with default values, the paper's, for those not given.

@@ -1,0 +1,294 @@
+"""How the columns of a user's table become numbers: learned from its training rows, then kept.
+
+=====================  ===========================================================================
+numbers                stay as they are
+true and false         become 1 and 0
+text                   one number for each value, 1 where the field has it; of a text of more than
+                       50 values, the most frequent ones
+dates; text of which   are left out: no value of a new row would be known
+hardly any value
+occurs twice
+=====================  ===========================================================================
+
+A gap among numbers is filled with their median, and a column with gaps gives one number more, 1
+where the field is missing. A value that is not in the training rows has 0 for every known value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from structnet.datasets.csv_file import (
+    DATE,
+    DECIMAL_COMMA,
+    MISSING,
+    THOUSANDS,
+    Table,
+    TableError,
+    is_number,
+    number,
+)
+
+NUMBERS, TRUTH, TEXT = "numbers", "true and false", "text"
+DATES, EMPTY = "dates", "no values"
+DIFFERENT = "text of which hardly any value occurs twice"
+TRUE = {"true": 1.0, "false": 0.0}  # in lower or upper case
+MOST_VALUES = 50  # of a text that become numbers
+SHOWN = 5  # columns that are named in a line
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, and the numbers that it becomes.
+
+    Args:
+        place: number of the column in the file, from 1.
+        name: name from the header; None if there is none.
+        kind: content of the training rows, one of those in the module's header; "dates", "no
+            values", and text of different values are left out.
+        median: number that fills a gap; None if a gap is an error.
+        values: values of a text that become numbers.
+        gaps: True if training rows have gaps, so that there is a number that tells them.
+    """
+
+    place: int
+    name: str | None
+    kind: str = NUMBERS
+    median: float | None = None
+    values: tuple[str, ...] = ()
+    gaps: bool = False
+
+    @classmethod
+    def learned(cls, table: Table, place: int, rows: Sequence[int] | np.ndarray) -> Column:
+        """The column of a table, by its training rows.
+
+        Args:
+            table: fields of the file.
+            place: number of the column, from 0.
+            rows: numbers of the training rows.
+
+        Shapes:
+            rows ``[training rows]``.
+
+        Raises:
+            TableError: a field among numbers is none.
+        """
+        name = table.names[place] if table.names else None
+        fields = [table.rows[row][place] for row in rows]
+        there = [field for field in fields if not _is_missing(field)]
+        kind, median = _kind_of(there), None
+        values: tuple[str, ...] = ()
+        gaps = len(there) < len(fields) and kind in (NUMBERS, TRUTH, TEXT)
+        if kind == TEXT:
+            values = tuple(sorted(value for value, _ in Counter(there).most_common(MOST_VALUES)))
+        elif kind in (NUMBERS, TRUTH):
+            found = cls(place + 1, name, kind, 0.0).numbers(table, place)[rows, 0]
+            known = found[[not _is_missing(field) for field in fields]]
+            median = float(np.median(known))
+        return cls(place + 1, name, kind, median, values, gaps)
+
+    @property
+    def title(self) -> str:
+        """The column's name, or its number in the file."""
+        return self.name or f"column {self.place}"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the numbers that it becomes."""
+        named = [f"{self.title} = {value}" for value in self.values]
+        named += [self.title] * (self.kind in (NUMBERS, TRUTH))
+        return (*named, *[f"{self.title} is missing"] * self.gaps)
+
+    def numbers(self, table: Table, place: int) -> np.ndarray:
+        """The numbers of each row.
+
+        Args:
+            table: fields of a file, which need not be the one that it was learned from.
+            place: number of the column in that file, from 0.
+
+        Shapes:
+            ``[rows, inputs]``, float64.
+
+        Raises:
+            TableError: a field among numbers is none, or is missing and there is no median.
+        """
+        fields = [row[place] for row in table.rows]
+        found = np.zeros((len(fields), len(self.inputs)))
+        if self.kind == TEXT:
+            known = {value: i for i, value in enumerate(self.values)}
+            pairs = [(row, known[x]) for row, x in enumerate(fields) if x in known]
+            found[tuple(np.array(pairs, int).reshape(-1, 2).T)] = 1
+        elif self.inputs:
+            found[:, 0] = [self._number(table, row, place) for row in range(len(fields))]
+        if self.gaps:
+            found[:, -1] = [_is_missing(field) for field in fields]
+        return found
+
+    def _number(self, table: Table, row: int, place: int) -> float:
+        field = table.rows[row][place]
+        if self.kind == TRUTH and field.lower() in TRUE:
+            return TRUE[field.lower()]
+        if self.median is not None and _is_missing(field):
+            return self.median
+        try:
+            return number(field)
+        except ValueError as error:
+            empty = "; leave the field empty if it is missing" * (self.median is not None)
+            remedy = _remedy(field) or empty
+            raise table.error(row, place, f"{error}{remedy}") from None
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the rows of a table become numbers.
+
+    Args:
+        columns: columns of the features, in the order of the file that it was learned from; also
+            those that become no numbers.
+
+    Example:
+        >>> from pathlib import Path
+        >>> rows = [["3", "oak"], ["", "elm"], ["5", "oak"], ["7", "elm"]]
+        >>> table = Table(Path("trees.csv"), ("height", "kind"), rows, [2, 3, 4, 5])
+        >>> encoding = Encoding.learned(table, [0, 1], range(4))
+        >>> encoding.features
+        ('height', 'height is missing', 'kind = elm', 'kind = oak')
+        >>> encoding(table, [0, 1])[1]
+        array([5., 1., 1., 0.])
+    """
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def learned(
+        cls, table: Table, places: Sequence[int], rows: Sequence[int] | np.ndarray
+    ) -> Encoding:
+        """The encoding of some columns of a table, by its training rows.
+
+        Args:
+            table: fields of the file.
+            places: numbers of the features' columns, from 0.
+            rows: numbers of the training rows.
+
+        Shapes:
+            rows ``[training rows]``.
+
+        Raises:
+            TableError: a field among numbers is none, or no column becomes numbers.
+        """
+        found = cls(tuple(Column.learned(table, place, rows) for place in places))
+        if not any(column.inputs for column in found.columns):
+            told = ", ".join(found._listed(found.columns, "kind"))
+            raise TableError(f"{table.path} has no feature that becomes numbers: {told}")
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the columns in the file; None if they have none."""
+        names = [column.name for column in self.columns if column.name is not None]
+        return tuple(names) if len(names) == len(self.columns) else None
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """The names of the numbers; None if they are those of columns without names."""
+        named = tuple(name for column in self.columns for name in column.inputs)
+        same = len(named) == len(self.columns) and all(c.kind == NUMBERS for c in self.columns)
+        return self.names if same else named
+
+    @property
+    def has_words(self) -> bool:
+        """True if there may be rows without a number."""
+        return any(column.kind != NUMBERS for column in self.columns)
+
+    def __call__(self, table: Table, places: Sequence[int | None]) -> np.ndarray:
+        """The rows of a table as numbers.
+
+        Args:
+            table: fields of a file.
+            places: number in that file of each column, from 0; one that becomes no numbers may be
+                None.
+
+        Shapes:
+            ``[rows, features]``, float64.
+
+        Raises:
+            TableError: a field among numbers is none.
+        """
+        pairs = zip(self.columns, places, strict=True)
+        parts = [each.numbers(table, at) for each, at in pairs if each.inputs and at is not None]
+        return np.concatenate(parts, axis=1)
+
+    def lines(self) -> Iterator[str]:
+        """What happens to columns that are not plain numbers, one line for each kind of them."""
+        out = [column for column in self.columns if not column.inputs]
+        text = [column for column in self.columns if column.kind == TEXT]
+        gaps = [column for column in self.columns if column.gaps and column.kind != TEXT]
+        if text:
+            told = self._listed(text, "values")
+            yield f"text, one number for each value: {', '.join(told)}"
+        if gaps:
+            yield f"gaps, filled with the median: {', '.join(self._listed(gaps))}"
+        if out:
+            yield f"left out: {', '.join(self._listed(out, 'kind'))}"
+
+    def _listed(self, columns: Sequence[Column], what: str = "") -> Iterator[str]:
+        for column in columns[:SHOWN]:
+            about = getattr(column, what) if what else ""
+            about = f"{len(about)} value{'s' * (len(about) != 1)}" if what == "values" else about
+            yield f"{column.title!r}{f' ({about})' * bool(about)}"
+        if len(columns) > SHOWN:
+            yield f"and {len(columns) - SHOWN} more"
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The columns for JSON and :meth:`from_list`."""
+        return [asdict(column) | {"values": list(column.values)} for column in self.columns]
+
+    @classmethod
+    def from_list(cls, told: Sequence[Mapping[str, Any]]) -> Encoding:
+        """The encoding that :meth:`to_list` wrote."""
+        return cls(tuple(Column(**{**each, "values": tuple(each["values"])}) for each in told))
+
+
+def _kind_of(there: Sequence[str]) -> str:
+    """The kind of a column by its fields that are not missing."""
+    if not there:
+        return EMPTY
+    numeric = sum(map(is_number, there))
+    if all(field.lower() in TRUE for field in there):
+        return TRUTH
+    # A number that is infinite, or written otherwise, is one, too, whose error says what to do.
+    numeric += sum(map(_is_other_number, there))
+    if 2 * numeric >= len(there):
+        return NUMBERS
+    if 2 * sum(DATE.fullmatch(field) is not None for field in there) > len(there):
+        return DATES
+    return TEXT if 2 * len(set(there)) <= len(there) else DIFFERENT
+
+
+def _is_missing(field: str) -> bool:
+    return field.lower() in MISSING
+
+
+def _is_other_number(field: str) -> bool:
+    if is_number(field):
+        return False
+    try:
+        return isinstance(float(field), float)
+    except ValueError:
+        return bool(THOUSANDS.fullmatch(field) or DECIMAL_COMMA.fullmatch(field))
+
+
+def _remedy(field: str) -> str:
+    """The words that end the error for a field that is not a number."""
+    if _is_missing(field):
+        return "; fill it in, for example with the median of the column, or leave the row out"
+    if THOUSANDS.fullmatch(field):
+        return "; write numbers without commas between thousands, and decimals with points"
+    if DECIMAL_COMMA.fullmatch(field):
+        return "; write the decimals of the column with points"
+    return ""

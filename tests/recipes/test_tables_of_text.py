@@ -1,0 +1,143 @@
+"""Runs on a table of numbers, text, dates, true and false, with gaps, by each family."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from commands import SMALL, ran, refused
+
+from structnet import NeuralTreeClassifier
+from structnet.recipes.predictions import predict_with
+from structnet.recipes.run import Run
+from structnet.training import CheckpointError
+
+NAMES = ["price", "city", "when", "flag", "rooms", "kind"]
+WORTH = {"Paris": 4.0, "Lyon": 0.0, "": -4.0}
+FAMILIES = {
+    "neural-tree": SMALL,
+    "softmax-tree": ["--depth", 0, "--decision-penalty", 1e-3, "--leaf-penalty", 1e-3],
+    "label-tree": ["--epochs", 5],
+}
+
+
+class Homes(NamedTuple):
+    model: str
+    run: Path
+    rows: list[list[str]]
+
+
+def rows_of(number: int, seed: int) -> list[list[str]]:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(number):
+        city, flag, rooms = str(rng.choice(list(WORTH))), rng.random() < 0.5, rng.integers(1, 6)
+        kind = "dear" if WORTH[city] + 2 * flag + rooms > 4 else "cheap"
+        price = f"{rng.normal():.3f}" if rng.random() < 0.9 else ""
+        rows.append([price, city, f"2024-05-{i % 28 + 1:02d}", str(flag), str(rooms), kind])
+    return rows
+
+
+def write(path: Path, rows: list[list[str]], names: list[str] | None = NAMES) -> Path:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(([names] if names else []) + rows)
+    return path
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def homes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Homes:
+    folder, rows = tmp_path_factory.mktemp(request.param), rows_of(400, 1)
+    data = write(folder / "homes.csv", rows)
+    done = ran(
+        "train", request.param, "--data", data, "--out", folder / "run", *FAMILIES[request.param]
+    )
+    assert "text, one number for each value: 'city' (2 values)" in done.out
+    assert "left out: 'when' (dates)" in done.out
+    assert done.json["test"]["accuracy"] > 0.85
+    return Homes(request.param, folder / "run", rows)
+
+
+def answers(homes: Homes, *inputs: object) -> list[dict]:
+    return ran("predict", homes.run, *inputs).json["answers"]
+
+
+def test_new_rows_are_measured_as_the_own_ones(homes: Homes, tmp_path: Path) -> None:
+    own = ran("evaluate", homes.run).json["test"]["accuracy"]
+    assert own == json.loads((homes.run / "result.json").read_text())["test"]["accuracy"]
+    new = write(tmp_path / "new.csv", rows_of(300, 2))
+    assert ran("evaluate", homes.run, "--data", new).json["test"]["accuracy"] > 0.85
+
+
+def test_columns_are_found_by_name_and_may_be_fewer(homes: Homes, tmp_path: Path) -> None:
+    rows = rows_of(20, 3)
+    whole = answers(homes, write(tmp_path / "whole.csv", rows))
+    order = [3, 4, 0, 1]  # without the dates, which are left out, and without the target
+    some = [[row[i] for i in order] for row in rows]
+    assert answers(homes, write(tmp_path / "some.csv", some, [NAMES[i] for i in order])) == whole
+    err = refused("predict", homes.run, write(tmp_path / "c.csv", [["1"]], ["price"]))
+    assert "has no column 'city', a feature of the tree" in err
+
+
+def test_typed_rows_need_no_number_and_no_known_value(homes: Homes) -> None:
+    known, unknown, gaps = answers(
+        homes, "1,Paris,2024-05-01,True,3", ",Rome,,FALSE,?", ",,2030-01-01,,"
+    )
+    assert answers(homes, ",Rome,,false,") == [unknown] != [known]
+    assert answers(homes, ",,,,") == [gaps]
+
+
+def test_predictions_are_written_with_the_probability_of_every_class(
+    homes: Homes, tmp_path: Path
+) -> None:
+    new, out = write(tmp_path / "new.csv", rows_of(20, 5)), tmp_path / "sub" / "out.csv"
+    done = ran("predict", homes.run, new, "--out", out)
+    assert done.out.startswith(f"predictions: 20, in {out}\n")
+    assert done.json["rows"] == 20 and "answers" not in done.json
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["input"] for row in rows] == [str(number) for number in range(1, 21)]
+    for row, answer in zip(rows, answers(homes, new), strict=True):
+        shares = {name: float(row[f"probability of {name}"]) for name in ("cheap", "dear")}
+        assert sum(shares.values()) == pytest.approx(1, abs=1e-5)
+        best = max(shares, key=shares.__getitem__)
+        assert row["class"] == best == answer.get("class", best)
+        assert shares == pytest.approx(answer.get("labels", shares), abs=1e-6)
+        assert float(row["probability"]) == pytest.approx(shares[best], abs=1e-6)
+
+
+def test_python_gets_what_the_file_has(homes: Homes, tmp_path: Path) -> None:
+    new, out = write(tmp_path / "new.csv", rows_of(20, 5)), tmp_path / "out.csv"
+    ran("predict", homes.run, new, "--out", out)
+    found = predict_with(homes.run, new)
+    with out.open(newline="") as file:
+        for row, answer in zip(csv.DictReader(file), found, strict=True):
+            assert row.pop("input") and row == {name: str(value) for name, value in answer.items()}
+    with pytest.raises(
+        CheckpointError, match=r"predict_with\('.*', INPUT\), which predicts with it"
+    ):
+        NeuralTreeClassifier.load(homes.run / "model.safetensors")
+
+
+def test_pictures_are_drawn_again(homes: Homes, tmp_path: Path) -> None:
+    done = ran("plot", homes.run, "--out", tmp_path)
+    assert (tmp_path / "tree.png").exists() and done.json["tree"]
+
+
+def test_a_misprint_among_numbers_is_an_error(homes: Homes, tmp_path: Path) -> None:
+    rows = rows_of(3, 4)
+    rows[1][4] = "threee"
+    err = refused("predict", homes.run, write(tmp_path / "new.csv", rows))
+    assert "line 3, column 5 ('rooms'): expected a number; got 'threee'" in err
+
+
+def test_a_run_of_numbers_that_does_not_tell_its_encoding_is_the_same(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    told = {"name": "a.csv", "features": ["a"], "shape": [1]}
+    run.write("config.json", {"model": "neural-tree", "settings": {"data": "a.csv"}, "data": told})
+    run.check_same_data(told | {"encoding": [{"name": "a", "kind": "numbers"}]})
+    with pytest.raises(ValueError, match="other features"):
+        run.check_same_data(told | {"features": ["b"], "encoding": []})
