@@ -30,7 +30,7 @@ def described_by(*sources: type) -> Callable[[C], C]:
     Example:
         >>> from structnet import TreeLSTMRegressor
         >>> print(re.search("hidden_size: .*", TreeLSTMRegressor.__doc__)[0])
-        hidden_size: length of a node's state.
+        hidden_size: length of a node's state; by default ...
     """
 
     def describe(cls: C) -> C:

@@ -82,9 +82,9 @@ class NeuralTreeSettings:
             tree above the leaf is run at every step.
         prune: share of the training samples that each branch must have. A split with a smaller
             branch is not taken, and a branch that becomes smaller later is cut: before a training
-            on all samples, which is repeated if more have become smaller in it; or without one, at
-            the end, unless this raises the validation loss by more than chance. None requires no
-            share.
+            on all samples, which is repeated if more have become smaller in it; or, without one or
+            for numbers with heavy tails, at the end, unless this raises the validation loss by more
+            than chance. None requires no share.
         seed: number that determines everything random.
 
     Raises:

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
-from structnet.neural_tree.growth.measures import of_each
+from structnet.neural_tree.growth.measures import has_heavy_tails, of_each
 from structnet.neural_tree.joined import together
 from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
 from structnet.neural_tree.linear import fit_linear, is_linear_model
@@ -183,11 +183,13 @@ def train(
             callbacks=[lambda model, history: tell(history)],
             **shared,
         )
+    strict = False
     if everything is not None and settings.refine_epochs > 1 and _is_bounded(tree, everything):
         said.part = "all samples, "
-        how = settings, everything, growth.strength, device, said
-        tree, last = _finished(tree, linear, *how)
-    elif settings.prune is not None:
+        strict = settings.prune is not None and not has_heavy_tails(tree, everything)
+        how = settings if strict else replace(settings, prune=None)
+        tree, last = _finished(tree, linear, how, everything, growth.strength, device, said)
+    if settings.prune is not None and not strict:
         counted = train if everything is None else everything
         tree = _pruned(tree, settings, counted, validation, device)
     return replace(_so_far(growth, refined, last), tree=tree)

@@ -139,7 +139,7 @@ def test_text_and_gaps_are_told_what_to_put_before() -> None:
     with pytest.raises(ValueError, match=r"text: 'red' in column 'colour'; expected numbers"):
         classifier().fit(named, ANSWERS)
     named[:, 0] = 1.0
-    with pytest.raises(ValueError, match=r"NaN: 10 values, the first in row 2, column 'size' "):
+    with pytest.raises(ValueError, match=r"in row 2 \(counted from 0\), column 'size'; "):
         classifier().fit(named, ANSWERS)
     before = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), [0]), (SimpleImputer(add_indicator=True), [1])

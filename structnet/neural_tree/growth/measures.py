@@ -76,6 +76,17 @@ def decrease(
     return gain, error
 
 
+def has_heavy_tails(tree: NeuralTree, samples: Samples) -> bool:
+    """Whether a few samples have most of the squares of the numbers that a tree predicts.
+
+    Then a branch of a few samples may be worth more than one of many.
+    """
+    if not isinstance(tree.likelihood, SquaredError):
+        return False
+    squares = (samples.targets - samples.targets.mean(0)).square().mean(-1)
+    return bool(samples.mean(squares**2) > HEAVY * samples.mean(squares) ** 2)
+
+
 def expected(tree: NeuralTree, leaf: int, train: Samples | AtLeaf) -> float:
     """The number of samples expected to reach a leaf, each counted by its weight."""
     if isinstance(train, AtLeaf):

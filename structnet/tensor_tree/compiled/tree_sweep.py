@@ -131,6 +131,20 @@ class _Weights(NamedTuple):
     form: Any
 
 
+class _Division(NamedTuple):
+    """The pieces of a sweep.
+
+    Attributes:
+        pieces: pieces from :func:`.cut`.
+        at_once: number of them that are worth computing at the same time.
+        shares: number of shares into which the gradients of the weights are divided.
+    """
+
+    pieces: np.ndarray
+    at_once: int
+    shares: int
+
+
 class _Call(NamedTuple):
     """A sweep except its floating-point numbers: the form, the plan and the sizes."""
 
@@ -163,16 +177,13 @@ class _Call(NamedTuple):
         cell, moved = _OF_A_GATE * self.gates * c, _OF_A_GATE * 2 * c
         return size_of_one(weights.form) + cell, size_of_one(weights.messages) + moved
 
-    def pieces(self, weights: _Weights) -> tuple[np.ndarray, int, int]:
-        """The pieces of the sweep, and how many of them are worth computing at the same time.
-
-        Also the number of shares into which the gradients of the weights are divided.
-        """
+    def division(self, weights: _Weights) -> _Division:
+        """How the sweep is divided."""
         plan, work = self.plan, self.work(weights)
         levels = plan.nodes[plan.node_levels], plan.messages[plan.message_levels]
         rows, pieces = (len(plan.types) - plan.leaves, len(plan.sources)), cut(*levels, *work)
         number = at_once(pieces, sum(map(mul, rows, work)))
-        return pieces, number, max(map(shares_of, rows, work))
+        return _Division(pieces, number, max(map(shares_of, rows, work)))
 
     def states(self, weights: _Weights) -> States:
         """Arrays for the states, not initialised."""
@@ -191,19 +202,22 @@ class _Call(NamedTuple):
         }
         return States(**{name: np.empty(shape, weight.dtype) for name, shape in shapes.items()})
 
-    def up(self, weights: _Weights, leaves: np.ndarray, bottom: np.ndarray) -> States:
+    def up(
+        self, weights: _Weights, divided: _Division, leaves: np.ndarray, bottom: np.ndarray
+    ) -> States:
         """Computes all states."""
         plan, s = self.plan, self.states(weights)
         s.gates[: plan.leaves, : leaves.shape[1]] = leaves
         for x, of_bottom in zip(s[:2], bottom, strict=True):
             x[-1] = of_bottom
-        pieces, number, _ = self.pieces(weights)
-        side_by_side(self.form.loops.sweep_up, plan, pieces, s, *weights, at_once=number)
+        loops, number = self.form.loops, divided.at_once
+        side_by_side(loops.sweep_up, plan, divided.pieces, s, *weights, at_once=number)
         return s
 
     def down(
         self,
         weights: _Weights,
+        divided: _Division,
         s: States,
         d: Gradients,
         forget: np.ndarray,
@@ -212,7 +226,7 @@ class _Call(NamedTuple):
     ) -> list[np.ndarray]:
         """The gradients of the leaves' gates, the bottom and the rest, from those of the states."""
         plan, back = self.plan, make_back(self.plan, self.layout)
-        pieces, number, shares = self.pieces(weights)
+        pieces, number, shares = divided
         d_messages, d_form = (zeros_like(x, shares - 1) for x in weights)
         side_by_side(
             self.form.loops.sweep_down,
@@ -237,10 +251,12 @@ class _Sweep(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, call: _Call, nodes: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
         leaves, bottom, *parameters = (x.detach().numpy() for x in inputs)
-        states = call.up(call.weights(*parameters), leaves, bottom)
+        weights = call.weights(*parameters)
+        divided = call.division(weights)
+        states = call.up(weights, divided, leaves, bottom)
         tensors = [torch.from_numpy(x) for x in states]
         if call.keep:
-            ctx.call, ctx.nodes, ctx.num_inputs = call, nodes, len(inputs)
+            ctx.call, ctx.divided, ctx.nodes, ctx.num_inputs = call, divided, nodes, len(inputs)
             ctx.save_for_backward(*inputs[2:], *tensors)  # freed by the backward, even if h is kept
         return tuple(x.index_select(0, nodes) for x in tensors[:2])
 
@@ -255,5 +271,5 @@ class _Sweep(torch.autograd.Function):
         for x, gradient in zip(d[:2], given, strict=True):
             add_rows(x, ctx.nodes.numpy(), gradient.contiguous().numpy())
         weights = call.weights(*parameters)  # anew, so that a loss that is kept keeps no copies
-        found = call.down(weights, s, d, *parameters)
+        found = call.down(weights, ctx.divided, s, d, *parameters)
         return None, None, *map(torch.from_numpy, found)

@@ -4,17 +4,6 @@ In loops over some tens of numbers that numba compiles itself, most of the time 
 whether arrays overlap and whether places are negative, and into what is left after the last whole
 vector.
 
-========================  ========================================================================
-``multiply``              ``out[i] = x[j] * y[k]``, for rows of lanes
-``add_products``          ``out[i] += sum_n x[j + step n] * y[k + n]``, n below ``number``, for rows
-                          of lanes
-``spread``                ``x[i + n, lane] = X[row, column + n]``, n below ``number``
-``gather``                ``X[row, column + n] = x[i + n, lane]``, n below ``number``
-``add_times``             ``out[o] += x W[key]``; entry n of x is the entry ``start + step n`` of an
-                          array, counted in memory
-``add_times_transposed``  ``out[o] += W[key] x[i]``, for as many entries as W[key] has rows
-========================  ========================================================================
-
 The arrays are contiguous and of one type, W with three axes and all others with two. Places are
 int64 and not checked. Rows of lanes have the same length, a multiple of :data:`LANES`.
 """
@@ -71,6 +60,8 @@ def _each(b, end, step):
 
 @intrinsic
 def multiply(typing, out, i, x, j, y, k):
+    """``out[i] = x[j] * y[k]``, for rows of lanes."""
+
     def code(context, b, signature, values):
         arrays, numbers = _arrays(context, b, signature, values)
         first = [array.place(row, I64(0)) for array, row in zip(arrays, numbers, strict=True)]
@@ -86,6 +77,8 @@ def multiply(typing, out, i, x, j, y, k):
 
 @intrinsic
 def add_products(typing, out, i, x, j, step, y, k, number):
+    """``out[i] += sum_n x[j + step n] * y[k + n]``, n below ``number``, for rows of lanes."""
+
     def code(context, b, signature, values):
         arrays, (i, j, step, k, number) = _arrays(context, b, signature, values)
         out, x, y = arrays
@@ -119,16 +112,22 @@ def _copied(back):
 
 @intrinsic
 def spread(typing, x, i, lane, X, row, column, number):
+    """``x[i + n, lane] = X[row, column + n]``, n below ``number``."""
+
     return _signature(x, i, lane, X, row, column, number), _copied(back=False)
 
 
 @intrinsic
 def gather(typing, x, i, lane, X, row, column, number):
+    """``X[row, column + n] = x[i + n, lane]``, n below ``number``."""
+
     return _signature(x, i, lane, X, row, column, number), _copied(back=True)
 
 
 @intrinsic
 def add_times(typing, x, start, step, W, key, out, o):
+    """``out[o] += v W[key]``; entry n of v is entry ``start + step n`` of x, as in memory."""
+
     def code(context, b, signature, values):
         (x, weight, out), (start, step, key, o) = _arrays(context, b, signature, values)
         n, k = weight.shape[1:]
@@ -150,6 +149,8 @@ def add_times(typing, x, start, step, W, key, out, o):
 
 @intrinsic
 def add_times_transposed(typing, x, i, W, key, out, o):
+    """``out[o] += W[key] x[i]``, for as many entries as W[key] has rows."""
+
     def code(context, b, signature, values):
         (x, weight, out), (i, key, o) = _arrays(context, b, signature, values)
         n, k = weight.shape[1:]
