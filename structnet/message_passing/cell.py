@@ -6,7 +6,7 @@ The functions of a :class:`Cell` are like DGL's user-defined functions: they rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -181,8 +181,13 @@ def check_cell(cell: Any) -> None:
             "the layout of a cell must be a structnet.message_passing.Layout; got "
             f"{type(cell.layout).__name__}"
         )
-    if isinstance(getattr(cell, "sums", ()), str):
-        raise TypeError(f"sums of a cell must be a set of names; got the text {cell.sums!r}")
+    for name in ("leaf", "message", "reduce", "bottom"):
+        if not callable(getattr(cell, name, check_cell)):
+            raise TypeError(f"{name} of a cell must be a function; got {getattr(cell, name)!r:.60}")
+    sums = getattr(cell, "sums", ())
+    if isinstance(sums, str) or not isinstance(sums, Iterable):
+        told = "the text " * isinstance(sums, str)
+        raise TypeError(f"sums of a cell must be a set of names; got {told}{sums!r:.60}")
 
 
 def sums_of(cell: Cell) -> frozenset[str]:
@@ -246,7 +251,9 @@ def check_fields(
     wanted = {name: [stack.runs * stack.length, *shape] for name, shape in shapes.items()}
     found = {name: list(x.shape) for name, x in fields.items()}
     if found != wanted:
-        told = "; nodes.sum(x) adds up the messages of each node" * (function == "reduce")
+        told = ""
+        if function == "reduce" and found.keys() == wanted.keys():
+            told = "; nodes.sum(x) adds up the messages of each node"
         raise ValueError(
             f"{function}() of a cell must return the shapes {wanted}; got {found}{told}"
         )

@@ -230,8 +230,9 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
                 "X must be a list of trees, or of tuples of trees. Got "
                 f"{'one tree' if isinstance(X, (str, Tree)) else type(X).__name__}."
             )
-        if isinstance(X, Mapping) or hasattr(X, "columns"):  # which give their names one by one
-            column = next((f", such as one of its columns, X[{name!r}]" for name in X), "")
+        if isinstance(X, Mapping) or hasattr(X, "columns"):
+            name = next(iter(X if isinstance(X, Mapping) else X.columns), None)
+            column = "" if name is None else f", such as one of its columns, X[{name!r:.60}]"
             raise TypeError(f"X must be a list. Got {type(X).__name__}; expected a list{column}")
         found = [as_sample(x, i) for i, x in enumerate(X)]
         if len(found) < least:

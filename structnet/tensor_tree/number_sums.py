@@ -34,26 +34,26 @@ class NumberSums(nn.Module):
     """
 
     unit: Tensor
-    scale: Tensor
+    spread: Tensor
 
     def __init__(self, num_types: int):
         super().__init__()
         self.width = 2 * (1 + num_types)
         self.register_buffer("unit", torch.ones(()).double())
-        self.register_buffer("scale", torch.ones(self.width).double())
+        self.register_buffer("spread", torch.ones(self.width).double())
 
     def fit_scale(self, forest: Forest) -> None:
         """Fits the scales to training trees."""
         tokens = forest.tokens[forest.preorder().nodes]
         self.unit.fill_(unit_of(values_of(tokens[tokens >= FIRST])))
-        self.scale.fill_(1.0)
+        self.spread.fill_(1.0)
         sums = self(forest)
         mean, square = (np.asarray(x.mean(axis=0)).ravel() for x in (sums, sums.multiply(sums)))
         share = sums.getnnz(axis=0) / max(len(forest), 1)
         deviation = np.sqrt(np.maximum(square - mean**2, 0) / np.maximum(share, 1e-12))
         size = np.sqrt(square)  # a deviation of a millionth of it is rounding
-        scale = np.where(deviation > 1e-6 * size, deviation, np.where(size > 0, size, 1.0))
-        self.scale.copy_(torch.from_numpy(scale))
+        spread = np.where(deviation > 1e-6 * size, deviation, np.where(size > 0, size, 1.0))
+        self.spread.copy_(torch.from_numpy(spread))
 
     def forward(self, forest: Forest, form: str = "count") -> csr_matrix:
         order = forest.preorder()
@@ -85,7 +85,7 @@ class NumberSums(nn.Module):
         values = values_of(tokens[entry])
         logarithms = signed_log(values, self.unit.item())
         columns = np.concatenate((2 * fields, 2 * fields + 1))
-        found = np.concatenate((values, logarithms)) / self.scale.cpu().numpy()[columns]
+        found = np.concatenate((values, logarithms)) / self.spread.cpu().numpy()[columns]
         if form != "count":
             found = found.clip(-FURTHEST, FURTHEST)
         if form == "tf-idf":

@@ -52,7 +52,7 @@ class TreeExamples:
         check_integer("roots_per_example", roots_per_example, 1, owner="TreeExamples")
         self.forest, self.roots_per_example = forest, roots_per_example
         self.targets = _tensor_of(targets)
-        self.weights = None if weights is None else torch.as_tensor(weights)
+        self.weights = None if weights is None else torch.as_tensor(_in_order(weights))
         n = len(self.targets)
         if len(forest) != roots_per_example * n:
             raise ValueError(
@@ -164,6 +164,12 @@ class NodeExamples:
         return held._hold(self.forest.to(device), self.order, self.labels.to(device), weights)
 
 
+def _in_order(values: Any) -> Any:
+    """Values that torch takes: an array, or a column of a data frame, may be in another order."""
+    foreign = hasattr(values, "__array__") and not isinstance(values, Tensor)
+    return np.ascontiguousarray(values) if foreign else values
+
+
 def _tensor_of(targets: Sequence[int] | np.ndarray | Tensor) -> Tensor:
     """The targets as a tensor ``[n, ..]``.
 
@@ -171,7 +177,7 @@ def _tensor_of(targets: Sequence[int] | np.ndarray | Tensor) -> Tensor:
         ValueError: they are not numbers, or rows of different lengths.
     """
     try:
-        found = torch.as_tensor(targets)
+        found = torch.as_tensor(_in_order(targets))
     except (TypeError, ValueError, RuntimeError):  # torch's errors name types, not targets
         found = torch.tensor(0)
     if found.dim() == 0:

@@ -103,6 +103,8 @@ def with_part(name: str, value: object) -> Sum:
         (lambda: Sum, TypeError, r"must be an object; got the class Sum, expected Sum\(\.\.\.\)"),
         (lambda: with_part("layout", (2, 3)), TypeError, "must be a .*Layout; got tuple"),
         (lambda: with_part("sums", "h"), TypeError, "a set of names; got the text 'h'"),
+        (lambda: with_part("sums", None), TypeError, "sums .* a set of names; got None"),
+        (lambda: with_part("leaf", None), TypeError, "leaf of a cell must be a function; got None"),
         (
             lambda: with_part("bottom", lambda: {"h": torch.zeros(4)}),
             ValueError,

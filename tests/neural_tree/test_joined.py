@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,3 +155,19 @@ def test_one_map_of_several_gives_their_outputs() -> None:
     x = torch.randn(4, 3)
     expected = torch.cat([each(x) for each in maps], dim=1)
     torch.testing.assert_close(Joined(maps)(x), expected)
+
+
+@pytest.mark.parametrize("passing", [lambda: nn.Dropout(0.5), nn.Flatten, nn.Identity])
+def test_maps_below_a_transformer_that_changes_nothing(passing: Callable[[], nn.Module]) -> None:
+    """It may return the very samples that it got, which other maps get, too."""
+    primitives = replace(presets.table(3), transformer=lambda shape: passing())
+    tree = NeuralTree(primitives, (4,))
+    tree.split(0)
+    tree.deepen(int(tree.topology.leaves[0]))
+    tree.split(int(tree.topology.leaves[0]))
+    tree.eval()
+    batch = Samples(torch.randn(20, 4), torch.arange(20) % 3)
+    expected = tree.loss(batch)
+    with together(tree) as trained:
+        assert len(trained.joined) == 2
+        torch.testing.assert_close(trained.eval().loss(batch), expected)

@@ -180,7 +180,7 @@ def test_sums_have_the_scale_of_the_counts_beside_them(form: str):
     trees, _ = expressions(20, 1, False)
     forest = Forest.from_trees(trees, vocabulary := Vocabulary.from_trees(trees, numbers=True))
     sums = NumberSums(vocabulary.num_types)
-    sums.scale.fill_(0.1)  # so that some terms are above 10
+    sums.spread.fill_(0.1)  # so that some terms are above 10
     entry, column, value = sums.added(forest, forest.preorder())
     assert (abs(value) > FURTHEST).any() and (abs(value) < FURTHEST).any()
     if form != "count":

@@ -9,6 +9,7 @@ from structnet.tensor_tree.compiled.kernels.gates import compiled
 from structnet.tensor_tree.compiled.kernels.lanes import (
     LANES,
     add_products,
+    add_rows_times,
     add_times,
     add_times_transposed,
     gather,
@@ -64,14 +65,15 @@ def test_lanes_are_those_of_numpy(dtype: type, lanes: int):
 
 
 @compiled
-def keyed(x, column, W, y, out, back):
+def keyed(x, column, rows, W, y, out, back):
     add_times(x, x.shape[1], 1, W, 1, out, 2)  # row 1 of x
     add_times(column, 2, column.shape[1], W, 0, out, 0)  # a column
-    add_times_transposed(y, 2, W, 1, back, 1)
+    add_rows_times(x, rows, W, 1, out, 1, 4)
+    add_times_transposed(y, W, 1, back, 0, 3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("columns", [1, 3, 16, 17, 40])
+@pytest.mark.parametrize("columns", [1, 3, 16, 17, 40, 64, 70])
 def test_one_row_times_one_of_several_matrices(dtype: type, columns: int):
     """Adds to a row; what is beside the row, and the other rows, stay as they are."""
     rng = np.random.default_rng(columns)
@@ -81,9 +83,11 @@ def test_one_row_times_one_of_several_matrices(dtype: type, columns: int):
             for size in ((3, n), (n, 3), (2, n, columns), (3, columns), (4, columns), (3, 2 * n))
         )
         expected, expected_back = out.copy(), back.copy()
+        rows = np.array([-1, 2, 0, 2])
         expected[2] += x[1] @ W[1]
         expected[0] += column[:, 2] @ W[0]
-        expected_back[1, :n] += W[1] @ y[2]
-        keyed(x, column, W, y, out, back)
+        expected[1:] += x[[2, 0, 2]] @ W[1]
+        expected_back[:, :n] += y @ W[1].T
+        keyed(x, column, rows, W, y, out, back)
         np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(back, expected_back, rtol=1e-4, atol=1e-5)

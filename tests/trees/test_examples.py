@@ -73,6 +73,13 @@ def test_targets_are_numbers(targets: object):
         TreeExamples(forest_of(PAIR), targets)
 
 
+def test_arrays_in_another_order():
+    numbers = np.array([0, 3])
+    examples = TreeExamples(forest_of(PAIR), numbers[::-1], numbers[::-1] / 2)
+    assert examples.targets.tolist() == [3, 0]
+    assert examples.weights.tolist() == [1.5, 0.0]
+
+
 def test_no_examples():
     examples = TreeExamples(forest_of(PAIR), [0, 1])[[]]
     assert (len(examples), len(examples.forest)) == (0, 0)

@@ -151,7 +151,7 @@ def _few_products_backward(right, dy, weight, n, d_left):
                 rows[0, m * k + j] = right[m, lane] * dy[j, lane]
         for j in range(a):
             row[0, j] = 0
-        add_times_transposed(rows, 0, weight, lane // n, row, 0)
+        add_times_transposed(rows, weight, lane // n, row, 0, 1)
         spread(d_left, 0, lane, row, 0, 0, a)
 
 

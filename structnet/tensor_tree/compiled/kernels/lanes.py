@@ -10,10 +10,14 @@ int64 and not checked. Rows of lanes have the same length, a multiple of :data:`
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from structnet.tensor_tree.compiled.kernels.gates import bare
 from structnet.trees._llvm import I32, I64, INT, Window, all_of, below, multiply_add, vector
 
 LANES = 8
@@ -124,60 +128,120 @@ def gather(typing, x, i, lane, X, row, column, number):
     return _signature(x, i, lane, X, row, column, number), _copied(back=True)
 
 
-@intrinsic
-def add_times(typing, x, start, step, W, key, out, o):
+def _times(rows: int) -> Callable:
+    """``out[o + r] += v_r W[key]`` for some rows, which read W together.
+
+    Entry n of v_r is entry ``starts[r] + step n`` of x, as in memory.
+    """
+
+    @intrinsic
+    def times(typing, x, starts, step, W, key, out, o):
+        def code(context, b, signature, values):
+            arrays, (starts, step, key, o) = _arrays(context, b, signature, values)
+            x, weight, out = arrays
+            n, k = weight.shape[1:]
+            first = [out.place(b.add(o, I64(row)), I64(0)) for row in range(rows)]
+            begin, starts = weight.place(key, I64(0), I64(0)), cgutils.unpack_tuple(b, starts, rows)
+
+            def strip(low, width, mask):
+                to, ours = (Window(b, each.data, width, mask) for each in (out, weight))
+                places = [b.add(place, low) for place in first]
+                totals = [cgutils.alloca_once_value(b, to.load(place)) for place in places]
+                with cgutils.for_range(b, n) as loop:
+                    row = ours.load(b.add(b.add(begin, b.mul(loop.index, k)), low))
+                    for start, total in zip(starts, totals, strict=True):
+                        number = b.load(x.at(b.add(start, b.mul(step, loop.index))))
+                        found = multiply_add(b, all_of(b, number, width), row, b.load(total))
+                        b.store(found, total)
+                for place, total in zip(places, totals, strict=True):
+                    to.store(b.load(total), place)
+
+            whole = b.and_(k, I64(-2 * _WIDTH))
+            with _each(b, whole, 2 * _WIDTH) as (low, _):
+                strip(low, 2 * _WIDTH, None)
+            with cgutils.for_range_slice(b, whole, k, I64(_WIDTH), I64) as (low, _):
+                strip(low, _WIDTH, below(b, b.sub(k, low), _WIDTH))
+            return context.get_dummy_value()
+
+        found = _signature(x, W, out)
+        starts = types.UniTuple(INT, rows)
+        return found.return_type(x, starts, INT, W, INT, out, INT), code
+
+    return times
+
+
+def _times_transposed(rows: int, width: int) -> Callable:
+    """``out[o + r] += W[key] x[i + r]``, for as many entries as W[key] has rows."""
+
+    @intrinsic
+    def times(typing, x, i, W, key, out, o):
+        def code(context, b, signature, values):
+            (x, weight, out), (i, key, o) = _arrays(context, b, signature, values)
+            n, k = weight.shape[1:]
+            first = [x.place(b.add(i, I64(row)), I64(0)) for row in range(rows)]
+            to = [out.place(b.add(o, I64(row)), I64(0)) for row in range(rows)]
+            last, zeros = b.sub(n, I64(1)), vector(x.data.type.pointee, width)(None)
+            totals = [
+                [cgutils.alloca_once_value(b, zeros) for _ in range(_TOGETHER)] for _ in first
+            ]
+            with _each(b, n, _TOGETHER) as (begin, _):
+                ends = [b.add(begin, I64(j)) for j in range(_TOGETHER)]
+                ends = [b.select(b.icmp_signed("<", end, last), end, last) for end in ends]
+                places = [weight.place(key, end, I64(0)) for end in ends]
+                for total in itertools.chain(*totals):
+                    b.store(zeros, total)
+
+                def strip(low, mask):
+                    ours, theirs = (Window(b, each.data, width, mask) for each in (x, weight))
+                    vectors = [ours.load(b.add(place, low)) for place in first]
+                    for j, place in enumerate(places):
+                        w = theirs.load(b.add(place, low))
+                        for own, found in zip(vectors, totals, strict=True):
+                            b.store(multiply_add(b, own, w, b.load(found[j])), found[j])
+
+                whole = b.and_(k, I64(-width))
+                with _each(b, whole, width) as (low, _):
+                    strip(low, None)
+                with b.if_then(b.icmp_signed("!=", whole, k)):
+                    strip(whole, below(b, b.sub(k, whole), width))
+                sums = Window(b, out.data, _TOGETHER, below(b, b.sub(n, begin), _TOGETHER))
+                for place, found in zip(to, totals, strict=True):
+                    at, total = b.add(place, begin), _sums(b, [b.load(each) for each in found])
+                    sums.store(b.fadd(sums.load(at), total), at)
+            return context.get_dummy_value()
+
+        return _signature(x, i, W, key, out, o), code
+
+    return times
+
+
+_one, _two = _times(1), _times(2)
+_one_transposed, _two_transposed = _times_transposed(1, _WIDTH), _times_transposed(2, _WIDTH // 2)
+
+
+@bare
+def add_times(x, start, step, W, key, out, o):
     """``out[o] += v W[key]``; entry n of v is entry ``start + step n`` of x, as in memory."""
-
-    def code(context, b, signature, values):
-        (x, weight, out), (start, step, key, o) = _arrays(context, b, signature, values)
-        n, k = weight.shape[1:]
-        first, place = out.place(o, I64(0)), weight.place(key, I64(0), I64(0))
-        with _each(b, k, _WIDTH) as (low, _):
-            mask = below(b, b.sub(k, low), _WIDTH)
-            to, row = (Window(b, array.data, _WIDTH, mask) for array in (out, weight))
-            total = cgutils.alloca_once_value(b, to.load(b.add(first, low)))
-            with cgutils.for_range(b, n) as loop:
-                number = b.load(x.at(b.add(start, b.mul(step, loop.index))))
-                here = b.add(b.add(place, b.mul(loop.index, k)), low)
-                found = multiply_add(b, all_of(b, number, _WIDTH), row.load(here), b.load(total))
-                b.store(found, total)
-            to.store(b.load(total), b.add(first, low))
-        return context.get_dummy_value()
-
-    return _signature(x, start, step, W, key, out, o), code
+    _one(x, (start,), step, W, key, out, o)
 
 
-@intrinsic
-def add_times_transposed(typing, x, i, W, key, out, o):
-    """``out[o] += W[key] x[i]``, for as many entries as W[key] has rows."""
+@bare
+def add_rows_times(x, rows, W, key, out, lo, hi):
+    """``out[m] += x[rows[m]] W[key]`` for m from ``lo`` to ``hi``."""
+    n = x.shape[1]
+    for m in range(lo, hi - 1, 2):
+        _two(x, (rows[m] * n, rows[m + 1] * n), 1, W, key, out, m)
+    if (hi - lo) % 2:
+        _one(x, (rows[hi - 1] * n,), 1, W, key, out, hi - 1)
 
-    def code(context, b, signature, values):
-        (x, weight, out), (i, key, o) = _arrays(context, b, signature, values)
-        n, k = weight.shape[1:]
-        first, to, last = x.place(i, I64(0)), out.place(o, I64(0)), b.sub(n, I64(1))
-        zeros = vector(x.data.type.pointee, _WIDTH)(None)
-        totals = [cgutils.alloca_once_value(b, zeros) for _ in range(_TOGETHER)]
-        with _each(b, n, _TOGETHER) as (row, _):
-            for total in totals:
-                b.store(zeros, total)
-            ends = [b.add(row, I64(j)) for j in range(_TOGETHER)]
-            ends = [b.select(b.icmp_signed("<", end, last), end, last) for end in ends]
-            places = [weight.place(key, end, I64(0)) for end in ends]
-            with _each(b, k, _WIDTH) as (low, _):
-                mask = below(b, b.sub(k, low), _WIDTH)
-                ours, theirs = (Window(b, array.data, _WIDTH, mask) for array in (x, weight))
-                vector_of_x = ours.load(b.add(first, low))
-                for total, place in zip(totals, places, strict=True):
-                    w = theirs.load(b.add(place, low))
-                    b.store(multiply_add(b, vector_of_x, w, b.load(total)), total)
-            mask = below(b, b.sub(n, row), _TOGETHER)
-            sums = Window(b, out.data, _TOGETHER, mask)
-            at = b.add(to, row)
-            found = _sums(b, [b.load(total) for total in totals])
-            sums.store(b.fadd(sums.load(at), found), at)
-        return context.get_dummy_value()
 
-    return _signature(x, i, W, key, out, o), code
+@bare
+def add_times_transposed(x, W, key, out, lo, hi):
+    """``out[m] += W[key] x[m]`` for m from ``lo`` to ``hi``, in W[key]'s number of rows."""
+    for m in range(lo, hi - 1, 2):
+        _two_transposed(x, m, W, key, out, m)
+    if (hi - lo) % 2:
+        _one_transposed(x, hi - 1, W, key, out, hi - 1)
 
 
 def _sums(b, vectors):

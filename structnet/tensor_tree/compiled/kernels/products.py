@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from structnet.tensor_tree.compiled.kernels.gates import internal
-from structnet.tensor_tree.compiled.kernels.lanes import add_times, add_times_transposed
+from structnet.tensor_tree.compiled.kernels.lanes import add_rows_times, add_times_transposed
 
 FEW = 8  # number of rows from which on the library is as fast
 
@@ -20,10 +20,9 @@ def times(x, W, out):
     if len(x) >= FEW:
         np.dot(x, W, out)
         return
-    weights = W.reshape(1, W.shape[0], W.shape[1])
     out[:] = 0
-    for row in range(len(x)):
-        add_times(x, row * x.shape[1], 1, weights, 0, out, row)
+    rows, weights = np.arange(len(x)), W.reshape(1, W.shape[0], W.shape[1])
+    add_rows_times(x, rows, weights, 0, out, 0, len(x))
 
 
 @internal
@@ -32,7 +31,6 @@ def times_transposed(x, W, out):
     if len(x) >= FEW:
         np.dot(x, W.T, out)
         return
-    weights = W.reshape(1, W.shape[0], W.shape[1])
     out[:] = 0
-    for row in range(len(x)):
-        add_times_transposed(x, row, weights, 0, out, row)
+    weights = W.reshape(1, W.shape[0], W.shape[1])
+    add_times_transposed(x, weights, 0, out, 0, len(x))

@@ -24,7 +24,7 @@ from structnet.tensor_tree.compiled.kernels.gates import (
     internal,
     open_gates,
 )
-from structnet.tensor_tree.compiled.kernels.lanes import add_times, add_times_transposed
+from structnet.tensor_tree.compiled.kernels.lanes import add_rows_times, add_times_transposed
 from structnet.tensor_tree.compiled.kernels.products import FEW
 
 BLOCK = 128  # rows that are multiplied at once
@@ -133,8 +133,8 @@ def _multiply_few(H, sources, weight, bias, key, lo, hi, out):
     for m in range(lo, hi):
         for j in range(out.shape[1]):
             out[m, j] = bias[key, j]
-        if out.shape[1] > 0:
-            add_times(H, sources[m] * H.shape[1], 1, weight, key, out, m)
+    if out.shape[1] > 0:
+        add_rows_times(H, sources, weight, key, out, lo, hi)
 
 
 @internal
@@ -221,9 +221,8 @@ def _collect_sent(back, d, m):
 @bare
 def _multiply_few_backward(dz, weight, key, lo, hi, own):
     """Adds the gradient of h to the first columns of ``own``."""
-    for m in range(lo, hi):
-        if dz.shape[1] > 0:
-            add_times_transposed(dz, m, weight, key, own, m)
+    if dz.shape[1] > 0:
+        add_times_transposed(dz, weight, key, own, lo, hi)
 
 
 @internal
