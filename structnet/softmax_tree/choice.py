@@ -16,10 +16,12 @@ drops most of the columns.
 With few samples in each class, the best few kinds, the flat softmax and all penalties are trained
 to the end, if possible on all samples, as overfitting shows late, and a brief training favours
 narrow leaves. One kind is taken over a simpler one only if its advantage is not due to chance; the
-plain decision tree is the simplest, and a stronger penalty is simpler. If only some samples are
-used, and few of each class, some of the others are tested on besides those held out. The error is
-that of ``wrongness``: with few classes, probabilities count too. At last, held-out samples tell how
-sure the leaves may be (``temperature``).
+plain decision tree is the simplest, and a stronger penalty is simpler. Unless all this is cheap,
+trees that begin surely behind the flat softmax, and stronger penalties that begin far behind, are
+given up after one iteration; nothing weaker is tried where hardly a mistake is left. If only some
+samples are used, and few of each class, some of the others are tested on besides those held out.
+The error is that of ``wrongness``: with few classes, probabilities count too. At last,
+held-out samples tell how sure the leaves may be (``temperature``).
 """
 
 from __future__ import annotations
