@@ -67,6 +67,7 @@ class Summary:
         decided: mean probability of the branches on these greedy paths, 1 if every router is
             certain; None without samples or routers.
         rows: rows of the nodes.
+        note: further sentence of the family; empty for none.
     """
 
     leaves: int
@@ -79,6 +80,7 @@ class Summary:
     visited_flops: float | None
     decided: float | None
     rows: tuple[Row, ...]
+    note: str = ""
 
     def __str__(self) -> str:
         head: list[list[object]] = [
@@ -101,6 +103,7 @@ class Summary:
         about = "; ".join(filter(None, facts))
         rest = len(self.rows) - len(listed)
         more = [f"and {rest:,} without parameters"] if rest else []
+        about = "\n".join(filter(None, (about, self.note)))
         return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)]), *more])
 
     __repr__ = __str__  # what a notebook shows

@@ -46,7 +46,8 @@ The papers leave the following open, and the choices are ours:
 ``smoothing``         probabilities of the classes that a leaf lacks, at the end
 ``settings``          the hyper-parameters and their defaults
 ``choice``,           settings that are not given, chosen on held-out samples (a ``fold``) by
-``fold``              ``wrongness``: mistakes and, with few classes, probabilities
+``fold``              ``wrongness``: mistakes and, with few classes, probabilities; ``costs``:
+                      what a trial costs
 ``temperature``       how sure the leaves are, by held-out samples
 ``training``          :func:`train`: from data to a tree; ``state``: its state on disk
 ``measures``          error, size and cost in the papers' quantities

@@ -18,8 +18,13 @@ from structnet.trees import _llvm
 
 POWER_STEPS = 6
 FIRST = 0.25  # initial curvature, as a share of its bound
+# At each step the curvature falls by a little, or down to AMPLE times what the last step met, but
+# to no less than STEEP_FALL: sure of nothing among k classes, losses are 2 / k times as curved as
+# their bound.
+FALL, STEEP_FALL, AMPLE = 0.95, 0.5, 1.5
 PATIENCE = 5  # steps over which the objective must fall
 TOLERANCE = 5e-4  # share by which it must fall
+CLEAR = 10  # times the rounding errors, from which a difference tells the curvature
 STEEPEST = 1e30  # largest curvature, within single precision
 BLOCK = 256  # rows that are processed for all classes at a time, so that they stay in the cache
 E0, E1, E2, E3, E4, E5 = map(np.float32, _llvm.SERIES)
@@ -231,9 +236,9 @@ def proximal_step(here, ahead, gradient, curvature, thresholds, ridges, new):
     """A gradient step from ``ahead``, then shrinkage towards 0 by thresholds and ridges.
 
     Returns the rise of the quadratic bound of the losses along the step, the penalty at its end,
-    and True if the way from here to the new weights points against the step.
+    True if the way from here to the new weights points against the step, and its squared length.
     """
-    rise = penalty = uphill = 0.0
+    rise = penalty = uphill = length = 0.0
     for d in range(len(new)):
         threshold = np.float32(thresholds[d] / curvature)
         shrunk = np.float32(curvature / (curvature + ridges[d]))
@@ -245,9 +250,10 @@ def proximal_step(here, ahead, gradient, curvature, thresholds, ridges, new):
             square += new[d, c] * new[d, c]
             way = np.float64(new[d, c] - ahead[d, c])
             rise += way * (gradient[d, c] + curvature / 2 * way)
+            length += way * way
             uphill -= way * (new[d, c] - here[d, c])
         penalty += thresholds[d] * size + ridges[d] / 2 * square
-    return rise, penalty, uphill > 0
+    return rise, penalty, uphill > 0, length
 
 
 @summing
@@ -286,7 +292,7 @@ def fista(X, places, starts, y, counts, begin, thresholds, ridges, direction, fa
         loss = losses_of(scores_ahead, y, counts, slopes)
         gradient_of(X, places, starts, slopes, gradient)
         while True:
-            rise, penalty, uphill = proximal_step(
+            rise, penalty, uphill, length = proximal_step(
                 here, ahead, gradient, curvature, thresholds, ridges, new
             )
             scores_of(X, places, starts, new, scores_new)
@@ -305,7 +311,9 @@ def fista(X, places, starts, y, counts, begin, thresholds, ridges, direction, fa
         if found + penalty < lowest[step - 1]:
             best = at
         lowest[step] = min(lowest[step - 1], found + penalty)
-        curvature *= 0.95
+        spare = loss + rise - found  # by which the bound was too high
+        met = curvature - 2 * spare / length if CLEAR * slack < spare < np.inf else curvature
+        curvature = min(FALL * curvature, max(STEEP_FALL * curvature, AMPLE * met))
         if step >= PATIENCE and lowest[step] > lowest[step - PATIENCE] * (1 - TOLERANCE):
             break
     return room[best]

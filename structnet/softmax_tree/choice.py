@@ -16,10 +16,12 @@ drops most of the columns.
 With few samples in each class, the best few kinds, the flat softmax and all penalties are trained
 to the end, if possible on all samples, as overfitting shows late, and a brief training favours
 narrow leaves. One kind is taken over a simpler one only if its advantage is not due to chance; the
-plain decision tree is the simplest, and a stronger penalty is simpler. If only some samples are
-used, and few of each class, some of the others are tested on besides those held out. The error is
-that of ``wrongness``: with few classes, probabilities count too. At last, held-out samples tell how
-sure the leaves may be (``temperature``).
+plain decision tree is the simplest, and a stronger penalty is simpler. Unless all this is cheap,
+trees that begin surely behind the flat softmax, and stronger penalties that begin far behind, are
+given up after one iteration; nothing weaker is tried where hardly a mistake is left. If only some
+samples are used, and few of each class, some of the others are tested on besides those held out.
+The error is that of ``wrongness``: with few classes, probabilities count too. At last,
+held-out samples tell how sure the leaves may be (``temperature``).
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
-from structnet.softmax_tree.fold import BETTER, STEPS, Fold, Wrongness, least_wrong, lowest
+from structnet.softmax_tree.costs import axes_sums, flat_sums
+from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import (
     ChosenGrowth,
@@ -64,20 +67,22 @@ SHALLOW = 4  # largest depth of a tree that starts with single features
 ITERATIONS = 3  # of a trial
 PENALTIES = (10.0, 100.0), (3.0,), (0.1, 0.01)  # groups of factors; the kinds are compared with 1
 RIDGES, WEAK = (1.0, 10.0, 100.0), 0.1  # instead of a penalty, of which at most WEAK stays
+ENOUGH = 1e-3  # wrongness of held-out samples up to which nothing is left to gain
 # Standard errors by which the weakest penalty must be better than a stronger one: it overfits in a
 # long training, which a short one does not show. They are those of the samples held out of the ones
 # used, without the further ones.
 SURE = 2.0
+FAR = 4.0  # standard errors behind after one iteration, that no further ones make good
 ALPHA, RHO = 0.7, 0.95
 FLAT = 4e10  # largest number of sums for a flat softmax in a trial: some seconds
-# Number of sums up to which deciding trials are trained to the end: at most ten seconds for each of
-# the eight or more of a choice. A sum over sparse rows, which is not vectorised, counts as SPARSE.
-WHOLE, SPARSE = 6e10, 16
+# Number of sums of a short trial up to which deciding ones are trained to the end: some three times
+# as many, a few seconds for each of the eight or more of a choice. A sum over sparse rows, which is
+# not vectorised, counts as SPARSE.
+WHOLE, SPARSE = 1e10, 16
 COST = 5e8  # largest number of sums for a decision tree on single features: about a second
 # One on sparse rows is first grown on one row of so many: at best, the odds of a mistake fall in
 # proportion to the number of rows.
 PROBED = 4
-LOOKED = 64  # rows and columns by which the thresholds of a feature are estimated
 
 Kind = ChosenSettings
 
@@ -136,8 +141,12 @@ class _Search:
         """The settings of the lowest error."""
         tried = self._walked()
         good = sorted(tried, key=lambda kind: tried[kind].mean)[: MORE if self._cheap else GOOD]
+        flat = [kind for kind in tried if not kind.depth]
         if self._length is None:
-            good += [kind for kind in tried if not kind.depth and kind not in good]
+            good += [kind for kind in flat if kind not in good]
+        if flat and not self._cheap:  # trees with narrower leaves begin faster
+            least = tried[flat[0]]
+            good = [kind for kind in good if kind in flat or not tried[kind].exceeds(least, SURE)]
         best = good[0]
         if len(good) > 1:
             good.sort(key=lambda kind: (kind.depth, kind.start != "centroids"))
@@ -180,7 +189,7 @@ class _Search:
         assert depth is not None
         deepest = max(depths) if self._cheap else max(depth, 1)
         found |= self._walk("rows", [d for d in depths if 0 < d <= deepest], {})
-        if self._sums(SHALLOW) <= COST:
+        if axes_sums(self._parts[0].learn, SHALLOW) <= COST:
             found |= self._walk("axes", [d for d in depths if 0 < d <= SHALLOW], found)
         return found
 
@@ -195,7 +204,7 @@ class _Search:
         waiting = sorted(depths)
         found = self._until_worse(start, reversed(waiting), before)
         waiting = waiting[: -len(found)]
-        if waiting[:1] == [0] and self._flat(self._parts[0].learn.x) <= FLAT:
+        if waiting[:1] == [0] and flat_sums(self._parts[0].learn) <= FLAT:
             least = least_wrong((before | found).values())
             found |= self._until_worse(start, [0], {})
             if least.exceeds(found[self._kind(0, start)]):
@@ -225,6 +234,8 @@ class _Search:
             for factor in factors:
                 by = sure if factor < 0.1 else BETTER
                 kind = replace(best, leaf_penalty=factor * self._count)
+                if self._has_no_chance(kind, best) if factor > 1 else least.mean <= ENOUGH:
+                    break
                 wrong = self._wrong_about(kind, iterations=length)
                 if wrong.exceeds(least) if factor > 1 else not least.exceeds(wrong, by):
                     break
@@ -235,12 +246,21 @@ class _Search:
         assert found.leaf_penalty is not None
         weak = min(found.leaf_penalty, WEAK * self._count)
         for factor in RIDGES:
+            if least.mean <= ENOUGH:
+                break
             kind = replace(found, leaf_penalty=weak, leaf_ridge=factor * self._count)
             wrong = self._wrong_about(kind, iterations=length)
             if not least.exceeds(wrong):
                 break
             found, least = kind, wrong
         return found
+
+    def _has_no_chance(self, kind: Kind, best: Kind) -> bool:
+        """True if a stronger penalty is far behind from the first iteration on, if that is long."""
+        if self._cheap:
+            return False
+        wrong, least = (self._wrong_about(each, iterations=1) for each in (kind, best))
+        return wrong.exceeds(least, FAR)
 
     def _plain_is_as_good(self, best: Kind) -> bool:
         """True if the plain decision tree, on as many samples as affordable, is no more wrong."""
@@ -249,7 +269,7 @@ class _Search:
         limited = self.growth is not None and self.growth.deepest < math.inf
         if not open_ or limited:
             return False
-        sums = max(self._sums(math.log2(len(part.learn) + 1)), 1)
+        sums = max(axes_sums(part.learn, math.log2(len(part.learn) + 1)), 1)
         number = int(len(part.learn) * COST / sums)
         if number < len(part.learn) / 4:
             return False
@@ -351,7 +371,7 @@ class _Search:
     def _whole(self, number: int) -> bool:
         """True if classes have few samples, and a trial with this number can run to the end."""
         points = self.points
-        sums = self._flat(points.x) * number / len(points) * (1 - HELD_OUT)
+        sums = flat_sums(points) * number / len(points) * (1 - HELD_OUT)
         sums *= SPARSE if issparse(points.x) else 1
         return len(points) <= SCARCE * points.num_classes and sums <= WHOLE
 
@@ -363,33 +383,6 @@ class _Search:
     @cached_property
     def _cheap(self) -> bool:
         return len(self.points) * self.points.num_features * self.points.num_classes <= CHEAP
-
-    def _flat(self, x: Any) -> float:
-        """An estimate of the number of sums to try a flat softmax on some rows."""
-        return 2.0 * _entries(x) * self.points.num_classes * STEPS
-
-    def _sums(self, depth: float) -> float:
-        """An estimate of the number of sums to grow a decision tree on single features to a depth.
-
-        Each threshold between two rows of different values takes one sum for each class.
-        """
-        x = self._parts[0].learn.x
-        each = self._thresholds * self.points.num_classes + math.log2(x.shape[0] + 1)
-        return _entries(x) * depth * each
-
-    @cached_property
-    def _thresholds(self) -> float:
-        """The share of adjacent rows that differ in a feature, by a sample of rows and columns."""
-        x = self._parts[0].learn.x
-        rows, columns = (np.linspace(0, n - 1, LOOKED).astype(int) for n in x.shape)
-        some = x[rows][:, columns]
-        values = np.sort(some.toarray() if issparse(some) else some, axis=0)
-        return float((np.diff(values, axis=0) > 0).mean())
-
-
-def _entries(x: Any) -> int:
-    """The number of stored entries of rows, without the zeros of sparse ones."""
-    return x.nnz if issparse(x) else x.size
 
 
 def _name(kind: Kind) -> str:

@@ -19,7 +19,8 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
     Each decision is a sparse hyperplane, each leaf a sparse softmax over a few of the classes, so
     that a prediction costs at most ``D (depth + k)`` multiplications. Settings that are None are
     chosen by the error on held-out samples; an ordinary decision tree is among the choices if that
-    does not take long.
+    does not take long. Where a softmax over all classes is as good, there is one leaf, and a
+    prediction costs ``D K``: ``summary()`` says so, and ``depth=4``, for example, gives a tree.
 
     Args:
         depth: number of decisions on each path; 0 is a flat softmax.
@@ -80,6 +81,9 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
 @described_by(GrowthSettings, SoftmaxTreeSettings)
 class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
     """A classifier that is a softmax tree which grows where that lowers the loss enough.
+
+    Where nothing is gained, it stays a single leaf, a softmax over all classes: ``summary()`` says
+    so, and ``start_depth=4``, for example, begins with a tree.
 
     Its attributes are those of :class:`structnet.SoftmaxTreeClassifier`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -28,6 +29,7 @@ from structnet.estimators.inputs import (
 )
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
+from structnet.routing import report
 from structnet.softmax_tree.measures import Measures, measured
 from structnet.softmax_tree.members import (
     choices_about,
@@ -38,7 +40,7 @@ from structnet.softmax_tree.members import (
 )
 from structnet.softmax_tree.networkx_tree import with_weights
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.training import Trained, train
+from structnet.softmax_tree.training import ONE_LEAF, Trained, train
 from structnet.softmax_tree.tree import Choices, Predictor, SoftmaxTree
 from structnet.training.history import History
 
@@ -230,6 +232,22 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         codes = np.full(len(known), -1)
         codes[asked] = encode_labels(found.y[asked], self.classes_)[1]
         return measured(self._trees(), found._replace(y=codes).samples(*self._scales()))
+
+    def summary(self, X: Any = None) -> report.Summary:
+        """The size of the first tree, and the cost of a prediction.
+
+        Of a single leaf that was chosen, ``note`` says what to set for a tree.
+
+        Args:
+            X: samples from which to measure how often each leaf is reached.
+
+        Raises:
+            ValueError: samples of another shape than in ``fit``.
+        """
+        found = super().summary(X)
+        name = "depth" if self._growth() is None else "start_depth"
+        alone = found.leaves == 1 and getattr(self, name) is None
+        return replace(found, note=ONE_LEAF.format(name)) if alone else found
 
     def to_networkx(self) -> nx.DiGraph:
         """The tree as a networkx graph with all weights; see :func:`.tree_from_networkx`."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from structnet.softmax_tree.choice import chosen
+from structnet.softmax_tree.choice import ENOUGH, chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
@@ -34,6 +34,7 @@ from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
 
 PATIENCE = 2  # rounds of growth without a lower validation error, after which it ends
+ONE_LEAF = "one leaf, a softmax over all classes, was best on held-out samples; set {} for a tree"
 CELLS = 10_000_000  # largest number of probabilities by which the temperature is found
 
 
@@ -141,6 +142,7 @@ def train(
     if validation is not None:
         held_out = Points.made(validation[0], validation[1], number, *validation[2:])
     begin, progress = time.perf_counter(), Progress.of(progress)
+    depth, name = (growth.start_depth, "start_depth") if growth else (settings.depth, "depth")
     file = None if state_file is None else Path(state_file)
     data = {} if file is None else facts_of(points, held_out)
     with ONE_THREAD:  # the products are small
@@ -156,7 +158,8 @@ def train(
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
     last = state.history.records[-1]
     line = "{epoch} iterations, {leaves} leaves, {seconds:.1f} s".format_map(last)
-    progress.say_when_due(line, last=True)
+    alone = depth is None and last["leaves"] == 1
+    progress.say_when_due(f"{line}; {ONE_LEAF.format(name)}" if alone else line, last=True)
     how = state.settings, state.growth, state.round
     return Trained(tree, state.history, state.trials, *how)
 
@@ -226,7 +229,9 @@ class _Training:
             if growth is None:
                 return self._smoothed(self.points)
             self._compare()
-            if state.since == PATIENCE or state.round == growth.max_rounds or not self._grow():
+            done = state.since == PATIENCE or state.round == growth.max_rounds
+            perfect = state.least is not None and state.least <= ENOUGH
+            if done or perfect or not self._grow():
                 assert state.best is not None
                 state.settings = self._tempered(state.best)
                 state.begin(state.best, grown=False)

@@ -97,13 +97,14 @@ def test_short_trials_cost_at_most_twice_the_training(
     assert trained.settings.start is not None and 0 < spent[True] < 2 * spent[False]
 
 
-def test_wide_leaves_are_tried_only_where_they_have_a_chance(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tried = noted(monkeypatch)
-    monkeypatch.setattr(choice, "FLAT", 0)
-    assert chosen(many(400, 4000), SoftmaxTreeSettings(), None)[0].depth > 0
-    assert min(trial.kind.depth for trial in tried) > 0
+def test_wide_leaves_are_tried_only_with_a_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind deeper trees of a rising error, only where a flat softmax is affordable."""
+    tried = noted(monkeypatch, lambda kind, *_: 30 if kind.depth in (0, 1000) else 20 - kind.depth)
+    for sums, least in ((choice.FLAT, 0), (0, 1)):
+        monkeypatch.setattr(choice, "FLAT", sums)
+        tried.clear()
+        assert found_of(many(400, 4000), SoftmaxTreeSettings()).depth > 0
+        assert (min(trial.kind.depth for trial in tried) == 0) == (least == 0)
 
 
 def test_rows_that_nothing_learns_from_are_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,3 +369,30 @@ def test_sparse_rows_without_entries() -> None:
 def _rows() -> tuple[np.ndarray, np.ndarray]:
     data = clusters.generate(300, 1, classes=3, features=4)
     return data.x_train, data.y_train
+
+
+@pytest.mark.parametrize(("wrong", "weaker"), [(0, False), (1, True)])
+def test_nothing_weaker_is_tried_where_nothing_is_left_to_gain(
+    wrong: int, weaker: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = noted(monkeypatch, lambda kind, *_: wrong + 10 * (kind.leaf_penalty > 1))
+    assert found_of(many(3, 60)).leaf_penalty == 1
+    asked = {(trial.kind.leaf_penalty, trial.kind.leaf_ridge) for trial in tried}
+    assert (10, 0) in asked and ((0.1, 0) in asked and (0.1, 1) in asked) == weaker
+
+
+def test_a_penalty_that_begins_far_behind_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    for late, weights in ((30, {1, 10, 100}), (45, {1, 0.1})):
+        wrong = {(kind, 1): late for kind in (3, 10, 100)}
+        tried = noted(monkeypatch, lambda kind, n, _, of=wrong: of.get((kind.leaf_penalty, n), 25))
+        found_of(many(400, 4000))
+        kinds = (trial.kind for trial in tried if trial.iterations != 1)
+        assert {kind.leaf_penalty for kind in kinds if not kind.leaf_ridge} == weights
+
+
+def test_trees_that_begin_behind_the_flat_one_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    for ahead, more in ((1, True), (20, False)):
+        tried = noted(monkeypatch, lambda kind, *_, by=ahead: 20 if kind.depth else 20 - by)
+        assert found_of(many(400, 4000), SoftmaxTreeSettings()).depth == 0
+        longer = {trial.kind.depth for trial in tried if trial.iterations != 1}
+        assert bool(longer - {0, 1000}) == more

@@ -51,6 +51,26 @@ def test_a_fit_is_silent_unless_it_is_to_tell(
     assert f"\n{len(model.history_) - 1} iterations, {model.get_n_leaves()} leaves, " in err
 
 
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [(SoftmaxTreeClassifier, "depth"), (AdaptiveSoftmaxTreeClassifier, "start_depth")],
+)
+def test_a_single_leaf_that_was_chosen_is_told(
+    cls: type, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    centres, y = 5 * rng.normal(size=(8, 5)), np.arange(400) % 8
+    x = centres[y] + rng.normal(size=(400, 5))
+    told = f"one leaf, a softmax over all classes, was best on held-out samples; set {name} for"
+    model = cls(random_state=0, verbose=True).fit(x, y)
+    assert model.summary().leaves == 1 and told in str(model.summary(x))
+    assert told in capsys.readouterr().err
+    for depth in (0, 2):
+        model = cls(random_state=0, verbose=True, **{name: depth}).fit(x, y)
+        assert "softmax over" not in str(model.summary()) + capsys.readouterr().err
+    assert model.summary().leaves > 1
+
+
 def test_every_step_is_told_where_there_is_time(capsys: pytest.CaptureFixture[str]) -> None:
     settings, growth = SoftmaxTreeSettings(max_iter=2), GrowthSettings(max_rounds=1)
     trained = train(X, Y, settings, growth, progress=Progress(seconds=0))

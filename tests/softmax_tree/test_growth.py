@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from softmax_trees import clusters, objective, points_of
 
-from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, train
+from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, growth, train
 from structnet.softmax_tree.choice import _Search
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import trials
@@ -67,6 +68,36 @@ def test_a_tiny_rho_gives_the_same_tree_back() -> None:
     trained = grown(rho=1e-6)
     assert trained.tree.topology.num_nodes <= 3
     assert trained.trials and not any(trial.accepted for trial in trained.trials)
+
+
+def test_a_large_subtree_that_begins_hopeless_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After one iteration; with few rows, all are trained to the end."""
+    points, aim = points_of(500), objective()
+    draft = alternate(complete_draft(points, 0, 12, "centroids", 0), points, aim, 3)
+    lengths: list[int] = []
+
+    def noted(*given: Any) -> Draft:
+        lengths.append(given[3])
+        return alternate(*given)
+
+    monkeypatch.setattr(growth, "alternate", noted)
+    for cheap, most, expected in ((0, 0, {1}), (0, 1e9, {1, 2}), (np.inf, 0, {1, 2})):
+        monkeypatch.setattr(growth, "CHEAP", cheap)
+        monkeypatch.setattr(growth, "HOPELESS", most)
+        lengths.clear()
+        tried, _ = trials(draft, points, aim, SETTINGS, GrowthSettings(alpha=0.6, rho=0.95))
+        assert tried and set(lengths) == expected
+
+
+def test_what_nothing_is_wrong_about_does_not_grow() -> None:
+    """No later round could be better."""
+    rng = np.random.default_rng(0)
+    centres, y = 20 * rng.normal(size=(8, 5)), np.arange(400) % 8
+    x = (centres[y] + rng.normal(size=(400, 5))).astype(np.float32)
+    how = GrowthSettings(alpha=0.6, rho=0.95, start_depth=0)
+    trained = train(x[:300], y[:300], SETTINGS, how, validation=(x[300:], y[300:]))
+    assert not trained.trials and trained.tree.topology.num_nodes == 1
+    assert train(x[:300], y[:300], SETTINGS, how).trials
 
 
 def test_it_ends() -> None:

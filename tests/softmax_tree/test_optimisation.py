@@ -115,8 +115,9 @@ def test_penalties_make_weights_zero(which: str, weak: float) -> None:
     points, counts = points_of(600), []
     for penalty in (weak, 3.0, 100.0):
         aim = objective(**{which: penalty})
-        draft = alternate(complete_draft(points, 2, 6, "centroids", 0), points, aim, 4)
-        kind = [node for node in draft.nodes if isinstance(node, Hyperplane) == (which[0] == "d")]
+        starts = (complete_draft(points, 2, 6, "centroids", seed) for seed in range(5))
+        nodes = [node for start in starts for node in alternate(start, points, aim, 4).nodes]
+        kind = [node for node in nodes if isinstance(node, Hyperplane) == (which[0] == "d")]
         counts.append(sum(np.count_nonzero(node.weight) for node in kind))
     assert counts[0] > counts[1] > counts[2]
 

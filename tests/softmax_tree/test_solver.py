@@ -103,6 +103,18 @@ def test_it_starts_where_it_is_told() -> None:
     assert value(x, y, counts, again) <= value(x, y, counts, first) * (1 + 1e-5)
 
 
+def test_many_classes_take_few_steps() -> None:
+    """Unsure of all 200 of them, the losses are a hundredth as curved as they may be elsewhere."""
+    rng = np.random.default_rng(0)
+    centres, y = rng.normal(size=(200, 20)), np.arange(4000) % 200
+    x, counts = (centres[y] + 0.5 * rng.normal(size=(4000, 20))).astype(np.float32), np.ones(4000)
+    few, many = (
+        value(x, y, counts, multinomial(x.copy(), y, counts, zeros(x, 200), PENALTY, steps))
+        for steps in (15, 500)
+    )
+    assert many <= few < 1.1 * many
+
+
 @pytest.mark.parametrize("form", [np.asarray, csr_matrix])
 def test_a_feature_whose_squares_no_float_holds(form: Any) -> None:
     x, y, counts = problem(3)
