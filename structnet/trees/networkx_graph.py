@@ -65,9 +65,7 @@ def to_networkx(graph: Tree | Forest | DGLGraph | Any) -> nx.DiGraph:
         return _from_tree(graph)
     if hasattr(graph, "topology"):
         return _from_model(graph)
-    if not isinstance(graph, Forest) and hasattr(
-        graph, "to_networkx"
-    ):  # an estimator of such trees
+    if hasattr(graph, "read") and hasattr(graph, "to_networkx"):  # an estimator of such trees
         return graph.to_networkx()
     if isinstance(graph, Forest):
         child, pos, roots = graph.children, graph.pos, graph.roots
