@@ -114,8 +114,8 @@ def explain(
         same.
 
     Raises:
-        ValueError: the sample has another shape, there is not one name for each class, or
-            ``to_units`` is given for a tree that predicts classes.
+        ValueError: the sample or the original has another shape, there is not one name for each
+            class, or ``to_units`` is given for a tree that predicts classes.
 
     Example:
         >>> import torch
@@ -138,8 +138,10 @@ def explain(
     names = names_of(tree, class_names)
     if names is not None and to_units is not None:
         raise ValueError("there are to_units for a tree that predicts classes, not numbers")
-    row = _row(x)
-    choices, leaf = _choices(tree, batch, row, feature_names, units, _row(original))
+    row, values = _row(x), _row(original)
+    if row is not None and values is not None and row.shape != values.shape:
+        raise ValueError(f"original must be {list(row.shape)}, as x. Got {list(values.shape)}.")
+    choices, leaf = _choices(tree, batch, row, feature_names, units, values)
     said = [tree.predicted_at(batch, leaf), tree.predicted(batch)]  # each [1, outputs]
     if names is not None:
         said = [np.exp(part) for part in said]

@@ -74,8 +74,8 @@ def reason(
             here, there = _apart(value, edge.at)
             sign = edge.sign + "=" * (here == there)
             return f"{name_of(names, edge.column)} = {here} {sign} {about}{there}"
-    parts = weight * x
-    told, _ = most_of(parts)
+    parts = weight * x + 0.0  # + 0.0 turns -0 into 0
+    told, _ = most_of(parts if parts.any() else weight)  # what a row lacks may be the reason, too
     rest = float(parts.sum() - parts[told].sum() + bias)
     words = [f"{name_of(names, i)} = {values[i]:.4g} ({parts[i]:+.3g})" for i in told.tolist()]
     return ", ".join([*words, f"all else ({rest:+.3g})"]) if words else ""

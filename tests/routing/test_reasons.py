@@ -47,6 +47,8 @@ def in_units(x: np.ndarray) -> np.ndarray:
         # The column that decides for most samples is outvoted.
         ([0.5, 2.0], [-8, 0.5], in_units, "age = 20 (+4), all else (-2)"),
         ([0, 0], [1, 1], None, ""),
+        # Both are 0, as words that do not occur are.
+        ([-3.0, 1.0], [0, 0], None, "age = 0 (+0), all else (+1)"),
     ],
 )
 def test_a_choice_in_words(weights: list, x: list, units: object, said: str) -> None:
