@@ -159,7 +159,8 @@ def _row(x: Any) -> np.ndarray | None:
         return x.toarray()[0].astype(np.float64)
     if not isinstance(x, np.ndarray | torch.Tensor) or x.ndim != 1:
         return None
-    return torch.as_tensor(x).detach().double().cpu().numpy()
+    numbers = x.detach().double().cpu().numpy() if isinstance(x, torch.Tensor) else x
+    return numbers.astype(np.float64)
 
 
 def _choices(

@@ -146,7 +146,8 @@ def test_small_values_of_a_bent_column_are_told_as_they_are(family: type) -> Non
     settings = {"depth": 2} if family is SoftmaxTreeClassifier else {"epochs": 10}
     model = family(random_state=0, **settings).fit(X, y)
     seen = 0
-    for row in X[np.argsort(X[:, 1])[:30]]:
+    X.setflags(write=False)  # as rows of data frames are
+    for row in map(X.__getitem__, np.argsort(X[:, 1])[:30]):
         for choice in model.explain(row).choices:
             for value in re.findall(r"feature 1 = (\S+)", choice.reason):
                 assert float(value) == pytest.approx(row[1], rel=1e-3, abs=0)
