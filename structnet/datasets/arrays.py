@@ -37,6 +37,7 @@ class Arrays:
         files: the files that were read.
         features, targets: names of the columns; None if they have none.
         encoding: way in which the columns of a table became numbers; None for other data.
+        x_test_read: test inputs as they were read, before they were scaled; None if they are not.
 
     Shapes:
         x ``[N, C, H, W]`` images or ``[N, d]`` features; y ``[N]`` classes or ``[N, m]`` targets.
@@ -60,6 +61,7 @@ class Arrays:
     features: tuple[str, ...] | None = None
     targets: tuple[str, ...] | None = None
     encoding: Encoding | None = None
+    x_test_read: np.ndarray | csr_matrix | None = None
 
     def __post_init__(self) -> None:
         check_one_of("task", self.task, TASKS)
@@ -109,6 +111,7 @@ class Arrays:
             task="regression" if classes is None else "classification",
             x_scale=x_scale,
             y_scale=y_scale,
+            x_test_read=x_test,
             **about,
         )
 

@@ -96,7 +96,12 @@ class CountStandardizer(Standardizer):
         return self.length / np.sqrt(np.where(squares, squares, self.length**2))
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
-        """Scaled values as counts of a row of usual length. ``[n, columns] -> [n, columns]``."""
+        """Scaled values as counts, ``[n, columns] -> [n, columns]``; NaN if rows have one length.
+
+        What a row's values were divided by to get that length is not known any more.
+        """
+        if self.length is not None:
+            return np.full_like(values, np.nan)
         logs = super().inverse(values)
         return np.sign(logs) * np.expm1(np.minimum(np.abs(logs), FARTHEST))
 

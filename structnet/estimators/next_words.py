@@ -195,8 +195,10 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         for start in range(0, len(sentences), BATCH):
             part = sentences[start : start + BATCH]
             for _ in range(length):
-                scores = self._log_proba(self.words_.encode(part)).double() / temperature
-                drawn = torch.multinomial(scores.softmax(1), 1, generator=generator)
+                scores = self._log_proba(self.words_.encode(part)).double()
+                # Measured from the likeliest word, which stays finite at any temperature.
+                below = (scores - scores.amax(1, keepdim=True)) / temperature
+                drawn = torch.multinomial(below.softmax(1), 1, generator=generator)
                 for words, place in zip(part, drawn[:, 0].tolist(), strict=True):
                     words.append(names[place])
         return [" ".join(words) for words in sentences]

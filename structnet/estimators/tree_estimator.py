@@ -118,17 +118,18 @@ class TreeEstimatorMixin(OneFileMixin):
             of all leaves: 300...
         """
         check_is_fitted(self)
-        tree, sample = self._asked(check_sample(self, x))[0]
+        given, columns = check_sample(self, x), self._columns()
+        tree, sample = self._asked(given)[0]
         inputs, scale = self._scales()
         units = None if scale is None else scale.inverse
-        alone = sample if issparse(sample) else sample[0]
         return explain(
             tree,
-            alone,
+            _alone(sample),
             getattr(self, "classes_", None),
             units,
             feature_names=self._names(),
             units=None if inputs is None else inputs.inverse,
+            original=_alone(given if columns is None else given[:, columns]),
         )
 
     def export_text(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> str:
@@ -296,6 +297,11 @@ class TreeEstimatorMixin(OneFileMixin):
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
         """Checked samples; their targets have the form a tree takes, but are not scaled."""
         raise NotImplementedError
+
+
+def _alone(batch: Any) -> Any:
+    """The sample of a batch of one; a sparse row stays a row of a matrix."""
+    return batch if issparse(batch) else batch[0]
 
 
 class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):

@@ -35,9 +35,9 @@ def draw_path(told: Explanation, ax: Axes | None) -> Axes:
     """Draws a bar for each choice on a sample's path, and for each of its likeliest classes.
 
     The bar of a choice is the probability of the branch taken, with the main reason, if it is
-    known, below its name; that of the leaf the probability of
-    the whole path. If several leaves are reached, a class has a second bar, for all leaves
-    together. Of a long path, only the beginning is drawn.
+    known, below its name; that of the leaf the probability of the whole path. If several leaves are
+    reached, a class has a second bar, for all leaves together. Of a long path, only the beginning
+    is drawn.
 
     Args:
         told: explanation of the prediction for the sample.

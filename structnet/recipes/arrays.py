@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,12 +36,14 @@ class ArrayData:
     Attributes:
         arrays: the data set.
         train, validation, test: samples; those for validation are held out of the training rows.
+        places: places of the test samples among those of the data set, ``[test]``.
     """
 
     arrays: Arrays
     train: Samples
     validation: Samples
     test: Samples
+    places: np.ndarray
 
     def reading(self, tree: RoutedTree) -> Reading:
         """A tree and the test samples, with the names and units of the file for people to read."""
@@ -49,11 +51,20 @@ class ArrayData:
         if arrays.y_scale is not None:
             targets = arrays.y_scale.inverse(test.targets.double().numpy())
             test = replace(test, targets=torch.from_numpy(targets))
-        scale = arrays.x_scale
-        units = scale.inverse if scale is not None and scale.mean.ndim == 1 else None
         means = None if arrays.y_scale is None else arrays.y_scale.inverse
         names = arrays.classes, arrays.features
-        return Reading(tree, test, *names, units, means, arrays.targets)
+        return Reading(tree, test, *names, self._units(), means, arrays.targets)
+
+    def told(self, number: int) -> dict[str, Any]:
+        """What :func:`.explain` tells a test sample with: names, units, and its values as read."""
+        arrays, read = self.arrays, self.arrays.x_test_read
+        original = None if read is None else read[self.places[number]]
+        return {"feature_names": arrays.features, "units": self._units(), "original": original}
+
+    def _units(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """The function from inputs to the units of the file; None for images."""
+        scale = self.arrays.x_scale
+        return scale.inverse if scale is not None and scale.mean.ndim == 1 else None
 
     def describe(self) -> dict[str, Any]:
         """The description in ``config.json``, with all that a trained tree needs to predict."""

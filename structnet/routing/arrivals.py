@@ -60,11 +60,11 @@ def arrivals_of(
         ValueError: there are no samples, or they have another shape.
 
     Example:
-        >>> import torch
-        >>> from structnet.neural_tree import NeuralTree, presets
-        >>> tree = NeuralTree(presets.table(num_outputs=2), shape=(1,))
-        >>> arrivals_of(tree, torch.rand(4, 1), np.array([0, 1, 1, 1]))
-        Arrivals(share=array([1.]), best=array([1]), of_best=array([0.75]), mean=None)
+        >>> from structnet.softmax_tree import SoftmaxTreeSettings, train
+        >>> x, y = np.array([[-2.0], [-1.0], [1.0], [2.0]] * 5), np.array([0, 1, 2, 3] * 5)
+        >>> tree = train(x, y, SoftmaxTreeSettings(depth=1, k=2)).tree
+        >>> arrivals_of(tree, x, y).share
+        array([1. , 0.5, 0.5])
     """
     n = len(targets)
     counts = np.ones(n) if weights is None else weights.astype(np.float64)

@@ -94,6 +94,7 @@ def explain(
     *,
     feature_names: Sequence[str] | None = None,
     units: Callable[[np.ndarray], np.ndarray] | None = None,
+    original: Any = None,
 ) -> Explanation:
     """Explains the prediction for one sample by the decisions on its greedy path.
 
@@ -105,13 +106,16 @@ def explain(
             ``Standardizer.inverse``; by default they stay in the tree's units.
         feature_names: names of the columns of a table; by default their numbers.
         units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
+        original: the same sample in the user's units, whose values are told; by default ``units``
+            of x, which lacks the digits that were lost when the sample was scaled.
 
     Shapes:
-        x ``[*shape]``, without a batch, or a sparse row; to_units ``[1, columns]`` -> the same.
+        x, original ``[*shape]``, without a batch, or a sparse row; to_units ``[1, columns]`` -> the
+        same.
 
     Raises:
-        ValueError: the sample has another shape, there is not one name for each class, or
-            ``to_units`` is given for a tree that predicts classes.
+        ValueError: the sample or the original has another shape, there is not one name for each
+            class, or ``to_units`` is given for a tree that predicts classes.
 
     Example:
         >>> import torch
@@ -134,8 +138,10 @@ def explain(
     names = names_of(tree, class_names)
     if names is not None and to_units is not None:
         raise ValueError("there are to_units for a tree that predicts classes, not numbers")
-    row = _row(x)
-    choices, leaf = _choices(tree, batch, row, feature_names, units)
+    row, values = _row(x), _row(original)
+    if row is not None and values is not None and row.shape != values.shape:
+        raise ValueError(f"original must be {list(row.shape)}, as x. Got {list(values.shape)}.")
+    choices, leaf = _choices(tree, batch, row, feature_names, units, values)
     said = [tree.predicted_at(batch, leaf), tree.predicted(batch)]  # each [1, outputs]
     if names is not None:
         said = [np.exp(part) for part in said]
@@ -153,7 +159,8 @@ def _row(x: Any) -> np.ndarray | None:
         return x.toarray()[0].astype(np.float64)
     if not isinstance(x, np.ndarray | torch.Tensor) or x.ndim != 1:
         return None
-    return torch.as_tensor(x).detach().double().cpu().numpy()
+    numbers = x.detach().double().cpu().numpy() if isinstance(x, torch.Tensor) else x
+    return numbers.astype(np.float64)
 
 
 def _choices(
@@ -162,6 +169,7 @@ def _choices(
     row: np.ndarray | None,
     names: Sequence[str] | None,
     units: Callable[[np.ndarray], np.ndarray] | None,
+    values: np.ndarray | None,
 ) -> tuple[tuple[Choice, ...], int]:
     """The decisions on a sample's greedy path, and the leaf at its end."""
     # A tree may also yield nodes that the sample does not reach.
@@ -176,7 +184,7 @@ def _choices(
         if row is not None and len(sides) > 1:
             others = [other for other in range(len(sides)) if other != place]
             other = max(others, key=lambda each: shares[each])
-            why = reason(tree, here.node, place, other, row, names, units)
+            why = reason(tree, here.node, place, other, row, names, units, values)
             against = sides[other] if len(others) > 1 else ""
         choices.append(Choice(here.node, sides[place], float(shares[place]), why, against))
     return tuple(choices), path[-1].node

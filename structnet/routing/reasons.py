@@ -11,7 +11,6 @@ from structnet.routing.rules import rule_lines
 from structnet.routing.sides import NAMED, edge_of, most_of, name_of
 
 DIGITS = 4, 7  # of a number, and of one that must be told apart from another
-TINY = 1e-6  # of a column's mean, below which a value is 0: trees take single precision
 
 Units = Callable[[np.ndarray], np.ndarray]
 
@@ -24,6 +23,7 @@ def reason(
     x: np.ndarray,
     names: Sequence[str] | None = None,
     units: Units | None = None,
+    values: np.ndarray | None = None,
 ) -> str:
     """Why a sample takes one branch of a node and not another, as text; empty if unknown.
 
@@ -40,9 +40,10 @@ def reason(
         x: sample, as the tree takes it.
         names: names of the columns; by default their numbers.
         units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
+        values: the sample in the user's units; by default ``units`` of x.
 
     Shapes:
-        x ``[columns]``.
+        x, values ``[columns]``.
 
     Example:
         >>> import torch
@@ -62,7 +63,8 @@ def reason(
     if found is None:
         return ", ".join(rule_lines(tree, node, names, units, x=x)[:NAMED])
     weight, bias = found
-    values = x if units is None else _in_units(x, units)
+    if values is None:
+        values = x if units is None else units(x[None])[0]
     edge = edge_of(weight, bias, units)
     if edge is not None:
         value = float(values[edge.column])
@@ -72,17 +74,11 @@ def reason(
             here, there = _apart(value, edge.at)
             sign = edge.sign + "=" * (here == there)
             return f"{name_of(names, edge.column)} = {here} {sign} {about}{there}"
-    parts = weight * x
-    told, _ = most_of(parts)
+    parts = weight * x + 0.0  # + 0.0 turns -0 into 0
+    told, _ = most_of(parts if parts.any() else weight)  # what a row lacks may be the reason, too
     rest = float(parts.sum() - parts[told].sum() + bias)
     words = [f"{name_of(names, i)} = {values[i]:.4g} ({parts[i]:+.3g})" for i in told.tolist()]
     return ", ".join([*words, f"all else ({rest:+.3g})"]) if words else ""
-
-
-def _in_units(x: np.ndarray, units: Units) -> np.ndarray:
-    """The values of a sample, without what rounding leaves of a 0. ``[columns] -> [columns]``."""
-    values, mean = units(np.stack([x, np.zeros_like(x)]))
-    return np.where(np.abs(values) < TINY * np.abs(mean), 0.0, values)
 
 
 def _apart(one: float, another: float) -> tuple[str, str]:

@@ -35,7 +35,8 @@ def edge_of(
 
     Args:
         weight, bias: linear function.
-        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
+        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same;
+            NaN where a value in these depends on the rest of its row, so that there is no edge.
 
     Shapes:
         weight ``[columns]``.
@@ -51,6 +52,8 @@ def edge_of(
     at = np.zeros((1, len(weight)))
     at[0, column] = -bias / weight[column]
     edge = float((at if units is None else units(at))[0, column]) + 0.0  # + 0.0 turns -0 into 0
+    if np.isnan(edge):
+        return None
     return Edge(column, ">" if weight[column] > 0 else "<", edge, not rest)
 
 

@@ -274,6 +274,17 @@ def test_a_partition_of_sparse_rows() -> None:
     assert [to_hex(drawn[0, column]).upper() for column in (0, -1)] == ends
 
 
+def test_a_partition_of_counts_is_in_the_units_of_the_tree() -> None:
+    """Rows of one length lie on an arc, so their counts are no plane."""
+    rng = np.random.default_rng(0)
+    counts = (rng.random((300, 2)) < 0.5) * rng.geometric(0.7, (300, 2))
+    y = (counts[:, 0] > 1).astype(int)
+    model = SoftmaxTreeClassifier(depth=1, random_state=0).fit(csr_matrix(counts), y)
+    ax = plot_partition(model, csr_matrix(counts), y, ax=axes(), resolution=10)
+    lengths = np.hypot(*np.array(collection(ax, "1").get_offsets()).T)
+    np.testing.assert_allclose(lengths, model.input_scale_.length, rtol=1e-5)
+
+
 def test_legends_are_as_wide_as_the_axes(plane: tuple) -> None:
     tree, data = plane
     ax = plot_partition(tree, data, ax=axes(3.3, 2.5), class_names=LONG, resolution=30)

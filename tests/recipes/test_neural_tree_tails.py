@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from commands import SMALL, ran, refused
 from neural_tree_runs import of_run, settings_of, trained
 
+from structnet.datasets.arrays import set_aside
 from structnet.estimators.tails import BentStandardizer
 from structnet.recipes.neural_tree.answers import output
 from structnet.routing import Samples
@@ -54,6 +56,23 @@ def test_heavy_tails_are_bent_as_by_the_estimators(table: Path, tmp_path: Path) 
         assert [each["class"] for each in found] == names
     done = ran("evaluate", tmp_path / "run", "--data", table).json["test"]
     assert ran("evaluate", tmp_path / "run").json["test"].keys() == done.keys()
+
+
+def test_reasons_have_the_names_and_numbers_of_the_file(tmp_path: Path) -> None:
+    signs = np.array([-1, 1])[((X[:, 0] > 1) ^ (X[:, 1] > 0)).astype(int)]
+    rows = [f"{a!r},{b!r},{sign}\n" for (a, b), sign in zip(X.tolist(), signs, strict=True)]
+    file, run = tmp_path / "signs.csv", tmp_path / "run"
+    file.write_text("size,height,sign\n" + "".join(rows))
+    longer = ["--epochs", "20", "--no-transformers", "--max-leaves", "3", "--batch-size", "32"]
+    ran("train", "neural-tree", "--data", file, *longer, "--out", run)
+    test = set_aside(file, 200, 0.2, 0, signs)[1]
+    seen = []
+    for number, row in enumerate(X[np.random.default_rng(0).permutation(test)[:20]]):
+        for name, value in re.findall(r"(\w+) = (\S+)", ran("predict", run, str(number)).out):
+            column = ["size", "height"].index(name)
+            assert float(value) == pytest.approx(row[column], rel=1e-3, abs=0)
+            seen.append(name)
+    assert min(seen.count("size"), seen.count("height")) > 2
 
 
 def test_only_tables_are_bent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,21 @@ def test_a_run_scales_as_the_estimators_do(file: Path, tmp_path: Path) -> None:
     assert ran("evaluate", run, "--data", file).json["test"]["accuracy"] > 0.6
     assert ran("evaluate", run).json["sizes"] == {"test": len(arrays.y_test)}
     assert len(ran("predict", run, file).json["answers"]) == 90
+
+
+def test_reasons_have_the_names_and_numbers_of_the_file(file: Path, tmp_path: Path) -> None:
+    ran("train", "softmax-tree", "--data", file, *FEW, "--out", tmp_path / "run")
+    table = file.suffix == ".csv"
+    kept = np.random.default_rng(0).permutation(set_aside(file, 90, 0.2, 0, Y)[1])
+    seen = set()
+    for number, row in enumerate((TAILS if table else COUNTS)[kept]):
+        words = ran("predict", tmp_path / "run", str(number)).out
+        for name, value in re.findall(r"(\w+) = (\S+)", words):
+            column = ["size", "height"].index(name) if table else int(name)
+            assert float(value) == pytest.approx(row[column], rel=1e-3, abs=0)
+            seen.add(name)
+        assert " as size = " in words if table else " as feature " in words
+    assert seen == ({"size"} if table else {"0", "2"})
 
 
 def test_it_can_be_left_out_and_is_where_runs_were_before(file: Path, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import torch
 from scipy.sparse import csr_matrix
 from scipy.special import logit
 
-from structnet import LabelTreeClassifier, SoftmaxTreeClassifier
+from structnet import LabelTreeClassifier, NeuralTreeClassifier, SoftmaxTreeClassifier
+from structnet.estimators.counts import CountStandardizer
 from structnet.label_tree import LabelTree
 from structnet.neural_tree import NeuralTree, presets
 from structnet.neural_tree.clipped import Clipped
@@ -46,6 +47,8 @@ def in_units(x: np.ndarray) -> np.ndarray:
         # The column that decides for most samples is outvoted.
         ([0.5, 2.0], [-8, 0.5], in_units, "age = 20 (+4), all else (-2)"),
         ([0, 0], [1, 1], None, ""),
+        # Both are 0, as words that do not occur are.
+        ([-3.0, 1.0], [0, 0], None, "age = 0 (+0), all else (+1)"),
     ],
 )
 def test_a_choice_in_words(weights: list, x: list, units: object, said: str) -> None:
@@ -94,6 +97,7 @@ def test_rows_represented_by_vectors_have_no_reason() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_thresholds_of_a_softmax_tree_hold_for_the_row(sparse: bool) -> None:
+    """Sparse rows that are no counts, as few of their numbers are 1, keep their units."""
     X = np.random.default_rng(0).integers(0, 50, (300, 4)).astype(float)
     y = np.where(X[:, 2] > 30, "ill", np.where(X[:, 0] > 20, "well", "fine"))
     model = SoftmaxTreeClassifier(depth=2, random_state=0).fit(csr_matrix(X) if sparse else X, y)
@@ -107,6 +111,47 @@ def test_thresholds_of_a_softmax_tree_hold_for_the_row(sparse: bool) -> None:
             assert float(value) == row[int(column)]
             assert (float(value) > float(edge)) == (sign == ">")
             seen += 1
+    assert seen > 20
+
+
+@pytest.mark.parametrize("family", [SoftmaxTreeClassifier, LabelTreeClassifier])
+def test_counts_are_told_as_the_user_gave_them(family: type) -> None:
+    """A scaled count depends on its row's length, so it has no threshold in counts."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((600, 60)) < 0.05).astype(float)
+    X[::2] += rng.random((300, 60)) < 0.4  # long rows
+    X[:, 0] = rng.choice([0, 0, 1, 3, 8], 600)
+    y = (X[:, 0] >= 3).astype(int)
+    one_word = {"depth": 1, "k": 1, "decision_penalty": 100.0}
+    settings = one_word if family is SoftmaxTreeClassifier else {"arity": 2}
+    model = family(random_state=0, **settings).fit(csr_matrix(X), y)
+    assert isinstance(model.input_scale_, CountStandardizer)
+    assert re.search(r"\([\w ]+: (high|low) feature 0[,)]", model.export_text())
+    seen = 0
+    for row in X[:40]:
+        [choice] = model.explain(csr_matrix(row)).choices
+        told = re.findall(r"feature (\d+) = (\S+) \(", choice.reason)
+        assert [float(value) for _, value in told] == [row[int(column)] for column, _ in told]
+        assert ">" not in choice.reason and "<" not in choice.reason
+        seen += "feature 0 = " in choice.reason
+    assert seen > 15
+
+
+@pytest.mark.parametrize("family", [SoftmaxTreeClassifier, NeuralTreeClassifier])
+def test_small_values_of_a_bent_column_are_told_as_they_are(family: type) -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=3000)
+    X = np.stack([noise, np.floor(np.exp(9 + 2.5 * rng.normal(size=3000)))], axis=1)
+    y = (X[:, 1] > 8000) ^ (noise > 0)
+    settings = {"depth": 2} if family is SoftmaxTreeClassifier else {"epochs": 10}
+    model = family(random_state=0, **settings).fit(X, y)
+    seen = 0
+    X.setflags(write=False)  # as rows of data frames are
+    for row in map(X.__getitem__, np.argsort(X[:, 1])[:30]):
+        for choice in model.explain(row).choices:
+            for value in re.findall(r"feature 1 = (\S+)", choice.reason):
+                assert float(value) == pytest.approx(row[1], rel=1e-3, abs=0)
+                seen += 1
     assert seen > 20
 
 

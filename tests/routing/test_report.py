@@ -281,6 +281,8 @@ def test_samples_that_do_not_fit() -> None:
         message = f"x must be [3], one sample of the tree's shape. Got {list(x.shape)}."
         with pytest.raises(ValueError, match=exactly(message)):
             explain(tree, x)
+    with pytest.raises(ValueError, match=exactly("original must be [3], as x. Got [2].")):
+        explain(tree, draw(1)[0], original=np.zeros(2))
     with pytest.raises(ValueError, match="there are no data to evaluate: got 0 examples"):
         summary(tree, draw(0))
 

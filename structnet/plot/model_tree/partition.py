@@ -119,7 +119,8 @@ def plot_partition(
     if told.target_units is not None:
         predicted = told.target_units(predicted)
     predicted = predicted.reshape(resolution, resolution, -1)
-    if told.units is not None:
+    # Where a value depends on the rest of its row, only the tree's own units make a plane.
+    if told.units is not None and not np.isnan(told.units(grid[0, :1])).any():
         sides = list(told.units(np.stack(sides, axis=1)).T)
         places = told.units(np.asarray(places, np.float64))
     given, ax = ax is not None, one_axes(ax, width=6.5, height=4.5)

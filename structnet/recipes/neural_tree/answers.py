@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from structnet.neural_tree import NeuralTree
-from structnet.recipes.arrays import inputs, read_table, scale_of
+from structnet.recipes.arrays import ArrayData, inputs, read_table, scale_of
 from structnet.recipes.neural_tree.runs import Described, Opened
 from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.recipe import Answer, example_number
@@ -101,18 +101,18 @@ def _shares(output: Tensor, data: Described) -> dict[str, float] | None:
     return None if names is None else dict(zip(names, output.exp().tolist(), strict=True))
 
 
-def of_example(model: Opened, test: Samples, text: str, path: str) -> Answer:
+def of_example(model: Opened, own: ArrayData, text: str, path: str) -> Answer:
     """The prediction of a tree for a test example, with the reasons for it.
 
     Raises:
         ValueError: there is no such example.
     """
-    number = example_number(text, len(test), "FILE.csv, or ")
-    tree, data, example = model.tree, model.data, test[np.array([number])]
+    number = example_number(text, len(own.test), "FILE.csv, or ")
+    tree, data, example = model.tree, model.data, own.test[np.array([number])]
     predicted = output(tree, example, path)[0]
     prediction, true = _prediction(predicted, data), _true(example, data)
     units = None if data["y_scale"] is None else lambda means: _in_units(means, data)
-    told = explain(tree, example.x[0], data["classes"], units)
+    told = explain(tree, example.x[0], data["classes"], units, **own.told(number))
     lines, leaf = [f"test example {text}", *_explained(told, data)], told.leaf
     if path not in ("multi", "greedy"):  # the explanation covers these two
         generator = _generator(tree)

@@ -63,6 +63,7 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
         _samples(arrays.x_train, arrays.y_train, order[learn][: rows.learn_size], augment),
         _samples(arrays.x_train, arrays.y_train, order[held]),
         _samples(arrays.x_test, arrays.y_test, test),
+        test,
     )
 
 

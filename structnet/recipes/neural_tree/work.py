@@ -118,8 +118,8 @@ def answer(model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:
     file = one_file(texts, FILES)
     if file is not None:
         return of_rows(model, file, path)
-    test = model.run.read_again(NeuralTreeRunSettings, load_data, model.place).test
-    return [of_example(model, test, text, path) for text in texts]
+    own = model.run.read_again(NeuralTreeRunSettings, load_data, model.place)
+    return [of_example(model, own, text, path) for text in texts]
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:

@@ -44,7 +44,7 @@ def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
     test = drawn(len(arrays.y_test), told.test_size, 0, "test examples")
     train, test_arrays = (arrays.x_train, arrays.y_train), (arrays.x_test, arrays.y_test)
     learnt, held_out = _samples(*train, learn), _samples(*train, held)
-    return ArrayData(arrays, learnt, held_out, _samples(*test_arrays, test))
+    return ArrayData(arrays, learnt, held_out, _samples(*test_arrays, test), test)
 
 
 def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, Any]) -> Samples:

@@ -114,8 +114,8 @@ def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
     names = run.config["data"]["classes"]
     file = one_file(texts, FILES)
     if file is None:
-        test = _own_data(run, place).test
-        return [_of_example(trees, test, text, names) for text in texts]
+        own = _own_data(run, place)
+        return [_of_example(trees, own, text, names) for text in texts]
     choices, found = mean_choices(trees, _inputs(run, file, place)), []
     likeliest = zip(*choices.top(1), np.exp(choices.dense(len(names))), strict=True)
     for i, ((k,), (p,), shares) in enumerate(likeliest, 1):
@@ -184,11 +184,12 @@ def _write(found: list[Trained], data: ArrayData, run: Run) -> None:
 
 
 def _of_example(
-    trees: Sequence[SoftmaxTree], test: Samples, text: str, names: Sequence[str]
+    trees: Sequence[SoftmaxTree], own: ArrayData, text: str, names: Sequence[str]
 ) -> Answer:
+    test = own.test
     number = example_number(text, len(test), "FILE.csv or FILE.svm, or ")
     true, x = names[int(test.targets[number])], test.x[[number]]
-    told = explain(trees[0], test.x[number], names)
+    told = explain(trees[0], test.x[number], names, **own.told(number))
     choices = mean_choices(trees, x)
     (best,), (probability,) = (part[0].tolist() for part in choices.top(1))
     lines = [f"test example {text}", *str(told).splitlines()[:-1]]
