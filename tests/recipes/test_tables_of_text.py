@@ -125,7 +125,11 @@ def test_python_gets_what_the_file_has(homes: Homes, tmp_path: Path) -> None:
     ran("predict", homes.run, new, "--out", out)
     found = predict_with(homes.run, new)
     with out.open(newline="") as file:
-        for row, answer in zip(csv.DictReader(file), found, strict=True):
+        reader = csv.DictReader(file)
+        assert list(reader.fieldnames or ())[-2:] == [
+            f"probability of {k}" for k in ("cheap", "dear")
+        ]
+        for row, answer in zip(reader, found, strict=True):
             assert row.pop("input") and row == {name: str(value) for name, value in answer.items()}
     with pytest.raises(
         CheckpointError, match=r"predict_with\('.*', INPUT\), which predicts with it"

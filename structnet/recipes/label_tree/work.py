@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from structnet.recipes.recipe import (
     Outcome,
     Pictures,
     Place,
+    Probabilities,
     Say,
     example_number,
     is_file,
@@ -166,13 +168,15 @@ def _named(
     model: Opened, features: Features, names: Sequence[str], ask: AskOfLabels
 ) -> list[Answer]:
     values, labels, _ = model.tree.top_k(features, ask.top, ask.beam, ask.threshold)
+    known = [model.labels[k] for k in np.unique(labels[labels >= 0])]
     found = []
     for name, row, log_p in zip(names, labels, values, strict=True):
         told = {
             model.labels[k]: float(np.exp(p)) for k, p in zip(row, log_p, strict=True) if k >= 0
         }
         words = ", ".join(f"{label} {percent(p, 1)}" for label, p in told.items())
-        found.append(Answer(f"{name}: {words or 'no label is so likely'}", {"labels": told}, told))
+        said = f"{name}: {words or 'no label is so likely'}"
+        found.append(Answer(said, {"labels": told}, Probabilities(known, partial(dict, told))))
     return found
 
 
