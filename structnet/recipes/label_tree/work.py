@@ -70,6 +70,17 @@ def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -
     return Outcome(seconds, details)
 
 
+def own_data(run: Run, place: Place) -> LabelData:
+    """The data of a trained run, scaled as the tree takes them.
+
+    Raises:
+        CheckpointError: the data have changed.
+    """
+    described = run.config["data"]
+    load = partial(load_data, say=lambda line: None, described=described)
+    return run.read_again(LabelTreeRunSettings, load, place)
+
+
 def read(run: Run, file: str, place: Place) -> Examples:
     """The examples of a file of the kind that the run learned from; unknown labels are -1.
 
@@ -158,7 +169,7 @@ def answer(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer
 
 def _of_test(model: Opened, texts: Sequence[str], file: str, ask: AskOfLabels) -> list[Answer]:
     """The likeliest labels of test examples, by their numbers."""
-    test = load_data(model.run.settings(LabelTreeRunSettings, model.place), print).test
+    test = own_data(model.run, model.place).test
     rows = np.array([example_number(text, len(test), f"{file}, or ") for text in texts])
     names = [f"test example {row}, {model.labels[test.labels[row]]}" for row in rows]
     return _named(model, test.features[rows], names, ask)
