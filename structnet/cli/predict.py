@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from structnet.cli.evaluate import asked
-from structnet.recipes.predictions import Written
+from structnet.recipes.predictions import Written, answers_to
 from structnet.recipes.recipe import values_of
 
 ABOUT = """Predicts with a trained model, and prints the answers, or writes them to a file.
@@ -41,9 +41,7 @@ def run(words: Sequence[str]) -> None:
     recipe, run, ask, own, texts = asked("predict RUN INPUT...", words, ABOUT, EXAMPLES, Written)
     if not texts and not sys.stdin.isatty():
         texts = [text] if (text := sys.stdin.read().strip()) else []
-    if not texts:
-        raise ValueError("there is nothing to predict: give the input after the run")
-    answers = recipe.answer(recipe.open(run, ask.place), texts, ask)
+    answers = answers_to(recipe, run, texts, ask)
     result = {"model": recipe.name, "run": str(run), "asked": values_of(ask)} | own.told(answers)
     print(*own.words(answers), sep="\n")
     print(json.dumps(result, ensure_ascii=False))

@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,10 @@ ALIKE = 10  # least number of rows that tell a name above numbers from a class
 COUNTED = 3  # columns, counted from 0, that look like names
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")  # or, between semicolons, decimals
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")  # or a whole number
-DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ].*)?")  # which may have a time
+PART = r"(0?[1-9]|[12]\d|3[01])"  # a month or a day
+DATE = re.compile(  # with the year first or last, of two digits, too; it may have a time
+    rf"(\d{{4}}(?P<a>[-/.]){PART}(?P=a){PART}|{PART}(?P<b>[-/.]){PART}(?P=b)(\d\d){{1,2}})([T ].*)?"
+)
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -47,6 +50,7 @@ class Table:
     names: tuple[str, ...] | None
     rows: list[list[str]]
     lines: list[int]
+    _parsed: dict[int, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def num_columns(self) -> int:
@@ -80,13 +84,33 @@ class Table:
             TableError: a field is missing or is not a finite number.
         """
         values = np.empty((len(self.rows), len(columns)))
-        for i, row in enumerate(self.rows):
-            for j, column in enumerate(columns):
-                try:
-                    values[i, j] = number(row[column])
-                except ValueError as error:
-                    raise self.error(i, column, str(error)) from None
+        for j, column in enumerate(columns):
+            values[:, j] = self.parsed(column)
+        for i, j in np.argwhere(np.isnan(values))[:1]:
+            try:
+                number(self.rows[i][columns[j]])
+            except ValueError as error:
+                raise self.error(i, columns[j], str(error)) from None
         return values
+
+    def parsed(self, column: int) -> np.ndarray:
+        """The number in each field of a column, numbered from 0; NaN where :func:`number` has none.
+
+        Shapes:
+            ``[rows]``, float64; not to be written to, as it is read once.
+        """
+        if column not in self._parsed:
+            fields = [row[column] for row in self.rows]
+            try:  # all at once, which is ten times as fast
+                found = np.array(list(map(float, fields)))
+                plain = bool(np.isfinite(found).all()) and "_" not in "".join(fields)
+            except ValueError:
+                plain = False
+            if not plain:
+                known = {each: number(each) if is_number(each) else np.nan for each in set(fields)}
+                found = np.array([known[each] for each in fields])
+            self._parsed[column] = found
+        return self._parsed[column]
 
     def texts(self, column: int) -> list[str]:
         """The fields of one column, numbered from 0.

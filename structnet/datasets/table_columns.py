@@ -2,23 +2,26 @@
 
 =====================  ===========================================================================
 numbers                stay as they are
-true and false         become 1 and 0
-text                   one number for each value, 1 where the field has it; of a text of more than
-                       50 values, the most frequent ones
-dates; text of which   are left out: no value of a new row would be known
-hardly any value
-occurs twice
+true and false         become 1 and 0, which may stand among them
+text                   one number for each value that occurs twice, 1 where the field has it; of
+                       more than 50 such values, for the most frequent ones
+dates; text of too     are left out: few values of a new row would be known
+many different values
 =====================  ===========================================================================
 
 A gap among numbers is filled with their median, and a column with gaps gives one number more, 1
-where the field is missing. A value that is not in the training rows has 0 for every known value.
+where the field is missing. A value that is not known has 0 for every known value. One other word
+among numbers, or one in twenty, is a misprint, and an error; with more of them a column is text.
+
+The kind of a column is that of all rows: whether a table can be read depends on no draw of rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -30,15 +33,17 @@ from structnet.datasets.csv_file import (
     THOUSANDS,
     Table,
     TableError,
-    is_number,
     number,
 )
 
 NUMBERS, TRUTH, TEXT = "numbers", "true and false", "text"
 DATES, EMPTY = "dates", "no values"
-DIFFERENT = "text of which hardly any value occurs twice"
+DIFFERENT = "text of too many different values"
 TRUE = {"true": 1.0, "false": 0.0}  # in lower or upper case
+BITS = {"1": 1.0, "0": 0.0}  # which are true and false only among words
+MISPRINTS = 0.05  # largest share of words among numbers
 MOST_VALUES = 50  # of a text that become numbers
+KNOWN = 0.25  # least share of a text's fields that have one of these values
 SHOWN = 5  # columns that are named in a line
 
 
@@ -49,8 +54,8 @@ class Column:
     Args:
         place: number of the column in the file, from 1.
         name: name from the header; None if there is none.
-        kind: content of the training rows, one of those in the module's header; "dates", "no
-            values", and text of different values are left out.
+        kind: content of the rows, one of those in the module's header; "dates", "no values", and
+            text of too many values are left out.
         median: number that fills a gap; None if a gap is an error.
         values: values of a text that become numbers.
         gaps: True if training rows have gaps, so that there is a number that tells them.
@@ -65,7 +70,7 @@ class Column:
 
     @classmethod
     def learned(cls, table: Table, place: int, rows: Sequence[int] | np.ndarray) -> Column:
-        """The column of a table, by its training rows.
+        """The column of a table, by its training rows, except for its kind.
 
         Args:
             table: fields of the file.
@@ -79,18 +84,24 @@ class Column:
             TableError: a field among numbers is none.
         """
         name = table.names[place] if table.names else None
-        fields = [table.rows[row][place] for row in rows]
-        there = [field for field in fields if not _is_missing(field)]
-        kind, median = _kind_of(there), None
-        values: tuple[str, ...] = ()
-        gaps = len(there) < len(fields) and kind in (NUMBERS, TRUTH, TEXT)
+        fields = [row[place] for row in table.rows]
+        missing = _missing_of(table, place)
+        there = np.asarray(rows)[~missing[rows]]
+        if not len(there):
+            return cls(place + 1, name, EMPTY)
+        kind = _kind_of(table, place, ~missing)
+        values = _repeated(fields[row] for row in there) if kind == TEXT else ()
+        if kind not in (NUMBERS, TRUTH) and not values:
+            return cls(place + 1, name, DIFFERENT if kind == TEXT else kind)
+        found = cls(place + 1, name, kind, None, values, len(there) < len(rows))
         if kind == TEXT:
-            values = tuple(sorted(value for value, _ in Counter(there).most_common(MOST_VALUES)))
-        elif kind in (NUMBERS, TRUTH):
-            found = cls(place + 1, name, kind, 0.0).numbers(table, place)[rows, 0]
-            known = found[[not _is_missing(field) for field in fields]]
-            median = float(np.median(known))
-        return cls(place + 1, name, kind, median, values, gaps)
+            return found
+        try:
+            known = replace(found, median=0.0)._numbers(table, place)[there]
+        except TableError as error:
+            out = f"or leave the column out (--without {quote(name or str(place + 1))})"
+            raise TableError(f"{error}, {out}") from None
+        return replace(found, median=float(np.median(known)))
 
     @property
     def title(self) -> str:
@@ -124,23 +135,36 @@ class Column:
             pairs = [(row, known[x]) for row, x in enumerate(fields) if x in known]
             found[tuple(np.array(pairs, int).reshape(-1, 2).T)] = 1
         elif self.inputs:
-            found[:, 0] = [self._number(table, row, place) for row in range(len(fields))]
+            found[:, 0] = self._numbers(table, place)
         if self.gaps:
-            found[:, -1] = [_is_missing(field) for field in fields]
+            found[:, -1] = _missing_of(table, place)
         return found
 
-    def _number(self, table: Table, row: int, place: int) -> float:
-        field = table.rows[row][place]
-        if self.kind == TRUTH and field.lower() in TRUE:
-            return TRUE[field.lower()]
-        if self.median is not None and _is_missing(field):
-            return self.median
-        try:
-            return number(field)
-        except ValueError as error:
-            empty = "; leave the field empty if it is missing" * (self.median is not None)
-            remedy = _remedy(field) or empty
-            raise table.error(row, place, f"{error}{remedy}") from None
+    def _numbers(self, table: Table, place: int) -> np.ndarray:
+        """The number of each row, in gaps the median. ``[rows]``."""
+        fields = [row[place] for row in table.rows]
+        values = _truths(fields) if self.kind == TRUTH else table.parsed(place)
+        none = np.isnan(values)
+        if not none.any():
+            return values
+        wrong = np.flatnonzero(none & ~(_missing_of(table, place) & (self.median is not None)))
+        if len(wrong):
+            raise table.error(int(wrong[0]), place, self._fault(fields, wrong))
+        assert self.median is not None  # otherwise all of them are wrong
+        return np.where(none, self.median, values)
+
+    def _fault(self, fields: Sequence[str], wrong: np.ndarray) -> str:
+        """The words for the first of the fields that are wrong."""
+        field, count = fields[wrong[0]], len(wrong)
+        expected = f"expected true or false; got {field!r}"
+        if self.kind != TRUTH or _is_missing(field):
+            try:
+                number(field)
+            except ValueError as error:
+                expected = str(error)
+        many = f" ({count:,} of {len(fields):,} fields are wrong)" * (count > 1)
+        empty = "; leave the field empty if it is missing" * (self.median is not None)
+        return f"{expected}{many}{_remedy(field) or empty}"
 
 
 @dataclass(frozen=True)
@@ -254,20 +278,40 @@ class Encoding:
         return cls(tuple(Column(**{**each, "values": tuple(each["values"])}) for each in told))
 
 
-def _kind_of(there: Sequence[str]) -> str:
-    """The kind of a column by its fields that are not missing."""
-    if not there:
-        return EMPTY
-    numeric = sum(map(is_number, there))
-    if all(field.lower() in TRUE for field in there):
+def _kind_of(table: Table, place: int, rows: np.ndarray) -> str:
+    """The kind of a column by its fields that are not missing, in ``rows [n]``."""
+    none = np.flatnonzero(rows & np.isnan(table.parsed(place)))
+    if not len(none):
+        return NUMBERS
+    there = [table.rows[row][place] for row in np.flatnonzero(rows)]
+    if {field.lower() for field in set(there)} <= TRUE.keys() | BITS.keys():
         return TRUTH
     # A number that is infinite, or written otherwise, is one, too, whose error says what to do.
-    numeric += sum(map(_is_other_number, there))
-    if 2 * numeric >= len(there):
+    words = sum(not _is_other_number(table.rows[row][place]) for row in none)
+    if words <= max(1, MISPRINTS * len(there)) and 2 * words <= len(there):
         return NUMBERS
     if 2 * sum(DATE.fullmatch(field) is not None for field in there) > len(there):
         return DATES
-    return TEXT if 2 * len(set(there)) <= len(there) else DIFFERENT
+    counts, values = Counter(there), _repeated(there)
+    return TEXT if sum(counts[value] for value in values) >= KNOWN * len(there) else DIFFERENT
+
+
+def _repeated(fields: Iterable[str]) -> tuple[str, ...]:
+    """The most frequent of the values that occur twice, in alphabetical order."""
+    frequent = Counter(fields).most_common(MOST_VALUES)
+    return tuple(sorted(value for value, count in frequent if count > 1))
+
+
+def _missing_of(table: Table, place: int) -> np.ndarray:
+    """True for each row in which the field is missing. ``[rows]``."""
+    found = np.isnan(table.parsed(place))
+    found[found] = [_is_missing(table.rows[row][place]) for row in np.flatnonzero(found)]
+    return found
+
+
+def _truths(fields: Sequence[str]) -> np.ndarray:
+    """1 for true and 0 for false, NaN for other fields. ``[fields]``."""
+    return np.array([(TRUE | BITS).get(field.lower(), np.nan) for field in fields])
 
 
 def _is_missing(field: str) -> bool:
@@ -275,8 +319,7 @@ def _is_missing(field: str) -> bool:
 
 
 def _is_other_number(field: str) -> bool:
-    if is_number(field):
-        return False
+    """Whether a field that is no number is infinite, or written as numbers are elsewhere."""
     try:
         return isinstance(float(field), float)
     except ValueError:

@@ -166,9 +166,12 @@ def read_table(name: str, data: Mapping[str, Any] | None = None) -> Table:
     encoding = encoding_of(data)
     if not encoding.has_words:
         return reading(known=encoding.names)
-    # Rows without a number look like names, so that one must be known.
-    table = reading(False)
-    return reading(True) if set(encoding.names or ()) & set(table.rows[0]) else table
+    # Rows without a number look like names. A file has names if the run's file had them; typed rows
+    # have them if none that the tree needs is lacking.
+    if encoding.names is None:
+        return reading(False)
+    needed = {column.name for column in encoding.columns if column.inputs}
+    return reading(not typed or needed <= set(reading(False).rows[0]))
 
 
 def encoding_of(data: Mapping[str, Any]) -> Encoding:

@@ -8,9 +8,12 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from structnet.recipes.recipe import Answer, Place
+
+if TYPE_CHECKING:
+    from structnet.recipes.run import Run
 
 SHOWN = 10  # answers that are printed in words
 
@@ -21,7 +24,7 @@ class Written:
 
     Args:
         out: CSV file for them, a row for each input, with the probability of every class, or of
-            those that --top asks for (default: the standard output)
+            the labels that --top asks for (default: the standard output)
     """
 
     out: Path | None = None
@@ -42,14 +45,16 @@ class Written:
         from structnet.training.files import replacing
 
         with replacing(self.out) as file:
-            file.write(table_of(answers).encode())
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            _write(answers, text)
+            text.detach()
         return {"out": str(self.out), "rows": len(answers)}
 
 
 def predict_with(
     run: str | Path, *inputs: str | Path, device: str = "cpu", **asked: Any
 ) -> list[dict[str, Any]]:
-    """The predictions of a run of the command, as ``structnet predict --out`` writes them.
+    """The predictions of a run of the command, with what ``structnet predict --out`` writes.
 
     Args:
         run: folder of the run.
@@ -59,11 +64,12 @@ def predict_with(
         asked: flags of the command, such as ``path="greedy"`` for a neural tree.
 
     Returns:
-        A dictionary for each input, which ``pandas.DataFrame`` takes, too.
+        A dictionary for each input, which ``pandas.DataFrame`` takes, too; its lists are JSON in a
+        file.
 
     Raises:
         CheckpointError: there is no such run, or it is damaged.
-        ValueError: an input is not what the run was trained on.
+        ValueError: an input is not what the run was trained on, or there is none.
         TypeError: the model has no such flag.
     """
     from structnet.recipes.execution import recipe_of
@@ -72,36 +78,69 @@ def predict_with(
     found = Run(run)
     recipe = recipe_of(found)
     ask = recipe.Ask(place=Place(device=device), **asked)
-    answers = recipe.answer(recipe.open(found, ask.place), list(map(str, inputs)), ask)
-    return [_row(answer) for answer in answers]
+    rows = []
+    for answer in answers_to(recipe, found, list(map(str, inputs)), ask):
+        shares = answer.shares.of() if answer.shares else {}
+        rows.append(_row(answer) | {f"probability of {name}": p for name, p in shares.items()})
+    return rows
+
+
+def answers_to(recipe: Any, run: Run, inputs: Sequence[str], ask: Any) -> list[Answer]:
+    """The answers of a run to the words that follow it in the command.
+
+    Raises:
+        CheckpointError: there is no trained model, or it is damaged.
+        ValueError: an input is not what the run was trained on, or there is none.
+    """
+    if not inputs:
+        raise ValueError("there is nothing to predict: give the input after the run")
+    return recipe.answer(recipe.open(run, ask.place), inputs, ask)
 
 
 def table_of(answers: Sequence[Answer]) -> str:
     """The answers as a CSV file, in which a row lacks what its answer does not have.
 
     Example:
-        >>> shares = {"elm": 0.75, "oak": 0.25}
+        >>> from structnet.recipes.recipe import Probabilities
+        >>> shares = Probabilities(["elm", "oak"], lambda: {"elm": 0.75, "oak": 0.25})
         >>> print(table_of([Answer("", {"class": "elm", "probability": 0.75}, shares)]), end="")
         input,class,probability,probability of elm,probability of oak
         1,elm,0.75,0.75,0.25
     """
-    rows = [{"input": number} | _row(answer) for number, answer in enumerate(answers, 1)]
-    names = dict.fromkeys(name for row in rows for name in row)
     file = io.StringIO()
-    writer = csv.DictWriter(file, list(names), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    _write(answers, file)
     return file.getvalue()
 
 
+def _write(answers: Sequence[Answer], file: TextIO) -> None:
+    """Writes the answers as CSV, and asks for the probabilities of one after the other."""
+    rows = [_row(answer) for answer in answers]
+    columns = dict.fromkeys(name for row in rows for name in row)
+    parts = {id(each.shares.names): each.shares.names for each in answers if each.shares}
+    classes = dict.fromkeys(name for names in parts.values() for name in names)
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["input", *columns, *(f"probability of {name}" for name in classes)])
+    for number, (answer, row) in enumerate(zip(answers, rows, strict=True), 1):
+        shares = answer.shares.of() if answer.shares else {}
+        told = (_cell(row.get(name)) for name in columns)
+        writer.writerow([number, *told, *(shares.get(name) for name in classes)])
+
+
 def _row(answer: Answer) -> dict[str, Any]:
-    """The columns of an answer; lists are written as JSON."""
-    values, shares = dict(answer.values), answer.shares or {}
+    """The columns of an answer without its probabilities."""
+    values = dict(answer.values)
     if isinstance(values.get("labels"), dict):  # the likeliest ones, of which none may be known
-        best = max(values.pop("labels"), key=shares.__getitem__, default="")
+        shares = values.pop("labels")
+        best = max(shares, key=shares.__getitem__, default="")
         values |= {"class": best, "probability": shares.get(best)}
-    row = {f"predicted {name}": value for name, value in values.pop("values", {}).items()}
-    for name, value in values.items():
-        plain = value is None or isinstance(value, str | int | float)
-        row[name] = value if plain else json.dumps(value, ensure_ascii=False)
-    return row | {f"probability of {name}": share for name, share in shares.items()}
+    row: dict[str, Any] = {}
+    for name, of in (("values", "predicted"), ("true", "true")):  # numbers, by their targets
+        if isinstance(values.get(name), dict):
+            row |= {f"{of} {target}": value for target, value in values.pop(name).items()}
+    return row | values
+
+
+def _cell(value: Any) -> Any:
+    """A value as CSV has it; of more than one, JSON."""
+    plain = value is None or isinstance(value, str | int | float)
+    return value if plain else json.dumps(value, ensure_ascii=False)

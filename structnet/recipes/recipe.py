@@ -93,6 +93,18 @@ class AskOfWords(Ask):
         check_integer("top", self.top, 1)
 
 
+class Probabilities(NamedTuple):
+    """The probabilities of classes, computed where a file or Python asks for them.
+
+    Args:
+        names: names of the classes of all answers, in the order of their columns.
+        of: function that gives those of one answer.
+    """
+
+    names: Sequence[str]
+    of: Callable[[], Mapping[str, float]]
+
+
 class Answer(NamedTuple):
     """The answer of a model for one example.
 
@@ -104,7 +116,7 @@ class Answer(NamedTuple):
 
     words: str
     values: dict[str, Any]
-    shares: dict[str, float] | None = None
+    shares: Probabilities | None = None
 
 
 class Outcome(NamedTuple):

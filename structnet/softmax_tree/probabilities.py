@@ -58,6 +58,13 @@ class Choices(NamedTuple):
     rest: np.ndarray
     shares: np.ndarray
 
+    def row(self, i: int) -> Choices:
+        """The choices of one row."""
+        here = slice(self.starts[i], self.starts[i + 1])
+        classes, log_prob = self.classes[here], self.log_prob[here]
+        starts = np.array([0, len(classes)])
+        return Choices(classes, log_prob, starts, self.rest[i : i + 1], self.shares)
+
     def top(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k likeliest classes of each row and their probabilities, likeliest first.
 

@@ -303,10 +303,14 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ("a,b\n1,x\n2,\n", r"\('b'\): the value is missing; fill it in, or leave the row out"),
         (
             "a,d,e,b\n" + "".join(f"A{i},2024-05-1{i},,x\n" for i in range(9)),
-            r"data\.csv has no feature that becomes numbers: 'a' \(text of which hardly any value "
-            r"occurs twice\), 'd' \(dates\), 'e' \(no values\)$",
+            r"data\.csv has no feature that becomes numbers: 'a' \(text of too many different "
+            r"values\), 'd' \(dates\), 'e' \(no values\)$",
         ),
-        ("a,b\n1,x\n2,y\nthree,y\n", r"got 'three'; leave the field empty if it is missing$"),
+        (
+            "a,b\n1,x\n2,y\nthree,y\n",
+            r"got 'three'; leave the field empty if it is missing, or leave the column out "
+            r"\(--without a\)$",
+        ),
         ("a;b\n1;x\n2\n", "line 3, column 2: the row has 1 field; line 1 has 2"),
         ("a,b\n1,x\n2,?\n", r"line 3, column 2 \('b'\): the value is missing \('\?'\)"),
         ("1,0.5\n2,nan\n", r"line 2, column 2: the value is missing \('nan'\)"),

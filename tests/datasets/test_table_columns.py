@@ -10,7 +10,7 @@ import pytest
 
 from structnet.datasets import TableError, table
 from structnet.datasets.csv_file import Table
-from structnet.datasets.table_columns import MOST_VALUES, Column, Encoding
+from structnet.datasets.table_columns import DIFFERENT, MOST_VALUES, Column, Encoding
 
 NAMES = ("price", "city", "when", "note", "flag", "rooms")
 
@@ -52,7 +52,7 @@ def test_every_kind_of_column_becomes_numbers() -> None:
     assert list(encoding.lines()) == [
         "text, one number for each value: 'city' (2 values)",
         "gaps, filled with the median: 'price'",
-        "left out: 'when' (dates), 'note' (text of which hardly any value occurs twice)",
+        "left out: 'when' (dates), 'note' (text of too many different values)",
     ]
 
 
@@ -85,10 +85,16 @@ def test_of_a_text_of_many_values_the_most_frequent_become_numbers() -> None:
     [
         (["1", "2", "three", "4"], "numbers"),  # a misprint, which is an error
         (["True", "FALSE", "", "true"], "true and false"),
-        (["True", "1", "0", "False"], "numbers"),
+        (["True", "1", "0", "False"], "true and false"),
+        (["1", "0", "1", "0", "yes"], "numbers"),  # a misprint, again
         (["yes", "no", "yes", "no"], "text"),
-        (["yes", "no", "maybe", "yes"], "text of which hardly any value occurs twice"),
+        (["yes", "no", "maybe", "perhaps"], "text of too many different values"),
+        (["yes", "no", "maybe", "yes"], "text"),
         (["1/2/2024", "2/2/2024", "?", "n/a"], "dates"),
+        (["2024-05-13 10:30", "2024-05-14T10:30", "", "2024-12-31"], "dates"),
+        (["31.12.99", "01.01.00", "1.2.03", "1.2.03"], "dates"),
+        (["3.1.2", "3.1.2", "3.10.0", "3.10.0"], "text"),  # versions
+        (["2019-20-50", "2019-20-50", "40-1-2019", "40-1-2019"], "text"),
         (["", "NA", "?", ""], "no values"),
         (["1,200", "1,300", "1,400", "oak"], "numbers"),  # whose error says how to write them
     ],
@@ -99,9 +105,63 @@ def test_the_kind_of_a_column(fields: list[str], kind: str) -> None:
         with pytest.raises(
             TableError, match=r"homes\.csv, line \d, column 1 \('x'\): expected a n"
         ):
-            Column.learned(content, 0, range(4))
+            Column.learned(content, 0, range(len(fields)))
     else:
-        assert Column.learned(content, 0, range(4)).kind == kind
+        assert Column.learned(content, 0, range(len(fields))).kind == kind
+
+
+def test_a_column_of_many_words_beside_numbers_is_text() -> None:
+    fields = [*map(str, range(60)), *["A/5 9043", "A/5 9043"] * 2]  # 4 of 64 fields
+    assert learned([[field, "1"] for field in fields]).columns[0].kind == DIFFERENT
+    fields = ["3", "4", "four", "five"] * 10
+    assert learned([[field, "1"] for field in fields]).columns[0].values == (
+        "3",
+        "4",
+        "five",
+        "four",
+    )
+
+
+def test_the_error_of_words_among_numbers_counts_them() -> None:
+    rows = [[str(number), "1"] for number in range(60)] + [["x", "1"], ["y", "1"], ["", "1"]]
+    said = (
+        r"line 62, column 1 \('the x'\): expected a number; got 'x' \(2 of 63 fields are wrong\)"
+        r"; leave the field empty if it is missing, or leave the column out \(--without 'the x'\)$"
+    )
+    with pytest.raises(TableError, match=said):
+        learned(rows, ("the x", "b"))
+    with pytest.raises(TableError, match=r"got 'x' .*out \(--without 1\)$"):
+        learned(rows, None)
+
+
+def test_the_error_of_a_field_among_truths_says_so() -> None:
+    encoding = learned([["1", "True"], ["2", "0"], ["3", "FALSE"]], ("a", "b"))
+    assert encoding(table_of([["5", "1"], ["5", "false"]], ("a", "b")), (0, 1))[:, 1].tolist() == [
+        1,
+        0,
+    ]
+    with pytest.raises(
+        TableError, match=r"'b'\): expected true or false; got 'yes'; leave the fie"
+    ):
+        encoding(table_of([["5", "yes"]], ("a", "b")), (0, 1))
+
+
+@pytest.mark.parametrize("field", ["unknown", "yes", "2"])
+def test_no_draw_of_rows_makes_an_error_of_a_field(field: str) -> None:
+    rows = [["1", "True"], ["2", "False"]] * 30 + [["3", field]]
+    content = table_of(rows, ("a", "b"))
+    for train in (range(60), range(1, 61)):
+        encoding = Encoding.learned(content, (0, 1), train)
+        assert encoding.columns[1].values == ("False", "True")
+        assert encoding(content, (0, 1))[-1].tolist() == [3, 0, 0]
+
+
+def test_of_a_text_the_values_that_repeat_become_numbers() -> None:
+    rows = [["ok" if i % 20 < 9 else f"fault no. {i}", "1"] for i in range(200)]  # 45 %
+    assert learned(rows).columns[0].values == ("ok",)
+    assert Encoding.learned(table_of(rows), (0, 1), range(0, 200, 20)).columns[0].values == ("ok",)
+    # Of training rows in which no value repeats, nothing is to be learned.
+    assert Encoding.learned(table_of(rows), (0, 1), [0, 19]).columns[0].kind == DIFFERENT
 
 
 def test_an_encoding_comes_back_from_json() -> None:

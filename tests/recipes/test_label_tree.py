@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from structnet.datasets import read_fasttext
+from structnet.estimators.scale import Standardizer
 from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.recipes.label_tree.data import LabelledLines, _split, load_data, wanted_labels
@@ -242,6 +243,23 @@ def test_sparse_rows(unit: float, tmp_path: Path) -> None:
     assert np.square(learnt).mean() == pytest.approx(1, rel=1e-6)  # of no other rows
     file.write_text("".join(lines).replace(f":{unit} ", f":{2 * unit} "))
     assert "other scale than" in refused("evaluate", folder)
+
+
+@pytest.mark.parametrize("before", [Standardizer.of_entries, lambda *_: None])
+def test_a_run_keeps_the_scale_of_its_version(
+    before: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, file, folder = np.random.default_rng(0), tmp_path / "counts.svm", tmp_path / "run"
+    y = rng.integers(5, size=300)
+    lines = [f"{k} {k + 1}:{rng.integers(1, 4)} {rng.integers(6, 30)}:1\n" for k in y]
+    file.write_text("".join(lines))
+    with monkeypatch.context() as patched:
+        name = "structnet.recipes.label_tree.data.learned_scale"
+        patched.setattr(name, lambda x, y: before(x))
+        told = ran("train", "label-tree", "--data", file, "--epochs", "5", "--out", folder).json
+        answers = ran("predict", folder, "0", "1", "2").json["answers"]
+    assert ran("evaluate", folder).json["test"] == told["test"]
+    assert ran("predict", folder, "0", "1", "2").json["answers"] == answers
 
 
 def test_a_table(tmp_path: Path) -> None:

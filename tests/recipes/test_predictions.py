@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import csv
+import json
 from io import StringIO
 from pathlib import Path
 
-from commands import ran
+import pytest
+from commands import SMALL, ran
 
-from structnet.recipes.predictions import Written, table_of
-from structnet.recipes.recipe import Answer
+from structnet.recipes.predictions import Written, predict_with, table_of
+from structnet.recipes.recipe import Answer, Probabilities
 
 TREES = "yes\t(a (b c))\nno\t(a (c b))\n" * 30
+
+
+def shares(**of: float) -> Probabilities:
+    return Probabilities(list(of), lambda: of)
 
 
 def rows(answers: list[Answer]) -> list[dict[str, str]]:
@@ -19,7 +25,10 @@ def rows(answers: list[Answer]) -> list[dict[str, str]]:
 
 
 def test_a_row_lacks_what_its_answer_does_not_have() -> None:
-    answers = [Answer("", {"class": "a,b"}, {"a,b": 1.0}), Answer("", {"fault": "no tree"})]
+    answers = [
+        Answer("", {"class": "a,b"}, shares(**{"a,b": 1.0})),
+        Answer("", {"fault": "no tree"}),
+    ]
     first, second = rows(answers)
     assert first == {"input": "1", "class": "a,b", "probability of a,b": "1.0", "fault": ""}
     assert second == {"input": "2", "class": "", "probability of a,b": "", "fault": "no tree"}
@@ -32,9 +41,57 @@ def test_numbers_and_lists() -> None:
 
 def test_where_no_label_is_likely_there_is_none() -> None:
     first, second = rows(
-        [Answer("", {"labels": {}}, {}), Answer("", {"labels": {"a": 1}}, {"a": 1})]
+        [Answer("", {"labels": {}}, shares()), Answer("", {"labels": {"a": 1}}, shares(a=1))]
     )
     assert (first["class"], second["class"], second["probability"]) == ("", "a", "1")
+
+
+def test_columns_of_classes_are_in_the_order_of_all_names() -> None:
+    names = ["a", "b", "c"]
+    answers = [Answer("", {}, Probabilities(names, lambda k=k: {k: 1.0})) for k in ("c", "a")]
+    header, *found = table_of(answers).splitlines()
+    assert header == "input,probability of a,probability of b,probability of c"
+    assert found == ["1,,,1.0", "2,1.0,,"]
+
+
+def test_probabilities_are_computed_only_where_they_are_asked_for() -> None:
+    def of() -> dict[str, float]:
+        raise RuntimeError("asked for")
+
+    answers = [Answer("one", {"class": "a"}, Probabilities(["a"], of))]
+    assert list(Written().words(answers)) == ["one"]
+    assert Written().told(answers) == {"answers": [{"class": "a"}]}
+    with pytest.raises(RuntimeError, match="asked for"):
+        table_of(answers)
+
+
+def test_true_numbers_are_beside_the_predicted_ones(tmp_path: Path) -> None:
+    data, out, run = tmp_path / "homes.csv", tmp_path / "out.csv", tmp_path / "run"
+    data.write_text("rooms,price\n" + "".join(f"{i % 5},{100 + i % 5}.5\n" for i in range(60)))
+    ran("train", "neural-tree", "--data", data, "--out", run, *SMALL)
+    ran("predict", run, "0", "--out", out)
+    (told,) = predict_with(run, "0")
+    assert told["true price"] % 1 == pytest.approx(0.5, abs=1e-4)
+    assert isinstance(told["predicted price"], float) and "true" not in told
+    with out.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert float(row["true price"]) == told["true price"]
+    with pytest.raises(ValueError, match="there is nothing to predict: give the input after the"):
+        predict_with(run)
+
+
+def test_python_gets_lists_and_a_file_json(tmp_path: Path) -> None:
+    data, out, run = tmp_path / "trees.tsv", tmp_path / "out.csv", tmp_path / "run"
+    data.write_text("(s (x a) (y b))\n(s (y b) (x a))\n" * 20)
+    ran(
+        "train", "tree-lstm", "--data", data, "--target", "node-labels", "--epochs", 2, "--out", run
+    )
+    ran("predict", run, "(s (x a) (y b))", "--out", out)
+    (told,) = predict_with(run, "(s (x a) (y b))")
+    assert isinstance(told["labels"], list)
+    with out.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert json.loads(row["labels"]) == told["labels"]
 
 
 def test_only_the_first_are_printed_without_a_file() -> None:

@@ -90,6 +90,17 @@ def test_typed_rows_need_no_number_and_no_known_value(homes: Homes) -> None:
     assert answers(homes, ",,,,") == [gaps]
 
 
+def test_a_row_is_no_header_and_a_header_is_no_row(homes: Homes, tmp_path: Path) -> None:
+    typed = answers(homes, ",price,,True,3", "7,Lyon,,True,3")  # a value like a column's name
+    assert len(typed) == 2
+    (named,) = answers(homes, ",".join(NAMES[:5]), "7,Lyon,,True,3")
+    assert named == answers(homes, "7,Lyon,,True,3")[0]
+    rows = [row[:5] for row in rows_of(2, 6)]
+    for names in (["PRICE", "CITY", "WHEN", "FLAG", "ROOMS"], ["price", "town", *NAMES[2:5]], None):
+        err = refused("predict", homes.run, write(tmp_path / "new.csv", rows, names))
+        assert "new.csv has no column '" in err and err.endswith(", a feature of the tree\n")
+
+
 def test_predictions_are_written_with_the_probability_of_every_class(
     homes: Homes, tmp_path: Path
 ) -> None:
@@ -114,7 +125,11 @@ def test_python_gets_what_the_file_has(homes: Homes, tmp_path: Path) -> None:
     ran("predict", homes.run, new, "--out", out)
     found = predict_with(homes.run, new)
     with out.open(newline="") as file:
-        for row, answer in zip(csv.DictReader(file), found, strict=True):
+        reader = csv.DictReader(file)
+        assert list(reader.fieldnames or ())[-2:] == [
+            f"probability of {k}" for k in ("cheap", "dear")
+        ]
+        for row, answer in zip(reader, found, strict=True):
             assert row.pop("input") and row == {name: str(value) for name, value in answer.items()}
     with pytest.raises(
         CheckpointError, match=r"predict_with\('.*', INPUT\), which predicts with it"

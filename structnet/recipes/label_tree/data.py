@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from structnet.datasets.table import (
     target_column,
 )
 from structnet.datasets.table_columns import Encoding
-from structnet.estimators.counts import learned_scale
+from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
@@ -118,8 +119,16 @@ def wanted_labels(examples: Examples) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(wanted.row, times), np.repeat(wanted.col, times) - 1
 
 
-def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
+def load_data(
+    settings: LabelTreeRunSettings, say: Say, described: Mapping[str, Any] | None = None
+) -> LabelData:
     """The data of a run.
+
+    Args:
+        settings: settings of the run.
+        say: function that prints a line for the user.
+        described: description of the data of a trained run, as in ``config.json``, whose rows may
+            be scaled in a way of before; None for a new run.
 
     Raises:
         LabelledTextError, TableError, TextError: a file does not have the format.
@@ -131,7 +140,7 @@ def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
     elif is_file(data, LABELLED):
         found = _labelled_text(settings, say)
     elif is_file(data, SPARSE + TABLES):
-        found = _rows(settings)
+        found = _rows(settings, described)
     else:
         found = _next_words(settings)
     if len(found.labels) < 2:
@@ -211,7 +220,7 @@ def lines_of(found: LabelledText, features: Features, seed: int = 0) -> Labelled
     return LabelledLines(features, found.one_label(seed), wanted=wanted)
 
 
-def _rows(settings: LabelTreeRunSettings) -> LabelData:
+def _rows(settings: LabelTreeRunSettings, described: Mapping[str, Any] | None) -> LabelData:
     """The rows of a table, or sparse rows, with their labels."""
     told: dict[str, Any] = {}
     if is_file(settings.data, SPARSE):
@@ -236,10 +245,19 @@ def _rows(settings: LabelTreeRunSettings) -> LabelData:
         named = encoding.names and list(encoding.names)
         columns = {"features": named, "targets": table.names and [table.names[target]]}
         told = {"columns": columns, "encoding": encoding}
-    scale = learned_scale(x[places[0]], y[places[0]].astype(np.int64))
-    whole = Examples(features_of(scale(x)), y.astype(np.int64))
+    scale: Standardizer | None = learned_scale(x[places[0]], y[places[0]].astype(np.int64))
+    if described is not None:
+        before = scale_of_lists(described.get("scale"))
+        # One of the same kind is learned again, so that data that have changed are noticed.
+        scale = scale if _kind_of(before) == _kind_of(scale) else before
+    whole = Examples(features_of(x if scale is None else scale(x)), y.astype(np.int64))
     parts, name = (whole[part] for part in places), Path(settings.data).stem
     return LabelData(name, labels, None, *parts, scale=scale, **told)
+
+
+def _kind_of(scale: Standardizer | None) -> Any:
+    """What two scales that were learned in the same way have in common."""
+    return scale and (bool(getattr(scale, "bends", ())), getattr(scale, "length", 0))
 
 
 def features_of(x: Any) -> Features:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.label_tree.paper import TABLES
 from structnet.recipes.label_tree.settings import (
@@ -13,6 +13,10 @@ from structnet.recipes.label_tree.settings import (
     LabelTreeRunSettings,
 )
 from structnet.recipes.protocol import Recipe
+from structnet.recipes.recipe import Place
+
+if TYPE_CHECKING:
+    from structnet.recipes.run import Run
 
 
 class LabelTreeRecipe(Recipe):
@@ -35,3 +39,9 @@ class LabelTreeRecipe(Recipe):
     Ask = AskOfLabels
     Choice = Choice
     tables = TABLES
+
+    def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
+        """The run's own test examples, scaled as its tree takes them, or those of a user's file."""
+        if file is not None:
+            return self.read(run, file, place)
+        return self.work.own_data(run, place).test

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from structnet.recipes.recipe import (
     Outcome,
     Pictures,
     Place,
+    Probabilities,
     Say,
     example_number,
     is_file,
@@ -66,6 +68,17 @@ def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -
         "objective": report.mean() if tree.codes.num_nodes > 1 else None,
     }
     return Outcome(seconds, details)
+
+
+def own_data(run: Run, place: Place) -> LabelData:
+    """The data of a trained run, scaled as the tree takes them.
+
+    Raises:
+        CheckpointError: the data have changed.
+    """
+    described = run.config["data"]
+    load = partial(load_data, say=lambda line: None, described=described)
+    return run.read_again(LabelTreeRunSettings, load, place)
 
 
 def read(run: Run, file: str, place: Place) -> Examples:
@@ -156,7 +169,7 @@ def answer(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer
 
 def _of_test(model: Opened, texts: Sequence[str], file: str, ask: AskOfLabels) -> list[Answer]:
     """The likeliest labels of test examples, by their numbers."""
-    test = load_data(model.run.settings(LabelTreeRunSettings, model.place), print).test
+    test = own_data(model.run, model.place).test
     rows = np.array([example_number(text, len(test), f"{file}, or ") for text in texts])
     names = [f"test example {row}, {model.labels[test.labels[row]]}" for row in rows]
     return _named(model, test.features[rows], names, ask)
@@ -166,13 +179,15 @@ def _named(
     model: Opened, features: Features, names: Sequence[str], ask: AskOfLabels
 ) -> list[Answer]:
     values, labels, _ = model.tree.top_k(features, ask.top, ask.beam, ask.threshold)
+    known = [model.labels[k] for k in np.unique(labels[labels >= 0])]
     found = []
     for name, row, log_p in zip(names, labels, values, strict=True):
         told = {
             model.labels[k]: float(np.exp(p)) for k, p in zip(row, log_p, strict=True) if k >= 0
         }
         words = ", ".join(f"{label} {percent(p, 1)}" for label, p in told.items())
-        found.append(Answer(f"{name}: {words or 'no label is so likely'}", {"labels": told}, told))
+        said = f"{name}: {words or 'no label is so likely'}"
+        found.append(Answer(said, {"labels": told}, Probabilities(known, partial(dict, told))))
     return found
 
 

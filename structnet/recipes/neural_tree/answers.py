@@ -14,7 +14,7 @@ from structnet.neural_tree import NeuralTree
 from structnet.recipes.arrays import ArrayData, inputs, read_table, scale_of
 from structnet.recipes.neural_tree.runs import Described, Opened
 from structnet.recipes.neural_tree.settings import PATHS
-from structnet.recipes.recipe import Answer, example_number
+from structnet.recipes.recipe import Answer, Probabilities, example_number
 from structnet.recipes.words import in_words
 from structnet.routing import Samples
 from structnet.routing.batches import BATCH, ask
@@ -95,10 +95,12 @@ def of_rows(model: Opened, file: str, path: str) -> list[Answer]:
     return found
 
 
-def _shares(output: Tensor, data: Described) -> dict[str, float] | None:
+def _shares(output: Tensor, data: Described) -> Probabilities | None:
     """The probability of each class; None if numbers are predicted."""
     names = data["classes"]
-    return None if names is None else dict(zip(names, output.exp().tolist(), strict=True))
+    if names is None:
+        return None
+    return Probabilities(names, lambda: dict(zip(names, output.exp().tolist(), strict=True)))
 
 
 def of_example(model: Opened, own: ArrayData, text: str, path: str) -> Answer:

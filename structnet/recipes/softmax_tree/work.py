@@ -17,6 +17,7 @@ from structnet.recipes.recipe import (
     Outcome,
     Pictures,
     Place,
+    Probabilities,
     Say,
     example_number,
     is_file,
@@ -38,6 +39,7 @@ from structnet.routing.report import text_of
 from structnet.routing.words import percent
 from structnet.softmax_tree import SoftmaxTree, measured
 from structnet.softmax_tree.members import mean_choices
+from structnet.softmax_tree.probabilities import Choices
 from structnet.softmax_tree.settings import ChosenGrowth
 from structnet.softmax_tree.training import Trained
 from structnet.training.checkpoint import load_model
@@ -117,12 +119,20 @@ def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
         own = _own_data(run, place)
         return [_of_example(trees, own, text, names) for text in texts]
     choices, found = mean_choices(trees, _inputs(run, file, place)), []
-    likeliest = zip(*choices.top(1), np.exp(choices.dense(len(names))), strict=True)
-    for i, ((k,), (p,), shares) in enumerate(likeliest, 1):
-        values = {"class": names[k], "probability": float(p)}
-        told = dict(zip(names, shares.tolist(), strict=True))
-        found.append(Answer(f"row {i}: {in_words(values)}", values, told))
+    for i, ((k,), (p,)) in enumerate(zip(*choices.top(1), strict=True)):
+        values, shares = {"class": names[k], "probability": float(p)}, _shares(choices, i, names)
+        found.append(Answer(f"row {i + 1}: {in_words(values)}", values, shares))
     return found
+
+
+def _shares(choices: Choices, row: int, names: Sequence[str]) -> Probabilities:
+    """The probability of each class for one row."""
+
+    def of() -> dict[str, float]:
+        (shares,) = np.exp(choices.row(row).dense(len(names))).tolist()
+        return dict(zip(names, shares, strict=True))
+
+    return Probabilities(names, of)
 
 
 def _inputs(run: Run, file: str, place: Place) -> Any:
@@ -197,5 +207,5 @@ def _of_example(
         lines.append(f"of all {len(trees)} trees: class {names[best]}, {percent(probability, 1)}")
     values = {"class": names[best], "probability": probability}
     more = {"example": number, "leaf": told.leaf, "true": true}
-    shares = dict(zip(names, np.exp(choices.dense(len(names)))[0].tolist(), strict=True))
-    return Answer("\n".join([*lines, f"true: class {true}"]), values | more, shares)
+    said = "\n".join([*lines, f"true: class {true}"])
+    return Answer(said, values | more, _shares(choices, 0, names))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,7 @@ from structnet import tensor_tree
 from structnet.datasets.tree_file_formats import ANY, ENDINGS, FORMATS, Place
 from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
 from structnet.parse.packed import kind_of
-from structnet.recipes.recipe import Answer
+from structnet.recipes.recipe import Answer, Probabilities
 from structnet.recipes.tree_file.data import read_like, read_typed
 from structnet.routing.words import percent
 from structnet.training.checkpoint import CheckpointError
@@ -154,7 +155,8 @@ def _answer(
     if true is not None:
         values["true"] = true
         words += f"; true: {true:g}" if isinstance(true, float) else f"; true: {true}"
-    return Answer(words, values, shares)
+    told = Probabilities(list(shares), partial(dict, shares)) if shares else None
+    return Answer(words, values, told)
 
 
 def _right(predicted: Sequence[Any], true: Sequence[Any]) -> str:
