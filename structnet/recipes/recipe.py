@@ -169,10 +169,7 @@ def values_of(settings: Any) -> Values:
     found: Values = {}
     for each in fields(settings):
         value = getattr(settings, each.name)
-        if is_dataclass(value):
-            found |= values_of(value)
-        else:
-            found[each.name] = _written(value)
+        found |= values_of(value) if is_dataclass(value) else {each.name: _written(value)}
     return found
 
 
@@ -395,8 +392,7 @@ def parts(text: str | None, known: Sequence[str], flag: str) -> tuple[str, ...] 
     if text is None:
         return None
     chosen = [name.strip() for name in text.split(",")]
-    for name in chosen:
-        if name not in known:
-            expected = f"{flag} must name some of {', '.join(known)}"
-            raise ValueError(f"{expected}; got {name!r}{did_you_mean(name, known)}")
+    for name in (name for name in chosen if name not in known):
+        expected = f"{flag} must name some of {', '.join(known)}"
+        raise ValueError(f"{expected}; got {name!r}{did_you_mean(name, known)}")
     return tuple(dict.fromkeys(chosen))

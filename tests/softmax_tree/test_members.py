@@ -65,6 +65,8 @@ def test_the_mean_of_choices_is_that_of_their_probabilities(rest: float) -> None
     inside = mean.matrix(6).toarray()
     assert np.allclose(inside.sum(1) + mean.rest, 1)
     assert (mean.likeliest() == inside.argmax(1)).all()
+    rows = [found[0].row(i).dense(6)[0] for i in range(len(dense))]
+    np.testing.assert_allclose(rows, found[0].dense(6))
 
 
 def test_predictions_are_those_of_the_mean(model: SoftmaxTreeClassifier) -> None:
