@@ -94,10 +94,16 @@ def run_ends(
     if (one := joined.get(id(ends[0]))) is not None:
         found = one(features)
         return found[:, :routers], found[:, routers:].unflatten(1, (leaves, -1))
-    outputs = run_all(ends, features)
-    logits = [each.reshape(len(features)) for each in outputs[:routers]]
-    stacked = torch.stack(logits, dim=1) if logits else features.new_zeros((len(features), 0))
-    return stacked, torch.stack([*outputs[routers:]], dim=1)
+    return _stacked(run_all(ends, features), routers)
+
+
+def _stacked(outputs: Sequence[Tensor], routers: int) -> tuple[Tensor, Tensor]:
+    """The outputs of routers, then of solvers, as in :func:`run_ends`."""
+    logits = [each.reshape(len(each)) for each in outputs[:routers]]
+    of_leaves = torch.stack([*outputs[routers:]], dim=1)
+    if not logits:
+        return of_leaves.new_zeros((len(of_leaves), 0)), of_leaves
+    return torch.stack(logits, dim=1), of_leaves
 
 
 def run_nodes(
@@ -119,24 +125,22 @@ def run_nodes(
         samples ``[n, *shape]`` -> ``[n, routers]`` and ``[n, leaves, outputs]``.
     """
     found: dict[int, Tensor] = {}
+    transformed = _transformed(topology, nodes)
     together: dict[int, tuple[Tensor, list[int]]] = {}  # nodes that get the same vectors
     for v, features in arriving:
         if keep is not None and v in keep:
             keep[v] = features
         if features.dim() == 2:
-            together.setdefault(id(features), (features, []))[1].append(v)
+            together.setdefault(transformed[v], (features, []))[1].append(v)
         else:  # a map is too large to be kept until the others are there
             found[v] = nodes[v].end(features)
-    routers, leaves = np.flatnonzero(topology.inner).tolist(), topology.leaves.tolist()
+    order = _routers_first(topology)
     for features, some in together.values():
         if len(some) == len(nodes):
-            ends = [nodes[v].end for v in (*routers, *leaves)]
-            return run_ends(topology, ends, features, joined)
+            return run_ends(topology, [nodes[v].end for v in order], features, joined)
         ends = [nodes[v].end for v in some]
         found |= zip(some, run_all(ends, features, joined), strict=True)
-    outputs = torch.stack([found[v] for v in leaves], dim=1)
-    logits = [found[v].reshape(len(outputs)) for v in routers]
-    return torch.stack(logits, dim=1) if logits else outputs.new_zeros((len(outputs), 0)), outputs
+    return _stacked([found[v] for v in order], len(order) - len(topology.leaves))
 
 
 def alike(topology: Topology, nodes: Sequence[Node]) -> list[list[nn.Module]]:
@@ -144,16 +148,30 @@ def alike(topology: Topology, nodes: Sequence[Node]) -> list[list[nn.Module]]:
 
     Each list is in the order in which :func:`run_nodes` runs them.
     """
-    first: list[int] = []  # the node above, or the node itself, that transforms samples last
-    for v, (node, parent) in enumerate(zip(nodes, topology.parent.tolist(), strict=True)):
-        first.append(v if v == 0 or len(node.transformers) else first[parent])
     lists: dict[int, list[int]] = {}
-    for v, at in enumerate(first):
+    for v, at in enumerate(_transformed(topology, nodes)):
         lists.setdefault(at, []).append(v)
     if len(lists) == 1:
-        lists = {0: [*np.flatnonzero(topology.inner).tolist(), *topology.leaves.tolist()]}
+        lists = {0: _routers_first(topology)}
     ends = [[nodes[v].end for v in some] for some in lists.values()]
     return [some for some in ends if all(map(is_a_map, some))]
+
+
+def _transformed(topology: Topology, nodes: Sequence[Node]) -> list[int]:
+    """For each node the one, itself or above, whose transformers its samples passed last.
+
+    Nodes of which it is the same get the same samples. Tensors do not tell that, as a transformer
+    may return the one that it got, such as dropout in evaluation.
+    """
+    found: list[int] = []
+    for v, (node, parent) in enumerate(zip(nodes, topology.parent.tolist(), strict=True)):
+        found.append(v if v == 0 or len(node.transformers) else found[parent])
+    return found
+
+
+def _routers_first(topology: Topology) -> list[int]:
+    """The nodes with routers, then those with solvers."""
+    return [*np.flatnonzero(topology.inner).tolist(), *topology.leaves.tolist()]
 
 
 def is_a_map(module: nn.Module) -> bool:

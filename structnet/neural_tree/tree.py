@@ -218,10 +218,8 @@ class NeuralTree(Routed):
         self._check(x)
         waiting = {0: x}
         for v, node in enumerate(self.nodes):
-            above = waiting.pop(v)
-            features = node.transformers(above) if len(node.transformers) else above
-            if len(node.transformers) and features is above:  # such as by dropout in evaluation
-                features = above.view_as(above)  # told apart, as when they are trained
+            features = waiting.pop(v)
+            features = node.transformers(features) if len(node.transformers) else features
             waiting |= dict.fromkeys(self.topology.children_of(v), features)
             yield v, features
 

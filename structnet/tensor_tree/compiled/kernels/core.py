@@ -159,25 +159,37 @@ def _few_products_backward(right, dy, weight, n, d_left):
 
 
 @internal
-def _sizes(offsets, nodes, weight):
-    """Parts that are computed at once, their lanes, and the places of a node."""
-    parts = len(weight) if len(nodes) < LANES else 1
+def _parts(nodes, weight):
+    """The number of parts that are computed at once."""
+    return len(weight) if len(nodes) < LANES else 1
+
+
+@internal
+def _sizes(offsets, nodes, parts):
+    """The number of lanes of a block, and of places of a node."""
     lanes = (len(nodes) * parts + LANES - 1) // LANES * LANES
-    return parts, lanes, offsets[nodes[0] + 1] - offsets[nodes[0]]
+    return lanes, offsets[nodes[0] + 1] - offsets[nodes[0]]
+
+
+@bare
+def _factors(offsets, pointers, nodes, X, g, parts, r, at, x, left, right):
+    """The children's vectors in x, and the outer products of the first ``at`` and the others."""
+    _load(offsets, pointers, nodes, X, g, parts, r, x)
+    _multiply_out(x, 0, at * r, r, left)
+    _multiply_out(x, at * r, len(x), r, right)
 
 
 @internal
 def _block(offsets, pointers, nodes, X, weight, r, at, kept, Y):
     """Computes the nodes' rows of Y; ``kept`` gets the products, part by part."""
     n, (all_parts, a, columns) = len(nodes), weight.shape
-    parts, lanes, places = _sizes(offsets, nodes, weight)
+    parts = _parts(nodes, weight)
+    lanes, places = _sizes(offsets, nodes, parts)
     k = Y.shape[1] // all_parts
     x, y = np.empty((places * r, lanes), X.dtype), np.empty((k, lanes), X.dtype)
     left, right = np.empty((a, lanes), X.dtype), np.empty((columns // k, lanes), X.dtype)
     for g in range(0, all_parts, parts):
-        _load(offsets, pointers, nodes, X, g, parts, r, x)
-        _multiply_out(x, 0, at * r, r, left)
-        _multiply_out(x, at * r, len(x), r, right)
+        _factors(offsets, pointers, nodes, X, g, parts, r, at, x, left, right)
         if n < LANES:
             product = np.empty((columns, lanes), X.dtype)
             _few_products(left, weight, kept.reshape(parts * n, columns), product)
@@ -194,17 +206,16 @@ def _block(offsets, pointers, nodes, X, weight, r, at, kept, Y):
 def _block_backward(offsets, pointers, nodes, X, weight, r, at, kept, DY, DX):
     """The gradient of :func:`_block` except the core's, for each slot in its row of DX."""
     n, (all_parts, a, columns) = len(nodes), weight.shape
-    parts, lanes, places = _sizes(offsets, nodes, weight)
+    parts = _parts(nodes, weight)
+    lanes, places = _sizes(offsets, nodes, parts)
     k = DY.shape[1] // all_parts
     x, dy = np.empty((places * r, lanes), X.dtype), np.empty((k, lanes), X.dtype)
     left, right = np.empty((a, lanes), X.dtype), np.empty((columns // k, lanes), X.dtype)
     dx, d_left, d_right = np.empty_like(x), np.empty_like(left), np.empty_like(right)
     buffer = np.empty((columns, lanes), X.dtype)
     for g in range(0, all_parts, parts):
-        _load(offsets, pointers, nodes, X, g, parts, r, x)
+        _factors(offsets, pointers, nodes, X, g, parts, r, at, x, left, right)
         _load_rows(nodes, DY, g, parts, dy)
-        _multiply_out(x, 0, at * r, r, left)
-        _multiply_out(x, at * r, len(x), r, right)
         if n < LANES:
             _few_products_backward(right, dy, weight, n, d_left)
             product = buffer
@@ -228,17 +239,15 @@ def _block_backward(offsets, pointers, nodes, X, weight, r, at, kept, DY, DX):
 @internal
 def _weight_backward(offsets, pointers, nodes, X, r, at, DY, d_weight):
     """Adds the nodes' gradient of the core."""
-    n, (parts, a, columns) = len(nodes), d_weight.shape
-    lanes, places = (n + LANES - 1) // LANES * LANES, offsets[nodes[0] + 1] - offsets[nodes[0]]
+    parts, a, columns = d_weight.shape
+    lanes, places = _sizes(offsets, nodes, 1)
     k = DY.shape[1] // parts
     x, dy = np.empty((places * r, lanes), X.dtype), np.empty((k, lanes), X.dtype)
     left, right = np.empty((a, lanes), X.dtype), np.empty((columns // k, lanes), X.dtype)
     d_product, total = np.empty((columns, lanes), X.dtype), np.empty((a, columns), X.dtype)
     for g in range(parts):
-        _load(offsets, pointers, nodes, X, g, 1, r, x)
+        _factors(offsets, pointers, nodes, X, g, 1, r, at, x, left, right)
         _load_rows(nodes, DY, g, 1, dy)
-        _multiply_out(x, 0, at * r, r, left)
-        _multiply_out(x, at * r, len(x), r, right)
         _outer(right, dy, d_product)
         np.dot(left, d_product.T, total)
         for i in range(a):
