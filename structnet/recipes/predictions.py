@@ -46,7 +46,7 @@ class Written:
 
         with replacing(self.out) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-            _write(answers, text)
+            write_table(answers, text)
             text.detach()
         return {"out": str(self.out), "rows": len(answers)}
 
@@ -97,23 +97,19 @@ def answers_to(recipe: Any, run: Run, inputs: Sequence[str], ask: Any) -> list[A
     return recipe.answer(recipe.open(run, ask.place), inputs, ask)
 
 
-def table_of(answers: Sequence[Answer]) -> str:
-    """The answers as a CSV file, in which a row lacks what its answer does not have.
+def write_table(answers: Sequence[Answer], file: TextIO) -> None:
+    """Writes the answers as CSV, in which a row lacks what its answer does not have.
+
+    The probabilities are asked for one answer after the other.
 
     Example:
+        >>> import sys
         >>> from structnet.recipes.recipe import Probabilities
         >>> shares = Probabilities(["elm", "oak"], lambda: {"elm": 0.75, "oak": 0.25})
-        >>> print(table_of([Answer("", {"class": "elm", "probability": 0.75}, shares)]), end="")
+        >>> write_table([Answer("", {"class": "elm", "probability": 0.75}, shares)], sys.stdout)
         input,class,probability,probability of elm,probability of oak
         1,elm,0.75,0.75,0.25
     """
-    file = io.StringIO()
-    _write(answers, file)
-    return file.getvalue()
-
-
-def _write(answers: Sequence[Answer], file: TextIO) -> None:
-    """Writes the answers as CSV, and asks for the probabilities of one after the other."""
     rows = [_row(answer) for answer in answers]
     columns = dict.fromkeys(name for row in rows for name in row)
     parts = {id(each.shares.names): each.shares.names for each in answers if each.shares}

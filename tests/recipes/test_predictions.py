@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 from commands import SMALL, ran
 
-from structnet.recipes.predictions import Written, predict_with, table_of
+from structnet.recipes.predictions import Written, predict_with, write_table
 from structnet.recipes.recipe import Answer, Probabilities
 
 TREES = "yes\t(a (b c))\nno\t(a (c b))\n" * 30
+
+
+def table_of(answers: list[Answer]) -> str:
+    file = StringIO()
+    write_table(answers, file)
+    return file.getvalue()
 
 
 def shares(**of: float) -> Probabilities:
