@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,3 +32,20 @@ def settings_of(estimator: Any, cls: type[S], **others: Any) -> S:
     """
     names = (each.name for each in fields(cls) if each.name not in others)
     return cls(**{name: getattr(estimator, name) for name in names}, **others)
+
+
+def in_present_names(values: Mapping[str, Any], *sources: type) -> dict[str, Any]:
+    """Values from a file by the names of today, if the file is of a time with other names.
+
+    Args:
+        values: values by the names that the file has.
+        sources: classes of settings; ``FORMER`` of a class has its names of before, each with the
+            name of today.
+
+    Example:
+        >>> from structnet.label_tree.language_settings import LanguageModelSettings
+        >>> in_present_names({"head": "flat", "arity": 4}, LanguageModelSettings)
+        {'tree': 'flat', 'arity': 4}
+    """
+    former = {old: new for each in sources for old, new in getattr(each, "FORMER", {}).items()}
+    return {former.get(name, name): value for name, value in values.items()}

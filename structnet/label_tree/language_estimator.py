@@ -101,7 +101,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
     def __init__(
         self,
         *,
-        head: str = DEFAULT.head,
+        tree: str = DEFAULT.tree,
         context: int = DEFAULT.context,
         vector_size: int = DEFAULT.vector_size,
         arity: int = DEFAULT.arity,
@@ -198,7 +198,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
             y: ignored; it is there for scikit-learn.
 
         Raises:
-            ValueError: the model has no tree (``head="flat"`` or ``"adaptive"``).
+            ValueError: the model has no tree (``tree="flat"`` or ``"adaptive"``).
         """
         check_is_fitted(self)
         tree, samples = WordTree(self.model_), None

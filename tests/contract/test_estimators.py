@@ -145,7 +145,7 @@ CASES = [
         f"{OF_CLASSES} measure",
     ),
     Case(
-        LabelTreeLanguageModel(head="adaptive"), PASTS | {"vector_size": 32}, TEXT, None,
+        LabelTreeLanguageModel(tree="adaptive"), PASTS | {"vector_size": 32}, TEXT, None,
         (LanguageModelSettings,), f"{OF_CLASSES} measure",
     ),
 ]  # fmt: skip

@@ -1,0 +1,90 @@
+"""Files and runs of a time when parameters had other names."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch import nn
+
+from structnet import LabelTreeLanguageModel
+from structnet.label_tree.language_settings import LanguageModelSettings
+from structnet.recipes.language_model.settings import LanguageModelRunSettings
+from structnet.recipes.recipe import settings_from, values_of
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
+
+TEXT = ["the cat sees a dog .", "a dog sees the cat .", "the owl sees an owl ."] * 10
+CASES = {
+    "language model": (
+        LabelTreeLanguageModel(
+            tree="huffman", vector_size=3, epochs=1, random_state=0, min_count=1
+        ),
+        (TEXT,),
+        TEXT[:3],
+    ),
+}
+
+
+class Loaded(nn.Module):
+    """The tensors of a file, by their names."""
+
+    def __init__(self, state: dict[str, Any]):
+        super().__init__()
+        self.given = state
+
+    def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
+        """The tensors."""
+        return self.given
+
+
+def aged(value: Any, former: dict[str, str]) -> Any:
+    """JSON in which every name has its former one."""
+    if isinstance(value, list):
+        return [aged(each, former) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {former.get(name, name): aged(each, former) for name, each in value.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_with_former_names_is_read(name: str, tmp_path: Path) -> None:
+    model, given, asked = CASES[name]
+    model.fit(*given).save(tmp_path / "new")
+    weights, config = load_model(tmp_path / "new")
+    former = {new: old for of in model.SETTINGS for old, new in of.FORMER.items()}
+    before = aged(config, former)
+    assert before["parameters"].keys() != config["parameters"].keys()
+    save_model(tmp_path / "old", Loaded(weights), before)
+    again = type(model).load(tmp_path / "old")
+    assert again.get_params() == model.get_params()
+    np.testing.assert_array_equal(again.predict_proba(asked), model.predict_proba(asked))
+
+
+def test_a_file_with_an_unknown_name_is_refused(tmp_path: Path) -> None:
+    model, given, _ = CASES["language model"]
+    model.fit(*given).save(tmp_path / "new")
+    weights, config = load_model(tmp_path / "new")
+    save_model(tmp_path / "old", Loaded(weights), aged(config, {"tree": "wood"}))
+    message = "does not describe a LabelTreeLanguageModel: .* unexpected keyword argument 'wood'"
+    with pytest.raises(CheckpointError, match=message):
+        LabelTreeLanguageModel.load(tmp_path / "old")
+
+
+@pytest.mark.parametrize(
+    ("settings", "of"),
+    [
+        (
+            LanguageModelRunSettings("brown", training=LanguageModelSettings(tree="flat", arity=4)),
+            LanguageModelSettings,
+        ),
+    ],
+)
+def test_a_run_with_former_names_keeps_its_settings(settings: Any, of: Any) -> None:
+    former = {new: old for old, new in of.FORMER.items()}
+    assert set(former) <= {each.name for each in fields(of)}
+    before = aged(values_of(settings), former)
+    assert before.keys() != values_of(settings).keys()
+    assert settings_from(type(settings), before) == settings
