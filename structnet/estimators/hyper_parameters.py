@@ -39,13 +39,19 @@ def in_present_names(values: Mapping[str, Any], *sources: type) -> dict[str, Any
 
     Args:
         values: values by the names that the file has.
-        sources: classes of settings; ``FORMER`` of a class has its names of before, each with the
-            name of today.
+        sources: classes of settings. ``FORMER`` of a class has its names of before, each with the
+            name of today, and ``FORMER_VALUES`` likewise texts that were values of these.
 
     Example:
-        >>> from structnet.label_tree.language_settings import LanguageModelSettings
-        >>> in_present_names({"head": "flat", "arity": 4}, LanguageModelSettings)
-        {'tree': 'flat', 'arity': 4}
+        >>> from structnet.naru.settings import NaruSettings
+        >>> in_present_names({"objective": "regression", "max_cone": 4}, NaruSettings)
+        {'loss': 'squared_error', 'max_cone': 4}
     """
-    former = {old: new for each in sources for old, new in getattr(each, "FORMER", {}).items()}
-    return {former.get(name, name): value for name, value in values.items()}
+    found = dict(values)
+    for each in sources:
+        texts = getattr(each, "FORMER_VALUES", {})
+        for old, new in getattr(each, "FORMER", {}).items():
+            if old in found:
+                value = found.pop(old)
+                found[new] = texts.get(value, value) if isinstance(value, str) else value
+    return found

@@ -104,7 +104,7 @@ class RoutedLanguageModel(NextWordEstimator):
         sizes: tuple[int, ...] = DEFAULT.sizes,
         dims: tuple[int, ...] = DEFAULT.dims,
         max_cone: int = DEFAULT.max_cone,
-        objective: str = DEFAULT.objective,
+        loss: str = DEFAULT.loss,
         decoding: str = DEFAULT.decoding,
         vector_size: int = DEFAULT.vector_size,
         min_count: int = DEFAULT.min_count,
@@ -247,7 +247,7 @@ class RoutedLanguageModel(NextWordEstimator):
         settings = self._settings()
         with seeded(settings.seed):
             network = self._network(settings.wiring(vectors.shape[1]))
-            how = settings.objective, self.words_.unknown, settings.balance
+            how = settings.loss, self.words_.unknown, settings.balance
             return NextWord(network, vectors, *how)
 
     def _network(self, wiring: Wiring) -> RoutedNetwork | RecurrentNetwork:

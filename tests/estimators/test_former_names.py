@@ -10,14 +10,28 @@ import numpy as np
 import pytest
 from torch import nn
 
-from structnet import LabelTreeLanguageModel
+from structnet import LabelTreeLanguageModel, RoutedLanguageModel
 from structnet.label_tree.language_settings import LanguageModelSettings
+from structnet.naru.settings import NaruSettings
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
+from structnet.recipes.naru.settings import NaruRunSettings, Training
 from structnet.recipes.recipe import settings_from, values_of
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 TEXT = ["the cat sees a dog .", "a dog sees the cat .", "the owl sees an owl ."] * 10
 CASES = {
+    "routed network": (
+        RoutedLanguageModel(
+            sizes=(1, 2, 1),
+            dims=(3,),
+            vector_size=3,
+            loss="squared_error",
+            epochs=1,
+            random_state=0,
+        ),
+        (TEXT,),
+        TEXT[:3],
+    ),
     "language model": (
         LabelTreeLanguageModel(
             tree="huffman", vector_size=3, epochs=1, random_state=0, min_count=1
@@ -41,12 +55,20 @@ class Loaded(nn.Module):
 
 
 def aged(value: Any, former: dict[str, str]) -> Any:
-    """JSON in which every name has its former one."""
+    """JSON in which every name, and every text that is a value, has its former one."""
     if isinstance(value, list):
         return [aged(each, former) for each in value]
+    if isinstance(value, str):
+        return former.get(value, value)
     if not isinstance(value, dict):
         return value
     return {former.get(name, name): aged(each, former) for name, each in value.items()}
+
+
+def former_of(*sources: Any) -> dict[str, str]:
+    """The former name of each name of today, and of each text."""
+    told = [getattr(of, kind, {}) for of in sources for kind in ("FORMER", "FORMER_VALUES")]
+    return {new: old for each in told for old, new in each.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -54,7 +76,7 @@ def test_a_file_with_former_names_is_read(name: str, tmp_path: Path) -> None:
     model, given, asked = CASES[name]
     model.fit(*given).save(tmp_path / "new")
     weights, config = load_model(tmp_path / "new")
-    former = {new: old for of in model.SETTINGS for old, new in of.FORMER.items()}
+    former = former_of(*model.SETTINGS)
     before = aged(config, former)
     assert before["parameters"].keys() != config["parameters"].keys()
     save_model(tmp_path / "old", Loaded(weights), before)
@@ -80,11 +102,12 @@ def test_a_file_with_an_unknown_name_is_refused(tmp_path: Path) -> None:
             LanguageModelRunSettings("brown", training=LanguageModelSettings(tree="flat", arity=4)),
             LanguageModelSettings,
         ),
+        (NaruRunSettings("brown", training=Training(loss="squared_error")), NaruSettings),
     ],
 )
 def test_a_run_with_former_names_keeps_its_settings(settings: Any, of: Any) -> None:
-    former = {new: old for old, new in of.FORMER.items()}
-    assert set(former) <= {each.name for each in fields(of)}
+    former = former_of(of)
+    assert set(of.FORMER.values()) <= {each.name for each in fields(of)}
     before = aged(values_of(settings), former)
     assert before.keys() != values_of(settings).keys()
     assert settings_from(type(settings), before) == settings
