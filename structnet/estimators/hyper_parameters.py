@@ -44,8 +44,8 @@ def in_present_names(values: Mapping[str, Any], *sources: type) -> dict[str, Any
 
     Example:
         >>> from structnet.naru.settings import NaruSettings
-        >>> in_present_names({"objective": "regression", "max_cone": 4}, NaruSettings)
-        {'loss': 'squared_error', 'max_cone': 4}
+        >>> in_present_names({"max_cone": 4, "objective": "regression"}, NaruSettings)
+        {'max_cone': 4, 'loss': 'squared_error'}
     """
     found = dict(values)
     for each in sources:
@@ -55,3 +55,17 @@ def in_present_names(values: Mapping[str, Any], *sources: type) -> dict[str, Any
                 value = found.pop(old)
                 found[new] = texts.get(value, value) if isinstance(value, str) else value
     return found
+
+
+def settings_of_file(cls: type[S], values: Mapping[str, Any]) -> S:
+    """Settings from a file, which may have their names of before.
+
+    Args:
+        cls: dataclass of the settings.
+        values: all fields by the names that the file has.
+
+    Raises:
+        TypeError: a name is unknown.
+        ValueError: a value is out of its range.
+    """
+    return cls(**in_present_names(values, cls))

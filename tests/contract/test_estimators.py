@@ -133,7 +133,7 @@ CASES = [
     ),
     Case(TreeLSTMRegressor(), TREES, PARSES, ROWS[:, 0], (TreeLSTMSettings,), OF_TREES),
     Case(
-        TreeLSTMNodeClassifier(), TREES | {"context": True}, PARSES, NODES, (TreeLSTMSettings,),
+        TreeLSTMNodeClassifier(), TREES | {"top_down": True}, PARSES, NODES, (TreeLSTMSettings,),
         f"predict_proba predict_log_proba {OF_TREES}",
     ),
     Case(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from torch import nn
 
-from structnet import LabelTreeLanguageModel, RoutedLanguageModel
+from structnet import LabelTreeLanguageModel, RoutedLanguageModel, TreeLSTMNodeClassifier
 from structnet.label_tree.language_settings import LanguageModelSettings
 from structnet.naru.settings import NaruSettings
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
@@ -31,6 +31,13 @@ CASES = {
         ),
         (TEXT,),
         TEXT[:3],
+    ),
+    "nodes of trees": (
+        TreeLSTMNodeClassifier(
+            hidden_size=2, epochs=1, random_state=0, min_count=1, top_down=True, bag=False
+        ),
+        (["(a b)", "(a (b c))"] * 10, [[0, 1], [0, 1, 1]] * 10),
+        ["(a b)"],
     ),
     "language model": (
         LabelTreeLanguageModel(
