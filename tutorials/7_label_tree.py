@@ -136,7 +136,7 @@ X_test, y_test = samples(next_words(text.test))
 print(f"{len(X):,} samples of {len(frequent):,} words; the commonest: {Counter(y).most_common(3)}")
 
 # %%
-HOW |= {"arity": 5, "epochs": 1 if SMOKE else 5, "embedding_size": 20, "tokens": True}
+HOW |= {"arity": 5, "epochs": 1 if SMOKE else 5, "vector_size": 20, "tokens": True}
 for tree in ("huffman", "learned"):
     start = time.perf_counter()
     model = LabelTreeClassifier(tree=tree, **HOW).fit(X, y)

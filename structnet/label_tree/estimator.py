@@ -18,6 +18,7 @@ from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
+from structnet.estimators.hyper_parameters import settings_of_file
 from structnet.estimators.inputs import (
     check_inputs,
     check_training,
@@ -101,7 +102,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         *,
         tree: Any = OWN["tree"],
         arity: int | None = OWN["arity"],
-        embedding_size: int | None = OWN["embedding_size"],
+        vector_size: int | None = OWN["vector_size"],
         epochs: int | None = OWN["epochs"],
         learning_rate: float | None = OWN["learning_rate"],
         start: str | None = OWN["start"],
@@ -348,7 +349,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.input_scale_ = scale = scale_of_lists(config["input_scale"])
-        self.settings_ = LabelTreeSettings(**config["settings"])
+        self.settings_ = settings_of_file(LabelTreeSettings, config["settings"])
         self._stream = Stream.of(config["stream"])
         tree = LabelTree.empty(self.n_features_in_, len(self.classes_), self.settings_)
         if tree.embedding is None and (scale is None or scale.keeps_zeros):  # sparse rows

@@ -108,7 +108,7 @@ class StreamMixin:
         """Makes a tree for a stream from the samples of its first call."""
         self.input_scale_, self._stream = self._new_scale(found, bends=False), Stream()
         table = not (self.tokens or issparse(found.x))
-        if table and self.standardize and not settings.embedding_size:
+        if table and self.standardize and not settings.vector_size:
             columns = Columns.of(found.x, found.weights)
             self.input_scale_ = columns.scale(found.x)
             self._stream = Stream(columns=columns, scaled=len(found.y))
@@ -118,7 +118,7 @@ class StreamMixin:
         self.settings_ = for_stream(examples, number, settings)
         if self.settings_.tree == "learned" and not settings.of_reassignments:
             self.settings_ = replace(self.settings_, prior_weight=ANCHORS, memory=KEPT)
-        direct = self.standardize and not self.settings_.embedding_size
+        direct = self.standardize and not self.settings_.vector_size
         if direct and isinstance(found.x, Features):
             # A mean of many tokens is short, and only the biases would learn at a common rate.
             self.input_scale_ = Standardizer.of_rows(found.x.to_csr(), found.weights)

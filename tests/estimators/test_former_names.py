@@ -10,15 +10,23 @@ import numpy as np
 import pytest
 from torch import nn
 
-from structnet import LabelTreeLanguageModel, RoutedLanguageModel, TreeLSTMNodeClassifier
+from structnet import (
+    LabelTreeClassifier,
+    LabelTreeLanguageModel,
+    RoutedLanguageModel,
+    TreeLSTMNodeClassifier,
+)
 from structnet.label_tree.language_settings import LanguageModelSettings
+from structnet.label_tree.settings import LabelTreeSettings
 from structnet.naru.settings import NaruSettings
+from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.naru.settings import NaruRunSettings, Training
 from structnet.recipes.recipe import settings_from, values_of
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 TEXT = ["the cat sees a dog .", "a dog sees the cat .", "the owl sees an owl ."] * 10
+X, Y = np.eye(4).repeat(10, axis=0), np.arange(4).repeat(10)
 CASES = {
     "routed network": (
         RoutedLanguageModel(
@@ -38,6 +46,11 @@ CASES = {
         ),
         (["(a b)", "(a (b c))"] * 10, [[0, 1], [0, 1, 1]] * 10),
         ["(a b)"],
+    ),
+    "label tree": (
+        LabelTreeClassifier(arity=2, vector_size=2, epochs=1, learning_rate=0.1, random_state=0),
+        (X, Y),
+        X,
     ),
     "language model": (
         LabelTreeLanguageModel(
@@ -108,6 +121,10 @@ def test_a_file_with_an_unknown_name_is_refused(tmp_path: Path) -> None:
         (
             LanguageModelRunSettings("brown", training=LanguageModelSettings(tree="flat", arity=4)),
             LanguageModelSettings,
+        ),
+        (
+            LabelTreeRunSettings("planted", training=LabelTreeSettings(vector_size=4)),
+            LabelTreeSettings,
         ),
         (NaruRunSettings("brown", training=Training(loss="squared_error")), NaruSettings),
     ],

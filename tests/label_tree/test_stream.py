@@ -70,23 +70,23 @@ def test_a_stream_keeps_what_it_is_told() -> None:
         ({"arity": 2}, ("learned", 2, 0)),
         ({"tree": "complete"}, ("complete", 6, 0)),
         ({"memory": 0.6}, ("learned", 6, 50)),
-        ({"embedding_size": 4}, ("huffman", 6, 4)),
+        ({"vector_size": 4}, ("huffman", 6, 4)),
     ):
         model = LabelTreeClassifier(random_state=0, **told).partial_fit(x, y, classes=np.arange(6))
         used = model.settings_
-        assert (used.tree, used.arity, used.embedding_size) == found, told
+        assert (used.tree, used.arity, used.vector_size) == found, told
 
 
 @pytest.mark.parametrize(
     "how",
     [
         {},
-        {"embedding_size": 5},
-        {"embedding_size": 0, "sparse": True},
+        {"vector_size": 5},
+        {"vector_size": 0, "sparse": True},
         {"tokens": True},
         {"arity": 6},
         {"arity": 40, "labels": 40},
-        {"embedding_size": 0, "sparse": True, "n_jobs": 2},
+        {"vector_size": 0, "sparse": True, "n_jobs": 2},
     ],
     ids=str,
 )
@@ -182,7 +182,7 @@ def test_a_stream_after_a_fit_forgets_nothing_and_learns(tmp_path: Path) -> None
     rows, y = csr_matrix(x * (rng.random(x.shape) < 0.3)), y.astype(str)
     learn, later, test = slice(0, 1500), slice(1500, 4500), slice(4500, None)
     for told in ({"arity": 25}, {"tree": "learned", "arity": 5, "start": "clusters"}):
-        how: dict[str, Any] = {"embedding_size": 0, "epochs": 3, "learning_rate": 0.05, **told}
+        how: dict[str, Any] = {"vector_size": 0, "epochs": 3, "learning_rate": 0.05, **told}
         LabelTreeClassifier(**how, random_state=0).fit(rows[learn], y[learn]).save(tmp_path / "one")
         right = []
         for part in (learn, later):
@@ -378,7 +378,7 @@ def test_labels_of_a_stream_seldom_move_by_chance(size: int) -> None:
 def test_a_first_portion_of_one_class_bends_nothing() -> None:
     rng = np.random.default_rng(0)
     x, y = np.exp(2 * rng.normal(size=(64, 4))), np.zeros(64, int)
-    for how in ({}, {"embedding_size": 3}):
+    for how in ({}, {"vector_size": 3}):
         model = LabelTreeClassifier(random_state=0, **how)
         model.partial_fit(x, y, classes=[0, 1, 2])
         assert not getattr(model.input_scale_, "bends", ())
