@@ -65,7 +65,7 @@ for tree in ("random", "huffman", "clusters", "learned"):
 # rises during the reassignments. At the first ones most labels move, at the last hardly any.
 
 # %%
-rebuilds = models["learned"].training_.rebuilds
+rebuilds = models["learned"].trained_.rebuilds
 figure, ax = plt.subplots(figsize=(6, 3))
 ax.plot([each["objective"] for each in rebuilds], label="mean J / J*")
 ax.plot([each["moved"] for each in rebuilds], label="share of labels that move")

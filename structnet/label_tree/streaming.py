@@ -39,7 +39,7 @@ class StreamMixin:
     classes_: np.ndarray
     input_scale_: Standardizer | None
     settings_: LabelTreeSettings
-    training_: Training
+    trained_: Training
     tokens: bool
     standardize: bool
     learning_rate: float | None
@@ -97,11 +97,11 @@ class StreamMixin:
         try:
             if stream.rows or first:
                 self._stream = stream.met(examples)
-            self.training_.stream(examples, self._rate(examples))
+            self.trained_.stream(examples, self._rate(examples))
         except BaseException:
             undo()
             raise
-        self.settings_ = self.training_.settings
+        self.settings_ = self.trained_.settings
         return self
 
     def _begin_stream(self, found: Checked, settings: LabelTreeSettings) -> None:
@@ -125,7 +125,7 @@ class StreamMixin:
             examples = self._examples(found)
         enough = len(examples) >= max(LEAST, EACH * number)
         tree = begin(examples, number, self.settings_, codes, solves=enough)
-        self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
+        self.trained_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 
     def _follow(self, found: Checked) -> Callable[[], None]:
         """Finds the scale of a stream's columns with more samples, and returns what undoes it."""
@@ -138,7 +138,7 @@ class StreamMixin:
         assert self.input_scale_ is not None and stream.columns is not None
         before, self.input_scale_ = self.input_scale_, stream.columns.scale(found.x)
         self._stream = stream.rescaled(number)
-        return rescale(self.training_.tree, before, self.input_scale_)
+        return rescale(self.trained_.tree, before, self.input_scale_)
 
     def _rate(self, examples: Examples) -> float | None:
         """The rate for some samples of a stream; None if it is that of the settings."""

@@ -63,10 +63,12 @@ class Case(NamedTuple):
     names: str
 
 
-OF_ALL = "fit predict score summary history_ save load"
+OF_ALL = "fit predict score summary history_ seed_ save load"
 OF_CLASSES = "predict_proba predict_log_proba predict_top"
-OF_MODEL_TREES = "tree_ explain plot export_text read samples apply decision_path to_networkx"
-OF_TREES = "model_ explain settings_"
+OF_MODEL_TREES = (
+    "tree_ trained_ explain plot export_text read samples apply decision_path to_networkx"
+)
+OF_TREES = "model_ explain settings_ trained_"
 
 ANY = {"random_state": 0, "verbose": False}
 HELD = ANY | {"epochs": 1, "patience": 1, "batch_size": 8, "learning_rate": 0.01}
@@ -101,11 +103,11 @@ OF_SOFT = f"{OF_CLASSES} {OF_MODEL_TREES} settings_ measure"
 CASES = [
     Case(
         NeuralTreeClassifier(), GROWN, ROWS, CLASSES, (NeuralTreeSettings,),
-        f"{OF_CLASSES} {OF_MODEL_TREES} trained_",
+        f"{OF_CLASSES} {OF_MODEL_TREES}",
     ),
     Case(
         NeuralTreeRegressor(), GROWN, ROWS, ROWS[:, 0], (NeuralTreeSettings,),
-        f"{OF_MODEL_TREES} trained_",
+        OF_MODEL_TREES,
     ),
     Case(
         SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "k": 2}, ROWS, CLASSES,
@@ -117,11 +119,11 @@ CASES = [
     ),
     Case(
         LabelTreeClassifier(start="huffman"), LABELS, ROWS, CLASSES, (LabelTreeSettings,),
-        f"{OF_CLASSES} explain plot export_text read samples apply settings_",
+        f"{OF_CLASSES} {OF_MODEL_TREES} settings_",
     ),
     Case(
         LabelTreeClassifier(start="huffman", tokens=True), LABELS, TOKENS, CLASSES,
-        (LabelTreeSettings,), f"{OF_CLASSES} explain plot export_text read samples apply settings_",
+        (LabelTreeSettings,), f"{OF_CLASSES} {OF_MODEL_TREES} settings_",
     ),
     Case(
         TreeLSTMClassifier(), TREES, PARSES, CLASSES, (TreeLSTMSettings,),

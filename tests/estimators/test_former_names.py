@@ -97,6 +97,8 @@ def test_a_file_with_former_names_is_read(name: str, tmp_path: Path) -> None:
     model.fit(*given).save(tmp_path / "new")
     weights, config = load_model(tmp_path / "new")
     former = former_of(*model.SETTINGS)
+    if name == "label tree":
+        former["trained"] = "training"
     before = aged(config, former)
     assert before["parameters"].keys() != config["parameters"].keys()
     save_model(tmp_path / "old", Loaded(weights), before)

@@ -34,7 +34,7 @@ def fitted(points: tuple) -> LabelTreeClassifier:
 def test_answers_agree(fitted: LabelTreeClassifier, points: tuple) -> None:
     x, y = points
     assert fitted.score(x, y) == (fitted.predict(x) == y).mean() > 0.7
-    assert fitted.history_["loss"][-1] == fitted.training_.epochs[-1]["loss"]
+    assert fitted.history_["loss"][-1] == fitted.trained_.epochs[-1]["loss"]
     assert fitted.apply(x).shape == (len(x),)
     assert "class group" in str(fitted.explain(x[0]))
 
@@ -145,7 +145,7 @@ def test_all_cores_may_train(
 ) -> None:
     x, y = points
     model = LabelTreeClassifier(**QUICK, n_jobs=-1).fit(x, y)
-    assert model.score(x, y) > 0.7 and model.training_.threads == num_threads(-1) >= 1
+    assert model.score(x, y) > 0.7 and model.trained_.threads == num_threads(-1) >= 1
     model.save(tmp_path / "model")
     assert LabelTreeClassifier.load(tmp_path / "model").n_jobs == -1
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
@@ -169,7 +169,7 @@ def test_a_file_holds_the_tree_as_it_is(
     again = LabelTreeClassifier.load(tmp_path / "model")
     assert again.tree_.codes.to_nested() == fitted.tree_.codes.to_nested()
     assert (again.predict_proba(points[0]) == fitted.predict_proba(points[0])).all()
-    assert again.training_.rebuilds == fitted.training_.rebuilds
+    assert again.trained_.rebuilds == fitted.trained_.rebuilds
     assert (again.tree_.softmax.sums == fitted.tree_.softmax.sums).all()
 
 

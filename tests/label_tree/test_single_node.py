@@ -274,4 +274,4 @@ def test_a_stream_of_many_classes_is_a_single_node_as_long_as_that_is_fast(spars
 def test_nothing_moves_in_a_single_node_that_was_asked_for() -> None:
     x, y = np.eye(3, dtype=np.float32), np.arange(3)
     model = LabelTreeClassifier(arity=3).partial_fit(x, y, classes=y)
-    assert model.settings_.tree == "huffman" and not model.training_.rebuilds
+    assert model.settings_.tree == "huffman" and not model.trained_.rebuilds

@@ -106,14 +106,14 @@ def test_a_portion_at_which_a_stream_collapses_is_undone(how: dict, tmp_path: Pa
         model.partial_fit(given[part], y[part], classes=np.arange(labels))
     if "tokens" in how:
         model.set_params(learning_rate=1e30)
-        model.training_.settings = replace(model.settings_, learning_rate=1e30)
-    before, records = copy.deepcopy(model.tree_.state_dict()), len(model.training_.epochs)
+        model.trained_.settings = replace(model.settings_, learning_rate=1e30)
+    before, records = copy.deepcopy(model.tree_.state_dict()), len(model.trained_.epochs)
     for codes in (y[:9], np.arange(9) % 2):
         with np.errstate(all="ignore"), pytest.raises(CollapseError):
             model.partial_fit(later, codes)
     for name, value in model.tree_.state_dict().items():
         assert torch.equal(value, before[name]), name
-    assert len(model.training_.epochs) == records and model.training_.done == 400
+    assert len(model.trained_.epochs) == records and model.trained_.done == 400
     model.save(tmp_path / "model")
     assert np.isfinite(LabelTreeClassifier.load(tmp_path / "model").predict_proba(given)).all()
 
@@ -208,7 +208,7 @@ def test_a_stream_of_tokens_is_reassigned(start: str | None) -> None:
     lists, y = tokens()
     model = LabelTreeClassifier(tokens=True, arity=4, start=start, memory=0.6, random_state=0)
     model.partial_fit(lists, y, classes=np.unique(y))
-    assert model.settings_.start == "huffman" and len(model.training_.rebuilds) == 1
+    assert model.settings_.start == "huffman" and len(model.trained_.rebuilds) == 1
 
 
 @pytest.mark.parametrize("columns", [1, 2, 10])
@@ -286,7 +286,7 @@ def test_a_stream_goes_on_from_a_file_and_is_undone_with_its_scale(tmp_path: Pat
     before, answers = whole.input_scale_.to_lists(), whole.predict_proba(x)
     weight = whole.tree_.softmax.weight.detach().clone()
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(whole.training_, "_stream", interrupted)
+        patch.setattr(whole.trained_, "_stream", interrupted)
         whole.partial_fit(x[100:200], y[100:200])
     assert whole.input_scale_.to_lists() == before and torch.equal(
         whole.tree_.softmax.weight, weight
@@ -369,7 +369,7 @@ def test_labels_of_a_stream_seldom_move_by_chance(size: int) -> None:
     for start in range(0, 5000, size):
         part = slice(start, start + size)
         model.partial_fit(x[part], y[part], classes=np.arange(300))
-    assert sum(record["moved"] for record in model.training_.rebuilds) < 0.5
+    assert sum(record["moved"] for record in model.trained_.rebuilds) < 0.5
     assert model.score(x[5000:], y[5000:]) > 0.87
     told = LabelTreeClassifier(arity=20, memory=0.6).partial_fit(x, y, classes=np.arange(300))
     assert (told.settings_.prior_weight, told.settings_.memory) == (1, 0.6)
