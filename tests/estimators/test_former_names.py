@@ -11,9 +11,11 @@ import pytest
 from torch import nn
 
 from structnet import (
+    AdaptiveSoftmaxTreeClassifier,
     LabelTreeClassifier,
     LabelTreeLanguageModel,
     RoutedLanguageModel,
+    SoftmaxTreeClassifier,
     TreeLSTMNodeClassifier,
 )
 from structnet.label_tree.language_settings import LanguageModelSettings
@@ -23,10 +25,13 @@ from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.naru.settings import NaruRunSettings, Training
 from structnet.recipes.recipe import settings_from, values_of
+from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
+from structnet.softmax_tree.settings import SoftmaxTreeSettings
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 TEXT = ["the cat sees a dog .", "a dog sees the cat .", "the owl sees an owl ."] * 10
 X, Y = np.eye(4).repeat(10, axis=0), np.arange(4).repeat(10)
+SOFT: dict[str, Any] = {"start": "clusters", "leaf_penalty": 0.1, "max_iter": 2}
 CASES = {
     "routed network": (
         RoutedLanguageModel(
@@ -49,6 +54,16 @@ CASES = {
     ),
     "label tree": (
         LabelTreeClassifier(arity=2, vector_size=2, epochs=1, learning_rate=0.1, random_state=0),
+        (X, Y),
+        X,
+    ),
+    "softmax tree": (
+        SoftmaxTreeClassifier(depth=1, max_leaf_classes=3, random_state=0, **SOFT),
+        (X, Y),
+        X,
+    ),
+    "grown softmax tree": (
+        AdaptiveSoftmaxTreeClassifier(0.9, 0.9, 1, start_leaf_classes=2, random_state=0, **SOFT),
         (X, Y),
         X,
     ),
@@ -127,6 +142,10 @@ def test_a_file_with_an_unknown_name_is_refused(tmp_path: Path) -> None:
         (
             LabelTreeRunSettings("planted", training=LabelTreeSettings(vector_size=4)),
             LabelTreeSettings,
+        ),
+        (
+            SoftmaxTreeRunSettings("uneven", training=SoftmaxTreeSettings(2, 5, start="clusters")),
+            SoftmaxTreeSettings,
         ),
         (NaruRunSettings("brown", training=Training(loss="squared_error")), NaruSettings),
     ],
