@@ -36,6 +36,7 @@ from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
 from structnet.training.metrics import accuracy, batch_starts, evaluating
+from structnet.training.modules import device_of
 from structnet.training.schedules import one_cycle
 from structnet.training.seeding import random_states_kept
 from structnet.trees.examples import TreeExamples
@@ -167,7 +168,7 @@ class _Candidate:
         """The weighted loss of each held-out example, or of all nodes of a tree, ``[n]``."""
         assert self.validation is not None
         model, examples, found = self.trained.model, self._examples(self.validation), []
-        device = next(model.parameters()).device
+        device = device_of(model)
         with evaluating(model):
             for start in batch_starts(examples, BATCH):
                 batch = examples[slice(start, start + BATCH)].to(device)
