@@ -131,7 +131,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             f"{types:,} labels of inner nodes, {tokens:,} of leaves or tokens, beside the unknown",
         ]
         if vocabulary.numbers:
-            lines.append("reads numbers at leaves by their values")
+            where = " and inner nodes" if vocabulary.inner_numbers else ""
+            lines.append(f"reads numbers at leaves{where} by their values")
         if self.trained_.affixes:
             lines.append("reads the beginnings and endings of words")
         if told.context:

@@ -77,9 +77,10 @@ class TreeLSTMSettings:
             trees are read, the linear model also counts pieces of words, if that predicts held-out
             trees better. For nodes, the beginnings and endings of labels of leaves are read if
             there are more than 100, unless this is False.
-        numbers: represent leaves and tokens that are numbers by their values, through features that
+        numbers: represent labels and tokens that are numbers by their values, through features that
             unseen numbers have as well; by default if the training trees have many different
-            numbers (a perplexity above 20), while few, such as digits, are treated as words.
+            numbers (a perplexity above 20), while few, such as digits, are treated as words; this
+            is chosen for inner labels, and for leaves and tokens, separately.
         min_count: number of training trees in which a label must occur; others are replaced by the
             unknown label. By default 2. With so many labels that rare ones are dropped (see
             label_dropout), 1, and for classes 1 to 4: the number from which on a label says
