@@ -143,7 +143,7 @@ def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torc
         for model, (learn, held) in zip(models, parts, strict=True):
             _minimise(model, samples, learn, strength, device)
             size = _at_once(samples)
-            loss = evaluate(model, samples[held], batch_size=size, device=device)["loss"]
+            loss = evaluate(model, samples[held], batch_size=size)["loss"]
             total += loss * len(held)
         return total
 
@@ -247,7 +247,7 @@ def _begin_gaussian(
     strength = _kept(fit_linear(alone, samples, **how), samples)
     if strength is None:
         return None
-    square = evaluate(alone, validation, device=how["device"])["loss"]
+    square = evaluate(alone, validation)["loss"]
     square = max(square, (LEAST_DEVIATION * _unit(samples)) ** 2)
     with torch.no_grad():
         solver.weight.copy_(torch.cat([means.weight, torch.zeros_like(means.weight)]))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from structnet.routing.on_demand import OnDemand
 from structnet.training.metrics import batch_starts, evaluating, in_order, most_at_once
+from structnet.training.modules import device_of
 
 BATCH = 1000  # samples in a batch by default
 Answer = TypeVar("Answer")
@@ -40,7 +41,7 @@ def answers(
     batch_size = most_at_once(x, BATCH if batch_size is None else batch_size)
     is_module, device = isinstance(model, nn.Module), None
     if is_module and isinstance(x, Tensor | OnDemand):
-        device = next((each.device for each in model.parameters()), None)
+        device = device_of(model)
     starts = batch_starts(range(x.shape[0]), batch_size)
     places = [slice(start, start + batch_size) for start in starts]
     for rows, batch in zip(places, in_order(x, places), strict=True):

@@ -27,7 +27,7 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 ``child_sum_tree_lstm`` this LSTM over label vectors, for trees of any kind
 ``top_down_tree_lstm``  this LSTM from the roots down, over the states of nodes
 ``readout``             pools the states of a tree's nodes, from the root's to attention over all
-``number_embedding``,   numbers at leaves: vectors computed from their values, and their sums
+``number_embedding``,   numbers among labels: vectors computed from their values, their sums
 ``number_sums``         for the linear model
 ``predictor``           classes, labels or numbers of trees, classes of nodes
 ``counted``             the counts of things that occur in trees

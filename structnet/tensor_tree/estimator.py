@@ -17,6 +17,7 @@ from structnet.estimators import file
 from structnet.estimators.checked import seed_from
 from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
+from structnet.tensor_tree.aggregators import Aggregator
 from structnet.tensor_tree.building import Question, Targets
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
@@ -61,7 +62,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        cell: str | None = TreeLSTMSettings.cell,
+        cell: str | Callable[..., Aggregator] | None = TreeLSTMSettings.cell,
         hidden_size: int | None = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
@@ -127,11 +128,12 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         number = count_parameters(model)
         types, tokens = len(vocabulary.types or ()), len(vocabulary.tokens)
         lines = [
-            f"{told.cell} cell of hidden size {told.hidden_size}, {number:,} parameters",
+            f"{told.cell_name} cell of hidden size {told.hidden_size}, {number:,} parameters",
             f"{types:,} labels of inner nodes, {tokens:,} of leaves or tokens, beside the unknown",
         ]
         if vocabulary.numbers:
-            lines.append("reads numbers at leaves by their values")
+            where = " and inner nodes" if vocabulary.inner_numbers else ""
+            lines.append(f"reads numbers at leaves{where} by their values")
         if self.trained_.affixes:
             lines.append("reads the beginnings and endings of words")
         if told.top_down:

@@ -18,6 +18,7 @@ from structnet.tensor_tree.bag_occlusion import said_without_each
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.predictor import BesideBag
 from structnet.training.metrics import evaluating
+from structnet.training.modules import device_of
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import (
     Text,
@@ -193,7 +194,7 @@ def explain(
     workshop (gradients).
     """
     model = with_same_weights(model)
-    trees, device = [apart(tree) for tree in sample], next(model.parameters()).device
+    trees, device = [apart(tree) for tree in sample], device_of(model)
     # For one tree the counts are computed apart: for all variants, the time would be quadratic.
     mixed = model if isinstance(model, BesideBag) and len(trees) == 1 else None
     asked = model if mixed is None else mixed.tree
@@ -321,7 +322,7 @@ def gradients(
     if not encoders:
         return [None] * len(trees)
     forest = Forest.from_trees(trees, vocabulary, share=False)
-    device = next(model.parameters()).device
+    device = device_of(model)
     kept: list[Tensor] = []
 
     def keep(_: nn.Module, __: Any, output: Tensor) -> None:

@@ -20,6 +20,7 @@ from structnet.tensor_tree.explanation import (
     written,
 )
 from structnet.training.metrics import evaluating
+from structnet.training.modules import device_of
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import own_children, own_nodes
 from structnet.trees.tree import Tree
@@ -96,7 +97,7 @@ def explain_node(
     Reference: that of :func:`.explanation.explain`.
     """
     model, tree = with_same_weights(model), apart(tree)
-    device, above = next(model.parameters()).device, lineage(tree, node)
+    device, above = device_of(model), lineage(tree, node)
     steps = _steps(tree, above)
 
     def score_of(outputs: Tensor) -> Tensor:

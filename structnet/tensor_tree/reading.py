@@ -21,7 +21,7 @@ from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
 from structnet.tensor_tree.word_choice import Choice, affixes_help, letters_tell, words_tell
 from structnet.trees.examples import TreeExamples
-from structnet.trees.vocabulary import Vocabulary
+from structnet.trees.vocabulary import NONE, Vocabulary
 
 
 class Reading(NamedTuple):
@@ -89,11 +89,10 @@ def read_by(
     affixes = affixes_help(learn.trees, settings, question)
     if affixes:
         learn, validation = learn.with_affixes(), validation and validation.with_affixes()
-    carried = any(
-        node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
-    )
-    question = replace(question, carried=carried)
     vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
+    nodes = (node for tree in learn.trees for node in tree.postorder(once=True))
+    carried = any(min(vocabulary.encode(node)) != NONE for node in nodes)
+    question = replace(question, carried=carried)
     if letters:
         vocabulary = vocabulary.with_letters()
     if given.hidden_size is None:
@@ -151,4 +150,5 @@ def _worth_knowing(every: Vocabulary, learn: Targets, question: Question) -> Voc
         [label for label, kept in zip(labels, which, strict=False) if kept]
         for labels, which in zip((every.types or (), every.tokens), known, strict=True)
     )
-    return Vocabulary(types, tokens, every.arity, unknown=True, numbers=every.numbers)
+    numbers = {"numbers": every.numbers, "inner_numbers": every.inner_numbers}
+    return Vocabulary(types, tokens, every.arity, unknown=True, **numbers)

@@ -32,11 +32,12 @@ from structnet.tensor_tree.predictor import (
     losses_of,
 )
 from structnet.tensor_tree.reading import Reading, read_by
-from structnet.tensor_tree.settings import RARE, Cell, TreeLSTMSettings
+from structnet.tensor_tree.settings import CELLS, RARE, TreeLSTMSettings
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
 from structnet.training.metrics import accuracy, batch_starts, evaluating
+from structnet.training.modules import device_of
 from structnet.training.schedules import one_cycle
 from structnet.training.seeding import random_states_kept
 from structnet.trees.examples import TreeExamples
@@ -68,7 +69,16 @@ class Trained:
     affixes: bool = False
 
     def config(self) -> dict[str, Any]:
-        """Everything but the weights, for JSON; :meth:`from_config` builds the model from it."""
+        """Everything but the weights, for JSON; :meth:`from_config` builds the model from it.
+
+        Raises:
+            TypeError: the cell is an aggregator of the user's, which JSON cannot hold.
+        """
+        if not isinstance(self.settings.cell, str):
+            raise TypeError(
+                f"To be saved, the 'cell' parameter must be one of {list(CELLS)}. Got "
+                f"{self.settings.cell_name}; use pickle for an aggregator of your own."
+            )
         bag = self.model.bag if isinstance(self.model, BesideBag) else None
         return {
             "vocabulary": self.vocabulary.to_dict(),
@@ -138,7 +148,7 @@ def train(
     """
     how: dict[str, Any] = {"device": device, "progress": progress}
     how |= {"vectors": vectors, "train_vectors": train_vectors}
-    asked: tuple[Cell, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
+    asked: tuple[Any, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
     if settings.cell is None and vectors is None and validation is not None:
         asked = cells(settings, learn.trees, validation.trees)
     places = [folder, *(Path(folder, cell) if folder is not None else None for cell in asked[1:])]
@@ -169,7 +179,7 @@ class _Candidate:
         """The weighted loss of each held-out example, or of all nodes of a tree, ``[n]``."""
         assert self.validation is not None
         model, examples, found = self.trained.model, self._examples(self.validation), []
-        device = next(model.parameters()).device
+        device = device_of(model)
         with evaluating(model):
             for start in batch_starts(examples, BATCH):
                 batch = examples[slice(start, start + BATCH)].to(device)

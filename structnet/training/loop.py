@@ -277,7 +277,7 @@ class Loop:
         starts = batch_starts(self.validation, size)
         scores = np.zeros((len(starts), 2 + len(self.metrics)))
         scores[rank::world] = batch_scores(
-            self.model, self.validation, starts[rank::world], size, self.device, self.metrics
+            self.model, self.validation, starts[rank::world], size, self.metrics
         )
         scores = self.processes.sum(scores)
         return mean_scores(scores, self.metrics)

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from structnet.checks import check_integer
+from structnet.training.modules import device_of
 from structnet.training.targets import TargetError
 
 Metric = Callable[[nn.Module, Any], float]
@@ -91,7 +92,6 @@ def evaluate(
     data: Any,
     *,
     batch_size: int = 1000,
-    device: str | torch.device = "cpu",
     metrics: Mapping[str, Metric] | None = None,
 ) -> dict[str, float]:
     """The mean loss and metrics of a model over data, in evaluation mode and without gradients.
@@ -101,9 +101,9 @@ def evaluate(
 
     Args:
         model: module with ``loss(batch)``, the mean loss over the batch.
-        data: object with ``len(data)``, of which ``data[indices]`` is a batch for an int64 array.
+        data: object with ``len(data)``, of which ``data[indices]`` is a batch for an int64 array;
+            batches are moved to the model's device.
         batch_size: examples per batch.
-        device: device of the model, to which the batches are moved.
         metrics: name -> ``metric(model, batch)``, the mean of a measure over the batch.
 
     Returns:
@@ -124,17 +124,15 @@ def evaluate(
         raise ValueError("a metric cannot be called 'loss'; that name is the model's own loss")
     batch_size = most_at_once(data, batch_size)
     starts = batch_starts(data, batch_size)
-    return mean_scores(batch_scores(model, data, starts, batch_size, device, metrics), metrics)
+    return mean_scores(batch_scores(model, data, starts, batch_size, metrics), metrics)
 
 
-def predict_all(
-    model: nn.Module, data: Any, *, batch_size: int = 1000, device: str | torch.device = "cpu"
-) -> torch.Tensor:
+def predict_all(model: nn.Module, data: Any, *, batch_size: int = 1000) -> torch.Tensor:
     """The predictions of a model for all data, in order, on the CPU.
 
     Args:
         model: module with ``predict(batch)``.
-        data, batch_size, device: arguments of :func:`evaluate`.
+        data, batch_size: arguments of :func:`evaluate`.
 
     Shapes:
         ``[len(data), ...]``, where ``predict`` gives ``[len(batch), ...]``.
@@ -148,7 +146,7 @@ def predict_all(
     """
     with evaluating(model):
         size = most_at_once(data, batch_size)
-        batches = taken(data, batch_starts(data, size), size, device)
+        batches = taken(data, batch_starts(data, size), size, device_of(model))
         parts = [cast(Any, model).predict(batch).cpu() for batch in batches]
     return torch.cat(parts)
 
@@ -256,7 +254,6 @@ def batch_scores(
     data: Any,
     starts: range,
     batch_size: int,
-    device: str | torch.device,
     metrics: Mapping[str, Metric],
 ) -> np.ndarray:
     """The number of examples, the loss and the metrics of each batch that begins at a start.
@@ -269,7 +266,7 @@ def batch_scores(
     """
     rows = np.empty((len(starts), 2 + len(metrics)))
     with evaluating(model):
-        batches = taken(data, starts, batch_size, device)
+        batches = taken(data, starts, batch_size, device_of(model))
         for row, start, batch in zip(rows, starts, batches, strict=True):
             row[0] = counted(batch, min(batch_size, len(data) - start))
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
+from itertools import chain
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -26,6 +27,17 @@ def count_parameters(module: nn.Module) -> int:
         7850
     """
     return sum(parameter.numel() for parameter in module.parameters())
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Where a module computes: the device of its first parameter or buffer; without any, the CPU.
+
+    Example:
+        >>> device_of(nn.Linear(1, 2))
+        device(type='cpu')
+    """
+    tensors = chain(module.parameters(), module.buffers())
+    return next((each.device for each in tensors), torch.device("cpu"))
 
 
 def is_plain(module: nn.Module, *kinds: type[nn.Module]) -> bool:

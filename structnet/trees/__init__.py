@@ -9,7 +9,7 @@
 ``texts``               the same in a forest, where a text is one node
 ``spelling``            the letters of labels in a forest, as pieces of words
 ``vocabulary``          :class:`Vocabulary`: the labels of inner nodes as types, of leaves as tokens
-``number_tokens``       numbers at leaves, whose tokens encode their values
+``number_tokens``       numbers among labels, whose tokens encode their values
 ``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once
 ``ways_down``           the paths from the root down to each node, as a forest
 ``replacement``         copies of one tree, each with another subtree replaced

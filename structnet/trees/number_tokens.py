@@ -1,4 +1,4 @@
-"""Numbers at leaves that are read by their value: which labels are numbers, and their tokens.
+"""Numbers that are read by their value: which labels are numbers, and their tokens.
 
 A token below ``FIRST`` is the number of a word in a table. From ``FIRST`` on it is a number itself:
 ``FIRST`` plus the 32 bits of its value as a float. So forests, graphs and slices of them hold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from numbers import Integral
 
 from structnet.trees.label_words import Text, own_children
@@ -32,9 +32,12 @@ class Vocabulary:
             one; see :mod:`structnet.trees.number_tokens`.
         letters: True to read the letters of all labels as well; see
             :mod:`structnet.trees.spelling`.
+        inner_numbers: True to read an inner label that is not listed by its value as well: a node
+            without a token gets the number as token, and the unknown type.
 
     Raises:
-        VocabularyError: a label is listed twice, or the arity is not an int >= 0 or None.
+        VocabularyError: a label is listed twice, the arity is not an int >= 0 or None, or
+            ``inner_numbers`` is given without ``types``, ``unknown`` and ``numbers``.
 
     Example:
         >>> vocabulary = Vocabulary(types=["MAX", "MIN"], tokens="0123456789", arity=5)
@@ -52,6 +55,7 @@ class Vocabulary:
     unknown: bool
     numbers: bool
     letters: bool
+    inner_numbers: bool
 
     def __init__(
         self,
@@ -61,7 +65,10 @@ class Vocabulary:
         unknown: bool = False,
         numbers: bool = False,
         letters: bool = False,
+        inner_numbers: bool = False,
     ):
+        if inner_numbers and (types is None or not unknown or not numbers):
+            raise VocabularyError("inner_numbers=True needs types, unknown=True and numbers=True")
         if arity is not None:
             if isinstance(arity, bool) or not isinstance(arity, Integral) or arity < 0:
                 raise VocabularyError(f"the arity must be an int >= 0, or None; got {arity!r}")
@@ -70,6 +77,7 @@ class Vocabulary:
         self.tokens = _numbered(tokens, "token")
         self.arity = arity
         self.unknown, self.numbers, self.letters = unknown, numbers, letters
+        self.inner_numbers = inner_numbers
 
     @classmethod
     def from_trees(
@@ -91,8 +99,9 @@ class Vocabulary:
             min_count: number of trees that a label must occur in to be listed; the labels left out
                 become the unknown one, whose parameters are trained by them.
             any_arity: True to allow more children than nodes have in ``trees``.
-            numbers: True to read tokens that are numbers by their values; None to do so if there
-                are many different ones (:func:`structnet.trees.number_tokens.are_many`).
+            numbers: True to read tokens and, with ``typed`` and ``unknown``, inner labels that are
+                numbers by their values; None to do so with each of the two if there are many
+                different ones (:func:`structnet.trees.number_tokens.are_many`).
 
         Raises:
             TypeError: ``trees`` are no Trees.
@@ -130,12 +139,24 @@ class Vocabulary:
                     if label not in here:
                         here.add(label)
                         counts[label] = counts.get(label, 0) + 1
-        numbers = are_many(tokens) if numbers is None else numbers
-        if numbers:
-            tokens = {label: n for label, n in tokens.items() if number_of(label) is None}
-        listed = ([x for x, n in counts.items() if n >= min_count] for counts in (types, tokens))
-        kept, words = listed
-        return cls(kept if typed else None, words, None if any_arity else arity, unknown, numbers)
+        both = ((types, typed and unknown), (tokens, True))
+        by_value = [may and (are_many(x) if numbers is None else numbers) for x, may in both]
+        kept, words = (
+            [
+                x
+                for x, n in counts.items()
+                if n >= min_count and not (each and number_of(x) is not None)
+            ]
+            for counts, each in zip((types, tokens), by_value, strict=True)
+        )
+        return cls(
+            kept if typed else None,
+            words,
+            None if any_arity else arity,
+            unknown,
+            numbers=any(by_value),
+            inner_numbers=by_value[0],
+        )
 
     @property
     def num_types(self) -> int:
@@ -163,11 +184,8 @@ class Vocabulary:
         Raises:
             VocabularyError: the label is not listed and there is no unknown token.
         """
-        if self.numbers and label not in self.tokens:
-            value = number_of(label)
-            if value is not None:
-                return token_of_number(value)
-        return self._look_up(label, self.tokens, "token")
+        number = self._by_value(label, self.tokens)
+        return self._look_up(label, self.tokens, "token") if number == NONE else number
 
     def encode(self, node: Tree) -> tuple[int, int]:
         """The type and the token of one node, each ``NONE`` (-1) if the node has none.
@@ -185,7 +203,8 @@ class Vocabulary:
         if node.token is not None:
             return self.type_of(node.label), self.token_of(node.token)
         if node.children:
-            return self.type_of(node.label), NONE
+            number = self._by_value(node.label, self.types or ()) if self.inner_numbers else NONE
+            return self.type_of(node.label), number
         return NONE, self.token_of(node.label)
 
     def with_letters(self) -> Vocabulary:
@@ -202,7 +221,7 @@ class Vocabulary:
             "arity": self.arity,
             "unknown": self.unknown,
         } | {  # folders are compared by what is said
-            name: True for name in ("numbers", "letters") if getattr(self, name)
+            name: True for name in ("numbers", "letters", "inner_numbers") if getattr(self, name)
         }
 
     @classmethod
@@ -219,8 +238,14 @@ class Vocabulary:
             f"{'any arity' if self.arity is None else f'arity {self.arity}'}"
             f"{', unknown allowed' if self.unknown else ''}"
             f"{', numbers by value' if self.numbers else ''}"
-            f"{', letters' if self.letters else ''})"
+            f"{', letters' if self.letters else ''}"
+            f"{', inner numbers by value' if self.inner_numbers else ''})"
         )
+
+    def _by_value(self, label: Hashable, listed: Container[Hashable]) -> int:
+        """The token of a number that is read by its value; ``NONE`` for all other labels."""
+        value = number_of(label) if self.numbers and label not in listed else None
+        return NONE if value is None else token_of_number(value)
 
     def _look_up(self, label: Hashable, numbers: dict[Hashable, int], kind: str) -> int:
         number = numbers.get(label)

@@ -1,4 +1,4 @@
-"""Trees whose leaves carry numbers: vectors and sums of values, and estimators that read them."""
+"""Trees whose nodes carry numbers: vectors and sums of values, and estimators that read them."""
 
 from __future__ import annotations
 
@@ -277,6 +277,46 @@ def test_every_question_can_be_asked_of_numbers(kind: str):
         model = TreeLSTMClassifier(**few).fit(trees, y > 0)
         assert model.score(trees, y > 0) > 0.8
     assert model.trained_.vocabulary.numbers
+
+
+def heaps(count: int, seed: int) -> tuple[list[Tree], np.ndarray]:
+    """Trees of numbers, and whether no number is above that of its parent."""
+    rng = random.Random(seed)
+
+    def draw(most: float, depth: int, breach: bool) -> Tree:
+        value = round(rng.uniform(most / 2, most), 2)
+        children = rng.randint(1, 3) if depth else 0
+        at = rng.randrange(children) if children and breach else None
+        below = [draw(value * (1.5 if i == at else 1), depth - 1, False) for i in range(children)]
+        return Tree(str(value), below)
+
+    y = np.array([rng.random() < 0.5 for _ in range(count)])
+    return [draw(100, rng.randint(1, 3), not kept) for kept in y], y
+
+
+def test_numbers_at_inner_nodes_are_read_by_their_values(tmp_path: Path):
+    trees, y = heaps(500, 0)
+    model = TreeLSTMClassifier(epochs=15, random_state=0).fit(trees[:400], y[:400])
+    assert "reads numbers at leaves and inner nodes by their values" in model.summary()
+    assert not model.trained_.vocabulary.types
+    assert model.score(trees[400:], y[400:]) > 0.75
+    words = TreeLSTMClassifier(epochs=15, numbers=False, random_state=0)
+    assert words.fit(trees[:400], y[:400]).score(trees[400:], y[400:]) < 0.65
+    model.save(tmp_path / "model")
+    again = TreeLSTMClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(trees), model.predict_proba(trees))
+    typed = TreeLSTMClassifier(cell="tucker", hidden_size=4, epochs=2, random_state=0)
+    assert typed.fit(trees[:400], y[:400]).predict(["(12.345 77.7 (0.1 3))"]).shape == (1,)
+
+
+def test_few_numbers_at_inner_nodes_are_operators():
+    trees, y = expressions(80, 3)
+    trees = [Tree(str(i % 5), [tree]) for i, tree in enumerate(trees)]
+    few = {"hidden_size": 4, "epochs": 2, "random_state": 0}
+    model = TreeLSTMRegressor(cell="tucker", **few).fit(trees, y)
+    assert set(map(str, range(5))) < set(model.trained_.vocabulary.types)
+    assert not model.trained_.question.carried
+    assert np.isfinite(model.predict(["(9 (+ 1.25 x))"])).all()  # another operator, no number
 
 
 def test_digits_stay_words_bit_by_bit():

@@ -94,6 +94,25 @@ def test_evaluation_puts_every_mode_back() -> None:
     assert [module.training for module in model.modules()] == modes
 
 
+def test_batches_go_where_the_model_is() -> None:
+    class Elsewhere(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(2, 1, device="meta")  # a device that every machine has
+
+        def loss(self, batch: torch.Tensor) -> torch.Tensor:
+            assert batch.device == self.layer.weight.device
+            return torch.tensor(3.0)
+
+        def predict(self, batch: torch.Tensor) -> torch.Tensor:
+            assert batch.device == self.layer.weight.device
+            return torch.full((len(batch),), 7)
+
+    data = torch.zeros(5, 2)
+    assert evaluate(Elsewhere(), data, batch_size=2) == {"loss": 3.0}
+    assert predict_all(Elsewhere(), data, batch_size=2).tolist() == [7] * 5
+
+
 def test_accuracy_refuses_to_broadcast() -> None:
     class Column(Classifier):
         def predict(self, batch: Rows) -> torch.Tensor:

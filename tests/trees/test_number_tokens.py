@@ -10,7 +10,7 @@ import pytest
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST, are_many, number_of, token_of_number, values_of
 from structnet.trees.tree import Tree
-from structnet.trees.vocabulary import Vocabulary
+from structnet.trees.vocabulary import Vocabulary, VocabularyError
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,29 @@ def test_a_forest_has_values_as_tokens():
     assert forest[[2]].tree(0) == Tree("*", [Tree(-1000.0), Tree("y", token=7.0)])
     new = Forest.from_trees([Tree("+", [Tree("0.1"), Tree("x")])], vocabulary)
     assert new.tree(0) == Tree("+", [Tree(0.1), Tree("x")])
+
+
+def test_inner_labels_may_be_numbers_too():
+    trees = [Tree(i / 4, [Tree("x"), Tree("f", [Tree("y")])]) for i in range(50)]
+    vocabulary = Vocabulary.from_trees(trees, unknown=True, numbers=None)
+    assert list(vocabulary.types) == ["f"] and list(vocabulary.tokens) == ["x", "y"]
+    assert Vocabulary.from_dict(vocabulary.to_dict()) == vocabulary
+    assert "inner numbers by value" in repr(vocabulary)
+    assert vocabulary.encode(trees[3]) == (1, token_of_number(0.75))
+    assert vocabulary.encode(Tree("7.125", [Tree("x")])) == (1, token_of_number(7.125))
+    assert vocabulary.encode(Tree("g", [Tree("x")])) == (1, -1)
+    assert vocabulary.encode(trees[3].children[1]) == (0, -1)
+    forest = Forest.from_trees(trees, vocabulary)
+    assert (
+        Forest.from_trees([forest.tree(3)], vocabulary).tokens.tolist()[-1]
+        == vocabulary.encode(trees[3])[1]
+    )
+    # Where a label needs a type of its own, or has none, a number cannot be its token.
+    for kept in ({"unknown": False}, {"unknown": True, "typed": False}):
+        found = Vocabulary.from_trees(trees, numbers=None, **kept)
+        assert not found.inner_numbers and found.encode(trees[3])[1] == -1
+    with pytest.raises(VocabularyError, match="inner_numbers=True needs types, unknown=True and"):
+        Vocabulary(["f"], ["x"], 2, inner_numbers=True)
 
 
 def test_without_numbers_a_number_is_a_word():

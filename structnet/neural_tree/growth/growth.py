@@ -235,8 +235,9 @@ class Growth:
         """The metrics of the tree on the validation samples."""
         if action == "keep":
             return self.decisions[-1].metrics
-        how: dict[str, Any] = {"device": self.device, "metrics": self.metrics}
-        found = evaluate(self.tree, self.validation, **how) if self.metrics else {}
+        if not self.metrics:
+            return {}
+        found = evaluate(self.tree, self.validation, metrics=self.metrics)
         return {name: found[name] for name in self.metrics}
 
     def _train_root(self) -> float:
@@ -250,7 +251,7 @@ class Growth:
         if not self.strength or not is_linear_model(self.tree, self.train):
             loss = self._train(self.tree, "root", 0, self.train, self.validation)
         if loss == math.inf:  # no epoch was better than the start
-            loss = evaluate(self.tree, self.validation, device=self.device)["loss"]
+            loss = evaluate(self.tree, self.validation)["loss"]
         if not math.isfinite(loss):
             raise ValueError(
                 f"the validation loss of the root is {loss}; expected a finite number: look for "

@@ -19,6 +19,7 @@ from structnet.recipes.words import in_words
 from structnet.routing import Samples
 from structnet.routing.batches import BATCH, ask
 from structnet.routing.explanation import Explanation, explain
+from structnet.training.modules import device_of
 
 
 def output(
@@ -33,7 +34,7 @@ def output(
 
 
 def _generator(tree: NeuralTree) -> torch.Generator:
-    return torch.Generator(next(tree.parameters()).device).manual_seed(0)
+    return torch.Generator(device_of(tree)).manual_seed(0)
 
 
 # ---- scores

@@ -68,10 +68,10 @@ def train(settings: NeuralTreeRunSettings, data: ArrayData, run: Run, say: Say) 
     run.write_text("summary.txt", f"{size}\n\n{text_of(data.reading(tree))}\n")
     details = {
         "primitives": settings.modules.primitives,
-        "validation_loss": evaluate(tree, data.validation, device=device)["loss"],
+        "validation_loss": evaluate(tree, data.validation)["loss"],
         "before_refinement": {
             "test": measured(grown, data.test, described),
-            "validation_loss": evaluate(grown, data.validation, device=device)["loss"],
+            "validation_loss": evaluate(grown, data.validation)["loss"],
             "decided": passing(grown, data.test)[1],
         },
         **runs.details_of(size, trained),

@@ -49,7 +49,6 @@ class Opened:
             self.model,
             examples.encoded(self.of.vocabulary),
             batch_size=batch_size,
-            device=self.device,
         )
         return [self.classes[number] for number in predicted.tolist()]
 
