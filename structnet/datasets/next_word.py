@@ -16,7 +16,7 @@ UNSEEN = 20_000  # at most so many words have a vector of their own
 
 def load(
     name: str | Path = "brown",
-    folder: str | Path | None = None,
+    data_dir: str | Path | None = None,
     *,
     classes: int = 1000,
     context: int = 4,
@@ -33,7 +33,7 @@ def load(
 
     Args:
         name: name of a text or path of a file, as in :func:`structnet.datasets.load_text`.
-        folder: folder to search for the files of the text.
+        data_dir: folder to search for the files of the text.
         classes: number of the most frequent words that are classes; other words are not predicted.
         context: number of words before a place that the row describes.
         size: length of a word vector.
@@ -55,7 +55,7 @@ def load(
     """
     for what, value in {"classes": classes, "context": context, "size": size}.items():
         check_integer(what, value, 2 if what == "classes" else 1)
-    text, rng = load_text(name, folder, seed), np.random.default_rng(seed)
+    text, rng = load_text(name, data_dir, seed), np.random.default_rng(seed)
     words = Words.from_sentences(text.train, max_size=UNSEEN)
     vectors = learn_vectors(words.encode(text.train), len(words), size, seed=seed)
     listed = [i for i in range(len(words)) if i != words.unknown][:classes]

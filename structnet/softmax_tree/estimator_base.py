@@ -216,7 +216,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         """A row of a data frame or sparse matrix as an array, ``[D]``, checked; others as is."""
         if isinstance(x, np.ndarray) or not (hasattr(x, "to_numpy") or issparse(x)):
             return x
-        checked = check_sample(self, x)
+        checked: Any = check_sample(self, x)
         return checked.toarray()[0] if issparse(checked) else checked[0]
 
     def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:
