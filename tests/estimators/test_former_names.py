@@ -26,6 +26,7 @@ from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.naru.settings import NaruRunSettings, Training
 from structnet.recipes.recipe import settings_from, values_of
 from structnet.recipes.softmax_tree.settings import Samples, SoftmaxTreeRunSettings
+from structnet.recipes.tree_lstm.settings import Model, TreeLSTMRunSettings
 from structnet.softmax_tree.settings import SoftmaxTreeSettings
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
@@ -148,6 +149,7 @@ def test_a_file_with_an_unknown_name_is_refused(tmp_path: Path) -> None:
             SoftmaxTreeSettings,
         ),
         (SoftmaxTreeRunSettings("uneven", Samples(num_classes=5)), Samples),
+        (TreeLSTMRunSettings("lrt", model=Model("sum")), Model),
         (NaruRunSettings("brown", training=Training(loss="squared_error")), NaruSettings),
     ],
 )
