@@ -312,7 +312,7 @@ def train_language_model(
         return model.optimizer
 
     if settings.tree == "learned":
-        model.reassign_every = max(1, len(train) // settings.rebuilds)
+        model.reassign_every = max(1, len(train) // settings.rebuilds_per_epoch)
     model.counted = None
     try:
         history = fit(
