@@ -82,14 +82,7 @@ GROWN |= {"cache_bytes": 1e6, "n_members": 2, "standardize": True, "warm_start":
 GROWN |= dict.fromkeys(("routers", "transformers", "prefer_split", "balance_routers"), True)
 SOFT = ANY | {"decision_penalty": 0.1, "leaf_penalty": 0.1, "missing_loss": 2.0, "tol": 0.01}
 SOFT |= {"max_iter": 1, "solver_steps": 2, "n_jobs": 1, "standardize": True, "n_members": 2}
-ADAPTED = {
-    "alpha": 0.9,
-    "rho": 0.9,
-    "start_leaf_classes": 1,
-    "step": 1,
-    "max_depth": 2,
-    "max_leaves": 4,
-}
+ADAPTED = {"alpha": 0.9, "rho": 0.9, "start_k": 1, "step": 1, "max_depth": 2, "max_leaves": 4}
 ADAPTED |= {"start_depth": 1, "max_rounds": 1, "min_samples": 5, "validation_fraction": 0.3}
 LABELS = ANY | {"arity": 2, "vector_size": 2, "epochs": 1, "learning_rate": 0.1, "rebuilds": 1}
 LABELS |= {"prior_weight": 1.0, "bias": True, "max_depth": 3, "memory": 0.5, "n_jobs": 1}
@@ -117,8 +110,8 @@ CASES = [
         OF_MODEL_TREES,
     ),
     Case(
-        SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "max_leaf_classes": 2}, ROWS,
-        CLASSES, (SoftmaxTreeSettings,), OF_SOFT,
+        SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "k": 2}, ROWS, CLASSES,
+        (SoftmaxTreeSettings,), OF_SOFT,
     ),
     Case(
         AdaptiveSoftmaxTreeClassifier(start="random"), SOFT | ADAPTED, ROWS, CLASSES,
@@ -202,9 +195,7 @@ def test_parameters_are_kept_and_have_the_defaults_of_the_settings(case: Case) -
     changed = {name: object() for name in kind().get_params()}
     assert kind(**changed).get_params(deep=False) == changed
     known = {name: value for each in case.settings for name, value in vars(each()).items()}
-    lacking = (
-        {"seed", "depth", "max_leaf_classes"} if kind is AdaptiveSoftmaxTreeClassifier else {"seed"}
-    )
+    lacking = {"seed", "depth", "k"} if kind is AdaptiveSoftmaxTreeClassifier else {"seed"}
     for name in known.keys() - lacking:
         assert kind().get_params()[name] == known[name], name
 
