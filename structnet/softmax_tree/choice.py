@@ -18,10 +18,11 @@ to the end, if possible on all samples, as overfitting shows late, and a brief t
 narrow leaves. One kind is taken over a simpler one only if its advantage is not due to chance; the
 plain decision tree is the simplest, and a stronger penalty is simpler. Unless all this is cheap,
 trees that begin surely behind the flat softmax, and stronger penalties that begin far behind, are
-given up after one iteration; nothing weaker is tried where hardly a mistake is left. If only some
-samples are used, and few of each class, some of the others are tested on besides those held out.
-The error is that of ``wrongness``: with few classes, probabilities count too. At last,
-held-out samples tell how sure the leaves may be (``temperature``).
+given up after one iteration, and kinds that begin nearly as well are compared once more with the
+penalties found. Nothing weaker is tried where hardly a mistake is left. If only some samples are
+used, some of the others are tested on besides those held out. The error is that of ``wrongness``:
+with few classes, probabilities count too. At last, held-out samples tell how sure the leaves may be
+(``temperature``).
 """
 
 from __future__ import annotations
@@ -140,6 +141,15 @@ class _Search:
     def best(self) -> Kind:
         """The settings of the lowest error."""
         tried = self._walked()
+        best = self._best_of(tried)
+        if self._plain_is_as_good(best):
+            return self._plain
+        if self.given.leaf_penalty is not None or not best.max_iter:
+            return best
+        return self._compared_again(tried, self._penalised(best))
+
+    def _best_of(self, tried: dict[Kind, Wrongness]) -> Kind:
+        """The best of the kinds that begin best, by their wrongness after one iteration."""
         good = sorted(tried, key=lambda kind: tried[kind].mean)[: MORE if self._cheap else GOOD]
         flat = [kind for kind in tried if not kind.depth]
         if self._length is None:
@@ -147,15 +157,22 @@ class _Search:
         if flat and not self._cheap:  # trees with narrower leaves begin faster
             least = tried[flat[0]]
             good = [kind for kind in good if kind in flat or not tried[kind].exceeds(least, SURE)]
-        best = good[0]
-        if len(good) > 1:
-            good.sort(key=lambda kind: (kind.depth, kind.start != "centroids"))
-            length = self._length
-            best = lowest({kind: self._wrong_about(kind, iterations=length) for kind in good})
-        if self._plain_is_as_good(best):
-            return self._plain
-        told = self.given.leaf_penalty is not None or not best.max_iter
-        return best if told else self._penalised(best)
+        if len(good) == 1:
+            return good[0]
+        good.sort(key=lambda kind: (kind.depth, kind.start != "centroids"))
+        return lowest({kind: self._wrong_about(kind, iterations=self._length) for kind in good})
+
+    def _compared_again(self, tried: dict[Kind, Wrongness], found: Kind) -> Kind:
+        """The best kind that is not far behind, if all have the penalties found for the first one.
+
+        The more leaves, the fewer samples has each: deep trees suffer most from weak penalties.
+        """
+        least = least_wrong(tried.values())
+        how: Any = {"leaf_penalty": found.leaf_penalty, "leaf_ridge": found.leaf_ridge}
+        close = [replace(kind, **how) for kind in tried if not tried[kind].exceeds(least, FAR)]
+        if self._cheap or len(close) < 2 or found in tried:
+            return found
+        return self._best_of({kind: self._wrong_about(kind, iterations=1) for kind in close})
 
     def tempered(self, kind: Kind) -> Kind:
         """The kind with the temperature for its held-out samples, if it is quick to train.
@@ -183,45 +200,39 @@ class _Search:
         if self.given.depth is not None:
             depths = [self.given.depth]
         if self.given.start is not None:
-            return self._walk(self.given.start, depths, {})
-        found = self._walk("centroids", depths, {})
+            return self._walk(self.given.start, depths)
+        found = self._walk("centroids", depths)
         depth = min(found, key=lambda kind: found[kind].mean).depth
         assert depth is not None
         deepest = max(depths) if self._cheap else max(depth, 1)
-        found |= self._walk("rows", [d for d in depths if 0 < d <= deepest], {})
+        found |= self._walk("rows", [d for d in depths if 0 < d <= deepest])
         if axes_sums(self._parts[0].learn, SHALLOW) <= COST:
-            found |= self._walk("axes", [d for d in depths if 0 < d <= SHALLOW], found)
+            found |= self._walk("axes", [d for d in depths if 0 < d <= SHALLOW])
         return found
 
-    def _walk(
-        self, start: Any, depths: Iterable[int], before: dict[Kind, Wrongness]
-    ) -> dict[Kind, Wrongness]:
+    def _walk(self, start: Any, depths: Iterable[int]) -> dict[Kind, Wrongness]:
         """The wrongness of one start, from the deepest to the first that is worse than another.
 
         As the error may rise between narrow leaves and the flat softmax, the latter is tried too if
         that is affordable, and if it is better, so are deeper trees from there on.
         """
-        waiting = sorted(depths)
-        found = self._until_worse(start, reversed(waiting), before)
+        found: dict[Kind, Wrongness] = {}
+        self._until_worse(start, reversed(waiting := sorted(depths)), found)
         waiting = waiting[: -len(found)]
         if waiting[:1] == [0] and flat_sums(self._parts[0].learn) <= FLAT:
-            least = least_wrong((before | found).values())
-            found |= self._until_worse(start, [0], {})
-            if least.exceeds(found[self._kind(0, start)]):
-                found |= self._until_worse(start, waiting[1:], found)
+            least, flat = least_wrong(found.values()), self._kind(0, start)
+            found[flat] = self._wrong_about(flat, iterations=1)
+            if least.exceeds(found[flat]):
+                self._until_worse(start, waiting[1:], found)
         return found
 
-    def _until_worse(
-        self, start: Any, depths: Iterable[int], before: dict[Kind, Wrongness]
-    ) -> dict[Kind, Wrongness]:
-        """The wrongness of some depths, up to the first that is worse than a previous kind."""
-        found: dict[Kind, Wrongness] = {}
+    def _until_worse(self, start: Any, depths: Iterable[int], found: dict) -> None:
+        """Adds the wrongness of some depths, up to the first that is worse than one before."""
         for depth in depths:
             kind = self._kind(depth, start)
             found[kind] = wrong = self._wrong_about(kind, iterations=1)
-            if wrong.exceeds(least_wrong((before | found).values())) and not self._cheap:
+            if wrong.exceeds(least_wrong(found.values())) and not self._cheap:
                 break
-        return found
 
     def _penalised(self, best: Kind) -> Kind:
         """The best kind with the best penalty for its leaves."""
@@ -313,11 +324,9 @@ class _Search:
     def _parts(self) -> list[Fold]:
         """Folds of samples to learn from and to test on, one or several."""
         seed, points, rest = self.given.seed, self.points, None
-        most = self._most
-        if len(points) > most:
+        if len(points) > (most := self._most):
             rows = np.random.default_rng(seed).permutation(len(points))
-            if most <= EACH * points.num_classes:
-                rest = points.take(np.sort(rows[most : (1 + TESTED) * most]))
+            rest = points.take(np.sort(rows[most : (1 + TESTED) * most]))
             points = points.take(np.sort(rows[:most]))
         number = PARTS if len(points) < FEW and self.held_out is None else 1
         return [self._parted(points, rest, seed + i) for i in range(number)]
@@ -355,24 +364,22 @@ class _Search:
     def _length(self) -> int | None:
         """The number of iterations of a deciding trial; None for all.
 
-        All are run if there are few samples in each class: the start of a training says little
-        about its end then.
+        With few samples in each class, the start of a training says little about its end.
         """
         return None if self._whole(self._most) else ITERATIONS
 
     @cached_property
     def _most(self) -> int:
         """The largest number of samples that are used."""
-        number = len(self.points)
-        if self._whole(number):
+        if self._whole(number := len(self.points)):
             return number
         return min(max(LARGEST, EACH * self.points.num_classes), max(FEW, number // 2), number)
 
     def _whole(self, number: int) -> bool:
         """True if classes have few samples, and a trial with this number can run to the end."""
         points = self.points
-        sums = flat_sums(points) * number / len(points) * (1 - HELD_OUT)
-        sums *= SPARSE if issparse(points.x) else 1
+        each = SPARSE if issparse(points.x) else 1
+        sums = each * flat_sums(points) * number / len(points) * (1 - HELD_OUT)
         return len(points) <= SCARCE * points.num_classes and sums <= WHOLE
 
     @property

@@ -35,7 +35,8 @@ class SoftmaxTreeSettings:
             where K is the number of classes. Below log K, training collapses into few classes.
         max_iter: largest number of iterations over all nodes.
         tol: relative decrease of the objective below which training stops.
-        solver_steps: largest number of steps of the solver for one node in one iteration.
+        solver_steps: largest number of steps of the solver for one node in one iteration. More of
+            them, while the other nodes are still bad, end in a worse tree.
         start: initial tree: "centroids" divides the classes by balanced 2-means on their means,
             with the median as threshold; "rows" divides the rows by 2-means, whatever their
             classes; for both, if leaves may not have all classes, the best of eight trees is taken;
@@ -65,7 +66,7 @@ class SoftmaxTreeSettings:
     missing_loss: float | None = None
     max_iter: int = 20
     tol: float = 1e-3
-    solver_steps: int = 40
+    solver_steps: int = 20
     start: Start | None = None
     n_jobs: int | None = None
     seed: int = 0

@@ -75,7 +75,7 @@ def found_of(points: Points, settings: SoftmaxTreeSettings = ONE_KIND, **more: A
 
 
 @pytest.mark.parametrize("growth", [None, GrowthSettings(max_rounds=2)])
-def test_short_trials_cost_at_most_twice_the_training(
+def test_short_trials_cost_at_most_twice_a_training_of_many_steps(
     growth: GrowthSettings | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By what the leaves cost, which is nearly all: rows, classes, and steps of the solver.
@@ -85,14 +85,14 @@ def test_short_trials_cost_at_most_twice_the_training(
     spent: dict[bool, int] = {True: 0, False: 0}
 
     def counted(leaf: Any, points: Points, rows: np.ndarray, objective: Any) -> Any:
-        quick = objective.solver_steps < SoftmaxTreeSettings.solver_steps
+        quick = objective.solver_steps < settings.solver_steps
         spent[quick] += len(rows) * leaf.k * objective.solver_steps
         return updated_leaf(leaf, points, rows, objective)
 
     monkeypatch.setattr(optimisation, "updated_leaf", counted)
     monkeypatch.setattr(choice, "SCARCE", 19)  # there are 20 rows of a class
     points = many(400, 8000)
-    settings = SoftmaxTreeSettings(tol=1e-4)
+    settings = SoftmaxTreeSettings(tol=1e-4, solver_steps=40)
     trained = train(points.x, points.y, settings, growth, num_classes=400)
     assert trained.settings.start is not None and 0 < spent[True] < 2 * spent[False]
 
@@ -108,13 +108,11 @@ def test_wide_leaves_are_tried_only_with_a_chance(monkeypatch: pytest.MonkeyPatc
 
 
 def test_rows_that_nothing_learns_from_are_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four for each that is looked at, where that are at most 20 of a class, and not all."""
+    """Four for each that is looked at, if there are as many."""
     tried = noted(monkeypatch, lambda *_: 0)
     monkeypatch.setattr(choice, "WHOLE", 0)
-    looked = {(3000, 400): (2250, 750), (6000, 400): (3000, 3000), (6000, 199): (3000, 1000)}
-    looked |= {(50_000, 400): (6000, 34_000), (50_000, 399): (6000, 2000)}
-    for (rows, classes), (learn, asked) in looked.items():
-        points = Points.made(np.arange(rows)[:, None], np.arange(rows) % classes, classes)
+    for rows, learn, asked in ((3000, 2250, 750), (6000, 3000, 3000), (50_000, 6000, 34_000)):
+        points = Points.made(np.arange(rows)[:, None], np.arange(rows) % 199, 199)
         tried.clear()
         chosen(points, ONE_KIND, None)
         part = tried[0].fold
@@ -219,6 +217,35 @@ def test_of_penalties_that_are_as_good_the_strongest_is_taken(
     for harmful, taken in ((np.inf, 100.0), (100, 10.0), (10, 3.0), (3, 1.0)):
         noted(monkeypatch, lambda kind, *_, least=harmful: 10 * (kind.leaf_penalty >= least))
         assert found_of(many(3, 60)).leaf_penalty == taken
+
+
+def test_kinds_are_compared_with_the_penalty_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flat softmax is the best with the first penalty, a tree with the best one, unless it begins
+    so far behind that no penalty can make that good."""
+    for behind, taken in ((3, 2), (30, 0)):
+
+        def mistakes(kind: ChosenSettings, *_: Any, late: int = behind) -> int:
+            if kind.leaf_penalty == 10:
+                return 5 if kind.depth == 2 else 6 if not kind.depth else 40
+            return 10 + (late if kind.depth == 2 else 30 if kind.depth else 0)
+
+        noted(monkeypatch, mistakes)
+        settings = SoftmaxTreeSettings(start="centroids")
+        found = found_of(many(400, 4000), settings)
+        assert (found.depth, found.leaf_penalty) == (taken, 10)
+
+
+def test_trees_on_single_features_are_walked_whatever_came_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The deepest is worse than the flat softmax, the next better."""
+
+    def mistakes(kind: ChosenSettings, *_: Any) -> int:
+        return {4: 15, 2: 5, 1: 9}.get(kind.depth or 0, 30) if kind.start == "axes" else 10
+
+    noted(monkeypatch, mistakes)
+    found = found_of(many(400, 4000), SoftmaxTreeSettings(leaf_penalty=1))
+    assert (found.start, found.depth) == ("axes", 2)
 
 
 def test_ridges_grow_as_long_as_that_helps(
