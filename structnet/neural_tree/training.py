@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -246,27 +245,36 @@ def _refined(
 ) -> History:
     if not settings.refine_epochs:
         return History()
-    # Weight decay spares routers, so that these are not joined with solvers.
-    device = own_device(fitting["device"])
-    with nullcontext(tree) if settings.weight_decay else together(tree, device) as trained:
-        return refine(
-            trained,
-            train,
-            validation,
-            epochs=settings.refine_epochs,
-            batch_size=settings.batch(len(train)),
-            seed=settings.seed,
-            optimizer=_adam(tree, settings, strength),
-            patience=settings.waits(len(train)) if settings.stop_refinement else None,
-            **fitting,
-        )
+    return _as_a_whole(
+        *(refine, tree, settings, strength, train, validation),
+        epochs=settings.refine_epochs,
+        patience=settings.waits(len(train)) if settings.stop_refinement else None,
+        **fitting,
+    )
 
 
-def _adam(tree: NeuralTree, settings: NeuralTreeSettings, strength: float | None) -> Callable:
-    """The optimizer of a whole tree, without weight decay on routers, which it would soften."""
+def _as_a_whole(
+    how: Callable[..., History],
+    tree: NeuralTree,
+    settings: NeuralTreeSettings,
+    strength: float | None,
+    train: Any,
+    *others: Any,
+    device: str | torch.device,
+    **fitting: Any,
+) -> History:
+    """Trains all modules of a tree, with no weight decay on routers, which it would soften."""
     routers = (node.router for node in tree.nodes if node.router is not None)
     spared = (parameter for router in routers for parameter in router.parameters())
-    return settings.adam(strength, settings.weight_decay, spared)
+    with together(tree, own_device(device), apart=bool(settings.weight_decay)) as trained:
+        return how(
+            *(trained, train, *others),
+            batch_size=settings.batch(len(train)),
+            seed=settings.seed,
+            optimizer=settings.adam(strength, settings.weight_decay, spared),
+            device=device,
+            **fitting,
+        )
 
 
 def _is_bounded(tree: NeuralTree, samples: Samples) -> bool:
@@ -295,22 +303,17 @@ def _finished(
     if linear:
         fit_linear(tree, everything, seed=settings.seed, device=device)
         return tree, History()
-    where, history = own_device(device), History()
+    history = History()
     found = _visited(tree, settings, everything)
     while not history or found is not tree:
         tree = found
         # Without a checkpoint, as it is short: a resumed training starts it anew.
-        with nullcontext(tree) if settings.weight_decay else together(tree, where) as trained:
-            records = finish(
-                trained,
-                everything,
-                epochs=settings.refine_epochs // 2,
-                batch_size=settings.batch(len(everything)),
-                seed=settings.seed,
-                optimizer=_adam(tree, settings, strength),
-                device=device,
-                progress=progress,
-            )
+        records = _as_a_whole(
+            *(finish, tree, settings, strength, everything),
+            epochs=settings.refine_epochs // 2,
+            device=device,
+            progress=progress,
+        )
         history = History([*history, *records])
         found = _visited(tree, settings, everything)
     return tree, history
