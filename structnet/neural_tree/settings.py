@@ -125,7 +125,7 @@ class NeuralTreeSettings:
     weight_decay: float = 0.0
     warm_start_solvers: bool = True
     balance_routers: bool = True
-    lookahead: int = 16
+    lookahead: int = 64
     cache_bytes: float = 4e9
     prune: float | None = 0.01
     seed: int = 0

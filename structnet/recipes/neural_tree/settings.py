@@ -194,7 +194,7 @@ class Training(NeuralTreeSettings):
         warm_start_solvers: start new solvers as copies of their leaf's solver, where the shapes
             allow it (default: yes; no for mnist, cifar10 and sarcos)
         lookahead: largest number of leaves that may replace a leaf in one split, if routers and
-            solvers are linear (default: 16; 1, a single router at a time as in the paper, for
+            solvers are linear (default: 64; 1, a single router at a time as in the paper, for
             mnist, cifar10 and sarcos)
         seed: seed of the weights, of the order of the examples, and of what is held out
     """
