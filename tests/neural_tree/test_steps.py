@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from outputs import effective
 from sklearn.tree import DecisionTreeClassifier
 
 from structnet.neural_tree import (
@@ -74,11 +75,13 @@ def test_its_criterion_is_that_of_what_is_left(outputs: int) -> None:
     number, total = sum(cut is not None for cut in found.cuts), weights.sum()
     assert number >= 3
     whole = left_over(Regions([()], [None], np.eye(3)), x, y, weights)
-    price = 2 * (np.log(total) + np.log(3)) * number
-    told = total * np.log(left_over(found, x, y, weights) / whole) + price
+    apart = effective(y, weights)
+    price = ((1 + apart) * np.log(total) + 2 * np.log(3)) * number
+    told = total * apart * np.log(left_over(found, x, y, weights) / whole) + price
     assert found.value == pytest.approx(told)
     one_cut_less = found.first(len(found.children) - 2)
-    assert found.value < total * np.log(left_over(one_cut_less, x, y, weights) / whole) + price
+    less = total * apart * np.log(left_over(one_cut_less, x, y, weights) / whole)
+    assert found.value < less + price
 
 
 def test_noise_is_one_region() -> None:
