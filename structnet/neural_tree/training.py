@@ -120,9 +120,10 @@ def train(
         train: training samples; or a torch Dataset or a DataLoader of them, as for
             :class:`.Growth`.
         validation: validation samples, likewise.
-        everything: samples for the last training, both of the above, for half as many epochs as
-            refinement may have. None leaves the tree as it was refined; so does a mixture of
-            Gaussians with fewer than ten samples for each column.
+        everything: samples for the last training, both of the above, for as many epochs as
+            refinement took to its lowest validation loss, and half of those it may have at most:
+            what refinement would learn too much by, this would as well. None leaves the tree as it
+            was refined; so does a mixture of Gaussians with fewer than ten samples for each column.
         device: "cpu", "cuda", ...; the tree stays there.
         folder: folder for the state, which is saved after each decision and each epoch. A training
             is resumed from what is there, and ends with the same tree, bit for bit.
@@ -187,7 +188,11 @@ def train(
         said.part = "all samples, "
         strict = settings.prune is not None and not has_heavy_tails(tree, everything)
         how = settings if strict else replace(settings, prune=None)
-        tree, last = _finished(tree, linear, how, everything, growth.strength, device, said)
+        if linear:
+            fit_linear(tree, everything, seed=settings.seed, device=device)
+        else:
+            after = _last_epochs(settings, refined), how, everything, growth.strength
+            tree, last = _finished(tree, *after, device, said)
     if settings.prune is not None and not strict:
         counted = train if everything is None else everything
         tree = _pruned(tree, settings, counted, validation, device)
@@ -286,9 +291,18 @@ def _is_bounded(tree: NeuralTree, samples: Samples) -> bool:
     return not gaussian or len(samples) >= FOR_EACH * math.prod(tree.shape)
 
 
+def _last_epochs(settings: NeuralTreeSettings, refined: History) -> int:
+    """The number of epochs of the last training, which has no samples to tell when to stop.
+
+    Refinement may be best by its accuracy at another epoch, as few samples hardly tell this.
+    """
+    losses = [record["validation_loss"] for record in refined]
+    return min(settings.refine_epochs // 2, 1 + losses.index(min(losses)))
+
+
 def _finished(
     tree: NeuralTree,
-    linear: bool,
+    epochs: int,
     settings: NeuralTreeSettings,
     everything: Samples,
     strength: float | None,
@@ -300,9 +314,6 @@ def _finished(
     Where routers have stayed undecided, a rare branch may carry much of the mixture. So rare ones
     are cut before the others are trained, and these are trained again if others have become rare.
     """
-    if linear:
-        fit_linear(tree, everything, seed=settings.seed, device=device)
-        return tree, History()
     history = History()
     found = _visited(tree, settings, everything)
     while not history or found is not tree:
@@ -310,7 +321,7 @@ def _finished(
         # Without a checkpoint, as it is short: a resumed training starts it anew.
         records = _as_a_whole(
             *(finish, tree, settings, strength, everything),
-            epochs=settings.refine_epochs // 2,
+            epochs=epochs,
             device=device,
             progress=progress,
         )
