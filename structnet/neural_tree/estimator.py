@@ -22,10 +22,10 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
     """A classifier that is an adaptive neural tree, or the average of several.
 
     Refinement keeps the epoch with the highest validation accuracy, as in the paper; after it the
-    tree also learns from the validation samples, for half as many epochs, unless ``fit`` was given
-    some. On a table, the tree starts as a linear model with a penalty whose strength is chosen on
-    held-out samples; if it stays one, it is not refined, and what grows from it has the same
-    penalty.
+    tree also learns from the validation samples, for no more epochs than lowered their loss, unless
+    ``fit`` was given some. On a table, the tree starts as a linear model with a penalty whose
+    strength is chosen on held-out samples; if it stays one, it is not refined, and what grows from
+    it has the same penalty.
 
     Args:
         loss: "log_loss", the only one (also if None).

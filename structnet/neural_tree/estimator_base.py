@@ -95,7 +95,6 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         transformers: bool = True,
         max_depth: int | None = NeuralTreeSettings.max_depth,
         max_leaves: int | None = NeuralTreeSettings.max_leaves,
-        max_parameters: int | None = NeuralTreeSettings.max_parameters,
         max_transformers: int | None = NeuralTreeSettings.max_transformers,
         min_gain: float = NeuralTreeSettings.min_gain,
         gain_errors: float = NeuralTreeSettings.gain_errors,

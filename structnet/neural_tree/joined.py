@@ -103,18 +103,24 @@ class Together(nn.Module):
 
 
 @contextmanager
-def together(model: Any, device: str | torch.device = "cpu") -> Iterator[Any]:
+def together(
+    model: Any, device: str | torch.device = "cpu", *, apart: bool = False
+) -> Iterator[Any]:
     """A context with a model to train in place of a tree or candidate, which it trains.
 
-    It is the model itself if it has no maps to join, or modules with a state that such a model
-    would not have.
+    It is the model itself if it has no maps to join, modules with a state that such a model would
+    not have, or frozen parameters.
 
     Args:
         model: module with ``alike()``, lists of maps that get the same samples.
         device: device to train on. The model is moved there at once, as maps that were moved later
             would no longer share their memory.
+        apart: True if the optimizer tells modules apart, so that none may be joined.
     """
     model.to(device)
+    if apart:
+        yield model
+        return
     groups = [each for each in model.alike() if len(each) > 1]
     bare = all(type(each) is Clipped or not each._buffers for each in model.modules())
     if not (groups and bare and all(p.requires_grad for p in model.parameters())):

@@ -26,8 +26,6 @@ class NeuralTreeSettings:
     Args:
         max_depth: largest number of routers on a path; by default no limit.
         max_leaves: largest number of leaves of the tree; by default no limit.
-        max_parameters: largest number of learned parameters in the whole tree; by default no limit.
-            A root that exceeds it on its own is left as it is.
         max_transformers: largest number of transformers on a path; by default no limit. The
             transformer of the root counts, and always exists if the tree has transformers at all: 0
             leaves that one, as does 1.
@@ -109,7 +107,6 @@ class NeuralTreeSettings:
 
     max_depth: int | None = None
     max_leaves: int | None = None
-    max_parameters: int | None = None
     max_transformers: int | None = None
     min_gain: float = 0.01
     gain_errors: float = 2.0
@@ -125,7 +122,7 @@ class NeuralTreeSettings:
     weight_decay: float = 0.0
     warm_start_solvers: bool = True
     balance_routers: bool = True
-    lookahead: int = 16
+    lookahead: int = 64
     cache_bytes: float = 4e9
     prune: float | None = 0.01
     seed: int = 0
@@ -134,7 +131,6 @@ class NeuralTreeSettings:
         for name, least, optional in (
             ("max_depth", 0, True),
             ("max_leaves", 1, True),
-            ("max_parameters", 0, True),
             ("max_transformers", 0, True),
             ("epochs", 1, False),
             ("refine_epochs", 0, False),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -121,9 +120,10 @@ def train(
         train: training samples; or a torch Dataset or a DataLoader of them, as for
             :class:`.Growth`.
         validation: validation samples, likewise.
-        everything: samples for the last training, both of the above, for half as many epochs as
-            refinement may have. None leaves the tree as it was refined; so does a mixture of
-            Gaussians with fewer than ten samples for each column.
+        everything: samples for the last training, both of the above, for as many epochs as
+            refinement took to its lowest validation loss, and half of those it may have at most:
+            what refinement would learn too much by, this would as well. None leaves the tree as it
+            was refined; so does a mixture of Gaussians with fewer than ten samples for each column.
         device: "cpu", "cuda", ...; the tree stays there.
         folder: folder for the state, which is saved after each decision and each epoch. A training
             is resumed from what is there, and ends with the same tree, bit for bit.
@@ -188,7 +188,11 @@ def train(
         said.part = "all samples, "
         strict = settings.prune is not None and not has_heavy_tails(tree, everything)
         how = settings if strict else replace(settings, prune=None)
-        tree, last = _finished(tree, linear, how, everything, growth.strength, device, said)
+        if linear:
+            fit_linear(tree, everything, seed=settings.seed, device=device)
+        else:
+            after = _last_epochs(settings, refined), how, everything, growth.strength
+            tree, last = _finished(tree, *after, device, said)
     if settings.prune is not None and not strict:
         counted = train if everything is None else everything
         tree = _pruned(tree, settings, counted, validation, device)
@@ -246,27 +250,36 @@ def _refined(
 ) -> History:
     if not settings.refine_epochs:
         return History()
-    # Weight decay spares routers, so that these are not joined with solvers.
-    device = own_device(fitting["device"])
-    with nullcontext(tree) if settings.weight_decay else together(tree, device) as trained:
-        return refine(
-            trained,
-            train,
-            validation,
-            epochs=settings.refine_epochs,
-            batch_size=settings.batch(len(train)),
-            seed=settings.seed,
-            optimizer=_adam(tree, settings, strength),
-            patience=settings.waits(len(train)) if settings.stop_refinement else None,
-            **fitting,
-        )
+    return _as_a_whole(
+        *(refine, tree, settings, strength, train, validation),
+        epochs=settings.refine_epochs,
+        patience=settings.waits(len(train)) if settings.stop_refinement else None,
+        **fitting,
+    )
 
 
-def _adam(tree: NeuralTree, settings: NeuralTreeSettings, strength: float | None) -> Callable:
-    """The optimizer of a whole tree, without weight decay on routers, which it would soften."""
+def _as_a_whole(
+    how: Callable[..., History],
+    tree: NeuralTree,
+    settings: NeuralTreeSettings,
+    strength: float | None,
+    train: Any,
+    *others: Any,
+    device: str | torch.device,
+    **fitting: Any,
+) -> History:
+    """Trains all modules of a tree, with no weight decay on routers, which it would soften."""
     routers = (node.router for node in tree.nodes if node.router is not None)
     spared = (parameter for router in routers for parameter in router.parameters())
-    return settings.adam(strength, settings.weight_decay, spared)
+    with together(tree, own_device(device), apart=bool(settings.weight_decay)) as trained:
+        return how(
+            *(trained, train, *others),
+            batch_size=settings.batch(len(train)),
+            seed=settings.seed,
+            optimizer=settings.adam(strength, settings.weight_decay, spared),
+            device=device,
+            **fitting,
+        )
 
 
 def _is_bounded(tree: NeuralTree, samples: Samples) -> bool:
@@ -278,9 +291,18 @@ def _is_bounded(tree: NeuralTree, samples: Samples) -> bool:
     return not gaussian or len(samples) >= FOR_EACH * math.prod(tree.shape)
 
 
+def _last_epochs(settings: NeuralTreeSettings, refined: History) -> int:
+    """The number of epochs of the last training, which has no samples to tell when to stop.
+
+    Refinement may be best by its accuracy at another epoch, as few samples hardly tell this.
+    """
+    losses = [record["validation_loss"] for record in refined]
+    return min(settings.refine_epochs // 2, 1 + losses.index(min(losses)))
+
+
 def _finished(
     tree: NeuralTree,
-    linear: bool,
+    epochs: int,
     settings: NeuralTreeSettings,
     everything: Samples,
     strength: float | None,
@@ -292,25 +314,17 @@ def _finished(
     Where routers have stayed undecided, a rare branch may carry much of the mixture. So rare ones
     are cut before the others are trained, and these are trained again if others have become rare.
     """
-    if linear:
-        fit_linear(tree, everything, seed=settings.seed, device=device)
-        return tree, History()
-    where, history = own_device(device), History()
+    history = History()
     found = _visited(tree, settings, everything)
     while not history or found is not tree:
         tree = found
         # Without a checkpoint, as it is short: a resumed training starts it anew.
-        with nullcontext(tree) if settings.weight_decay else together(tree, where) as trained:
-            records = finish(
-                trained,
-                everything,
-                epochs=settings.refine_epochs // 2,
-                batch_size=settings.batch(len(everything)),
-                seed=settings.seed,
-                optimizer=_adam(tree, settings, strength),
-                device=device,
-                progress=progress,
-            )
+        records = _as_a_whole(
+            *(finish, tree, settings, strength, everything),
+            epochs=epochs,
+            device=device,
+            progress=progress,
+        )
         history = History([*history, *records])
         found = _visited(tree, settings, everything)
     return tree, history

@@ -201,7 +201,6 @@ def test_every_parameter_reaches_the_training(
     limits = {
         "max_depth": 1,
         "max_leaves": 2,
-        "max_parameters": 3000,
         "max_transformers": 4,
         "min_gain": 0.5,
     }

@@ -284,8 +284,6 @@ def test_a_split_begins_as_its_regions_with_the_leafs_own_solver() -> None:
         ({"lookahead": 3}, 3),
         ({"max_leaves": 4}, 4),
         ({"max_depth": 1}, 2),
-        ({"max_parameters": 5 * 3 + 4 * 3}, 5),
-        ({"max_parameters": 5 * 3 + 4 * 3 - 1}, 4),
     ],
 )
 def test_it_keeps_within_the_limits(how: dict, most: int) -> None:

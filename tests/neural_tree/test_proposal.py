@@ -67,16 +67,6 @@ def test_transformers_are_limited(limit: int) -> None:
         assert longest(growth.tree) == [limit, limit]
 
 
-def test_parameters_are_limited_to_the_number() -> None:
-    for kind in ("split", "deepen"):
-        reached = grow(kind=scripted(kind), epochs=1).decisions[1].parameters
-        growth = grow(kind=scripted(kind), epochs=1, max_parameters=reached)
-        assert growth.decisions[1].parameters == reached
-        growth = grow(kind=scripted(kind), epochs=1, max_parameters=reached - 1)
-        assert kind not in growth.decisions[1].candidates
-        assert max(d.parameters for d in growth.decisions) < reached
-
-
 @pytest.mark.parametrize(
     ("losses", "expected"),
     [

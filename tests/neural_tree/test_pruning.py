@@ -315,7 +315,7 @@ def test_a_rare_branch_goes_before_a_training_on_all_samples(
 ) -> None:
     tree, samples = with_a_rare_branch(needed=True, few=8)
     settings = NeuralTreeSettings(prune=prune, refine_epochs=8)
-    found, history = _finished(tree, False, settings, samples, None, "cpu", Progress(False))
+    found, history = _finished(tree, 4, settings, samples, None, "cpu", Progress(False))
     assert found.num_leaves == leaves
     assert [record["epoch"] for record in history] == [1, 2, 3, 4]
     assert (found is tree) == (leaves == 2)
@@ -336,7 +336,7 @@ def test_the_others_are_trained_again_if_a_branch_becomes_rare_then(
 
     monkeypatch.setattr("structnet.neural_tree.training.finish", to_the_left)
     how = NeuralTreeSettings(), samples, None, "cpu", Progress(False)
-    found, history = _finished(tree, False, *how)
+    found, history = _finished(tree, 1, *how)
     assert trainings == [2, 1]
     assert found.num_leaves == 1
     assert len(history) == 2

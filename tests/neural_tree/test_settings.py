@@ -10,12 +10,11 @@ from fresh_python import python
 
 from structnet.neural_tree import NeuralTreeSettings
 
-LIMITS = {"max_depth", "max_leaves", "max_parameters", "max_transformers"}
+LIMITS = {"max_depth", "max_leaves", "max_transformers"}
 NONE = {*LIMITS, "patience", "prune", "batch_size"}
 WRONG = {
     "max_depth": -1,
     "max_leaves": 0,
-    "max_parameters": 2.5,
     "max_transformers": -1,
     "min_gain": float("inf"),
     "gain_errors": -0.5,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from outputs import effective
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
 from torch import nn
@@ -60,11 +61,12 @@ def test_its_criterion_is_that_of_what_is_left() -> None:
         basis = np.column_stack([np.ones(len(many)), *steps])
         return float(np.linalg.lstsq(basis, y[many], rcond=None)[1].sum())
 
-    total, number = weights.sum(), len(found.steps)
-    price = np.log(total) + 2 * np.log(8)
-    told = total * np.log(left(number) / left(0)) + number * price
+    total, number, apart = weights.sum(), len(found.steps), effective(y, weights)
+    price = apart * np.log(total) + 2 * np.log(8)
+    told = total * apart * np.log(left(number) / left(0)) + number * price
     assert number >= 5 and found.value == pytest.approx(told)
-    assert found.value < total * np.log(left(number - 1) / left(0)) + (number - 1) * price
+    less = total * apart * np.log(left(number - 1) / left(0)) + (number - 1) * price
+    assert found.value < less
 
 
 def slow_sum(
@@ -73,7 +75,8 @@ def slow_sum(
     """Columns and thresholds: the best stump of what is left, then all heights anew."""
     share, roots = least / weights.sum(), np.sqrt(weights)[:, None]
     stump = DecisionTreeRegressor(max_depth=1, min_weight_fraction_leaf=share, random_state=0)
-    price = np.log(weights.sum()) + 2 * np.log(x.shape[1])
+    apart = effective(y, weights)
+    price = apart * np.log(weights.sum()) + 2 * np.log(x.shape[1])
     rest, basis = y - np.average(y, 0, weights), np.ones((len(x), 1))
     steps, found, whole = [], ([], 0.0), weights @ np.square(rest)
     while len(steps) < min(most, len(found[0]) + AHEAD):
@@ -82,7 +85,7 @@ def slow_sum(
         basis = np.column_stack([basis, x[:, steps[-1][0]] > steps[-1][1]])
         rest = y - basis @ np.linalg.lstsq(basis * roots, y * roots, rcond=None)[0]
         left = (weights @ np.square(rest)).sum() / whole.sum()
-        value = weights.sum() * np.log(left) + price * len(steps)
+        value = weights.sum() * apart * np.log(left) + price * len(steps)
         if value < found[1]:
             found = steps, value
     return found

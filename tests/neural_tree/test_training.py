@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from structnet.neural_tree import (
     train,
 )
 from structnet.neural_tree.training import go_on
+from structnet.training.history import History
 
 SHORT = NeuralTreeSettings(
     max_leaves=3,
@@ -92,6 +94,24 @@ def test_last_all_samples_are_learnt_from(tmp_path: Path) -> None:
         assert untimed(found.history)[-2:] == untimed([place | record for record in finished])
         assert untimed(found.growth) == untimed(refined.growth)
         assert untimed(found.refinement) == untimed(refined.refinement)
+
+
+@pytest.mark.parametrize(("lowest", "epochs"), [(1, 1), (2, 2), (3, 3), (6, 3)])
+def test_all_samples_are_learnt_from_no_longer_than_it_helped(
+    lowest: int, epochs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever epoch has the highest accuracy; and half of the epochs of refinement at most."""
+
+    def told(*samples: Any, **options: Any) -> History:
+        accuracies = {"validation_accuracy": 0.5, "best": False}
+        return History(
+            {"epoch": i, "loss": 1.0, "validation_loss": abs(i - lowest), **accuracies}
+            for i in range(1, 7)
+        )
+
+    monkeypatch.setattr("structnet.neural_tree.training.refine", told)
+    found = trained(replace(SHORT, refine_epochs=6), everything=make_samples(100, 60))
+    assert [each["phase"] for each in found.history].count("finish") == epochs
 
 
 def test_refinement_stops_without_a_new_best_unless_it_is_to_go_on(

@@ -7,6 +7,7 @@
 ``candidate``           a split or a deepening to train, with the frozen tree's part cached
 ``lookahead``           not in the paper: a split that starts with several routers
 ``regions``             :func:`find_regions`: the regions with which such a split starts
+``criterion``           :class:`Criterion`: how many regions or steps pay
 ``steps``               :func:`find_steps`: regions with hard borders, for rules with thresholds
 ``sums``                :func:`find_sum`: sums of thresholds, as which a deepening may start
 ``planes``              :func:`plane_of`: the two columns whose axes may be rotated

@@ -335,9 +335,9 @@ class Growth:
         if not is_root and self.schedule is None:  # with a schedule, the pace may still rise
             told.append(pacer(self.loss - self.settings.min_gain, self.settings.epochs, wait))
         self.progress.part = f"decision {len(self.decisions)}, {phase} of node {node}, "
-        own = self._optimizer is not None  # it may tell modules apart
+        own = self._optimizer is not None  # and may tell modules apart
         try:
-            with nullcontext(model) if own else together(model, self.device) as trained:
+            with together(model, self.device, apart=own) as trained:
                 fit(
                     trained,
                     train,

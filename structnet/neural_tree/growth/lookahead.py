@@ -18,9 +18,10 @@ import torch
 from torch import nn
 
 from structnet.neural_tree.growth.candidate import AtLeaf, Split
+from structnet.neural_tree.growth.criterion import Criterion
 from structnet.neural_tree.growth.regions import Cut, Regions, find_regions
 from structnet.neural_tree.growth.router_start import SPREAD
-from structnet.neural_tree.growth.steps import HARD, find_steps, price_of_step
+from structnet.neural_tree.growth.steps import HARD, find_steps
 from structnet.neural_tree.growth.sums import Sum, find_sum
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.topology import Topology
@@ -67,11 +68,12 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
     x, y, w = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
     total, least = float(w.sum()), max(FEW, ROOM * prune * len(x))
     steps = find_steps(x, y, w, most, least)
+    one_less = steps.value + Criterion.of(y, w).price_of_constant(x.shape[1])
     sought = partial(find_sum, x, y, w, MOST_STEPS, least)
     x, y, w = (part[:: -(-len(x) // LINED)] for part in (x, y, w))
     lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(x))
     of_all = 0.0 if lines is None else lines.value * total / float(w.sum())  # of as many samples
-    rivals = min(of_all, steps.value + price_of_step(x.shape[1], total))
+    rivals = min(of_all, one_less)
     found = [] if lines is None or lines.value >= 0 else [lines]
     found += [steps] * (steps.value < of_all)
     regions = None if lines is None and not found else found

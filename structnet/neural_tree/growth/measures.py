@@ -68,8 +68,7 @@ def decrease(
         [10.9, 5.2]
     """
     gain, error = gained(before, after, weights)
-    mean, square = (np.average(part, weights=weights) for part in (before, before**2))
-    if isinstance(likelihood, SquaredError) and square > HEAVY * mean**2:
+    if isinstance(likelihood, SquaredError) and _are_heavy(before, weights):
         fall, noise = gained(np.sqrt(before), np.sqrt(after), weights)
         if gain * fall > 0:
             error = min(error, gain / fall * noise)
@@ -84,7 +83,13 @@ def has_heavy_tails(tree: NeuralTree, samples: Samples) -> bool:
     if not isinstance(tree.likelihood, SquaredError):
         return False
     squares = (samples.targets - samples.targets.mean(0)).square().mean(-1)
-    return bool(samples.mean(squares**2) > HEAVY * samples.mean(squares) ** 2)
+    return _are_heavy(squares.double().cpu().numpy(), samples.counts())
+
+
+def _are_heavy(squares: np.ndarray, weights: np.ndarray | None) -> bool:
+    """Whether numbers have heavy tails, by their squares. Both ``[n]``."""
+    mean, square = (np.average(part, weights=weights) for part in (squares, squares**2))
+    return bool(square > HEAVY * mean**2)
 
 
 def expected(tree: NeuralTree, leaf: int, train: Samples | AtLeaf) -> float:

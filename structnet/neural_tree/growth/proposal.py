@@ -86,12 +86,7 @@ def propose(
         for candidate in (*found["split"], *found["deepen"]):
             if isinstance(candidate, Split) or not candidate.steps:  # a sum has its own solver
                 _start_solvers(tree, leaf, candidate)
-    without = count_parameters(tree) - count_parameters(tree.nodes[leaf].end) - 1
-    fitting = {
-        kind: [c for c in each if _below(without + count_parameters(c), settings.max_parameters)]
-        for kind, each in found.items()
-    }
-    return {kind: candidates for kind, candidates in fitting.items() if candidates}
+    return {kind: candidates for kind, candidates in found.items() if candidates}
 
 
 def _may_split(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bool:
@@ -110,7 +105,7 @@ def _starts(
     """What the candidates may start with, if a split of these modules can look ahead."""
     if look_at is None or settings.lookahead < 2 or not is_linear(modules, tree.nodes[leaf].shape):
         return NO_STARTS
-    most = _most_leaves(tree, leaf, modules, settings)
+    most = _most_leaves(tree, leaf, settings)
     here = at_leaf(tree, leaf, _some(tree, look_at, settings, LOOKED_AT))
     return starts_at(tree, leaf, here, most, settings.prune or 0.0)
 
@@ -134,19 +129,13 @@ def _sums(tree: NeuralTree, leaf: int, added: Sum) -> list[Deepening]:
     return [each for each in found if each is not None]
 
 
-def _most_leaves(
-    tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], settings: NeuralTreeSettings
-) -> int:
+def _most_leaves(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> int:
     """The largest number of leaves that may replace one."""
     most = [settings.lookahead]
     if settings.max_leaves is not None:
         most.append(settings.max_leaves - tree.num_leaves + 1)
     if settings.max_depth is not None:  # so many leaves cannot be deeper
         most.append(settings.max_depth - int(tree.topology.depth[leaf]) + 1)
-    if settings.max_parameters is not None:
-        router, solver, _ = map(count_parameters, modules)
-        free = settings.max_parameters - count_parameters(tree) + solver
-        most.append((free + router) // (router + solver))
     return min(most)
 
 

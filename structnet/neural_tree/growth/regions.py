@@ -2,8 +2,8 @@
 
 They are the leaves of a model tree: cuts across an axis, in the order of how much they explain,
 with least squares on both sides. Cuts are made beyond those that pay, as the first cut of a pattern
-may pay only together with later ones; then the number of cuts with the best Bayesian information
-criterion (BIC) is kept. The axes are the columns or, if clearly better, two rotated axes in the
+may pay only together with later ones; then the number of cuts with the best :class:`.Criterion` is
+kept. The axes are the columns or, if clearly better, two rotated axes in the
 plane of two columns. Their angle is refined step by step, as a board of many cells is visible only
 close to its own angle.
 
@@ -11,9 +11,7 @@ If there are too few samples for fits of all columns, the 1, 2, 4, 8 or 16 colum
 explain most by themselves, each with one cut; the criterion is charged for their choice.
 
 Reference:
-    Quinlan, "Learning with Continuous Classes", 1992; Schwarz, "Estimating the Dimension of a
-    Model", Annals of Statistics, 1978; Chen and Chen, "Extended Bayesian Information Criteria",
-    Biometrika, 2008.
+    Quinlan, "Learning with Continuous Classes", 1992.
 """
 
 from __future__ import annotations
@@ -26,11 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structnet.neural_tree.growth.criterion import Criterion
 from structnet.neural_tree.growth.planes import FINER, MOST, TURNS, plane_of, turned
 
 VALUES = 32  # different values of a column up to which they are few, if most occur again
 PLACES = np.arange(1, 16) / 16  # quantiles along an axis at which a region may be cut
-EVIDENCE = 0.25  # nats that each sample can give: if a cut must explain more, there are too few
+EVIDENCE = 0.25  # nats that a sample can give an output: if a cut needs more, there are too few
 PATTERN = 4  # regions for which there must be room, or rotated axes are not tried
 MANY = 1000  # largest number of columns among which a few are looked for
 FEW = 16  # largest number of these: with 128, a search would take half a minute
@@ -117,7 +116,7 @@ class Products(NamedTuple):
 def find_regions(
     x: np.ndarray, residuals: np.ndarray, weights: np.ndarray, most: int, least: float
 ) -> Regions | None:
-    """The regions with the best BIC, possibly a single one; None if the samples are too few.
+    """The regions with the best criterion, possibly a single one; None if the samples are too few.
 
     If there are too few samples for all columns, only the few that explain most are used; None is
     returned if no regions of these are better than none.
@@ -138,8 +137,9 @@ def find_regions(
         >>> found.children, abs(found.cuts[0].threshold) < 0.1
         ([(1, 2), (), ()], True)
     """
-    price = price_of_line(x.shape[1], float(weights.sum()))
-    if price > EVIDENCE * len(x):
+    criterion = Criterion.of(residuals, weights)
+    price = criterion.price_of_line(x.shape[1])
+    if price > EVIDENCE * criterion.outputs * len(x):
         return _of_few_columns(x, residuals, weights, most, least)
     columns = np.eye(x.shape[1])
     straight = _paying(x, residuals, weights, columns, most, least)
@@ -153,13 +153,13 @@ def find_regions(
 def _of_few_columns(
     x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int, least: float
 ) -> Regions | None:
-    """The regions with the best BIC on a few columns; None if none are better than a single one."""
+    """The best regions on a few columns; None if none are better than a single one."""
     if x.shape[1] > MANY:
         return None
     telling = np.argsort([-_told_by(column, y, weights, least) for column in x.T], kind="stable")
-    found, number, total = None, 1, float(weights.sum())
-    most_columns = min(FEW, x.shape[1] - 1)
-    while number <= most_columns and price_of_line(number, total) <= EVIDENCE * len(x):
+    found, number, criterion = None, 1, Criterion.of(y, weights)
+    most_columns, evidence = min(FEW, x.shape[1] - 1), EVIDENCE * criterion.outputs * len(x)
+    while number <= most_columns and criterion.price_of_line(number) <= evidence:
         axes = np.zeros((number, x.shape[1]))
         axes[np.arange(number), np.sort(telling[:number])] = 1.0
         regions = _paying(x, y, weights, axes, most, least)
@@ -198,11 +198,6 @@ def _turned(
     return best[1]
 
 
-def price_of_line(axes: int, number: float) -> float:
-    """The price of one more region among so many samples: a fit, and the place of the cut."""
-    return (axes + 2) * math.log(max(number, 2.0))
-
-
 def _paying(
     x: np.ndarray,
     y: np.ndarray,
@@ -214,21 +209,22 @@ def _paying(
     """The regions of the best criterion along some axes."""
     z = np.column_stack([np.ones(len(x)), x @ axes.T])
     regions, left = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
-    number = float(weights.sum())
-    return with_best(regions, left, price_of_line(len(axes), number), number)
+    criterion = Criterion.of(y, weights)
+    return with_best(regions, left, criterion, criterion.price_of_line(len(axes)))
 
 
-def with_best(regions: Regions, left: Sequence[float], price: float, number: float) -> Regions:
+def with_best(
+    regions: Regions, left: Sequence[float], criterion: Criterion, price: float
+) -> Regions:
     """The regions after as many cuts as have the lowest criterion.
 
     Args:
         regions: regions after all cuts, whose nodes are in the order of the cuts.
         left: sum of squares of the residuals that is left after 0, 1, 2, ... cuts.
-        price: price of a cut in nats.
-        number: number of the samples, or the sum of their weights.
+        criterion: criterion of the residuals.
+        price: price of a cut.
     """
-    logs = number * np.log(np.maximum(left, 1e-12))
-    values = logs - logs[0] + price * np.arange(len(left))
+    values = criterion.values(left) + price * np.arange(len(left))
     i = int(values.argmin())
     return regions.first(1 + 2 * i)._replace(value=float(values[i]))
 

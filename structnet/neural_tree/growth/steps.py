@@ -1,20 +1,18 @@
 """Regions of a table in each of which the residuals are constant, as where rules have thresholds.
 
-They are the leaves of a regression tree with as many cuts as have the best Bayesian information
-criterion. A constant is cheaper than a line in each column: where residuals fall and rise in steps,
+They are the leaves of a regression tree with as many cuts as have the best :class:`.Criterion`. A
+constant is cheaper than a line in each column: where residuals fall and rise in steps,
 there are enough samples for more and smaller regions than :mod:`.regions` can tell apart.
 
 Reference:
-    Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees", 1984; for the
-    criterion, see :mod:`.regions`.
+    Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees", 1984.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from structnet.neural_tree.growth.criterion import Criterion
 from structnet.neural_tree.growth.regions import Cut, Regions, border_at, with_best
 
 HARD = 64.0  # slope of a hard border, by that of a soft one: few samples are undecided
@@ -60,9 +58,5 @@ def find_steps(
         cuts[parent] = Cut(gain, along, threshold, members[:, parent], reach)
         left.append(left[-1] - gain)
     regions = Regions(children, cuts, np.eye(columns), steps=True)
-    return with_best(regions, left, price_of_step(columns, total), total)
-
-
-def price_of_step(columns: int, number: float) -> float:
-    """The price of a cut among so many samples: its place, its column and one more constant."""
-    return 2 * (math.log(max(number, 2.0)) + math.log(columns))
+    criterion = Criterion.of(residuals, weights)
+    return with_best(regions, left, criterion, criterion.price_of_constant(columns))

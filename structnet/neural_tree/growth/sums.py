@@ -4,12 +4,11 @@
 
 A tree needs a region for each combination of the steps, 32 of them for five; a layer of units needs
 one unit for each step. The steps are found one by one, each where it explains most of what the
-others leave; then all heights are fitted anew. There are as many as have the best information
-criterion, in which each step has a height, and is chosen among all columns.
+others leave; then all heights are fitted anew. There are as many as have the best
+:class:`.Criterion`.
 
 Reference:
-    Friedman, Hastie, Tibshirani, "Additive Logistic Regression", Annals of Statistics, 2000; for
-    the criterion, Chen and Chen, see :mod:`.regions`.
+    Friedman, Hastie, Tibshirani, "Additive Logistic Regression", Annals of Statistics, 2000.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from torch import nn
 
 from structnet.neural_tree.clipped import Clipped
 from structnet.neural_tree.growth.candidate import Deepening
+from structnet.neural_tree.growth.criterion import Criterion
 from structnet.neural_tree.growth.regions import border_at
 from structnet.neural_tree.growth.steps import HARD
 from structnet.neural_tree.tree import NeuralTree
@@ -85,7 +85,8 @@ def find_sum(
     if total < 2 * least or len(x) < 2:
         return found
     columns = [_sorted(column, weights, least) for column in x.T]
-    price, roots = math.log(total) + 2 * math.log(x.shape[1]), np.sqrt(weights)
+    criterion, roots = Criterion.of(y, weights), np.sqrt(weights)
+    price = criterion.price_of_step(x.shape[1])
     steps, basis = list[Step](), roots[:, None] / math.sqrt(total)  # the constant
     rest = y * roots[:, None]
     rest = rest - basis @ (basis.T @ rest)
@@ -102,7 +103,7 @@ def find_sum(
         # What the others leave has no part along them, so all heights are fitted anew by this.
         basis, rest = np.column_stack([basis, unit]), rest - np.outer(unit, unit @ rest)
         left = float(np.square(rest).sum())
-        value = total * math.log(max(left, 1e-12) / max(whole, 1e-12)) + price * len(steps)
+        value = float(criterion.values([whole, left])[1]) + price * len(steps)
         if value < found.value:
             found = Sum(steps, value)
     return found

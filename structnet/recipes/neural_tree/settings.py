@@ -105,8 +105,9 @@ class Rows:
         learn_size: number of examples to learn from, out of those not held out, for instance for a
             curve over the number of examples with the same validation data; drawn without regard to
             classes, so that a small number may lack a class (default: all)
-        finish: learn from the held-out examples too, at the end, for half as many epochs as
-            refinement may take (default: yes for a table and sarcos, no for the others)
+        finish: learn from the held-out examples too, at the end, for as many epochs as refinement
+            took to its lowest validation loss, and half of those it may take at most (default: yes
+            for a table and sarcos, no for the others)
     """
 
     TITLE: ClassVar[str] = "data"
@@ -194,7 +195,7 @@ class Training(NeuralTreeSettings):
         warm_start_solvers: start new solvers as copies of their leaf's solver, where the shapes
             allow it (default: yes; no for mnist, cifar10 and sarcos)
         lookahead: largest number of leaves that may replace a leaf in one split, if routers and
-            solvers are linear (default: 16; 1, a single router at a time as in the paper, for
+            solvers are linear (default: 64; 1, a single router at a time as in the paper, for
             mnist, cifar10 and sarcos)
         seed: seed of the weights, of the order of the examples, and of what is held out
     """
@@ -260,7 +261,7 @@ class NeuralTreeRunSettings:
         epochs = self.training.refine_epochs
         if self.rows.finish and epochs is not None and epochs < 2:
             raise ValueError(
-                "--finish takes half as many epochs as refinement may have; expected "
+                "--finish takes at most half as many epochs as refinement may; expected "
                 f"--refine-epochs of at least 2; got {epochs}"
             )
 
