@@ -93,7 +93,9 @@ class TreeEstimatorMixin(OneFileMixin):
         """Explains the prediction for one sample: the choices on its path, and where they lead.
 
         A choice by columns of a table says why: by the value of the column that decides, or by
-        those of the columns that count most and what each adds, see :func:`.reasons.reason`.
+        those of the columns that count most and what each adds, see :func:`.reasons.reason`. A leaf
+        that is a sum over columns tells what each adds to what an average row is predicted to be,
+        see :func:`.parts_of`.
 
         If there are several trees, it explains the first, which is ``tree_``. Classes have their
         names in ``classes_``, numbers are in the units of the training y.
@@ -115,6 +117,8 @@ class TreeEstimatorMixin(OneFileMixin):
             >>> print(model.fit(X, y).explain([1.0]))
             leaf 0, reached with 100.0 %
             its prediction: 300...
+              an average row: 26...
+              feature 0 = 1: +3...
             of all leaves: 300...
         """
         check_is_fitted(self)

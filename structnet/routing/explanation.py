@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from scipy.sparse import issparse
 
+from structnet.routing.parts import Part, parts_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reasons import reason
-from structnet.routing.rules import rule_lines
 from structnet.routing.words import percent
 
 
@@ -55,7 +55,8 @@ class Explanation:
             requested units.
         mixture: prediction of all leaves together, in the same form.
         class_names: names of the classes; None if the tree predicts numbers.
-        rules: rules of that leaf that hold for the sample, see :func:`.rules.rule_lines`.
+        parts: what adds up to that leaf's prediction, see :func:`.parts_of`; empty if unknown.
+        odds: the two classes to whose log-odds they add up; None if the tree predicts numbers.
     """
 
     choices: tuple[Choice, ...]
@@ -64,15 +65,23 @@ class Explanation:
     prediction: tuple[float, ...]
     mixture: tuple[float, ...]
     class_names: tuple[str, ...] | None
-    rules: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    odds: tuple[str, str] | None = None
 
     def __str__(self) -> str:
+        of_odds = []
+        if self.odds is not None:
+            total = sum(part.values[0] for part in self.parts)
+            of_odds = [
+                f"  log-odds of {self.odds[0]} against {self.odds[1]}: {total:.4g}, of which"
+            ]
         return "\n".join(
             [
                 *map(str, self.choices),
                 f"leaf {self.leaf}, reached with {percent(self.probability, 1)}",
                 f"its prediction: {self._says(self.prediction)}",
-                *(f"  {rule}" for rule in self.rules),
+                *of_odds,
+                *(f"  {part}" for part in self.parts),
                 f"of all leaves: {self._says(self.mixture)}",
             ]
         )
@@ -149,8 +158,15 @@ def explain(
         said = [to_units(part) for part in said]
     probability = math.exp(sum(math.log(choice.probability) for choice in choices))
     prediction, mixture = (tuple(part[0].tolist()) for part in said)
-    rules = rule_lines(tree, leaf, feature_names, units, names, to_units, row)
-    return Explanation(choices, probability, leaf, prediction, mixture, names, tuple(rules))
+    found: tuple[Part, ...] = ()
+    odds = None
+    if row is not None:
+        of_classes = None if names is None else said[0][0]
+        told = feature_names, units, values, to_units, of_classes
+        found, classes = parts_of(tree, leaf, row, *told)
+        if names is not None and classes is not None:
+            odds = names[classes[0]], names[classes[1]]
+    return Explanation(choices, probability, leaf, prediction, mixture, names, found, odds)
 
 
 def _row(x: Any) -> np.ndarray | None:
