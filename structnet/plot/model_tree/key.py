@@ -120,7 +120,8 @@ def _targets(found: Reach, names: Sequence[str] | None) -> str:
         bars = f"; a bar each, from the left: {bars}" if bars else "; a bar for each column"
         return f"{text}, within 2 deviations of all samples{bars}"
     middle, reach = float(found.mean[0, 0]), 2 * float(found.spread[0, 0])
-    return f"{text}, from {brief(middle - reach, 3)} to {brief(middle + reach, 3)}"
+    ends = brief(middle - reach, 3), brief(middle + reach, 3)
+    return f"{text}; panel: {ends[0]} to {ends[1]}"
 
 
 def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
