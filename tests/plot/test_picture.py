@@ -293,7 +293,9 @@ def test_pictures_say_what_their_panels_are() -> None:
     tree, data = grown(3), samples()
     numbers = Samples(data.x, data.x[:, :1])
     of_numbers = plot_model_tree(grown(2, outputs=1, likelihood=SquaredError()), numbers)
-    of_many = plot_model_tree(toy_tree(TWELVE), Samples(torch.randn(40, 2), torch.arange(40) % 2))
+    twelve = toy_tree(TWELVE)
+    twelve.blur = 0.3
+    of_many = plot_model_tree(twelve, Samples(torch.randn(40, 2), torch.arange(40) % 2))
     said = [
         " ".join(written(ax)[::-1]) for ax in (plot_model_tree(tree, data), of_numbers, of_many)
     ]
