@@ -62,10 +62,10 @@ def plot_bars(
         lines = -(-len(quantities) // COLUMNS)
         columns = -(-len(quantities) // lines)
         figure = Figure(figsize=(1.5 + 2.5 * columns, 0.5 + lines * (0.9 + 0.6 * len(rows))))
-        axes = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
-        for empty in axes[len(quantities) :]:
-            empty.remove()
-        axes = axes[: len(quantities)]
+        places = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel().tolist()
+        axes, empty = places[: len(quantities)], places[len(quantities) :]
+        for each in empty:
+            each.remove()
     every = [bar for bars in quantities.values() for bar in bars.values()]
     drawn = any(bar.reference is not None for bar in every), any(bar.found for bar in every)
     shift = 0.2 if all(drawn) else 0.0  # a single bar is level with its name

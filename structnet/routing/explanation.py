@@ -55,11 +55,12 @@ class Explanation:
             requested units.
         mixture: prediction of all leaves together, in the same form.
         class_names: names of the classes; None if the tree predicts numbers.
-        parts: what adds up to that leaf's prediction, see :func:`.parts_of`; empty if unknown.
+        parts: numbers that add up to that leaf's prediction, see :func:`.parts_of`; empty if
+            unknown.
         odds: the two classes to whose log-odds they add up; None if the tree predicts numbers.
         whole: prediction of a model of which the tree is only a part, in the same form; None if it
             is all of the model.
-        whole_of: what that model is, such as "the tree and counts of n-grams".
+        whole_of: name of that model, such as "the tree and counts of n-grams".
     """
 
     choices: tuple[Choice, ...]

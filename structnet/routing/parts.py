@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
     Attributes:
         name: a column with its value; the row from which all is counted; or all other columns.
-        values: what it adds to each predicted mean, or to the log-odds of two classes.
+        values: numbers that it adds to each predicted mean, or to the log-odds of two classes.
     """
 
     name: str

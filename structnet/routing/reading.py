@@ -105,6 +105,9 @@ def chosen_names(
         size: number of these columns.
         columns: columns that the tree reads; None for all.
 
+    Shapes:
+        columns ``[kept]``.
+
     Raises:
         ValueError: there is not one name for each column.
 

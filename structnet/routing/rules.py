@@ -70,7 +70,7 @@ def effects_of(
     """What columns and steps add, as :func:`rule_lines` tells it, in no order.
 
     Args:
-        formula: what a node computes.
+        formula: formula of a node.
         names: names of the columns; by default their numbers.
         units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
     """

@@ -130,6 +130,9 @@ def are_yes_no(columns: int, units: Callable[[np.ndarray], np.ndarray] | None = 
         units: function from standardized inputs to the user's units, ``[n, columns]`` -> the same;
             None if inputs are not standardized, so that nothing is known of them.
 
+    Shapes:
+        ``-> [columns]``.
+
     Example:
         >>> are_yes_no(2, lambda x: x * [0.4, 0.3] + [0.2, 0.2])
         array([ True, False])
@@ -165,6 +168,9 @@ def value_said(names: Sequence[str] | None, column: int, value: float, yes_no: n
 
 def level_said(names: Sequence[str] | None, column: int, high: bool, yes_no: np.ndarray) -> str:
     """High or low values of a column in words, see :func:`value_said`.
+
+    Shapes:
+        yes_no ``[columns]``.
 
     Example:
         >>> level_said(["age"], 0, True, np.array([False]))
