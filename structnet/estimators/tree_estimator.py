@@ -38,7 +38,7 @@ from structnet.routing import report
 from structnet.routing.arrivals import Arrivals, arrivals_of, path_matrix
 from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
-from structnet.routing.reading import Reading
+from structnet.routing.reading import Reading, chosen_names
 from structnet.routing.samples import Samples
 from structnet.routing.sides import name_of
 from structnet.routing.visits import leaf_of
@@ -56,6 +56,7 @@ class TreeEstimatorMixin(OneFileMixin):
     """
 
     arrivals_: dict[str, Any] | None
+    n_features_in_: int
     _dense = False  # True if its trees take sparse inputs as dense ones, batch by batch
 
     def apply(self, X: Any) -> np.ndarray:
@@ -89,24 +90,27 @@ class TreeEstimatorMixin(OneFileMixin):
         check_is_fitted(self)
         return max(int(tree.topology.depth.max()) for tree in self._trees())
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: Any, *, feature_names: Sequence[str] | None = None) -> Explanation:
         """Explains the prediction for one sample: the choices on its path, and where they lead.
 
         A choice by columns of a table says why: by the value of the column that decides, or by
-        those of the columns that count most and what each adds, see :func:`.reasons.reason`.
+        those of the columns that count most and what each adds, see :func:`.reasons.reason`. A leaf
+        that is a sum over columns tells what each adds to what an average row is predicted to be,
+        see :func:`.parts_of`.
 
         If there are several trees, it explains the first, which is ``tree_``. Classes have their
         names in ``classes_``, numbers are in the units of the training y.
 
         Args:
             x: one sample, as for ``predict``: a row or an image, or an array of one of them.
+            feature_names: names of the columns to use instead of those in ``fit``.
 
         Shapes:
             x ``[*shape]`` or ``[1, *shape]``.
 
         Raises:
             ValueError: x is not one sample of the shape used in ``fit``, or contains NaN or
-                infinity.
+                infinity, or there is not one name for each column.
 
         Example:
             >>> from structnet import NeuralTreeRegressor
@@ -115,6 +119,8 @@ class TreeEstimatorMixin(OneFileMixin):
             >>> print(model.fit(X, y).explain([1.0]))
             leaf 0, reached with 100.0 %
             its prediction: 300...
+              an average row: 26...
+              feature 0 = 1: +3...
             of all leaves: 300...
         """
         check_is_fitted(self)
@@ -122,17 +128,27 @@ class TreeEstimatorMixin(OneFileMixin):
         tree, sample = self._asked(given)[0]
         inputs, scale = self._scales()
         units = None if scale is None else scale.inverse
+        names = self._names()
+        if feature_names is not None:
+            names = chosen_names(feature_names, self.n_features_in_, columns)
         return explain(
             tree,
             _alone(sample),
             getattr(self, "classes_", None),
             units,
-            feature_names=self._names(),
+            feature_names=names,
             units=None if inputs is None else inputs.inverse,
             original=_alone(given if columns is None else given[:, columns]),
         )
 
-    def export_text(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> str:
+    def export_text(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+    ) -> str:
         """The first tree as text, one line per node; see :func:`structnet.routing.export_text`.
 
         Args:
@@ -141,13 +157,19 @@ class TreeEstimatorMixin(OneFileMixin):
                 counted them: a label tree has not, whose leaves name their classes.
             y: their classes or numbers, without which X is of no use.
             sample_weight: weight of each sample.
+            feature_names: names of the columns to use instead of those in ``fit``.
 
         Raises:
             TypeError: there are samples without their classes or numbers.
-            ValueError: the data do not match those of ``fit``.
+            ValueError: the data do not match those of ``fit``, or there is not one name for each
+                column.
         """
         check_is_fitted(self)
-        return report.text_of(self.read(X, y, sample_weight))
+        told = self.read(X, y, sample_weight)
+        if feature_names is not None:
+            names = chosen_names(feature_names, self.n_features_in_, told.columns)
+            told = told._replace(feature_names=names)
+        return report.text_of(told)
 
     def read(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Reading:
         """The first tree, samples in the form it takes, and the meaning of its numbers.
@@ -182,6 +204,7 @@ class TreeEstimatorMixin(OneFileMixin):
             getattr(self, "target_names_", None),
             self._columns(),
             None if came is None else Arrivals(**came),
+            self.n_features_in_,
         )
 
     def plot(self, X: Any = None, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any, cast
 
@@ -218,17 +218,18 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         check_is_fitted(self)
         return self.tree_.log_prob_of_all(self._features(self._inputs(X)))
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: Any, *, feature_names: Sequence[str] | None = None) -> Explanation:
         """Explains the prediction for one sample; see :meth:`.TreeEstimatorMixin.explain`.
 
         Args:
             x: sample, or a list of token ids.
+            feature_names: names of the columns; token ids have none.
 
         Shapes:
             x ``[features]`` or ``[1, features]``.
         """
         if not self.tokens:
-            return super().explain(x)
+            return super().explain(x, feature_names=feature_names)
         check_is_fitted(self)
         [(tree, row)] = self._asked(bags_of([x], self.n_features_in_))
         return explain(tree, row, self.classes_.tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -195,7 +196,8 @@ class LabelTreeLanguageModel(NextWordEstimator):
     def explain(self, x: Text) -> Explanation:
         """The choices by which the tree comes to the next word.
 
-        The counts of n-grams, which :meth:`predict` mixes in, may prefer another word.
+        The counts of n-grams, which :meth:`predict` mixes in, may prefer another word; the
+        last line tells what both say together.
 
         Args:
             x: beginning of a sentence.
@@ -210,12 +212,17 @@ class LabelTreeLanguageModel(NextWordEstimator):
             node 0: child ...
             its prediction: class sat, 100.0 %
             of all leaves: class sat, ... %
+            of the tree and counts of n-grams: class sat, ... %
         """
         told, given = self.read(), beginnings_of(x)
         if len(given) != 1:
             raise ValueError(f"x must be one beginning of a sentence. Got {len(given)}.")
         words = ends_of(self.words_.encode(given), self.model_.boundary, self.context)
-        return explain(told.tree, words[0], told.class_names)
+        found = explain(told.tree, words[0], told.class_names)
+        if self.model_.counted is None:
+            return found
+        both = tuple(self.predict_proba(given)[0].tolist())
+        return replace(found, whole=both, whole_of="the tree and counts of n-grams")
 
     def export_text(self, X: Text | None = None, y: None = None) -> str:
         """The tree as text, one line per node; see :func:`structnet.routing.export_text`.

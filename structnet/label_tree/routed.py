@@ -132,3 +132,9 @@ class Routed(nn.Module):
     def branch_names(self, node: int) -> tuple[str, ...]:
         """The names of an inner node's branches: "child" and a number."""
         return tuple(f"child {place}" for place in range(len(self.topology.children_of(node))))
+
+    def branch_classes(self, node: int) -> list[int | None]:
+        """The label of each of an inner node's branches that is a leaf, else None."""
+        numbering = self.softmax.codes.numbering
+        labels = numbering.label[list(numbering.topology.children_of(node))].tolist()
+        return [None if label < 0 else label for label in labels]

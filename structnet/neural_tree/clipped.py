@@ -32,24 +32,20 @@ class Clipped(nn.ReLU):
         return torch.minimum(super().forward(input), self.most)
 
 
-def steps_of(layer: nn.Module) -> list[tuple[int, np.ndarray, float, float]]:
-    """The units of a layer that are steps.
-
-    Each has its number, the weights and the bias of a linear function that is above 0 where the
-    unit is nearer to its ceiling than to 0, and the ceiling.
+def units_of(layer: nn.Module) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The weights, the biases and the ceilings of a layer's units; None for another transformer.
 
     Args:
-        layer: transformer; only a linear map with ceilings has steps.
+        layer: transformer; only a linear map with ceilings has such units.
 
     Shapes:
-        weights ``[columns]``.
+        ``-> [units, columns], [units], [units]``, float64.
     """
     parts = [*layer] if isinstance(layer, nn.Sequential) else []
     if len(parts) != 2 or type(parts[0]) is not nn.Linear or type(parts[1]) is not Clipped:
-        return []
+        return None
     weights, biases, most = (
         part.detach().double().cpu().numpy()
         for part in (parts[0].weight, parts[0].bias, parts[1].most)
     )
-    units = np.flatnonzero(np.isfinite(most)).tolist()
-    return [(i, weights[i], float(biases[i] - most[i] / 2), float(most[i])) for i in units]
+    return weights, biases, most

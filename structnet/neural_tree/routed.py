@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.neural_tree.clipped import steps_of
+from structnet.neural_tree.clipped import units_of
 from structnet.neural_tree.cost import count_flops, count_parameters
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, Likelihood
 from structnet.neural_tree.node import Node
+from structnet.routing.formula import Formula
 from structnet.routing.hard_path import follow
 from structnet.routing.protocol import Facts, Visit
-from structnet.routing.rules import Rule
 from structnet.routing.topology import Topology
 from structnet.training.metrics import evaluating
 
@@ -138,26 +138,33 @@ class Routed(nn.Module):
         if not isinstance(router, nn.Linear) or self.num_transformers(node):
             return None
         bias = 0.0 if router.bias is None else float(router.bias.detach()[0])
-        weight = router.weight.detach().double().cpu().numpy()[0]
+        weight = _double(router.weight)[0]
         return (weight, bias) if branch < other else (-weight, -bias)
 
-    def rules(self, node: int) -> list[Rule]:
-        """The steps of columns by which a node decides or predicts; none if it has no such steps.
+    def formula(self, node: int) -> Formula | None:
+        """What a node computes of a row, as a sum over columns and units; None for most modules.
 
-        A node has steps if the only transformer above it is a layer with ceilings, see
-        :func:`.clipped.steps_of`. What its other units add is not among them.
+        A node has a formula if it is linear in the columns (an inner node of this kind has a
+        ``plane`` instead), or in the units of a single layer with ceilings above it.
         """
         above = [part for v in self.topology.path(node) for part in self.nodes[v].transformers]
-        end = self.nodes[node].end
-        if len(above) != 1 or type(end) is not nn.Linear:
-            return []
-        effects = end.weight.detach().double().cpu().numpy()
-        if isinstance(self.likelihood, GaussianMixture) and self.nodes[node].router is None:
-            effects = effects[: len(effects) // 2]  # the means; others are deviations
-        return [
-            Rule(weight, bias, effects[:, unit] * height)
-            for unit, weight, bias, height in steps_of(above[0])
-        ]
+        end, inner = self.nodes[node].end, self.nodes[node].router is not None
+        if type(end) is not nn.Linear or len(self.shape) > 1:
+            return None
+        if len(above) > 1 or inner > len(above):
+            return None
+        effect = _double(end.weight).T
+        start = np.zeros(end.out_features) if end.bias is None else _double(end.bias)
+        if isinstance(self.likelihood, GaussianMixture) and not inner:
+            means = len(start) // 2  # the others are deviations
+            start, effect = start[:means], effect[:, :means]
+        if not above:
+            return Formula.linear(start, effect)
+        layer = units_of(above[0])
+        if layer is None:
+            return None
+        straight = np.zeros((layer[0].shape[1], len(start)))
+        return Formula(start, straight, *layer, effect)
 
     def _taken(self, x: Any) -> Tensor:
         """Samples as a tensor on the tree's device; an array is cast to the tree's precision."""
@@ -188,6 +195,11 @@ def choice(path: str, generator: torch.Generator | None = None) -> Choose:
 def _numbers(x: Tensor) -> np.ndarray:
     """Numbers as an array, in float32 where numpy does not know their precision, ``[...]``."""
     return (x.float() if x.dtype == torch.bfloat16 else x).cpu().numpy()
+
+
+def _double(x: Tensor) -> np.ndarray:
+    """Parameters as an array, ``[...]``, float64."""
+    return x.detach().double().cpu().numpy()
 
 
 def _branch(logit: Tensor) -> np.ndarray:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 REFERENCE, FOUND = "#BBBBBB", "#4477AA"
 NAMES = "the paper", "measured here"  # in the legend
+COLUMNS = 4  # most quantities side by side, so that a page's width is enough to read them
 WIDE = 100  # ratio of figures above which the scale is logarithmic
 
 
@@ -35,6 +36,9 @@ def plot_bars(
 ) -> list[Axes]:
     """Draws quantities side by side, with a pair of bars in each row and seeds as dots.
 
+    More than four quantities take several lines. Without a reference, all bars have one meaning,
+    and there is no legend.
+
     Args:
         quantities: bars by quantity and row; all quantities have the same rows.
         title: title of the figure.
@@ -55,8 +59,13 @@ def plot_bars(
     rows = list(next(iter(quantities.values())))[::-1]  # so that the first one is on top
     axes = ax
     if axes is None:
-        figure = Figure(figsize=(1.5 + 2.5 * len(quantities), 1.4 + 0.6 * len(rows)))
-        axes = figure.subplots(1, len(quantities), sharey=True, squeeze=False)[0]
+        lines = -(-len(quantities) // COLUMNS)
+        columns = -(-len(quantities) // lines)
+        figure = Figure(figsize=(1.5 + 2.5 * columns, 0.5 + lines * (0.9 + 0.6 * len(rows))))
+        places = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel().tolist()
+        axes, empty = places[: len(quantities)], places[len(quantities) :]
+        for each in empty:
+            each.remove()
     every = [bar for bars in quantities.values() for bar in bars.values()]
     drawn = any(bar.reference is not None for bar in every), any(bar.found for bar in every)
     shift = 0.2 if all(drawn) else 0.0  # a single bar is level with its name
@@ -71,7 +80,8 @@ def plot_bars(
         "loc": "upper left",
         "bbox_to_anchor": (1, 0.9),
     }  # outside, as no corner is free with few bars
-    whole.legend(handles=handles, frameon=False, **beside)
+    if drawn[0]:
+        whole.legend(handles=handles, frameon=False, **beside)
     whole.tight_layout()
     return list(axes)
 
@@ -83,7 +93,7 @@ def _draw(ax: Axes, quantity: str, bars: Sequence[Bar], shift: float) -> None:
         if found:
             ax.barh(i - shift, sum(found) / len(found), 0.36, color=FOUND)
             ax.plot(found, [i - shift] * len(found), "k.", markersize=4)
-    drawn = [value for bar in bars for value in (bar.reference, *bar.found) if value]
+    drawn = [value for bar in bars for value in (bar.reference, *bar.found) if value is not None]
     if drawn and max(drawn) > WIDE * min(drawn) > 0:
         ax.set_xscale("log")
     ax.set_xlabel(quantity.replace(", ", ",\n").replace(",\n%", ", %"))

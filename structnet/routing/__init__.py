@@ -22,7 +22,9 @@ Any tree with the methods of :class:`RoutedTree` (``protocol``) can be explained
 ``explanation``    :func:`explain`: why a sample gets its prediction
 ``report``         :func:`summary`, :func:`export_text`: size and cost as a table, the tree as text
 ``asking``         what inner nodes ask and separate, in words
-``rules``          what steps of columns add to the output of a node
+``formula``        :class:`Formula`: what a node computes of a row, as a sum
+``rules``          what columns and steps add to the output of a node
+``parts``          what each column of one sample adds to the prediction of a leaf
 ``sides``          the side of a plane in words
 ``reasons``        why one sample takes a branch, in words
 ``leaves``         what leaves predict on their own

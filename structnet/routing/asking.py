@@ -13,7 +13,7 @@ from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
 from structnet.routing.rules import rule_lines
 from structnet.routing.samples import counted
-from structnet.routing.sides import NAMED, name_of, side_of
+from structnet.routing.sides import NAMED, are_yes_no, name_of, side_of
 from structnet.routing.visits import Reach
 
 FAR = 0.5  # least difference of a named column's means, in standard deviations of all samples
@@ -62,7 +62,9 @@ def questions(
     return found
 
 
-def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> dict[int, str]:
+def contrasts(
+    tree: RoutedTree, x: Any, names: Sequence[str] | None = None, units: Units | None = None
+) -> dict[int, str]:
     """The columns in which the samples of the two branches differ, as text by node.
 
     Works for all nodes with two branches, of trees over rows of a table. It names the columns whose
@@ -74,6 +76,7 @@ def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> d
         x: inputs or samples, ``[n, columns]``, each weighted by its weight and by its probability
             to reach the node.
         names: names of the columns; by default their numbers.
+        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
 
     Example:
         >>> import torch
@@ -95,7 +98,7 @@ def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> d
             sums[visit.node] += (weights[rows] * visit.arriving) @ terms
     center = sums[0, 1:] / sums[0, 0]
     spread = np.sqrt(np.maximum(squares / sums[0, 0] - center**2, 0))
-    found = {}
+    found, yes_no = {}, are_yes_no(tree.shape[0], units)
     for v in np.flatnonzero(tree.topology.inner).tolist():
         below, found[v] = list(tree.topology.children_of(v)), ""
         if len(below) != 2 or not sums[below, 0].all():
@@ -103,7 +106,12 @@ def contrasts(tree: RoutedTree, x: Any, names: Sequence[str] | None = None) -> d
         first, second = sums[below, 1:] / sums[below, :1]
         gap = (first - second) / np.where(spread > 1e-7 * np.abs(center), spread, np.inf)
         told = [i for i in np.argsort(-np.abs(gap), kind="stable")[:NAMED] if abs(gap[i]) >= FAR]
-        words = [f"{'higher' if gap[i] > 0 else 'lower'} {name_of(names, i)}" for i in told]
+        words = [
+            f"{name_of(names, i)} {'more' if gap[i] > 0 else 'less'} often"
+            if yes_no[i]
+            else f"{'higher' if gap[i] > 0 else 'lower'} {name_of(names, i)}"
+            for i in told
+        ]
         found[v] = (words and f"{tree.branch_names(v)[0]} has " + ", ".join(words)) or ""
     return found
 
@@ -168,7 +176,7 @@ def all_questions(told: Reading, found: Reach | None = None) -> dict[int, str]:
     rows = len(tree.shape) == 1 and (names is not None or told.class_names is None)
     inputs = counted(told.samples)[0]
     if rows and not all(lines.values()) and not hasattr(inputs, "tocsr"):
-        differ = contrasts(tree, told.samples, names)
+        differ = contrasts(tree, told.samples, names, told.units)
         lines = {v: line or differ[v] for v, line in lines.items()}
     if told.class_names is not None:
         of_classes = sides(tree, found, told.class_names)

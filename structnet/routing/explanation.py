@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from scipy.sparse import issparse
 
+from structnet.routing.parts import Part, parts_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reasons import reason
-from structnet.routing.rules import rule_lines
 from structnet.routing.words import percent
 
 
@@ -24,7 +24,7 @@ class Choice:
 
     Attributes:
         node: number of the node.
-        side: name of the branch taken, such as "left" or "right".
+        side: name of the branch taken, such as "left" or "right", or the class at its end.
         probability: probability of that branch.
         reason: why the sample takes it, such as "age = 0.9 > 0.02", see :func:`.reasons.reason`;
             empty if unknown.
@@ -55,7 +55,12 @@ class Explanation:
             requested units.
         mixture: prediction of all leaves together, in the same form.
         class_names: names of the classes; None if the tree predicts numbers.
-        rules: rules of that leaf that hold for the sample, see :func:`.rules.rule_lines`.
+        parts: numbers that add up to that leaf's prediction, see :func:`.parts_of`; empty if
+            unknown.
+        odds: the two classes to whose log-odds they add up; None if the tree predicts numbers.
+        whole: prediction of a model of which the tree is only a part, in the same form; None if it
+            is all of the model.
+        whole_of: name of that model, such as "the tree and counts of n-grams".
     """
 
     choices: tuple[Choice, ...]
@@ -64,16 +69,28 @@ class Explanation:
     prediction: tuple[float, ...]
     mixture: tuple[float, ...]
     class_names: tuple[str, ...] | None
-    rules: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    odds: tuple[str, str] | None = None
+    whole: tuple[float, ...] | None = None
+    whole_of: str = ""
 
     def __str__(self) -> str:
+        of_odds = []
+        if self.odds is not None:
+            total = sum(part.values[0] for part in self.parts)
+            of_odds = [
+                f"  log-odds of {self.odds[0]} against {self.odds[1]}: {total:.4g}, of which"
+            ]
+        last = [] if self.whole is None else [f"of {self.whole_of}: {self._says(self.whole)}"]
         return "\n".join(
             [
                 *map(str, self.choices),
                 f"leaf {self.leaf}, reached with {percent(self.probability, 1)}",
                 f"its prediction: {self._says(self.prediction)}",
-                *(f"  {rule}" for rule in self.rules),
+                *of_odds,
+                *(f"  {part}" for part in self.parts),
                 f"of all leaves: {self._says(self.mixture)}",
+                *last,
             ]
         )
 
@@ -141,7 +158,7 @@ def explain(
     row, values = _row(x), _row(original)
     if row is not None and values is not None and row.shape != values.shape:
         raise ValueError(f"original must be {list(row.shape)}, as x. Got {list(values.shape)}.")
-    choices, leaf = _choices(tree, batch, row, feature_names, units, values)
+    choices, leaf = _choices(tree, batch, row, feature_names, units, values, names)
     said = [tree.predicted_at(batch, leaf), tree.predicted(batch)]  # each [1, outputs]
     if names is not None:
         said = [np.exp(part) for part in said]
@@ -149,8 +166,15 @@ def explain(
         said = [to_units(part) for part in said]
     probability = math.exp(sum(math.log(choice.probability) for choice in choices))
     prediction, mixture = (tuple(part[0].tolist()) for part in said)
-    rules = rule_lines(tree, leaf, feature_names, units, names, to_units, row)
-    return Explanation(choices, probability, leaf, prediction, mixture, names, tuple(rules))
+    found: tuple[Part, ...] = ()
+    odds = None
+    if row is not None:
+        of_classes = None if names is None else said[0][0]
+        told = feature_names, units, values, to_units, of_classes
+        found, classes = parts_of(tree, leaf, row, *told)
+        if names is not None and classes is not None:
+            odds = names[classes[0]], names[classes[1]]
+    return Explanation(choices, probability, leaf, prediction, mixture, names, found, odds)
 
 
 def _row(x: Any) -> np.ndarray | None:
@@ -170,6 +194,7 @@ def _choices(
     names: Sequence[str] | None,
     units: Callable[[np.ndarray], np.ndarray] | None,
     values: np.ndarray | None,
+    class_names: Sequence[str] | None,
 ) -> tuple[tuple[Choice, ...], int]:
     """The decisions on a sample's greedy path, and the leaf at its end."""
     # A tree may also yield nodes that the sample does not reach.
@@ -179,7 +204,7 @@ def _choices(
         # From the node that was visited, as the probabilities may be tied.
         place = tree.topology.children_of(here.node).index(below.node)
         assert here.branch is not None  # since it is not a leaf
-        sides, shares = tree.branch_names(here.node), here.branch[0]
+        sides, shares = _sides(tree, here.node, class_names), here.branch[0]
         why, against = "", ""
         if row is not None and len(sides) > 1:
             others = [other for other in range(len(sides)) if other != place]
@@ -188,6 +213,19 @@ def _choices(
             against = sides[other] if len(others) > 1 else ""
         choices.append(Choice(here.node, sides[place], float(shares[place]), why, against))
     return tuple(choices), path[-1].node
+
+
+def _sides(tree: RoutedTree, node: int, class_names: Sequence[str] | None) -> Sequence[str]:
+    """The names of a node's branches; of those that only have numbers, the class, if it is one.
+
+    The tree may have a method ``branch_classes(node)``, which returns for each branch the class of
+    the leaf at its end, or None.
+    """
+    names, own = tree.branch_names(node), getattr(tree, "branch_classes", None)
+    if own is None or class_names is None:
+        return names
+    both = zip(names, own(node), strict=True)
+    return [name if k is None else f"class {class_names[k]}" for name, k in both]
 
 
 def names_of(tree: RoutedTree, class_names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -30,6 +30,7 @@ class Reading(NamedTuple):
         target_names: names of the predicted numbers; None if unknown.
         columns: columns of the user's table that the tree reads; None for all.
         arrivals: counts of the samples that the tree was trained on; None if unknown.
+        size: number of columns of the user's table; None for as many as the tree reads.
     """
 
     tree: RoutedTree
@@ -41,6 +42,7 @@ class Reading(NamedTuple):
     target_names: Sequence[str] | None = None
     columns: np.ndarray | None = None
     arrivals: Arrivals | None = None
+    size: int | None = None
 
 
 def read(
@@ -62,7 +64,7 @@ def read(
 
     Raises:
         TypeError: the model is not made of model trees.
-        ValueError: y is given for a tree, or there is not one name for each class.
+        ValueError: y is given for a tree, or there is not one name for each class or column.
 
     Example:
         >>> from structnet.neural_tree import NeuralTree, presets
@@ -87,7 +89,34 @@ def read(
     else:
         found = Reading(model, x)
     names = names_of(found.tree, found.class_names if class_names is None else class_names)
-    if feature_names is not None and found.columns is not None:
-        feature_names = [feature_names[i] for i in found.columns.tolist()]
-    given = found.feature_names if feature_names is None else feature_names
+    given = found.feature_names
+    if feature_names is not None:
+        given = chosen_names(feature_names, found.size or found.tree.shape[0], found.columns)
     return found._replace(class_names=names, feature_names=given)
+
+
+def chosen_names(
+    names: Sequence[str], size: int, columns: np.ndarray | None = None
+) -> Sequence[str]:
+    """The names of the columns that a tree reads.
+
+    Args:
+        names: names of all columns of the table.
+        size: number of these columns.
+        columns: columns that the tree reads; None for all.
+
+    Shapes:
+        columns ``[kept]``.
+
+    Raises:
+        ValueError: there is not one name for each column.
+
+    Example:
+        >>> chosen_names(["age", "height", "weight"], 3, np.array([0, 2]))
+        ['age', 'weight']
+    """
+    if len(names) != size:
+        raise ValueError(
+            f"there are {len(names)} feature_names for {size} columns; expected one each"
+        )
+    return names if columns is None else [names[i] for i in columns.tolist()]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from structnet.routing.formula import formula_of
 from structnet.routing.protocol import RoutedTree
-from structnet.routing.rules import rule_lines
-from structnet.routing.sides import NAMED, edge_of, most_of, name_of
+from structnet.routing.sides import are_yes_no, edge_of, most_of, name_of, value_said
 
 DIGITS = 4, 7  # of a number, and of one that must be told apart from another
 
@@ -31,10 +31,10 @@ def reason(
     threshold. Where several do, it is the values of those that count most, each with what it adds
     to the linear function that is above 0 for the branch taken; with "all else" these numbers add
     up to that function, which is the log-odds of the branch where branches have probabilities. Of a
-    node that decides by rules, it is the largest that hold.
+    node whose logit is a sum of units (:class:`.Formula`) likewise, by what each column adds to it.
 
     Args:
-        tree: model tree; it may have ``plane``, see :func:`.questions`, or ``rules``.
+        tree: model tree; it may have ``plane``, see :func:`.questions`, or ``formula``.
         node: number of the inner node.
         taken, other: places of the two branches.
         x: sample, as the tree takes it.
@@ -60,24 +60,34 @@ def reason(
     """
     plane = getattr(tree, "plane", None)
     found = None if plane is None else plane(node, taken, other)
-    if found is None:
-        return ", ".join(rule_lines(tree, node, names, units, x=x)[:NAMED])
-    weight, bias = found
+    formula = formula_of(tree, node) if found is None else None
+    if found is None and formula is None:
+        return ""
+    yes_no = are_yes_no(len(x), units)
     if values is None:
         values = x if units is None else units(x[None])[0]
-    edge = edge_of(weight, bias, units)
-    if edge is not None:
-        value = float(values[edge.column])
-        # Other columns, if they count too, may outvote the one that decides for most samples.
-        if value >= edge.at if edge.sign == ">" else value <= edge.at:
-            about = "" if edge.exact else "about "
-            here, there = _apart(value, edge.at)
-            sign = edge.sign + "=" * (here == there)
-            return f"{name_of(names, edge.column)} = {here} {sign} {about}{there}"
-    parts = weight * x + 0.0  # + 0.0 turns -0 into 0
+    if formula is not None:
+        start, parts = (each[..., 0] * (1 if taken < other else -1) for each in formula.parts(x))
+        weight = parts
+    else:
+        assert found is not None  # as there is no formula
+        weight, start = found
+        edge = edge_of(weight, start, units)
+        if edge is not None:
+            value = float(values[edge.column])
+            # Other columns, if they count too, may outvote the one that decides for most samples.
+            if value >= edge.at if edge.sign == ">" else value <= edge.at:
+                if yes_no[edge.column] and round(value, 3) in (0, 1):
+                    return value_said(names, edge.column, value, yes_no)
+                about = "about " if edge.others else ""
+                here, there = _apart(value, edge.at)
+                sign = edge.sign + "=" * (here == there)
+                return f"{name_of(names, edge.column)} = {here} {sign} {about}{there}"
+        parts = weight * x
+    parts = parts + 0.0  # turns -0 into 0
     told, _ = most_of(parts if parts.any() else weight)  # what a row lacks may be the reason, too
-    rest = float(parts.sum() - parts[told].sum() + bias)
-    words = [f"{name_of(names, i)} = {values[i]:.4g} ({parts[i]:+.3g})" for i in told.tolist()]
+    rest = float(parts.sum() - parts[told].sum() + start)
+    words = [f"{value_said(names, i, values[i], yes_no)} ({parts[i]:+.3g})" for i in told.tolist()]
     return ", ".join([*words, f"all else ({rest:+.3g})"]) if words else ""
 
 

@@ -1,44 +1,24 @@
-"""The rules of a node that decides or predicts by steps of columns, in the user's names and units.
+"""What the columns and the steps of a node add to its output, in the user's names and units.
 
-A leaf may predict by a sum of steps, each of which adds something to the prediction where it holds.
-These are told as rules, such as ``income > 3.2: +1.5``, the largest effect first.
+A leaf may predict by a sum over columns and units (:class:`.Formula`). Its steps are told as rules,
+such as ``income > 3.2: +1.5``, and what a column adds besides as a difference, such as ``age from
+20 to 40: +0.7``; the largest effect first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import torch
 
+from structnet.routing.formula import Formula, formula_of
 from structnet.routing.protocol import RoutedTree
-from structnet.routing.sides import side_of
+from structnet.routing.sides import Edge, are_yes_no, edge_of, name_of, side_of, value_said
 
-MOST = 8  # rules told of a node
+MOST = 8  # effects told of a node
+NOTHING = 1e-6  # effect, relative to the largest, below which rounding alone may explain it
 Units = Callable[[np.ndarray], np.ndarray]
-
-
-class Rule(NamedTuple):
-    """A rule that adds its effect to the output of a node where it holds.
-
-    Attributes:
-        weight, bias: linear function of the inputs, above 0 where the rule holds.
-        effect: effect on the logit of the first branch, on the log-odds of the classes, or on the
-            means.
-
-    Shapes:
-        weight ``[columns]``; effect ``[outputs]``.
-    """
-
-    weight: np.ndarray
-    bias: float
-    effect: np.ndarray
-
-    def holds(self, x: Any) -> bool:
-        """True if the rule holds for a sample ``[columns]``, an array or a tensor."""
-        values = torch.as_tensor(x).detach().double().cpu().numpy()
-        return bool(values @ self.weight + self.bias > 0)
+Effect = tuple[str, np.ndarray]  # where it holds, and what it adds to the outputs
 
 
 def rule_lines(
@@ -48,43 +28,113 @@ def rule_lines(
     units: Units | None = None,
     class_names: Sequence[str] | None = None,
     target_units: Units | None = None,
-    x: Any = None,
 ) -> list[str]:
-    """The rules of a node, one line each; none if it has no rules.
+    """What columns and steps add to the output of a node, one line each; none if that is unknown,
+    or if the outputs are some of the classes alone, which may differ from leaf to leaf.
 
-    The tree may have a method ``rules(node)``, which returns :class:`Rule` objects. At most eight
-    lines are rules; a last one then counts the others.
+    A column whose steps are smaller than what it adds besides has one line, with all that it adds
+    between its values one standard deviation below and above its mean (columns of zeros and ones:
+    for a one), while the others are at their means. Else its steps have a line each, and what it
+    adds besides has one, too. At most eight lines are told; a last one then counts the others.
 
     Args:
-        tree: model tree.
+        tree: model tree; it may have ``formula``, see :func:`.formula_of`.
         node: number of the node.
         names: names of the columns; by default their numbers.
         units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
         class_names: names of the classes; None if the tree predicts numbers.
         target_units: function from the predicted means to the user's units, likewise.
-        x: sample, for those rules alone that hold for it; None for all.
-
-    Shapes:
-        x ``[columns]``.
     """
-    rules: list[Rule] = getattr(tree, "rules", lambda node: [])(node)
-    if x is not None:
-        rules = [rule for rule in rules if rule.holds(x)]
-    found = []
-    for rule in rules:
-        if tree.topology.inner[node]:
-            effect = rule.effect, f"log-odds of {tree.branch_names(node)[0]} "
+    formula = formula_of(tree, node)
+    if formula is None or formula.classes is not None:
+        return []
+    inner, found = bool(tree.topology.inner[node]), []
+    for where, effect in effects_of(formula, names, units):
+        what = ""
+        if inner:
+            what = f"log-odds of {tree.branch_names(node)[0]} "
         elif class_names is not None:
-            effect = _of_class(rule.effect, class_names)
+            effect, what = _of_class(effect, class_names)
         else:
-            both = np.stack([np.zeros_like(rule.effect), rule.effect])
-            effect = np.diff(both if target_units is None else target_units(both), axis=0)[0], ""
-        values = ", ".join(f"{value:+.4g}" for value in effect[0])
-        said = side_of(rule.weight, rule.bias, names, units)
-        found.append((np.abs(effect[0]).max(), f"{said}: {effect[1]}{values}"))
+            effect = in_units(effect, target_units)
+        values = ", ".join(f"{value:+.4g}" for value in effect)
+        found.append((np.abs(effect).max(), f"{where}: {what}{values}"))
     found.sort(key=lambda each: -each[0])
-    lines = [line for _, line in found[:MOST]]
-    return [*lines, f"… {len(found) - MOST} smaller"] if len(found) > MOST else lines
+    lines = [line for size, line in found if size > NOTHING * found[0][0]]
+    return [*lines[:MOST], f"… {len(lines) - MOST} smaller"] if len(lines) > MOST else lines
+
+
+def effects_of(
+    formula: Formula, names: Sequence[str] | None = None, units: Units | None = None
+) -> Iterator[Effect]:
+    """What columns and steps add, as :func:`rule_lines` tells it, in no order.
+
+    Args:
+        formula: formula of a node.
+        names: names of the columns; by default their numbers.
+        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
+    """
+    steps, columns = formula.steps(), len(formula.straight)
+    yes_no = are_yes_no(columns, units)
+    low, high = _between(columns, units, yes_no)
+    ends = np.stack([low, high])
+    ends = ends if units is None else units(ends)
+    rest = _added(formula.of_units(~steps), low, high)
+    own: dict[int, list[tuple[Edge, np.ndarray]]] = {i: [] for i in range(columns)}
+    for unit in np.flatnonzero(steps).tolist():
+        weight, height = formula.weight[unit], formula.most[unit] * formula.effect[unit]
+        bias = float(formula.bias[unit] - formula.most[unit] / 2)
+        edge = edge_of(weight, bias, units)
+        if edge is None and weight.any():
+            yield side_of(weight, bias, names, units), height
+        elif edge is not None:
+            own[edge.column].append((edge, height))
+    # Among many columns, as of words, most have no effect.
+    for i in {*np.flatnonzero(rest.any(1)).tolist(), *(i for i, each in own.items() if each)}:
+        besides, (a, b), after = rest[i], ends[:, i].tolist(), ""
+        largest = max((np.abs(height).max() for _, height in own[i]), default=0.0)
+        for edge, height in own[i]:
+            if np.abs(besides).max() > largest and a < edge.at < b:
+                besides = besides + (height if edge.sign == ">" else -height)
+            else:
+                after = ", besides its steps"
+                yield edge.words(names, yes_no), height
+        if not besides.any():
+            continue
+        if yes_no[i]:
+            yield value_said(names, i, 1.0, yes_no) + after, besides
+        else:
+            yield f"{name_of(names, i)} from {a:.4g} to {b:.4g}{after}", besides
+
+
+def in_units(effect: np.ndarray, target_units: Units | None) -> np.ndarray:
+    """Effects on means in the user's units. ``[outputs] -> [outputs]``."""
+    if target_units is None:
+        return effect
+    return np.diff(target_units(np.stack([np.zeros_like(effect), effect])), axis=0)[0]
+
+
+def _between(
+    columns: int, units: Units | None, yes_no: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The two values of each column between which its effect is told. Both ``[columns]``."""
+    low, high = -np.ones(columns), np.ones(columns)
+    if units is not None and yes_no.any():
+        mean, above = units(np.stack([np.zeros(columns), np.ones(columns)]))
+        low = np.where(yes_no, -mean / (above - mean), low)
+        high = np.where(yes_no, (1 - mean) / (above - mean), high)
+    return low, high
+
+
+def _added(formula: Formula, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """What each column adds between two values, all others at 0. ``-> [columns, outputs]``."""
+    found = formula.straight * (high - low)[:, None]
+    for weight, bias, most, effect in zip(
+        formula.weight, formula.bias, formula.most, formula.effect, strict=True
+    ):
+        ends = [np.clip(weight * at + bias, 0, most) for at in (low, high)]
+        found = found + np.outer(ends[1] - ends[0], effect)
+    return found
 
 
 def _of_class(effect: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, str]:

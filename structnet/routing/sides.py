@@ -9,6 +9,9 @@ import numpy as np
 
 MOST = 0.7  # share of a hyperplane's weights that the named columns make up
 NAMED = 3  # columns named at most
+SAME = 1e-4  # relative difference of variances that rounding may make
+EQUALS = " = "  # between a column and one of its words, in the name of a column for that word
+FEW = 0.1  # weights of others, relative to that of a column of zeros and ones, which it outvotes
 
 
 class Edge(NamedTuple):
@@ -18,14 +21,30 @@ class Edge(NamedTuple):
         column: number of the column.
         sign: ">" if the plane's function is above 0 for larger values, "<" if for smaller ones.
         at: value of the column on the plane, in the user's units.
-        exact: True if no other column has a weight; else the value is that for the others at 0,
-            their mean in the inputs of an estimator.
+        others: size of the other columns' weights, relative to its own; if it is not 0, the value
+            is that for the others at 0, their mean in the inputs of an estimator.
     """
 
     column: int
     sign: str
     at: float
-    exact: bool
+    others: float
+
+    def words(self, names: Sequence[str] | None, yes_no: np.ndarray) -> str:
+        """The side where the plane's function is above 0, such as "age > 30" or "city is Oslo".
+
+        Args:
+            names: names of the columns; by default their numbers.
+            yes_no: True for each column of zeros and ones.
+
+        Shapes:
+            yes_no ``[columns]``.
+        """
+        if yes_no[self.column] and 0 <= self.at <= 1:
+            mostly = "mostly " if self.others > FEW else ""
+            return mostly + value_said(names, self.column, float(self.sign == ">"), yes_no)
+        about = "about " if self.others else ""
+        return f"{name_of(names, self.column)} {self.sign} {about}{self.at:.4g}"
 
 
 def edge_of(
@@ -43,7 +62,7 @@ def edge_of(
 
     Example:
         >>> edge_of(np.array([0.0, -2.0]), 3.0)
-        Edge(column=1, sign='<', at=1.5, exact=True)
+        Edge(column=1, sign='<', at=1.5, others=0.0)
     """
     told, rest = most_of(weight)
     if len(told) != 1 or (units is None and rest):
@@ -54,7 +73,7 @@ def edge_of(
     edge = float((at if units is None else units(at))[0, column]) + 0.0  # + 0.0 turns -0 into 0
     if np.isnan(edge):
         return None
-    return Edge(column, ">" if weight[column] > 0 else "<", edge, not rest)
+    return Edge(column, ">" if weight[column] > 0 else "<", edge, float(rest / abs(weight[column])))
 
 
 def most_of(parts: np.ndarray) -> tuple[np.ndarray, float]:
@@ -92,13 +111,74 @@ def side_of(
         >>> side_of(np.array([0.0, -2.0]), 3.0, ["age", "height"])
         'height < 1.5'
     """
-    edge = edge_of(weight, bias, units)
+    edge, yes_no = edge_of(weight, bias, units), are_yes_no(len(weight), units)
     if edge is not None:
-        about = "" if edge.exact else "about "
-        return f"{name_of(names, edge.column)} {edge.sign} {about}{edge.at:.4g}"
+        return edge.words(names, yes_no)
     told, rest = most_of(weight)
-    words = [f"{'high' if weight[i] > 0 else 'low'} {name_of(names, i)}" for i in told]
+    words = [level_said(names, i, weight[i] > 0, yes_no) for i in told.tolist()]
     return ", ".join([*words, "…"] if rest > (1 - MOST) * np.abs(weight).sum() + 1e-12 else words)
+
+
+def are_yes_no(columns: int, units: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
+    """True for each column of zeros and ones, ``[columns]``.
+
+    A column of standardized inputs has them if its variance is m (1 - m), where m is its mean: all
+    other numbers from 0 to 1 vary less.
+
+    Args:
+        columns: number of columns.
+        units: function from standardized inputs to the user's units, ``[n, columns]`` -> the same;
+            None if inputs are not standardized, so that nothing is known of them.
+
+    Shapes:
+        ``-> [columns]``.
+
+    Example:
+        >>> are_yes_no(2, lambda x: x * [0.4, 0.3] + [0.2, 0.2])
+        array([ True, False])
+    """
+    if units is None:
+        return np.zeros(columns, bool)
+    mean, above = units(np.stack([np.zeros(columns), np.ones(columns)]))
+    most = mean * (1 - mean)
+    return (most > 0) & (np.abs((above - mean) ** 2 - most) <= SAME * most)
+
+
+def value_said(names: Sequence[str] | None, column: int, value: float, yes_no: np.ndarray) -> str:
+    """A value of a column in words: "age = 30", or of zeros and ones "city is (not) Oslo".
+
+    Args:
+        names: names of the columns; by default their numbers.
+        column: number of the column.
+        value: value in the user's units.
+        yes_no: True for each column of zeros and ones.
+
+    Shapes:
+        yes_no ``[columns]``.
+
+    Example:
+        >>> value_said(["city = Oslo"], 0, 0.0, np.array([True]))
+        'city is not Oslo'
+    """
+    name, near = name_of(names, column), round(value, 3)  # as scaling back may lose digits
+    if yes_no[column] and near in (0, 1) and EQUALS in name:
+        return name.replace(EQUALS, " is " if near else " is not ", 1)
+    return f"{name} = {value:.4g}"
+
+
+def level_said(names: Sequence[str] | None, column: int, high: bool, yes_no: np.ndarray) -> str:
+    """High or low values of a column in words, see :func:`value_said`.
+
+    Shapes:
+        yes_no ``[columns]``.
+
+    Example:
+        >>> level_said(["age"], 0, True, np.array([False]))
+        'high age'
+    """
+    if yes_no[column]:
+        return value_said(names, column, float(high), yes_no)
+    return f"{'high' if high else 'low'} {name_of(names, column)}"
 
 
 def name_of(names: Sequence[str] | None, column: int) -> str:

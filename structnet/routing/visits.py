@@ -14,6 +14,7 @@ from structnet.routing.samples import Samples, counted
 from structnet.training.targets import check_classes
 
 BINS = 10  # for the probabilities of branches
+SURE = 1e-9  # distance from 1 of probabilities that rounding may make
 EDGES = np.linspace(0, 1, BINS + 1)
 
 
@@ -48,6 +49,12 @@ class Reach:
     classes: np.ndarray | None = None
     mean: np.ndarray | None = None
     spread: np.ndarray | None = None
+
+    @property
+    def sure(self) -> bool:
+        """True if every sample takes each branch with probability 0 or 1, or there is none."""
+        decided = self.all_decided
+        return decided is None or decided > 1 - SURE
 
     @property
     def all_decided(self) -> float | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structnet.checks import check_one_of
+from structnet.routing.formula import Formula
 from structnet.routing.protocol import Facts, Visit
 from structnet.routing.topology import Topology
 from structnet.softmax_tree.nodes import Hyperplane
@@ -100,3 +101,12 @@ class Routed:
             return None
         sign = -1 if branch < other else 1
         return sign * own.full(self.shape[0]), sign * own.bias
+
+    def formula(self, node: int) -> Formula | None:
+        """The scores of a leaf's own classes; None for an inner node, which has a plane."""
+        if self.topology.inner[node]:
+            return None
+        own = self.arrays.leaf(node, self.shape[0])
+        straight = np.zeros((self.shape[0], len(own.classes)))
+        straight[slice(None) if own.columns is None else own.columns] = own.weight
+        return Formula.linear(own.bias.astype(np.float64), straight, own.classes)

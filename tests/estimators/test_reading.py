@@ -85,3 +85,20 @@ def test_targets_of_a_tree_are_in_its_samples() -> None:
     tree = NeuralTree(presets.mlp(2), (3,))
     with pytest.raises(ValueError, match="expected y for an estimator alone"):
         plot_model_tree(tree, Samples(torch.rand(2, 3), torch.arange(2)), ["no", "yes"])
+
+
+def test_columns_may_be_named_where_a_model_is_told(blobs: tuple) -> None:
+    fitted = classifier().set_params(primitives="table").fit(*blobs)
+    names, row = ["length", "width", "height"], blobs[0][0]
+    text = fitted.export_text(feature_names=names), str(fitted.explain(row, feature_names=names))
+    assert all("width" in said and "feature 1" not in said for said in text)
+    for wrong in (names[:1], [*names, "weight"]):
+        message = f"there are {len(wrong)} feature_names for 3 columns; expected one each"
+        for tell in (
+            lambda wrong=wrong: fitted.export_text(feature_names=wrong),
+            lambda wrong=wrong: fitted.explain(row, feature_names=wrong),
+            lambda wrong=wrong: fitted.plot(*blobs, feature_names=wrong),
+            lambda wrong=wrong: fitted.tree_ and read(fitted.tree_, feature_names=wrong),
+        ):
+            with pytest.raises(ValueError, match=message):
+                tell()

@@ -36,7 +36,13 @@ def test_answers_agree(fitted: LabelTreeClassifier, points: tuple) -> None:
     assert fitted.score(x, y) == (fitted.predict(x) == y).mean() > 0.7
     assert fitted.history_["loss"][-1] == fitted.trained_.epochs[-1]["loss"]
     assert fitted.apply(x).shape == (len(x),)
-    assert "class group" in str(fitted.explain(x[0]))
+    told = fitted.explain(x[0])
+    assert "class group" in str(told)
+    # The last choice names the class at its end, not the place of a child.
+    best = told.class_names[int(np.argmax(told.prediction))]
+    assert told.choices[-1].side == f"class {best}"
+    other = told.choices[-1].other
+    assert other.startswith("child ") or other.removeprefix("class ") in told.class_names
 
 
 def test_a_fit_is_silent_unless_it_is_to_tell(

@@ -194,16 +194,54 @@ def test_bad_settings() -> None:
         LabelTreeLanguageModel(validation_fraction=1).fit(TEXT)
 
 
+@pytest.mark.parametrize("arity", [2, 5])
+def test_no_path_leads_to_the_unknown_word(arity: int) -> None:
+    """Where it is the likeliest by far, so that its leaf would end the greedy path."""
+    text = [
+        "the cat sees {} .",
+        "a dog sees {} .",
+        "the {} hears a cat .",
+        "{} and {} hear a dog .",
+    ]
+    rare = [each.format(f"x{i}", f"y{i}") for i in range(40) for each in text]
+    model = LabelTreeLanguageModel(
+        **SMALL | {"epochs": 2, "arity": arity, "max_depth": None}, random_state=0, ngrams=False
+    ).fit(rare)
+    unknown = model.words_.unknown
+    places = model.read(rare[:4]).samples.x
+    tree = model.read().tree
+    leaf = int(np.flatnonzero(tree.softmax.codes.numbering.label == unknown)[0])
+    [at] = [v.arriving for v in tree.visits(places) if v.node == leaf]
+    np.testing.assert_array_equal(at, 0)
+    arriving = {v.node: v.arriving for v in tree.visits(places)}
+    labels = tree.softmax.codes.numbering.label[tree.topology.leaves]
+    np.testing.assert_allclose(
+        np.stack([arriving[v] for v in tree.topology.leaves]).T,
+        np.exp(tree.predicted(places))[:, labels],
+        rtol=1e-4,
+        atol=1e-7,
+    )
+    told = model.explain("the cat sees")
+    assert told.prediction[unknown] == told.mixture[unknown] == 0
+    assert told.whole is None and "<unk>" not in str(told)
+
+
 def test_the_tree_is_read_as_other_model_trees_are(fitted: LabelTreeLanguageModel) -> None:
     words, number = fitted.words_.words, len(fitted.words_)
     found = fitted.explain("the owl hears")
     past = torch.tensor([[*map(fitted.words_.id_of, ("hears", "owl", "the")), number]])
     with torch.no_grad():
         alone = fitted.model_.head.log_prob(fitted.model_.represent(past))[0].exp()
+    alone[fitted.words_.unknown] = 0  # which is never predicted
+    alone /= alone.sum()
     np.testing.assert_allclose(found.mixture, alone, rtol=1e-4, atol=1e-7)
     assert [each.reason for each in found.choices] == [""] * len(found.choices)
     [leaf] = [k for k, p in enumerate(found.prediction) if p == 1]
     assert found.probability == pytest.approx(float(alone[leaf]), rel=1e-4)
+    assert found.whole == pytest.approx(fitted.predict_proba("the owl hears")[0])
+    [said] = fitted.predict("the owl hears")
+    last = str(found).splitlines()[-1]
+    assert last.startswith(f"of the tree and counts of n-grams: class {said}, ")
     lines = fitted.export_text().splitlines()
     assert sum("label " in line for line in lines) == number
     for k, word in enumerate(words):

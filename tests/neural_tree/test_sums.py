@@ -227,7 +227,12 @@ def test_its_largest_steps_are_told_as_rules(of_steps: NeuralTreeRegressor) -> N
     assert {int(i) for i, *_ in told} == set(STEPS)
     for i, at, height in told:
         assert (float(at), float(height)) == pytest.approx(STEPS[int(i)], abs=0.3)
-    assert "feature 1 > " in str(of_steps.explain(np.full(8, 0.1)))
+    ends = [2.0 * np.sign(at) if at else 2.0 for at, _ in STEPS.values()]  # beyond the steps
+    told = of_steps.explain(np.array([*ends, 0.0, 0.0, 0.0]))
+    assert {part.name.split(" = ")[0] for part in told.parts[1:6]} == {
+        f"feature {i}" for i in STEPS
+    }
+    assert sum(part.values[0] for part in told.parts) == pytest.approx(told.prediction[0])
 
 
 def test_steps_beside_lines_are_learned() -> None:

@@ -27,7 +27,6 @@ def test_bars_are_as_long_as_their_figures() -> None:
 @pytest.mark.parametrize(
     ("bars", "names"),
     [
-        ({"tree": Bar(None, [1.0]), "forest": Bar(None, [2.0])}, BOTH[1:]),
         ({"tree": Bar(1.0), "forest": Bar(2.0, [])}, BOTH[:1]),
         ({"tree": Bar(1.0), "forest": Bar(None, [2.0])}, BOTH),
     ],
@@ -52,6 +51,8 @@ def test_figures_far_apart_have_a_logarithmic_scale() -> None:
     sizes = {"tree": Bar(10.0, [12.0]), "forest": Bar(40_000.0), "paper": Bar(None)}
     axes = plot_bars({"error": ERRORS, "size": sizes})
     assert [ax.get_xscale() for ax in axes] == ["linear", "log"]
+    [ax] = plot_bars({"size": sizes | {"none": Bar(0.0)}})
+    assert ax.get_xscale() == "linear"  # as a logarithm has no place for 0
 
 
 def test_bars_are_drawn_on_the_axes_they_are_given() -> None:
@@ -69,3 +70,20 @@ def test_figures_below_zero_have_bars() -> None:
     names = {text for text in ax.figure.findobj(Text) if "$" in text.get_text()}
     drawn = {text for text in names if text not in {tick.label2 for tick in ax.yaxis.majorTicks}}
     assert len(drawn) == 2 and not any(text.get_parse_math() for text in drawn)
+
+
+def test_many_quantities_take_several_lines() -> None:
+    axes = plot_bars({f"error {i}": ERRORS for i in range(10)})
+    figure = axes[0].figure
+    assert len(axes) == len(figure.axes) == 10
+    figure.draw_without_rendering()
+    boxes = [ax.get_window_extent() for ax in axes]
+    assert len({round(box.x0) for box in boxes}) == 4 and len({round(box.y0) for box in boxes}) == 3
+    named = [ax for ax in axes if any(t.get_visible() for t in ax.get_yticklabels())]
+    assert {round(ax.get_window_extent().x0) for ax in named} == {round(boxes[0].x0)}
+    assert [ax.get_xlabel() for ax in axes] == [f"error {i}" for i in range(10)]
+
+
+def test_bars_of_one_meaning_need_no_legend() -> None:
+    [ax] = plot_bars({"error": {"tree": Bar(None, [1.0]), "forest": Bar(None, [2.0])}})
+    assert ax.figure.legends == []

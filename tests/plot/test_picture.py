@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -273,18 +275,36 @@ def test_a_refinement_is_drawn_to_a_depth_with_the_names_of_columns() -> None:
         assert "column" in "".join(written(drawn))
 
 
+def test_numbers_of_a_picture_have_one_notation() -> None:
+    """Rents: the mean and the deviation at a leaf are written as its answer is."""
+    data = samples()
+    rents = Samples(data.x, 1300 + 400 * data.x[:, :1])
+    tree = grown(1, outputs=1, likelihood=SquaredError())
+    drawn = list(written(plot_model_tree(tree, rents, ax=axes(8, 6))))
+    found = reach(tree, rents)
+    for leaf in tree.topology.leaves:
+        if found.share[leaf]:
+            mean = float(f"{found.mean[leaf, 0]:.3g}")
+            [_] = [text for text in drawn if text.startswith(f"{mean:.0f} ± ")]
+    assert not any(re.search(r"\de\d", text) for text in drawn)
+
+
 def test_pictures_say_what_their_panels_are() -> None:
     tree, data = grown(3), samples()
     numbers = Samples(data.x, data.x[:, :1])
     of_numbers = plot_model_tree(grown(2, outputs=1, likelihood=SquaredError()), numbers)
-    of_many = plot_model_tree(toy_tree(TWELVE), Samples(torch.randn(40, 2), torch.arange(40) % 2))
-    said = [" ".join(written(ax)) for ax in (plot_model_tree(tree, data), of_numbers, of_many)]
+    twelve = toy_tree(TWELVE)
+    twelve.blur = 0.3
+    of_many = plot_model_tree(twelve, Samples(torch.randn(40, 2), torch.arange(40) % 2))
+    said = [
+        " ".join(written(ax)[::-1]) for ax in (plot_model_tree(tree, data), of_numbers, of_many)
+    ]
     for text in said:
         assert "middle: probability of coming here, 0 to 1, of all samples" in text
     assert "upper panels: classes that arrive, 0 to 100 %;" in said[0]
     assert "lower: probability of going left, 1 to 0" in said[0]
     low, high = (f"{data.x[:, 0].mean() + k * data.x[:, 0].std(correction=0):.3g}" for k in (-2, 2))
-    assert f"targets that arrive, mean ± deviation, from {low} to {high}" in said[1]
+    assert f"targets that arrive, mean ± deviation; panel: {low} to {high}" in said[1]
     assert "goes on to each child" in said[2]
     several = grown(2, outputs=2, likelihood=SquaredError())
     two = Samples(data.x, data.x[:, :2])

@@ -38,9 +38,9 @@ def tree() -> ToyTree:
 
 @pytest.mark.parametrize("greedy", [False, True])
 def test_the_tree_with_samples(tree: ToyTree, greedy: bool) -> None:
-    data = draw()
+    data, tree.blur = draw(), 0.3
     ax = plot_model_tree(tree, data, class_names=["ape", "bee", "cow"], greedy=greedy)
-    found, order = reach(tree, data), drawn_order(tree)
+    found, order = reach(tree, data, "greedy" if greedy else "multi"), drawn_order(tree)
     bars = heights(ax, "_classes").reshape(len(order), 3) / CLASSES
     all_of_it = found.classes[order].sum(axis=1, keepdims=True)
     assert bars == pytest.approx(found.classes[order] / np.where(all_of_it > 0, all_of_it, 1))
@@ -54,6 +54,21 @@ def test_the_tree_with_samples(tree: ToyTree, greedy: bool) -> None:
     first, last = (tree.branch_names(0)[i] for i in (0, -1))
     assert {first, last, "all"} <= set(written(ax))
     assert_within(boxes(ax), ax.figure.bbox)
+
+
+def test_a_tree_that_decides_surely_has_no_panels_of_probabilities(tree: ToyTree) -> None:
+    """They would be two bars each: the shares above the nodes say all."""
+    ax = plot_model_tree(tree, draw(), ax=axes())
+    panels = shapes(ax, "_panels")
+    assert len(panels) == 7 and {len(shapes(ax, each)) for each in ("_classes",)} == {7 * 3}
+    labels = {each.get_label() for each in ax.collections}
+    assert not labels & {"_coming", "_routers"}
+    said = " ".join(written(ax)[::-1])
+    assert "panels: classes that arrive" in said and "probability of" not in said
+    assert_within(boxes(ax), ax.figure.bbox)
+    tree.blur = 0.3
+    soft = shapes(plot_model_tree(tree, draw(), ax=axes()), "_panels")
+    assert np.ptp(panels[..., 1]) < np.ptp(soft[..., 1])  # there is less between the levels
 
 
 def test_the_tree_alone_and_as_dots(tree: ToyTree) -> None:

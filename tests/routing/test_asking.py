@@ -11,6 +11,7 @@ from toy_tree import ToyTree
 from structnet.neural_tree import NeuralTree, presets
 from structnet.routing import Reading, Samples, reach
 from structnet.routing.asking import all_questions, contrasts, questions, sides
+from structnet.routing.sides import side_of
 from structnet.softmax_tree import SoftmaxTreeSettings, train
 
 NAMES = ["age", "height", "weight", "income", "debt", "rent"]
@@ -136,3 +137,21 @@ def test_images_are_no_rows() -> None:
     told = Reading(tree, samples, ("a", "b"), NAMES)
     assert "has" not in all_questions(told, reach(tree, samples))[0]
     assert questions(grown(3)) == dict.fromkeys(np.flatnonzero(grown(3).topology.inner), "")
+
+
+def test_columns_of_zeros_and_ones_are_told_as_such() -> None:
+    """As an estimator standardizes them: a fifth of the rows are in Oslo, half have a garage."""
+    names, sd = ["city = Oslo", "garage", "age"], np.array([0.4, 0.5, 9.0])
+
+    def units(x: np.ndarray) -> np.ndarray:
+        return x * sd + [0.2, 0.5, 30.0]
+
+    for weight, said in (
+        ([-1.0, 0.0, 0.0], "city is not Oslo"),
+        ([1.0, 0.3, 0.0], "mostly city is Oslo"),
+        ([0.0, -2.0, 0.1], "garage = 0"),
+        ([-1.0, 1.0, 1.0], "city is not Oslo, garage = 1, high age"),
+    ):
+        assert side_of(np.array(weight), 0.0, names, units) == said
+    far = "city = Oslo > 2.2"  # no value of the column is on that side
+    assert side_of(np.array([1.0, 0.0, 0.0]), -5.0, names, units) == far

@@ -163,7 +163,7 @@ def test_a_label_tree_of_two_asks_questions() -> None:
     assert "feature 0 = " in model.explain(X[0]).choices[0].reason
 
 
-def test_a_router_of_steps_tells_those_that_hold() -> None:
+def test_a_router_of_units_tells_what_each_column_adds() -> None:
     tree = NeuralTree(presets.table(num_outputs=2), shape=(2,)).double()
     tree.split(0)
     layer = torch.nn.Sequential(torch.nn.Linear(2, 2), Clipped(2)).double()
@@ -172,11 +172,14 @@ def test_a_router_of_steps_tells_those_that_hold() -> None:
     layer[1].most.fill_(1.0)
     tree.nodes[0].transformers.append(layer)
     tree.nodes[0].router.weight.data = torch.tensor([[3.0, 2.0]]).double()
+    tree.nodes[0].router.bias.data = torch.tensor([-0.5]).double()
     for x, said in (
-        ([1, 1], "age > 0.5005: log-odds of left +3"),
-        ([0, 0], "height < 0.4995: log-odds of left +2"),
-        ([1, 0], "age > 0.5005: log-odds of left +3, height < 0.4995: log-odds of left +2"),
-        ([0, 1], ""),
+        ([1, 0], "age = 1 (+3), all else (+1.5)"),
+        ([1, 1], "age = 1 (+3), height = 1 (-2), all else (+1.5)"),
+        ([0, 1], "height = 1 (+2), all else (-1.5)"),
     ):
         found = explain(tree, np.array(x, float), feature_names=NAMES)
         assert found.choices[0].reason == said
+        parts = [float(part) for part in re.findall(r"\(([+-].*?)\)", said)]
+        [probability] = {found.choices[0].probability}
+        assert sum(parts) == pytest.approx(np.log(probability / (1 - probability)))

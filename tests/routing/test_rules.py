@@ -16,7 +16,7 @@ from structnet.neural_tree import (
 )
 from structnet.plot import plot_model_tree
 from structnet.plot.model_tree.key import rules_said
-from structnet.routing import Reading, Samples, explain, export_text
+from structnet.routing import Reading, Samples, export_text
 from structnet.routing.asking import all_questions
 from structnet.routing.rules import MOST, rule_lines
 
@@ -58,15 +58,6 @@ def test_a_rule_adds_to_the_prediction_what_it_says() -> None:
     low, high = tree.predicted(np.array([[2.5, 0.0], [3.5, 0.0]]))
     assert high - low == pytest.approx(1.25)
     assert rule_lines(tree, 0)[1] == "feature 0 > 3: +1.25"
-
-
-def test_an_explanation_has_the_rules_that_hold() -> None:
-    tree = tree_of(SquaredError(), [[0.5], [-2.0]])
-    told = explain(tree, torch.tensor([1.5, 0.0]), feature_names=NAMES)
-    assert told.rules == ("income > 1: +0.5",) and "  income > 1: +0.5\n" in str(told)
-    assert explain(tree, torch.tensor([0.5, 0.0])).rules == ()
-    tree.double()
-    assert len(explain(tree, np.array([2.5, 0.0])).rules) == 2
 
 
 def test_rules_of_classes_are_in_log_odds() -> None:
@@ -112,17 +103,53 @@ def test_a_router_may_ask_by_rules() -> None:
     said = "income > 1: log-odds of left +4, income > 2: log-odds of left -1"
     assert all_questions(told)[0] == said
     assert said[:10] in " ".join(text.get_text() for text in plot_model_tree(told).texts)
-    assert rule_lines(tree, 1) and "income > 1: log-odds of left +4" in export_text(
-        tree, feature_names=NAMES
-    )
+    assert "income > 1: log-odds of left +4" in export_text(tree, feature_names=NAMES)
+    assert rule_lines(tree, 1) == []  # no step has an effect there
 
 
-def test_without_steps_of_columns_there_are_no_rules() -> None:
+def linear(weights: list[float], likelihood: Likelihood | None = None) -> NeuralTree:
+    tree = NeuralTree(presets.table(1), (len(weights),), likelihood or SquaredError())
+    tree.nodes[0].solver.weight.data = torch.tensor([weights])
+    return tree
+
+
+def test_a_linear_leaf_tells_what_each_column_adds() -> None:
+    tree = linear([0.5, -2.0, 0.0])
+    names, units = ["income", "age", "height"], lambda x: 10 * x + 5
+    said = ["age from -5 to 15: -4", "income from -5 to 15: +1"]
+    assert rule_lines(tree, 0, names, units) == said
+    low, high = tree.predicted(np.array([[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]]))
+    assert high - low == pytest.approx(-4)
+
+
+def test_a_column_of_zeros_and_ones_is_told_by_its_one() -> None:
+    tree, sd = linear([3.0, 0.1]), np.array([0.4, 1.0])
+    names, units = ["city = Oslo", "age"], lambda x: x * sd + 0.2
+    no, yes = ([(at - 0.2) / 0.4, 0.0] for at in (0, 1))
+    low, high = tree.predicted(np.array([no, yes]))
+    assert rule_lines(tree, 0, names, units)[0] == f"city is Oslo: {(high - low)[0]:+.4g}"
+
+
+def test_a_line_hides_no_smaller_step_of_its_column() -> None:
+    """The step alone has another sign than all that the column adds."""
+    tree = tree_of(SquaredError(), [[-0.25]])
+    layer = tree.nodes[0].transformers[0][0]
+    with torch.no_grad():
+        layer.bias[0] = 0.5 - 64.0 * 0.5  # a step at 0.5
+        layer.weight[1, 0], layer.weight[2, 0] = 1.0, -1.0
+        tree.nodes[0].solver.weight[0, 1:3] = torch.tensor([5.0, -5.0])
+    low, high = tree.predicted(np.array([[-1.0, 0.0], [1.0, 0.0]]))
+    assert high - low == pytest.approx(9.75)
+    assert rule_lines(tree, 0, NAMES) == ["income from -1 to 1: +9.75"]
+    with torch.no_grad():
+        tree.nodes[0].solver.weight[0, 1:3] = torch.tensor([0.1, -0.1])
+    said = ["income > 0.5: -0.25", "income from -1 to 1, besides its steps: +0.2"]
+    assert rule_lines(tree, 0, NAMES) == said
+
+
+def test_modules_of_other_kinds_tell_nothing() -> None:
     tree = tree_of(SquaredError(), [[1.0]])
     tree.deepen(0)
     assert rule_lines(tree, 0) == []
-    for preset in (presets.table(1), presets.mlp(1)):
-        tree = NeuralTree(preset, (2,), SquaredError())
-        assert rule_lines(tree, 0) == []
-        tree.deepen(0)
-        assert rule_lines(tree, 0) == [] and len(export_text(tree).splitlines()) == 1
+    tree = NeuralTree(presets.mlp(1), (2,), SquaredError())
+    assert rule_lines(tree, 0) == [] and len(export_text(tree).splitlines()) == 1

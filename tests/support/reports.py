@@ -38,9 +38,14 @@ def deep(depth: int) -> NeuralTree:
 
 
 def by_sign() -> tuple[NeuralTree, torch.Tensor]:
-    """A tree that sends positive numbers to the left; five samples, two of them positive."""
+    """A tree that sends positive numbers to the left; five samples, two of them positive.
+
+    At its leaves the number has no effect.
+    """
     tree = NeuralTree(presets.mlp(3).without(transformers=True), (1,))
     tree.split(0)
     nn.init.ones_(tree.nodes[0].router.weight)
     nn.init.zeros_(tree.nodes[0].router.bias)
+    for leaf in (1, 2):
+        nn.init.zeros_(tree.nodes[leaf].solver.weight)
     return tree, torch.tensor([[1.0], [-1.0], [2.0], [-2.0], [-3.0]])

@@ -27,7 +27,12 @@ class ToyTree:
         values: what each leaf predicts: the probability of each class, or means.
         shape: what one sample is.
         classes: whether it predicts classes.
+
+    Attributes:
+        blur: probability that is shared out among all branches of a node; 0 for a hard tree.
     """
+
+    blur = 0.0
 
     def __init__(
         self,
@@ -53,9 +58,10 @@ class ToyTree:
             here, branch, below = arriving.pop(v), None, self.topology.children_of(v)
             if below:
                 column = x.reshape(len(x), -1)[:, self.feature[v]]
-                branch = np.eye(len(below))[np.searchsorted(self.cuts[v], column, side="right")]
+                taken = np.eye(len(below))[np.searchsorted(self.cuts[v], column, side="right")]
+                branch = (1 - self.blur) * taken + self.blur / len(below)
                 for place, child in enumerate(below):
-                    comes = here * branch[:, place]
+                    comes = here * (branch if path == "multi" else taken)[:, place]
                     if path == "multi" or comes.any():
                         arriving[child] = comes
             yield Visit(v, here, branch)

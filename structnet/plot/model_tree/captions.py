@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 THIN, THICK = 0.8, 6.0  # points: width of an edge without samples, and what all samples add
+LEAST, MOST = 1e-4, 1e7  # sizes between which numbers have no power of ten
 MAX_NAME = 9  # characters of a class name below a leaf
 
 
@@ -137,18 +138,29 @@ def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> list[str]:
     if found.mean is None or found.spread is None or found.mean.shape[1] > 1:
         return [""]
     mean, spread = found.mean[leaf, 0], found.spread[leaf, 0]
-    digits = ((3, 2), (2, 1), (1, 1))
-    return [f"{brief(mean, one)} ± {brief(spread, other)}" for one, other in digits]
+    digits, powers = ((3, 2), (2, 1), (1, 1)), ((2, 1), (1, 1))
+    plain = [f"{brief(mean, one)} ± {brief(spread, other)}" for one, other in digits]
+    # Where not even few digits fit, both are written as powers of ten.
+    return plain + [f"{_power(mean, one)} ± {_power(spread, other)}" for one, other in powers]
 
 
 def brief(value: float, digits: int) -> str:
-    """A number in few letters.
+    """A number rounded to some digits, without a power of ten unless it is very large or small.
 
     Example:
         >>> [brief(value, 3) for value in (1.5, 78712.0, -0.0000131)]
-        ['1.5', '7.87e4', '-1.31e-5']
+        ['1.5', '78700', '-1.31e-5']
     """
-    return f"{value:.{digits}g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+    if not LEAST <= abs(value) < MOST:
+        return _power(value, digits) if value else "0"
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:.10f}".rstrip("0").rstrip(".")
+
+
+def _power(value: float, digits: int) -> str:
+    """A number with a power of ten, in few letters: 78712.0 in two digits is "7.9e4"."""
+    mantissa, power = f"{value:.{digits - 1}e}".split("e")
+    return f"{mantissa}e{int(power)}"
 
 
 def draw_marks(ax: Axes, sheet: Sheet, scale: float) -> None:

@@ -73,18 +73,17 @@ def panels_said(
     classes = tree.num_classes is not None
     upper = UPPER if classes else _targets(found, targets)
     arity = np.diff(tree.topology.offsets)
-    coming = "probability of coming here, 0 to 1, of all samples"
     # If several numbers are predicted, there is no text below a leaf.
     several = found.mean is not None and found.mean.shape[1] > 1
     leaf = [(LEAF_SAID[classes], GREY)] * (not several)
-    if not arity.any():
-        first = f"{ONE_LEAF}; upper panel: {upper}", GREY
-        return [first, (f"lower panel: {coming}", COMING_COLOR), *leaf]
+    if found.sure:
+        panel = f"panels: {upper}" if arity.any() else f"{ONE_LEAF}; panel: {upper}"
+        return [(panel, GREY), *leaf]
     two = (arity[arity > 0] == 2).all()
     lower = LEFT.format(tree.branch_names(0)[0]) if two else ON
     said = [
         (f"upper panels: {upper}", GREY),
-        (f"middle: {coming}", COMING_COLOR),
+        ("middle: probability of coming here, 0 to 1, of all samples", COMING_COLOR),
         (f"lower: {lower}", ROUTER_COLOR),
         *leaf,
     ]
@@ -120,7 +119,8 @@ def _targets(found: Reach, names: Sequence[str] | None) -> str:
         bars = f"; a bar each, from the left: {bars}" if bars else "; a bar for each column"
         return f"{text}, within 2 deviations of all samples{bars}"
     middle, reach = float(found.mean[0, 0]), 2 * float(found.spread[0, 0])
-    return f"{text}, from {brief(middle - reach, 3)} to {brief(middle + reach, 3)}"
+    ends = brief(middle - reach, 3), brief(middle + reach, 3)
+    return f"{text}; panel: {ends[0]} to {ends[1]}"
 
 
 def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:

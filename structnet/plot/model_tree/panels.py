@@ -24,7 +24,10 @@ PALEST = 0.25  # strength of a dot for equal classes
 
 
 def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
-    """Draws panels for the targets at each node, the probabilities to reach it, and its routing."""
+    """Draws panels for the targets at each node, the probabilities to reach it, and its routing.
+
+    Where all probabilities are 0 or 1, as the shares of the samples tell, there are only the first.
+    """
     from matplotlib.colors import to_rgba_array
 
     drawn = np.flatnonzero(sheet.nodes >= 0)
@@ -35,14 +38,16 @@ def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
     if found.classes is not None:
         upper = _shades(found.classes[nodes], FAINT, TINTED)
     _add(ax, _rectangles(x0, y0, WIDTH, CLASSES), upper, "_panels")
-    _add(ax, _rectangles(x0, coming, WIDTH, COMING), GROUND, "_panels")
-    _add(ax, _rectangles(x0[router], below, WIDTH, ROUTER), GROUND, "_panels")
     if found.classes is not None:
         colors = class_colors(found.classes.shape[1])
         bars = _histograms(found.classes[nodes], x0, y0, CLASSES)
         _add(ax, bars, np.tile(to_rgba_array(colors), (len(nodes), 1)), "_classes")
     elif found.mean is not None and found.spread is not None:
         _draw_spreads(ax, found.mean, found.spread, nodes, x0, y0)
+    if found.sure:
+        return
+    _add(ax, _rectangles(x0, coming, WIDTH, COMING), GROUND, "_panels")
+    _add(ax, _rectangles(x0[router], below, WIDTH, ROUTER), GROUND, "_panels")
     _add(ax, _histograms(found.coming[nodes], x0, coming, COMING), COMING_COLOR, "_coming")
     arity = np.diff(tree.topology.offsets)[nodes[router]]
     for number in np.unique(arity):

@@ -40,6 +40,7 @@ from structnet.plot.model_tree.sheet import (
     MIN_SIDE,
     MIN_TEXT,
     READABLE,
+    SURE,
     Sheet,
     deepest,
     fit_limits,
@@ -264,7 +265,7 @@ class _Drawn:
         return best
 
     def _full(self, nodes: Tree) -> Sheet:
-        form = BOXES if self.found is None else HISTOGRAMS
+        form = BOXES if self.found is None else SURE if self.found.sure else HISTOGRAMS
         form = replace(form, stem=form.stem + LINE * captions.question_lines(self.asked))
         if self.found is None and len(self.tree.topology.leaves) == 1:
             form = replace(form, foot=1.5 * FONT)  # room for the words that say so

@@ -60,6 +60,8 @@ class Form:
 CLASSES, COMING, ROUTER = 34.0, 14.0, 14.0
 # A leaf's height includes a first line of text, so that there is room for two.
 HISTOGRAMS = Form(unit=70, caption=9, body=66, leaf=50 + LINE, foot=13, stem=8, drop=8)
+# Of a tree that decides surely there is only the panel for classes.
+SURE = replace(HISTOGRAMS, body=CLASSES, leaf=CLASSES + LINE)
 BOXES = Form(unit=36, caption=0, body=16, leaf=16, foot=0, stem=8, drop=8)
 MARKED = WIDTH + 4  # least width of a leaf beside marks, for their words and for questions above
 DOTS = Form(unit=9, caption=0, body=6, leaf=6, foot=0, stem=4, drop=6)

@@ -1,0 +1,110 @@
+"""What each column of a row adds to the prediction of a leaf, in the user's names and units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from structnet.routing.formula import formula_of
+from structnet.routing.protocol import RoutedTree
+from structnet.routing.rules import NOTHING, in_units
+from structnet.routing.sides import are_yes_no, value_said
+
+MOST = 8  # columns told
+ZEROS, AVERAGE = "a row of zeros", "an average row"
+REST = "all else"
+Units = Callable[[np.ndarray], np.ndarray]
+
+
+class Part(NamedTuple):
+    """One of the numbers that add up to the prediction of a leaf; ``str`` describes it.
+
+    Attributes:
+        name: a column with its value; the row from which all is counted; or all other columns.
+        values: numbers that it adds to each predicted mean, or to the log-odds of two classes.
+    """
+
+    name: str
+    values: tuple[float, ...]
+
+    def __str__(self) -> str:
+        sign = "" if self.name in (ZEROS, AVERAGE) else "+"
+        return f"{self.name}: " + ", ".join(f"{value:{sign}.4g}" for value in self.values)
+
+
+def parts_of(
+    tree: RoutedTree,
+    leaf: int,
+    x: np.ndarray,
+    names: Sequence[str] | None = None,
+    units: Units | None = None,
+    values: np.ndarray | None = None,
+    target_units: Units | None = None,
+    prediction: np.ndarray | None = None,
+) -> tuple[tuple[Part, ...], tuple[int, int] | None]:
+    """What a row of average values is predicted to be, and what each column of x adds to that.
+
+    The parts add up to the predicted means, or to the log-odds of the leaf's likeliest class
+    against its second: the columns that add most come first, at most eight, then all others
+    together. There are none if the tree does not say what the leaf computes, see
+    :func:`.formula_of`, or if it has a single class.
+
+    Args:
+        tree: model tree.
+        leaf: number of the leaf.
+        x: row, as the tree takes it.
+        names: names of the columns; by default their numbers.
+        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
+        values: the row in the user's units; by default ``units`` of x.
+        target_units: function from the predicted means to the user's units, likewise.
+        prediction: probabilities of the classes at the leaf; None if the tree predicts numbers.
+
+    Returns:
+        The parts, and the two classes; None for numbers.
+
+    Shapes:
+        x, values ``[columns]``; prediction ``[classes]``.
+
+    Example:
+        >>> import torch
+        >>> from structnet.neural_tree import NeuralTree, SquaredError, presets
+        >>> tree = NeuralTree(presets.table(1), (2,), SquaredError())
+        >>> solver = tree.nodes[0].solver
+        >>> solver.weight.data, solver.bias.data = torch.tensor([[0.5, -2.0]]), torch.ones(1)
+        >>> for part in parts_of(tree, 0, np.array([30.0, 4.0]), ["age", "height"])[0]:
+        ...     print(part)
+        a row of zeros: 1
+        age = 30: +15
+        height = 4: -8
+    """
+    formula = formula_of(tree, leaf)
+    if formula is None:
+        return (), None
+    classes = None
+    if prediction is not None:
+        own = np.arange(len(prediction)) if formula.classes is None else formula.classes
+        first = np.argsort(-prediction[own], kind="stable")[:2].tolist()
+        if len(first) < 2:
+            return (), None
+        formula, classes = formula.between(*first), (int(own[first[0]]), int(own[first[1]]))
+    start, parts = formula.parts(x)
+    if classes is None and target_units is not None:
+        start = target_units(start[None])[0]
+        parts = np.stack([in_units(each, target_units) for each in parts])
+    if values is None:
+        values = x if units is None else units(x[None])[0]
+    zeros = np.zeros((1, len(x)))
+    average = units is not None and bool(np.nan_to_num(units(zeros)).any())
+    size, yes_no = np.abs(parts).max(1), are_yes_no(len(x), units)
+    order = np.argsort(-size, kind="stable")
+    counts = size > NOTHING * size[order[0]]
+    told = [i for i in order[:MOST].tolist() if counts[i]]
+    found = [Part(AVERAGE if average else ZEROS, tuple(start.tolist()))]
+    for i in told:
+        found.append(Part(value_said(names, i, values[i], yes_no), tuple(parts[i].tolist())))
+    if counts.sum() > len(told):
+        rest = parts.sum(0) - parts[told].sum(0)
+        found.append(Part(REST, tuple(rest.tolist())))
+    return tuple(found), classes
