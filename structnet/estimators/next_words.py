@@ -43,21 +43,22 @@ SHOWN = 60  # characters of a text that an error shows
 class NextWordMeasures(NamedTuple):
     """How well a text's next words are predicted.
 
-    By default, a sentence's first word, which follows nothing, is not predicted, so that the
-    measures of all models are of the same words.
+    By default, a sentence's first word, which follows nothing, is not predicted. Two models whose
+    ``words`` are equal know the same words of a text, so that their perplexities can be compared;
+    their accuracies can be in any case.
 
     Attributes:
-        perplexity: ``exp`` of minus the mean log-probability of the words that are known; NaN if
-            none is.
-        accuracy: share of the next words that are predicted correctly; the unknown one never is.
-        loss: mean loss of a routed network without its n-grams; None for a tree of words.
-        perplexity_without_ngrams, perplexity_of_ngrams: those of a tree of words and of its n-grams
-            alone; None for a routed network, or if there are no n-grams.
+        perplexity: ``exp`` of minus the mean log-probability of the words that are known, given
+            that they are known; NaN if none is.
+        accuracy: share of all next words that are predicted correctly; the unknown one never is.
+        words: number of the words that are known, of which the perplexity is.
+        perplexity_without_ngrams, perplexity_of_ngrams: those of the tree or network and of its
+            n-grams alone; None without n-grams, or if the network predicts vectors.
     """
 
     perplexity: float
     accuracy: float
-    loss: float | None = None
+    words: int
     perplexity_without_ngrams: float | None = None
     perplexity_of_ngrams: float | None = None
 

@@ -91,7 +91,7 @@ def loss_table(choice: Choice, runs: Members) -> Table:
     naru, gru = runs["naru"], runs["gru"]
 
     def row(name: str, runs: Sequence[Run], when: str) -> Row:
-        sources = {quantity: f"details.{when}.{quantity}" for quantity in ("loss", "accuracy")}
+        sources = {"loss": f"details.{when}.vector_loss", "accuracy": f"details.{when}.accuracy"}
         return Row(name, {}, values_in(runs, sources))
 
     rows = [
