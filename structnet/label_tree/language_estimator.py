@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -32,7 +33,7 @@ from structnet.label_tree.language_model import (
 )
 from structnet.label_tree.language_settings import LanguageModelSettings
 from structnet.label_tree.softmax import TreeSoftmaxLoss
-from structnet.label_tree.word_tree import WordTree
+from structnet.label_tree.word_tree import NextWordExplanation, WordTree
 from structnet.routing import Explanation, Reading, RoutedTree, Samples, explain
 from structnet.routing.report import text_of
 from structnet.text import Encoded, NGrams, Words
@@ -50,9 +51,10 @@ class LabelTreeLanguageModel(NextWordEstimator):
     """Learns from a text to predict next words, by a tree whose leaves are the words.
 
     The vectors of the last words make one, from which a softmax at each node of the tree chooses a
-    child; during training, words move to the children that their contexts prefer. The result is
-    mixed with counts of n-grams, in the proportion that makes held-out sentences likeliest. It pays
-    from thousands of different words on, where a softmax over all of them is slow.
+    child. Similar words are grouped in the tree before the training; with ``tree="learned"``, words
+    also move during it, to the children that their contexts prefer. The result is mixed with counts
+    of n-grams, in the proportion that makes held-out sentences likeliest. With thousands of
+    different words it is faster than a softmax over all of them, and about as good.
 
     Args:
         min_count: smallest number of occurrences of a known word; all others are one unknown word.
@@ -92,7 +94,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
         max_depth: int | None = DEFAULT.max_depth,
         start: str = DEFAULT.start,
         ngrams: bool = DEFAULT.ngrams,
-        min_count: int = 3,
+        min_count: int = 2,
         max_words: int | None = None,
         epochs: int = DEFAULT.epochs,
         batch_size: int = DEFAULT.batch_size,
@@ -150,8 +152,11 @@ class LabelTreeLanguageModel(NextWordEstimator):
         for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
             found = without_unknown(self._of_all(words), self.words_.unknown)
             right += int((found.argmax(1) == target).sum())
+        known = places.target != (-1 if self.words_.unknown is None else self.words_.unknown)
         return NextWordMeasures(
-            accuracy=right / len(places.target), **self.model_.perplexities(places)
+            accuracy=right / len(places.target),
+            words=int(known.sum()),
+            **self.model_.perplexities(places),
         )
 
     def summary(self) -> str:
@@ -170,6 +175,8 @@ class LabelTreeLanguageModel(NextWordEstimator):
             codes = model.head.codes
             words += f" in a tree of arity {codes.arity}, inner nodes: {codes.num_nodes:,}"
         lines = [f"{words}; {count_parameters(model):,} parameters"]
+        if self.tree == "learned":
+            lines.append(f"moves of words during training: {sum(self.history_['moves']):,}")
         if model.counted is not None:
             lines.append("counts of n-grams beside it")
         return "\n".join([*lines, *self._best_epoch()])
@@ -195,7 +202,8 @@ class LabelTreeLanguageModel(NextWordEstimator):
     def explain(self, x: Text) -> Explanation:
         """The choices by which the tree comes to the next word.
 
-        The counts of n-grams, which :meth:`predict` mixes in, may prefer another word.
+        With counts of n-grams, a last line says which word :meth:`predict` gives, as they may
+        prefer another one.
 
         Args:
             x: beginning of a sentence.
@@ -210,12 +218,18 @@ class LabelTreeLanguageModel(NextWordEstimator):
             node 0: child ...
             its prediction: class sat, 100.0 %
             of all leaves: class sat, ... %
+            with the counts of n-grams: class sat, ... %
         """
         told, given = self.read(), beginnings_of(x)
         if len(given) != 1:
             raise ValueError(f"x must be one beginning of a sentence. Got {len(given)}.")
         words = ends_of(self.words_.encode(given), self.model_.boundary, self.context)
-        return explain(told.tree, words[0], told.class_names)
+        found = explain(told.tree, words[0], told.class_names)
+        if self.model_.counted is None:
+            return found
+        (predicted,), (confidence,) = (each[0] for each in self.predict_top(given, 1))
+        own = {each.name: getattr(found, each.name) for each in fields(found)}
+        return NextWordExplanation(**own, predicted=str(predicted), confidence=float(confidence))
 
     def export_text(self, X: Text | None = None, y: None = None) -> str:
         """The tree as text, one line per node; see :func:`structnet.routing.export_text`.
