@@ -15,7 +15,7 @@ JOBS ?= 2
 PYTEST_ARGS ?=
 # At most five minutes on two cores, for an accuracy of at least 0.75.
 DEMO_ARGS ?= --train-size 40000 --test-size 2000 --max-depth 5 --epochs 15 \
-	--aggregator tucker --hidden-size 20 --rank 3
+	--cell tucker --hidden-size 20 --rank 3
 
 .PHONY: help install demo test lint format bench clean
 

@@ -34,7 +34,7 @@ rows, classes = (600, 12) if SMOKE else (6000, 60)
 
 # %%
 data = datasets.clusters.generate(
-    rows, rows // 4, classes=classes, modes=3, groups=12, features=24, uneven=True
+    rows, rows // 4, num_classes=classes, num_modes=3, num_groups=12, num_features=24, uneven=True
 )
 x, y, x_test, y_test = data.x_train, data.y_train, data.x_test, data.y_test
 print("samples of the first ten classes, as uneven as the frequencies of words:")

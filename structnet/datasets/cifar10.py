@@ -34,15 +34,15 @@ SOURCES = (ARCHIVE,) = sources("cifar10")
 _MOST_BYTES = 1 << 26  # in one batch; the published ones have 31 million
 
 
-def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
+def load(data_dir: str | Path | None = None, download: bool = False) -> Arrays:
     """The photographs, split as published: 50,000 to train on and 10,000 to test.
 
     Each of the channels red, green and blue is scaled by the mean and standard deviation of its
     pixels in the training images.
 
     Args:
-        folder: folder to search first, and in it ``cifar10``, for ``cifar-10-python.tar.gz`` or the
-            folder unpacked from it, ``cifar-10-batches-py``; or the unpacked folder itself. The
+        data_dir: folder to search first, and in it ``cifar10``, for ``cifar-10-python.tar.gz`` or
+            the folder unpacked from it, ``cifar-10-batches-py``; or the unpacked folder itself. The
             cache is searched next.
         download: True to download the archive if nothing is found.
 
@@ -53,7 +53,7 @@ def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
         DownloadError: the files are not found, or the download failed.
         WrongFileError: a file does not have the expected content.
     """
-    path = _path(folder, download)
+    path = _path(data_dir, download)
     batches = [read_batch(content, name) for name, content in _contents(path)]
     for name, (pixels, _) in zip(BATCHES, batches, strict=True):
         if len(pixels) != BATCH_SIZE:
@@ -142,17 +142,17 @@ class _Unpickler(pickle.Unpickler):
         return _STAND_INS[module, name]
 
 
-def _path(folder: str | Path | None, download: bool) -> Path:
+def _path(data_dir: str | Path | None, download: bool) -> Path:
     """The archive, or the unpacked folder."""
-    for place in places("cifar10", folder):
+    for place in places("cifar10", data_dir):
         for unpacked in (place, place / UNPACKED):
             if (unpacked / BATCHES[0]).is_file():
                 return unpacked
         if (place / ARCHIVE.name).is_file():
             return place / ARCHIVE.name
     if download:
-        return fetch(ARCHIVE, folder)
-    where = folder or places("cifar10")[-1]
+        return fetch(ARCHIVE, data_dir)
+    where = data_dir or places("cifar10")[-1]
     raise absent(f"neither {ARCHIVE.name} nor {UNPACKED} is in {where}; put one there", ARCHIVE.url)
 
 

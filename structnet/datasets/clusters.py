@@ -19,10 +19,10 @@ def generate(
     num_train: int = 20_000,
     num_test: int = 5_000,
     *,
-    classes: int = 200,
-    modes: int = 4,
-    features: int = 64,
-    groups: int = 32,
+    num_classes: int = 200,
+    num_modes: int = 4,
+    num_features: int = 64,
+    num_groups: int = 32,
     uneven: bool = False,
     seed: int = 0,
 ) -> Arrays:
@@ -30,47 +30,52 @@ def generate(
 
     Args:
         num_train, num_test: numbers of rows.
-        classes: number of classes, at least 2.
-        modes: number of modes of each class, each in a group drawn at random.
-        features: length of a row.
-        groups: number of groups.
+        num_classes: number of classes, at least 2.
+        num_modes: number of modes of each class, each in a group drawn at random.
+        num_features: length of a row.
+        num_groups: number of groups.
         uneven: True for classes and groups whose shares are proportional to ``1 / i``; rare groups
             then have modes of fewer classes.
         seed: seed of all random numbers.
 
     Shapes:
-        x ``[N, features]``; y ``[N]``.
+        x ``[N, num_features]``; y ``[N]``.
 
     Raises:
         ValueError: a number is out of range.
 
     Example:
-        >>> data = generate(100, 50, classes=5, features=3)
+        >>> data = generate(100, 50, num_classes=5, num_features=3)
         >>> data.x_train.shape, data.num_outputs
         ((100, 3), 5)
     """
-    for name, value in {"num_train": num_train, "num_test": num_test, "modes": modes}.items():
-        check_integer(name, value, 1)
-    for name, value in {"classes": classes, "features": features, "groups": groups}.items():
-        check_integer(name, value, 2 if name == "classes" else 1)
+    for name, value, least in (
+        ("num_train", num_train, 1),
+        ("num_test", num_test, 1),
+        ("num_classes", num_classes, 2),
+        ("num_modes", num_modes, 1),
+        ("num_features", num_features, 1),
+        ("num_groups", num_groups, 1),
+    ):
+        check_integer(name, value, least)
     check_bool("uneven", uneven)
     rng = np.random.default_rng(seed)
-    share = _zipf(classes) if uneven else np.full(classes, 1 / classes)
-    group_share = _zipf(groups) if uneven else np.full(groups, 1 / groups)
-    group = rng.choice(groups, size=(classes, modes), p=group_share)
-    centres = FAR * rng.standard_normal((groups, features))
-    centres = centres[group] + NEAR * rng.standard_normal((classes, modes, features))
+    share = _zipf(num_classes) if uneven else np.full(num_classes, 1 / num_classes)
+    group_share = _zipf(num_groups) if uneven else np.full(num_groups, 1 / num_groups)
+    group = rng.choice(num_groups, size=(num_classes, num_modes), p=group_share)
+    centres = FAR * rng.standard_normal((num_groups, num_features))
+    centres = centres[group] + NEAR * rng.standard_normal((num_classes, num_modes, num_features))
 
     def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
-        y = rng.choice(classes, size=number, p=share)
-        mode = rng.integers(modes, size=number)
-        x = centres[y, mode] + NOISE * rng.standard_normal((number, features))
+        y = rng.choice(num_classes, size=number, p=share)
+        mode = rng.integers(num_modes, size=number)
+        x = centres[y, mode] + NOISE * rng.standard_normal((number, num_features))
         return x.astype(np.float32), y
 
     return Arrays.scaled(
         draw(num_train),
         draw(num_test),
-        tuple(map(str, range(classes))),
+        tuple(map(str, range(num_classes))),
         name="uneven" if uneven else "clusters",
         split=f"drawn with seed {seed}",
     )

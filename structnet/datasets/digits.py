@@ -18,13 +18,13 @@ SIZE = 1797
 CLASSES = tuple("0123456789")
 
 
-def load(test_share: float = 0.2, seed: int = 0) -> Arrays:
+def load(test_fraction: float = 0.2, seed: int = 0) -> Arrays:
     """The digits, split at random; a share of each class is set aside for testing.
 
     The pixels are scaled by the mean and standard deviation of all training pixels.
 
     Args:
-        test_share: share of each class to test on.
+        test_fraction: share of each class to test on.
         seed: seed of the split.
 
     Shapes:
@@ -43,6 +43,6 @@ def load(test_share: float = 0.2, seed: int = 0) -> Arrays:
     bunch = load_digits()
     assert bunch.images.shape == (SIZE, 8, 8) and set(bunch.target) == set(range(10))
     images, labels = bunch.images.astype(np.uint8)[:, None], bunch.target
-    train, test, split = set_aside("digits", SIZE, test_share, seed, labels)
+    train, test, split = set_aside("digits", SIZE, test_fraction, seed, labels)
     parts = (images[train], labels[train], images[test], labels[test])
     return image_arrays(*parts, classes=CLASSES, name="digits", split=split)

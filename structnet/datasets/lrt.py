@@ -67,7 +67,7 @@ class LogicalRelations:
 def load(
     data_dir: str | Path | None = None,
     max_train_operators: int = TRAIN_OPERATORS,
-    validation_share: float = VALIDATION_SHARE,
+    validation_fraction: float = VALIDATION_SHARE,
     seed: int = 0,
     download: bool = False,
 ) -> LogicalRelations:
@@ -77,8 +77,8 @@ def load(
         data_dir: folder to search first, and in it ``lrt``, for ``train0`` to ``train12`` and
             ``test0`` to ``test12``; the cache is searched next.
         max_train_operators: largest number of operators of a training pair.
-        validation_share: share of the pairs in all training files, drawn at random, to validate on
-            instead of training on them.
+        validation_fraction: share of the pairs in all training files, drawn at random, to validate
+            on instead of training on them.
         seed: seed of the draw.
         download: True to download files that are not found.
 
@@ -94,7 +94,7 @@ def load(
     assert sum(map(len, train.values())) == PUBLISHED_TRAIN  # since the hashes match
     assert sum(map(len, test.values())) == PUBLISHED_TEST
     assert sum(len(train[n]) for n in range(5)) == PUBLISHED_UP_TO_4
-    return split(train, test, max_train_operators, validation_share, seed, "published")
+    return split(train, test, max_train_operators, validation_fraction, seed, "published")
 
 
 @collector_paused()
@@ -102,14 +102,14 @@ def generated(
     num_pairs: int = GENERATED,
     max_operators: int = MAX_OPERATORS,
     max_train_operators: int = TRAIN_OPERATORS,
-    validation_share: float = VALIDATION_SHARE,
+    validation_fraction: float = VALIDATION_SHARE,
     seed: int = 0,
 ) -> LogicalRelations:
     """Pairs from :func:`generate`, split like the published ones.
 
     Args:
         num_pairs, max_operators, seed: arguments of :func:`generate`.
-        max_train_operators, validation_share: arguments of :func:`load`.
+        max_train_operators, validation_fraction: arguments of :func:`load`.
 
     Raises:
         ValueError: the share is not in [0, 1), or an argument is wrong, as in :func:`generate`.
@@ -125,7 +125,7 @@ def generated(
         _by_operators(pairs[num_test:], max_operators),
         _by_operators(pairs[:num_test], max_operators),
         max_train_operators,
-        validation_share,
+        validation_fraction,
         seed,
         "generated",
     )
@@ -135,7 +135,7 @@ def split(
     train: Mapping[int, list[Pair]],
     test: Mapping[int, list[Pair]],
     max_train_operators: int = TRAIN_OPERATORS,
-    validation_share: float = VALIDATION_SHARE,
+    validation_fraction: float = VALIDATION_SHARE,
     seed: int = 0,
     origin: str = "generated",
 ) -> LogicalRelations:
@@ -143,17 +143,17 @@ def split(
 
     Args:
         train, test: pairs by number of operators.
-        max_train_operators, validation_share, seed: arguments of :func:`load`.
+        max_train_operators, validation_fraction, seed: arguments of :func:`load`.
         origin: "published" or "generated".
 
     Raises:
         ValueError: the share is not in [0, 1).
     """
-    _check_share("validation_share", validation_share)
+    _check_share("validation_fraction", validation_fraction)
     # The draw is over all pairs, whatever their number of operators.
     pairs = [(n, pair) for n in sorted(train) for pair in train[n]]
     order = np.random.default_rng(seed).permutation(len(pairs))
-    held_out = order[: round(validation_share * len(pairs))]
+    held_out = order[: round(validation_fraction * len(pairs))]
     kept = np.sort(order[len(held_out) :])
     return LogicalRelations(
         train=[pair for n, pair in (pairs[i] for i in kept) if n <= max_train_operators],

@@ -46,15 +46,15 @@ class Images(NamedTuple):
     y_test: np.ndarray
 
 
-def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
+def load(data_dir: str | Path | None = None, download: bool = False) -> Arrays:
     """The digits, split as published.
 
     The pixels are scaled by the mean and standard deviation of all training pixels, 33.3 and 78.6
     out of 255.
 
     Args:
-        folder: folder to search first, and in it ``mnist``; the cache is searched next. In a folder
-            that has both, ``mnist.npz`` is read.
+        data_dir: folder to search first, and in it ``mnist``; the cache is searched next. In a
+            folder that has both, ``mnist.npz`` is read.
         download: True to download the IDX files if nothing is found.
 
     Shapes:
@@ -64,7 +64,7 @@ def load(folder: str | Path | None = None, download: bool = False) -> Arrays:
         DownloadError: the files are not found, or a download failed.
         WrongFileError: a file does not have the expected content.
     """
-    paths = _paths(folder, download)
+    paths = _paths(data_dir, download)
     images = read_npz(paths[0]) if len(paths) == 1 else Images(*map(read_idx, paths))
     _check(images, paths)
     x_train, y_train, x_test, y_test = images
@@ -161,10 +161,10 @@ def read_idx(path: str | Path) -> np.ndarray:
     return np.frombuffer(content, np.uint8).reshape(shape)
 
 
-def _paths(folder: str | Path | None, download: bool) -> list[Path]:
+def _paths(data_dir: str | Path | None, download: bool) -> list[Path]:
     """``mnist.npz``, or the four IDX files in the order of KEYS."""
     partly = ""
-    for place in places("mnist", folder):
+    for place in places("mnist", data_dir):
         if (place / NPZ).is_file():
             return [place / NPZ]
         found = {source.name: _idx_file(place, source.name) for source in SOURCES}
@@ -174,8 +174,8 @@ def _paths(folder: str | Path | None, download: bool) -> list[Path]:
             lacking = ", ".join(name for name, path in found.items() if not path)
             partly = f" ({place} lacks {lacking})"
     if download:
-        return [fetch(source, folder) for source in SOURCES]
-    where = f"{folder or places('mnist')[-1]}{partly}"
+        return [fetch(source, data_dir) for source in SOURCES]
+    where = f"{data_dir or places('mnist')[-1]}{partly}"
     address = SOURCES[0].url.rpartition("/")[0]
     raise absent(f"neither {NPZ} nor the four IDX files are in {where}; put them there", address)
 

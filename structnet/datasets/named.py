@@ -19,7 +19,7 @@ LOADERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
+def load(name: str, data_dir: str | Path | None = None, **options: Any) -> Arrays:
     """Loads a data set by its name, or a file by its path.
 
     Args:
@@ -27,8 +27,8 @@ def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
             file, whose fields are separated by commas, semicolons or tabs, or of a ``.tsv`` file,
             with tabs; or the path of a ``.svm``, ``.libsvm`` or ``.svmlight`` file of sparse rows.
             Files may be compressed (``.gz``, ``.bz2``).
-        folder: folder to search for the files of a named data set, before the cache; the path of a
-            file is relative to it. Digits have no files.
+        data_dir: folder to search for the files of a named data set, before the cache; the path of
+            a file is relative to it. Digits have no files.
         options: other arguments of that data set's ``load``, such as ``download=True``, or
             ``target="price"`` for a table.
 
@@ -44,8 +44,8 @@ def load(name: str, folder: str | Path | None = None, **options: Any) -> Arrays:
     if name == "digits":
         return digits.load(**options)
     if name in LOADERS:
-        return LOADERS[name](folder, **options)
-    path = Path(folder or "", name)
+        return LOADERS[name](data_dir, **options)
+    path = Path(data_dir or "", name)
     if path.name.lower().endswith(SPARSE):
         return svmlight_file.load(path, **options)
     if not path.name.lower().endswith(TABLES):

@@ -16,9 +16,9 @@ UNSEEN = 20_000  # at most so many words have a vector of their own
 
 def load(
     name: str | Path = "brown",
-    folder: str | Path | None = None,
+    data_dir: str | Path | None = None,
     *,
-    classes: int = 1000,
+    num_classes: int = 1000,
     context: int = 4,
     size: int = 32,
     num_train: int | None = None,
@@ -33,8 +33,9 @@ def load(
 
     Args:
         name: name of a text or path of a file, as in :func:`structnet.datasets.load_text`.
-        folder: folder to search for the files of the text.
-        classes: number of the most frequent words that are classes; other words are not predicted.
+        data_dir: folder to search for the files of the text.
+        num_classes: number of the most frequent words that are classes; other words are not
+            predicted.
         context: number of words before a place that the row describes.
         size: length of a word vector.
         num_train, num_test: numbers of places, drawn at random; None for all.
@@ -49,16 +50,16 @@ def load(
         ValueError: a number is out of range.
 
     Example:
-        >>> data = load("pydoc", classes=50, size=8, num_train=500, num_test=100)
+        >>> data = load("pydoc", num_classes=50, size=8, num_train=500, num_test=100)
         >>> data.x_train.shape, len(data.classes)
         ((500, 32), 50)
     """
-    for what, value in {"classes": classes, "context": context, "size": size}.items():
-        check_integer(what, value, 2 if what == "classes" else 1)
-    text, rng = load_text(name, folder, seed), np.random.default_rng(seed)
+    for what, value in {"num_classes": num_classes, "context": context, "size": size}.items():
+        check_integer(what, value, 2 if what == "num_classes" else 1)
+    text, rng = load_text(name, data_dir, seed), np.random.default_rng(seed)
     words = Words.from_sentences(text.train, max_size=UNSEEN)
     vectors = learn_vectors(words.encode(text.train), len(words), size, seed=seed)
-    listed = [i for i in range(len(words)) if i != words.unknown][:classes]
+    listed = [i for i in range(len(words)) if i != words.unknown][:num_classes]
     label = np.full(len(words), -1)
     label[listed] = np.arange(len(listed))
 

@@ -29,10 +29,10 @@ TARGETS = tuple(f"torque {i}" for i in range(1, 8))
 
 
 def load(
-    folder: str | Path | None = None,
+    data_dir: str | Path | None = None,
     download: bool = False,
     drop_shared: bool = False,
-    test_share: float = 0.2,
+    test_fraction: float = 0.2,
     seed: int = 0,
 ) -> Arrays:
     """The movements of the arm, split as published; or only the test file, split at random.
@@ -41,12 +41,12 @@ def load(
     rows.
 
     Args:
-        folder: folder to search first, and in it ``sarcos``, for ``sarcos_inv.mat`` and
+        data_dir: folder to search first, and in it ``sarcos``, for ``sarcos_inv.mat`` and
             ``sarcos_inv_test.mat``; the cache is searched next.
         download: True to download files that are not found. If it is False and the training file is
             not found, the rows of the test file are split.
         drop_shared: True to leave out of training the rows that are in the test file too.
-        test_share, seed: share and seed of the test rows, if only the test file is found.
+        test_fraction, seed: share and seed of the test rows, if only the test file is found.
 
     Shapes:
         x ``[N, 21]``, y ``[N, 7]``.
@@ -56,15 +56,17 @@ def load(
         WrongFileError: a file is not the published one.
         ValueError: the share is not between 0 and 1.
     """
-    train_path = find(TRAIN, folder) or (fetch(TRAIN, folder) if download else None)
-    test_path = find(TEST, folder) or fetch(TEST, folder, download)
+    train_path = find(TRAIN, data_dir) or (fetch(TRAIN, data_dir) if download else None)
+    test_path = find(TEST, data_dir) or fetch(TEST, data_dir, download)
     test = _published(TEST, test_path)
     if train_path is not None:
         train, split = _without_shared(_published(TRAIN, train_path), test, drop_shared)
     else:
-        chosen, held_out = hold_out(len(test), test_share, seed)
+        chosen, held_out = hold_out(len(test), test_fraction, seed)
         train, test = test[chosen], test[held_out]
-        split = f"{test_share:.0%} of the test file for testing, the rest to train on, seed {seed}"
+        split = (
+            f"{test_fraction:.0%} of the test file for testing, the rest to train on, seed {seed}"
+        )
     return Arrays.scaled(
         _halves(train),
         _halves(test),

@@ -23,7 +23,7 @@ def load(
     task: Task | None = None,
     *,
     test: str | Path | None = None,
-    test_share: float = 0.2,
+    test_fraction: float = 0.2,
     seed: int = 0,
     bend: bool = False,
 ) -> Arrays:
@@ -36,8 +36,8 @@ def load(
         task: "classification" or "regression"; by default classification if all labels are whole
             numbers.
         test: path of a file of test rows; None to draw them from the rows.
-        test_share, seed: share and seed of that draw, from each class or, for regression, from all
-            rows. The only row of a class is for training.
+        test_fraction, seed: share and seed of that draw, from each class or, for regression, from
+            all rows. The only row of a class is for training.
         bend: True to take logarithms of counts first, as estimators of softmax trees do.
 
     Shapes:
@@ -73,7 +73,7 @@ def load(
         split = f"{test} for testing"
     else:
         strata = y if task == "classification" else None
-        train, drawn, split = set_aside(path, len(y), test_share, seed, strata)
+        train, drawn, split = set_aside(path, len(y), test_fraction, seed, strata)
         x, x_test, targets, y_test = x[train], x[drawn], targets[train], targets[drawn]
     names = tuple(f"{value:.17g}" for value in known)
     return Arrays.scaled(

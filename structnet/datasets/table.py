@@ -26,7 +26,7 @@ def load(
     delimiter: str | None = None,
     without: Sequence[str | int] = (),
     test: str | Path | None = None,
-    test_share: float = 0.2,
+    test_fraction: float = 0.2,
     seed: int = 0,
     bend: bool = False,
 ) -> Arrays:
@@ -41,8 +41,8 @@ def load(
         header, delimiter: arguments of :func:`structnet.datasets.csv_file.read`.
         without: names of columns that are no features, or their numbers from 1.
         test: path of a file of test rows with the same columns; None to draw them from the rows.
-        test_share, seed: share and seed of that draw, from each class or, for regression, from all
-            rows. The only row of a class is for training.
+        test_fraction, seed: share and seed of that draw, from each class or, for regression, from
+            all rows. The only row of a class is for training.
         bend: True to bend columns with heavy tails too, as estimators of neural trees do.
 
     Shapes:
@@ -77,7 +77,7 @@ def load(
     y, train = _targets(table, column, classes), np.arange(len(table.rows))
     if other is None:
         strata = y if classes else None
-        train, drawn, split = set_aside(table.path, len(y), test_share, seed, strata)
+        train, drawn, split = set_aside(table.path, len(y), test_fraction, seed, strata)
     encoding = Encoding.learned(table, used, train)
     x = encoding(table, used)
     if other is not None:

@@ -11,7 +11,7 @@
 ``outliers``            :func:`warn_of_far_targets`: numbers that outweigh all others
 ``tree_estimator``      :class:`TreeEstimatorMixin`: methods of all estimators made of model trees
 ``next_words``          :class:`NextWordEstimator`: texts in, next words out, and their measures
-``likeliest``           :class:`LikeliestMixin`: the likeliest few classes of a sample
+``likeliest``           :class:`LikeliestMixin`: the likeliest few classes of a sample, or rows
 ``hyper_parameters``    :func:`settings_of`: an estimator's parameters as its family's settings
 ``described``           :func:`described_by`: ``help`` that explains every parameter
 ``file``                a fitted estimator on disk, without pickle

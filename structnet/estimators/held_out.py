@@ -52,15 +52,18 @@ def hold_out(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Splits samples at random into those to learn from and those to hold out, at least one each.
 
+    All families hold out by this one rule, in ``fit`` and in choices of their settings. A class is
+    never held out whole: where samples are few for their classes, fewer are held out.
+
     Args:
         size: number of samples, at least 2.
         share: share of the samples to hold out.
         seed: seed of the random choice; the same seed holds out the same samples.
         labels: classes of the samples; both parts get the same shares of them, up to rounding to
-            whole samples. The last sample of a class is not held out while there are others.
+            whole samples, and of each class a sample is left to learn from.
         each_class: True to round the share for each class, so that classes of one size give the
-            same number, and to leave a sample of each class to learn from; False to round once,
-            for all samples. Has no effect with ``groups``.
+            same number, as suits a test; False to round once, for all samples. Has no effect with
+            ``groups``.
         groups: groups of the samples, such as files; no group is split. Both shares, of samples
             and of classes, are then kept as far as whole groups allow, and a group of more than
             half of all samples is not held out.
@@ -69,8 +72,8 @@ def hold_out(
         labels, groups ``[size]``, numbers from 0; both results ascending places, int64.
 
     Raises:
-        ValueError: the share is not between 0 and 1, there are too few samples, fewer samples
-            would be left to learn from than there are classes, or no group can be held out.
+        ValueError: the share is not between 0 and 1, there is only one sample, or one of each
+            class, or no group can be held out.
 
     Example:
         >>> labels = np.repeat([0, 1], [10, 20])
@@ -91,7 +94,8 @@ def hold_out(
     elif labels is not None and each_class:
         held = _of_each_class(rng, labels, share)
     else:
-        count = min(max(round(share * size), 1), size - 1)
+        least = 1 if labels is None else _number_of_classes(labels)  # one of each to learn from
+        count = min(max(round(share * size), 1), size - least)
         order = rng.permutation(size)
         held = (order if labels is None else _mixed(rng, order, labels, count))[:count]
     is_held = np.zeros(size, bool)
@@ -106,7 +110,7 @@ def parted(
     labels: np.ndarray | None = None,
     groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """As :func:`hold_out`, but holds out None where there are too few samples.
+    """As :func:`hold_out`, but holds out None of fewer than 4 samples, or if no class has two.
 
     Shapes:
         labels, groups ``[size]``; both results ascending places, int64, as of :func:`hold_out`.
@@ -120,12 +124,9 @@ def parted(
     """
     if size < 4:
         return np.arange(size), None
-    try:  # the last sample of a class is not held out
-        return hold_out(size, share, seed, labels, groups=groups)
-    except ValueError:  # there is hardly one sample a class
-        if groups is not None:
-            raise
+    if groups is None and labels is not None and len(np.unique(labels)) == size:
         return np.arange(size), None
+    return hold_out(size, share, seed, labels, groups=groups)
 
 
 def _whole_groups(
@@ -161,13 +162,9 @@ def _whole_groups(
 
 def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -> np.ndarray:
     """Places of the rounded share of each class."""
+    _number_of_classes(labels)
     _, sizes = np.unique(labels, return_counts=True)
     wanted = np.minimum(np.rint(share * sizes).astype(int), sizes - 1)
-    if sizes.max() < 2:
-        raise ValueError(
-            f"too few samples to hold some out: {len(labels)}, each of another class; expected 2 "
-            "of one"
-        )
     if not wanted.any():  # a small share of few samples is still one
         wanted[sizes.argmax()] = 1
     places = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
@@ -175,19 +172,26 @@ def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -
     return np.concatenate(list(drawn))
 
 
+def _number_of_classes(labels: np.ndarray) -> int:
+    """The number of classes, of one of which there are two samples."""
+    number = int((np.bincount(labels) > 0).sum())
+    if number == len(labels):
+        raise ValueError(
+            f"too few samples to hold some out: {number}, each of another class; expected 2 of "
+            "one, or X_val and y_val"
+        )
+    return number
+
+
 def _mixed(
     rng: np.random.Generator, order: np.ndarray, labels: np.ndarray, count: int
 ) -> np.ndarray:
-    """All places; any beginning has the classes' shares, and the last of each class end it."""
-    size, sizes = len(order), np.bincount(labels)
-    if size - count < (sizes > 0).sum():
-        raise ValueError(
-            f"{size - count} of {size} samples are left to learn from, for {(sizes > 0).sum()} "
-            "classes; expected at least one of each class: give more samples, a smaller "
-            "validation_fraction, or X_val and y_val"
-        )
+    """All places; the first have the classes' shares, and the last of each class end them."""
+    sizes, ties = np.bincount(labels), rng.random(len(order))
+    # From which share of a sample on it is due: if it were half, small classes would give none.
+    least = np.where(sizes * count < len(order), rng.random(len(sizes)), 0.5)
     order = order[np.argsort(labels[order], kind="stable")]  # class by class
     last = np.repeat(sizes, sizes) - 1  # [size], of the same class
     place = ranges(0, sizes)  # within its class
-    due = (place + 0.5) / (last + 1) + (place == last)
-    return order[np.lexsort((rng.random(size), due))]
+    due = (place + np.repeat(least, sizes)) / (last + 1) + (place == last)
+    return order[np.lexsort((ties, due))]

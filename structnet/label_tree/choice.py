@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from structnet.estimators.held_out import hold_out
+from structnet.estimators.held_out import parted
 from structnet.label_tree.discriminant_analysis import COLUMNS
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings
@@ -120,7 +120,8 @@ def _parts(
     """Examples for trials to learn from, and held-out ones of the same labels to compare them."""
     others = examples if held_out is None else held_out
     if held_out is None:
-        learn, held = hold_out(len(examples), 0.1, settings.seed)
+        learn, drawn = parted(len(examples), 0.1, settings.seed, examples.labels)
+        held = learn[:0] if drawn is None else drawn
     else:
         learn, held = np.arange(len(examples)), np.arange(len(others))
     if len(examples.shares):  # weights may round to 0 in single precision

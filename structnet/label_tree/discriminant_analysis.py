@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from structnet.estimators.held_out import hold_out
+from structnet.estimators.held_out import parted
 from structnet.label_tree.examples import Examples, label_means
 from structnet.label_tree.features import Features
 
@@ -122,12 +122,12 @@ def _losses(examples: Examples, num_classes: int, unit: float, seed: int) -> np.
     Shapes:
         -> ``[WAYS, SHARES, CERTAINTIES]``.
     """
-    learn, held = hold_out(len(examples), 0.1, seed)
-    # Labels of which all examples are held out cannot be judged.
-    held = held[np.isin(examples.labels[held], examples.labels[learn])]
+    learn, held = parted(len(examples), 0.1, seed, examples.labels)
+    if held is None:
+        return None
     most = max(CELLS // num_classes, LEAST)
     parts = examples[learn], examples[held[:: max(-(-len(held) // most), 1)]]
-    if not len(held) or any(len(part.shares) and not part.shares.any() for part in parts):
+    if any(len(part.shares) and not part.shares.any() for part in parts):
         return None
     moments, held_out = _moments(parts[0], num_classes, unit, seed), parts[1]
     labels = held_out.labels[:, None]

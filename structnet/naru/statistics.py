@@ -43,6 +43,9 @@ class RoutingStats:
         [0.0, 0.5, 0.5]
         >>> stats.dead_bundles(), stats.traversals[0].tolist()
         ([(1, 1)], [[2, 0]])
+        >>> print(stats)
+        RoutingStats(sentences=1, visits=6, never visited: 1 of 2 competing bundles, bias 1.41
+        times that of random choices)
     """
 
     def __init__(self, sizes: Sequence[int]):
@@ -55,6 +58,15 @@ class RoutingStats:
         self.paths: Counter[tuple[int, ...]] = Counter()
         self._used = np.zeros(0)  # bundles visited so far, summed over sentences, by step
         self._living = np.zeros(0, np.int64)  # sentences that have not ended, by step
+
+    def __repr__(self) -> str:
+        visits, dead = sum(int(each.sum()) for each in self.visits), len(self.dead_bundles())
+        rivals = sum(self.sizes[p] for p in self.competing)
+        return (
+            f"RoutingStats(sentences={self.sentences}, visits={visits}, never visited: {dead} of "
+            f"{rivals} competing bundles, bias {self.bias(normalised=True):.3g} times that of "
+            "random choices)"
+        )
 
     @property
     def competing(self) -> list[int]:

@@ -335,7 +335,7 @@ class _Search:
             return Fold(points, self.held_out)
         try:
             learn, test = hold_out(len(points), HELD_OUT, seed, points.y)
-        except ValueError:  # there are almost as many classes as samples
+        except ValueError:  # each sample is of another class
             learn, test = hold_out(len(points), HELD_OUT, seed)
         held_out = points.take(test)
         return Fold(points.take(learn), held_out if rest is None else held_out.joined(rest))

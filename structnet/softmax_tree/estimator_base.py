@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -190,10 +190,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     def predict_one(self, x: np.ndarray) -> Any:
         """The class of one row, whose values are not checked, for low latency.
 
-        A row of a data frame is checked, with its names, which takes longer.
+        A row of a data frame, or of a sparse matrix, is checked, which takes longer.
 
         Shapes:
-            x ``[D]``, an array of numbers.
+            x ``[D]``, an array of numbers, or ``[1, D]`` if it is sparse.
 
         Raises:
             ValueError: x is of another type or shape.
@@ -213,9 +213,11 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return self.classes_[found.classes], np.exp(found.log_prob)
 
     def _unnamed(self, x: Any) -> Any:
-        """A row of a data frame as an array, ``[D]``, after checks; other rows as they are."""
-        framed = not isinstance(x, np.ndarray) and hasattr(x, "to_numpy")
-        return check_sample(self, x)[0] if framed else x
+        """A row of a data frame or sparse matrix as an array, ``[D]``, checked; others as is."""
+        if isinstance(x, np.ndarray) or not (hasattr(x, "to_numpy") or issparse(x)):
+            return x
+        checked: Any = check_sample(self, x)
+        return checked.toarray()[0] if issparse(checked) else checked[0]
 
     def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:
         """Error, size and cost of all trees together on samples; ``print`` shows them.

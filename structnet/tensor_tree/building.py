@@ -298,13 +298,15 @@ def _encoder(
             numbers=vocabulary.numbers,
         )
     assert settings.cell is not None  # as resolved
-    aggregator: Any = AGGREGATORS[settings.cell]
-    if aggregator.ranked:
-        aggregator = partial(aggregator, rank=settings.rank or RANK)
+    aggregator: Any = settings.cell
+    if isinstance(settings.cell, str):
+        aggregator = AGGREGATORS[settings.cell]
+        if aggregator.ranked:
+            aggregator = partial(aggregator, rank=settings.rank or RANK)
     assert vocabulary.arity is not None  # as it is counted for these cells
     for name in ("dropout", "label_dropout"):
         if getattr(settings, name):
-            raise wrong(name, f"0 for the cell {settings.cell!r}", getattr(settings, name))
+            raise wrong(name, f"0 for the cell {settings.cell_name!r}", getattr(settings, name))
     try:
         return TreeLSTM(
             c,
@@ -316,6 +318,6 @@ def _encoder(
         )
     except ValueError as error:
         raise ValueError(
-            f"the cell {settings.cell!r} cannot be made for {num_types} labels of nodes with up to "
-            f"{vocabulary.arity} children: {error}; cell='child-sum' fits any tree"
+            f"the cell {settings.cell_name!r} cannot be made for {num_types} labels of nodes with "
+            f"up to {vocabulary.arity} children: {error}; cell='child-sum' fits any tree"
         ) from error

@@ -17,6 +17,7 @@ from structnet.estimators import file
 from structnet.estimators.checked import seed_from
 from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
+from structnet.tensor_tree.aggregators import Aggregator
 from structnet.tensor_tree.building import Question, Targets
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
@@ -61,7 +62,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        cell: str | None = TreeLSTMSettings.cell,
+        cell: str | Callable[..., Aggregator] | None = TreeLSTMSettings.cell,
         hidden_size: int | None = TreeLSTMSettings.hidden_size,
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
@@ -127,7 +128,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         number = count_parameters(model)
         types, tokens = len(vocabulary.types or ()), len(vocabulary.tokens)
         lines = [
-            f"{told.cell} cell of hidden size {told.hidden_size}, {number:,} parameters",
+            f"{told.cell_name} cell of hidden size {told.hidden_size}, {number:,} parameters",
             f"{types:,} labels of inner nodes, {tokens:,} of leaves or tokens, beside the unknown",
         ]
         if vocabulary.numbers:

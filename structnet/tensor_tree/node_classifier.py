@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from structnet.checks import wrong
+from structnet.checks import check_integer, wrong
 from structnet.estimators.checked import counting_places, encode_labels, mean_one
 from structnet.estimators.class_weights import weights_by_class
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
+from structnet.estimators.likeliest import likeliest
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import column_of, log_odds
@@ -134,6 +135,22 @@ class TreeLSTMNodeClassifier(TreeLSTMEstimator):
         """The logarithms of these probabilities, for each tree ``[nodes, classes]``."""
         check_is_fitted(self)
         return self._of_trees(X, self.model_.predict_log_proba)
+
+    def predict_top(self, X: Any, k: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The k likeliest classes of each node and their probabilities, likeliest first.
+
+        Args:
+            X: trees, as for ``predict``.
+            k: number of classes, all if there are fewer.
+
+        Shapes:
+            for each tree, both ``[nodes, min(k, classes)]``; nodes are in preorder.
+
+        Raises:
+            ValueError: k is below 1.
+        """
+        check_integer("k", k, 1, owner="predict_top")
+        return [likeliest(each, self.classes_, k) for each in self.predict_proba(X)]
 
     def explain(self, x: Any, node: int, target: Any = None) -> NodeExplanation:
         """How much each part of a tree matters to the log-odds of a node's class.

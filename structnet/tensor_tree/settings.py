@@ -6,9 +6,9 @@ Nothing here imports torch, so that the command can print them without delay.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 
@@ -58,7 +58,9 @@ class TreeLSTMSettings:
             few labels and few children. By default child-sum; for trees of operators (few labels,
             each of which always has the same number of children, at most 3) tucker if it predicts
             held-out examples better. Such a model takes no node with more children than in the
-            training trees.
+            training trees. Instead of a name, a subclass of
+            structnet.tensor_tree.Aggregator, or a functools.partial of one with its arguments; a
+            model with such a cell cannot be saved but by pickle.
         hidden_size: length of a node's state; by default 64 or, for "full", the largest up to 64
             with which it has at most two million parameters.
         rank: rank of "tucker", "cp" and "tensor-train".
@@ -115,7 +117,7 @@ class TreeLSTMSettings:
         None. Got 0 instead.
     """
 
-    cell: Cell | None = None
+    cell: Cell | Callable[..., Any] | None = None
     hidden_size: int | None = None
     rank: int | None = None
     pools: Sequence[str] | None = None
@@ -135,7 +137,7 @@ class TreeLSTMSettings:
     FORMER: ClassVar = {"context": "top_down"}
 
     def __post_init__(self) -> None:
-        if self.cell is not None:
+        if self.cell is not None and not callable(self.cell):
             check_one_of("cell", self.cell, CELLS)
         for name in ("hidden_size", "min_count", "rank", "epochs", "batch_size", "patience"):
             check_integer(name, getattr(self, name), 1, optional=True)
@@ -150,10 +152,16 @@ class TreeLSTMSettings:
                 check_bool(name, getattr(self, name))
         check_pools(self.pools, optional=True)
         if self.words and self.cell not in (None, "child-sum"):
-            raise wrong("words", f"None or False for the cell {self.cell!r}", self.words)
+            raise wrong("words", f"None or False for the cell {self.cell_name!r}", self.words)
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
-            cell = "'child-sum', the default," if self.cell is None else repr(self.cell)
+            cell = "'child-sum', the default," if self.cell is None else repr(self.cell_name)
             raise wrong("rank", f"None, as the cell {cell} has no rank", self.rank)
+
+    @property
+    def cell_name(self) -> str:
+        """The cell's name; for an aggregator of the user's, that of its class."""
+        cell = getattr(self.cell, "func", self.cell)  # of a partial
+        return cell if isinstance(cell, str) else getattr(cell, "__name__", repr(cell))
 
     def reads_words(self, kind: str) -> bool:
         """Are the words of labels read, for predictions of this kind?"""

@@ -32,7 +32,7 @@ from structnet.tensor_tree.predictor import (
     losses_of,
 )
 from structnet.tensor_tree.reading import Reading, read_by
-from structnet.tensor_tree.settings import RARE, Cell, TreeLSTMSettings
+from structnet.tensor_tree.settings import CELLS, RARE, TreeLSTMSettings
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -69,7 +69,16 @@ class Trained:
     affixes: bool = False
 
     def config(self) -> dict[str, Any]:
-        """Everything but the weights, for JSON; :meth:`from_config` builds the model from it."""
+        """Everything but the weights, for JSON; :meth:`from_config` builds the model from it.
+
+        Raises:
+            TypeError: the cell is an aggregator of the user's, which JSON cannot hold.
+        """
+        if not isinstance(self.settings.cell, str):
+            raise TypeError(
+                f"To be saved, the 'cell' parameter must be one of {list(CELLS)}. Got "
+                f"{self.settings.cell_name}; use pickle for an aggregator of your own."
+            )
         bag = self.model.bag if isinstance(self.model, BesideBag) else None
         return {
             "vocabulary": self.vocabulary.to_dict(),
@@ -139,7 +148,7 @@ def train(
     """
     how: dict[str, Any] = {"device": device, "progress": progress}
     how |= {"vectors": vectors, "train_vectors": train_vectors}
-    asked: tuple[Cell, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
+    asked: tuple[Any, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
     if settings.cell is None and vectors is None and validation is not None:
         asked = cells(settings, learn.trees, validation.trees)
     places = [folder, *(Path(folder, cell) if folder is not None else None for cell in asked[1:])]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.checks import check_one_of
+from structnet.checks import check_one_of, wrong
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.scheduling import Layout, check_forest
@@ -108,6 +109,9 @@ class TreeLSTM(WithInputs):
             gates=3 if forget == "child" else 3 + arity,
             input_size=input_size if inner_inputs else 0,
         )
+        if not isinstance(self.aggregator, Aggregator):
+            expected = "a subclass of Aggregator, or a functools.partial of one"
+            raise wrong("aggregator", expected, aggregator, "TreeLSTM")
         chosen = {"forget": forget, "bottom": bottom, "forget_bias": forget_bias}
         needed = {"forget": "child", "bottom": "zero", "forget_bias": "type"}
         if not self.aggregator.positional and chosen != needed:
@@ -264,11 +268,26 @@ class _Cell:
         kept = None
         if self.joined:
             received, kept = received[:, : self.width], received[:, self.width :]
-        i, o, u, *forget_gates = self.aggregator.reduce(nodes, received, x)
+        i, o, u, *forget_gates = self._gates(nodes, received, x)
         if kept is None:
             kept = self._kept(nodes, forget_gates, x)
         h, c = lstm_state(i, o, u, nodes.split(kept), nodes.plain)
         return {"h": nodes.join(h), "c": nodes.join(c)}
+
+    def _gates(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
+        """The aggregator's tensors, G of ``[runs, length, c]``; a user's may be anything."""
+        found: Any = self.aggregator.reduce(nodes, received, x)
+        count, stack = self.aggregator.gates, nodes.stack
+        shape = (stack.runs, stack.length, self.model.hidden_size)
+        several = isinstance(found, Sequence)
+        shapes = [tuple(x.shape) for x in found] if several else tuple(found.shape)
+        if shapes != [shape] * count:
+            raise ValueError(
+                f"{type(self.aggregator).__name__}.reduce must give a sequence of {count} tensors, "
+                f"one for each gate, of shape {shape} (runs, length, hidden_size); got "
+                f"{shapes if several else f'one of shape {shapes}'}"
+            )
+        return found
 
     def _kept(self, nodes: Nodes, forget_gates: Sequence[Tensor], x: Tensor | None) -> Tensor:
         """``sum_j f_j * c_j``, ``[rows, c]``."""

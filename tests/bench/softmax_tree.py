@@ -124,7 +124,7 @@ def batches(depth: int, k: int, features: int, classes: int, seed: int, repeats:
 def training(what: str, rows: int, classes: int, features: int, seed: int, **told: object) -> dict:
     """Processor seconds of a training, its error, and the most memory of the process so far."""
     growth = told.pop("growth", None)
-    data = clusters.generate(rows, 1000, classes=classes, features=features, seed=seed)
+    data = clusters.generate(rows, 1000, num_classes=classes, num_features=features, seed=seed)
     x = csr_matrix(np.where(data.x_train > 1.5, data.x_train, 0)) if told.pop("sparse", 0) else None
     own: dict = {"start": "clusters", "decision_penalty": 1.0, "leaf_penalty": 1.0, "depth": 5}
     own |= {"max_leaf_classes": min(classes, max(10, classes // 5)), **told}
@@ -151,7 +151,7 @@ def training(what: str, rows: int, classes: int, features: int, seed: int, **tol
 
 def trials(rows: int, classes: int, features: int, seed: int) -> dict:
     """Processor seconds of the choice of settings, beside those of the training that follows."""
-    data = clusters.generate(rows, 1, classes=classes, features=features, seed=seed)
+    data = clusters.generate(rows, 1, num_classes=classes, num_features=features, seed=seed)
     points = Points.made(data.x_train, data.y_train, classes)
     begin = time.process_time()
     settings, _ = chosen(points, SoftmaxTreeSettings(seed=seed), None)
@@ -164,7 +164,7 @@ def trials(rows: int, classes: int, features: int, seed: int) -> dict:
 
 def depths(rows: int, classes: int, features: int, seed: int, repeats: int) -> list[dict]:
     """How the nodes of a depth, and whole iterations, gain from a second thread."""
-    data = clusters.generate(rows, 1, classes=classes, features=features, seed=seed)
+    data = clusters.generate(rows, 1, num_classes=classes, num_features=features, seed=seed)
     points = Points.made(data.x_train, data.y_train, classes)
     aim = Objective(1.0, 1.0, SoftmaxTreeSettings().loss_of_missing(classes), 40)
     begun = complete_draft(points, 5, classes // 5, "clusters", seed)

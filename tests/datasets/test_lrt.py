@@ -104,7 +104,7 @@ def test_split_is_disjoint_and_complete() -> None:
 @pytest.mark.parametrize("share", [1.0, -0.1])
 def test_bad_shares(share: float) -> None:
     with pytest.raises(ValueError, match=r"must be in \[0, 1\)"):
-        lrt.generated(100, validation_share=share)
+        lrt.generated(100, validation_fraction=share)
 
 
 def test_lrt_files_round_trip(tmp_path: Path) -> None:

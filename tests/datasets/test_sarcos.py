@@ -60,7 +60,7 @@ def test_the_sarcos_test_file_alone_is_split(small_sarcos: None, tmp_path: Path)
     np.testing.assert_allclose(data.y_train.mean(0), 0, atol=1e-6)
     assert files.same(data, load("sarcos", tmp_path))
     assert not files.same(data, load("sarcos", tmp_path, seed=5))
-    assert len(load("sarcos", tmp_path, test_share=0.5).x_test) == 5
+    assert len(load("sarcos", tmp_path, test_fraction=0.5).x_test) == 5
 
 
 @pytest.mark.parametrize(

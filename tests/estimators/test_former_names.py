@@ -25,7 +25,8 @@ from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.naru.settings import NaruRunSettings, Training
 from structnet.recipes.recipe import settings_from, values_of
-from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
+from structnet.recipes.softmax_tree.settings import Samples, SoftmaxTreeRunSettings
+from structnet.recipes.tree_lstm.settings import Model, TreeLSTMRunSettings
 from structnet.softmax_tree.settings import SoftmaxTreeSettings
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
@@ -147,6 +148,8 @@ def test_a_file_with_an_unknown_name_is_refused(tmp_path: Path) -> None:
             SoftmaxTreeRunSettings("uneven", training=SoftmaxTreeSettings(2, 5, start="clusters")),
             SoftmaxTreeSettings,
         ),
+        (SoftmaxTreeRunSettings("uneven", Samples(num_classes=5)), Samples),
+        (TreeLSTMRunSettings("lrt", model=Model("sum")), Model),
         (NaruRunSettings("brown", training=Training(loss="squared_error")), NaruSettings),
     ],
 )

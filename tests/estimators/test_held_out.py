@@ -13,11 +13,12 @@ from structnet.estimators.held_out import hold_out, parted
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=6), st.floats(0.05, 0.6), st.integers(0))
 def test_a_split_keeps_the_shares(sizes: list[int], fraction: float, seed: int) -> None:
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
-    count = min(max(round(fraction * len(labels)), 1), len(labels) - 1)
-    if len(labels) - count < len(sizes):
-        with pytest.raises(ValueError, match="expected at least one of each class"):
+    if max(sizes) == 1:
+        with pytest.raises(ValueError, match="each of another class; expected 2 of one"):
             hold_out(len(labels), fraction, seed, labels)
+        assert parted(len(labels), fraction, seed, labels)[1] is None
         return
+    count = min(max(round(fraction * len(labels)), 1), len(labels) - len(sizes))
     train, validation = hold_out(len(labels), fraction, seed, labels)
     np.testing.assert_array_equal(np.sort([*train, *validation]), np.arange(len(labels)))
     assert len(validation) == count
@@ -115,6 +116,20 @@ def test_small_classes_give_their_share_of_groups_together() -> None:
     groups = np.arange(400)
     held = hold_out(400, 0.1, 0, groups // 4, groups=groups)[1]  # 0.4 samples a class
     assert 25 <= len(held) <= 55 and len(set(held // 4)) == len(held)
+
+
+@pytest.mark.parametrize("classes", [40, 1])
+def test_small_classes_give_their_share_together(classes: int) -> None:
+    labels = np.concatenate([np.repeat(np.arange(100), 4), np.repeat(100 + np.arange(classes), 80)])
+    rare = [int((labels[hold_out(len(labels), 0.1, s, labels)[1]] < 100).sum()) for s in range(20)]
+    assert 35 < np.mean(rare) < 45 and max(rare) <= 60  # 40 of 400
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_of_few_samples_for_their_classes_fewer_are_held_out(least: int) -> None:
+    labels = np.concatenate([np.arange(20), np.arange(least)])
+    learn, held = hold_out(len(labels), 0.5, 0, labels)
+    assert sorted(labels[held]) == list(range(least)) and set(labels[learn]) == set(range(20))
 
 
 def test_the_seed_decides_which_groups_go() -> None:

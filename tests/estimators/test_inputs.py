@@ -31,7 +31,7 @@ from structnet.softmax_tree import SoftmaxTreeClassifier
         ((X4, Y4, np.zeros(6)), "weight zero; expected at least 2"),
         ((X4, Y4, -Y4), "sample_weight must be at least 0. Got -1 for sample 1"),
         ((X4, Y4, [1, 2]), r"sample_weight .* \[6\]\. Got shape \[2\]"),
-        ((X4, [0, 1, 2, 3, 4, 5]), "5 of 6 samples are left to learn from, for 6 classes"),
+        ((X4, [0, 1, 2, 3, 4, 5]), "too few samples to hold some out: 6, each of another class"),
         ((X4, Y4, None, (X4[:0], Y4[:0])), "X_val has 0 samples"),
         ((X4, Y4, None, (X4, Y4 + 1)), "got the class 2, which is not in the y to learn from"),
         ((X4, Y4, None, (X4[:, :1], Y4)), "X has 1 features"),

@@ -19,8 +19,8 @@ from structnet.recipes.run import Run
 from structnet.recipes.softmax_tree.work import STATE
 from structnet.training.checkpoint import load_model, save_model
 
-FEW = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
-CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]
+FEW = ["--data", "clusters", "--num-classes", "4", "--train-size", "80", "--test-size", "40"]
+CLUSTERS = ["--data", "clusters", "--num-classes", "8", "--train-size", "200", "--test-size", "80"]
 TREE = ["--depth", "2", "--max-leaf-classes", "3", "--max-iter", "3"]
 
 
@@ -267,7 +267,10 @@ def test_some_models_of_a_table(tmp_path: Path) -> None:
         (["--data", "clusters", "--leaf-penalty", "-1"], "--leaf-penalty must be a number"),
         (["--data", "clusters", "--target", "x"], "--target is for a table, FILE.csv"),
         (["--data", "digits", "--without", "x"], "--without is for a table, FILE.csv"),
-        (["--data", "digits", "--classes", "5"], "--classes is for texts and generated rows"),
+        (
+            ["--data", "digits", "--num-classes", "5"],
+            "--num-classes is for texts and generated rows",
+        ),
         (["--data", "nowhere.svm"], "nowhere.svm: No such file"),
         (["--data", "cluster"], "did you mean 'clusters'?"),
         (

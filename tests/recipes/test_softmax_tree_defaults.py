@@ -31,7 +31,7 @@ def test_every_model_learns_from_the_same_rows() -> None:
     assert [each.key for each in found] == [(data, name) for data in SOURCES for name in NAMES]
     assert len({each.folder for each in found}) == len(found)
     brown = [each.settings for each in found if each.key[0] == "brown"]
-    sizes = {(s.train_size, s.test_size, s.classes, s.seed) for s in brown}
+    sizes = {(s.train_size, s.test_size, s.num_classes, s.seed) for s in brown}
     assert sizes == {(20_000, 5_000, 200, 3)}
     fewer = members(Choice("uneven", samples=Samples(train_size=100)), 0)
     given = Settings("uneven", "softmax tree", 100, 5_000, None)
@@ -49,7 +49,7 @@ def test_what_a_model_costs(tmp_path: Path) -> None:
 
 
 def test_a_small_table(tmp_path: Path) -> None:
-    few = ["--data", "uneven", "--classes", "3", "--train-size", "90", "--test-size", "30"]
+    few = ["--data", "uneven", "--num-classes", "3", "--train-size", "90", "--test-size", "30"]
     done = ran("reproduce", "softmax-tree", "--table", "defaults", *few, "--out", tmp_path)
     rows = done.json["rows"]
     assert list(rows) == [f"uneven: {name}" for name in NAMES]

@@ -20,7 +20,7 @@ from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
 from structnet.recipes.softmax_tree.work import open
 from structnet.training.checkpoint import load_model, save_model
 
-CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "300", "--test-size", "100"]
+CLUSTERS = ["--data", "clusters", "--num-classes", "8", "--train-size", "300", "--test-size", "100"]
 TREE = [
     "--depth",
     "2",

@@ -160,7 +160,7 @@ def test_an_interrupted_run_has_no_model_yet(
 
 def test_the_papers_optimizer(tmp_path: Path) -> None:
     options = ["--optimizer", "adadelta", "--weight-decay", "0.01", "--patience", "1"]
-    ran(*TRAIN["listops"], *options, "--aggregator", "cp", "--out", tmp_path)
+    ran(*TRAIN["listops"], *options, "--cell", "cp", "--out", tmp_path)
     rates = History.load(tmp_path / "history.jsonl")["learning_rate"]
     assert set(rates) == {1.0}
 

@@ -28,7 +28,9 @@ from structnet.training.progress import Progress
 
 
 def many(classes: int, rows: int, seed: int = 0) -> Points:
-    data = clusters.generate(rows, 1, classes=classes, features=16, groups=16, seed=seed)
+    data = clusters.generate(
+        rows, 1, num_classes=classes, num_features=16, num_groups=16, seed=seed
+    )
     return Points.made(data.x_train, data.y_train, classes)
 
 
@@ -203,7 +205,9 @@ def test_penalties_are_held_to_the_best_of_all(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_few_samples_of_clear_classes_are_given_weak_penalties(seed: int) -> None:
-    data = clusters.generate(800, 1, classes=50, features=40, groups=8, modes=1, seed=seed)
+    data = clusters.generate(
+        800, 1, num_classes=50, num_features=40, num_groups=8, num_modes=1, seed=seed
+    )
     points = Points.made(data.x_train, data.y_train, 50)
     found, _ = chosen(points, SoftmaxTreeSettings(), None)
     assert found.leaf_penalty is not None and found.leaf_penalty < 1 == found.decision_penalty
@@ -369,7 +373,7 @@ def test_sparse_rows_without_entries() -> None:
 
 
 def _rows() -> tuple[np.ndarray, np.ndarray]:
-    data = clusters.generate(300, 1, classes=3, features=4)
+    data = clusters.generate(300, 1, num_classes=3, num_features=4)
     return data.x_train, data.y_train
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_matrix, csr_array, csr_matrix
 from softmax_trees import clusters, thinned
 
 from structnet.label_tree import LabelTreeClassifier
@@ -101,7 +101,13 @@ def test_fit_and_ask(cls: type, sparse: bool, tmp_path: Path) -> None:
     assert copied._asking is None
     assert copied.predict_one(rows[0]) == labels[0]
     row = rows[0]
-    for other in (row[:-1], np.append(row, 1.0), row[None], csr_matrix(row), np.full(6, "a")):
+    for form in (csr_matrix, coo_matrix, csr_array):
+        assert model.predict_one(form(rows[:1])) == labels[0]
+        both = model.predict_proba_one(form(rows[:1])), model.predict_proba_one(row)
+        assert all((told == one).all() for told, one in zip(*both, strict=True))
+    with pytest.raises(ValueError, match=r"x must be one sample, \[6\] or \[1, 6\]. Got shape"):
+        model.predict_one(csr_matrix(rows[:2]))
+    for other in (row[:-1], np.append(row, 1.0), row[None], np.full(6, "a")):
         for ask in (model.predict_one, model.predict_proba_one):
             with pytest.raises(ValueError, match=r"as many numbers as rows in training\. Got "):
                 ask(other)

@@ -101,11 +101,15 @@ def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
     data, told, folder = settings.data, settings.samples, settings.place.data_dir
     bend = told.bend or None  # which only files take
     if data in GENERATED:
-        sizes = {"num_train": told.train_size, "num_test": told.test_size, "classes": told.classes}
+        sizes = {
+            "num_train": told.train_size,
+            "num_test": told.test_size,
+            "num_classes": told.num_classes,
+        }
         given = {name: value for name, value in sizes.items() if value is not None}
         return clusters.generate(uneven=data == "uneven", seed=settings.training.seed, **given)
     if data in TEXTS:
-        return next_word.load(data, folder, classes=told.classes or 1000)
+        return next_word.load(data, folder, num_classes=told.num_classes or 1000)
     if is_file(data, SPARSE):
         return load_arrays(data, folder, task="classification", test=told.test_file, bend=bend)
     return load_arrays(data, folder, target=told.target, without=told.without, bend=bend)

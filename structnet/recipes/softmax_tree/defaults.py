@@ -40,12 +40,12 @@ class Source(NamedTuple):
 
     Attributes:
         train_size, test_size: number of rows, drawn at random; None for all.
-        classes: number of words to predict, for a text.
+        num_classes: number of words to predict, for a text.
     """
 
     train_size: int | None = None
     test_size: int | None = None
-    classes: int | None = None
+    num_classes: int | None = None
 
 
 SOURCES = {
@@ -64,7 +64,7 @@ class Settings:
         data: data set.
         model: name of the model, one of ``NAMES``.
         train_size, test_size: number of rows; None for all.
-        classes: number of words to predict, for a text.
+        num_classes: number of words to predict, for a text.
         seed: seed of the rows that are drawn, and of the model.
         place: folder of the files.
     """
@@ -73,7 +73,7 @@ class Settings:
     model: str
     train_size: int | None = None
     test_size: int | None = None
-    classes: int | None = None
+    num_classes: int | None = None
     seed: int = 0
     place: Place = field(default_factory=Place)
 

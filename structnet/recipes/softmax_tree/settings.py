@@ -37,8 +37,8 @@ class Samples:
         test_file: file of test rows, for FILE.svm (default: a fifth of each class is drawn)
         train_size: number of training examples, drawn at random (default: all)
         test_size: number of test examples, drawn at random (default: all)
-        classes: number of words to predict, for a text, or of classes, for generated rows (default:
-            1000 words, 200 classes)
+        num_classes: number of words to predict, for a text, or of classes, for generated rows
+            (default: 1000 words, 200 classes)
         validation_fraction: share of the training examples that is held out to choose the round of
             growth
     """
@@ -51,11 +51,12 @@ class Samples:
     test_file: Path | None = None
     train_size: int | None = None
     test_size: int | None = None
-    classes: int | None = None
+    num_classes: int | None = None
     validation_fraction: float = 0.1
+    FORMER: ClassVar = {"classes": "num_classes"}
 
     def __post_init__(self) -> None:
-        for name in ("train_size", "test_size", "classes"):
+        for name in ("train_size", "test_size", "num_classes"):
             check_integer(name, getattr(self, name), 2, optional=True)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
 
@@ -101,8 +102,8 @@ class SoftmaxTreeRunSettings:
             raise ValueError(f"--bend is for a file, FILE.csv or FILE.svm, not {self.data}")
         if samples.test_file is not None and not is_file(self.data, SPARSE):
             raise ValueError(f"--test-file is for sparse rows, FILE.svm, not {self.data}")
-        if samples.classes is not None and self.data not in TEXTS + GENERATED:
-            raise ValueError(f"--classes is for texts and generated rows, not {self.data}")
+        if samples.num_classes is not None and self.data not in TEXTS + GENERATED:
+            raise ValueError(f"--num-classes is for texts and generated rows, not {self.data}")
         check_data_dir(self.data, self.place.data_dir)
 
     @property

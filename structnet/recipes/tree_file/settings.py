@@ -8,7 +8,7 @@ from typing import Literal
 
 from structnet.checks import check_number
 from structnet.recipes.recipe import Place
-from structnet.tensor_tree.settings import TreeLSTMSettings
+from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
 
 Format = Literal[
     "bracketed",
@@ -67,6 +67,13 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Training(TreeLSTMSettings):
+    """What a model of trees consists of, and how it is trained."""
+
+    cell: Cell | None = None  # a flag can name no aggregator of the user's
+
+
+@dataclass(frozen=True)
 class TreeFileSettings:
     """Trains a Tree-LSTM on your own trees, and tests it.
 
@@ -88,7 +95,7 @@ class TreeFileSettings:
 
     data: str
     source: Source = field(default_factory=Source)
-    training: TreeLSTMSettings = field(default_factory=TreeLSTMSettings)
+    training: Training = field(default_factory=Training)
     place: Place = field(default_factory=Place)
 
     @property

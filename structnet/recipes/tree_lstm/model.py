@@ -68,7 +68,7 @@ def first_weights(settings: TreeLSTMRunSettings) -> TreeClassifier | TreePairCla
     """
     of = OF_NAME[settings.data]
     chosen: Any = settings.model  # resolved: only the rank may be None
-    aggregator: Any = tensor_tree.AGGREGATORS[chosen.aggregator]
+    aggregator: Any = tensor_tree.AGGREGATORS[chosen.cell]
     if chosen.rank is not None:
         aggregator = partial(aggregator, rank=chosen.rank)
     head = tensor_tree.TreeClassifier if of.num_trees == 1 else tensor_tree.TreePairClassifier

@@ -85,7 +85,7 @@ def members(data: str, choice: Choice, seed: int) -> list[Member]:
     if choice.treebank is not None:
         raise ValueError("--treebank is for table own")
     for name in parts(choice.only, AGGREGATORS, "--only") or PAPER[data]:
-        own = {"data": data, "aggregator": name, "seed": seed}
+        own = {"data": data, "cell": name, "seed": seed}
         settings = settings_from(TreeLSTMRunSettings, values_of(choice) | own)
         found.append(Member(name, f"{data}-{name}-{seed}", settings.resolved()))
     return found

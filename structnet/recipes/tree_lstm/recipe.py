@@ -24,7 +24,7 @@ class TreeLSTMRecipe(Recipe):
     examples: ClassVar = {
         "train": f"""\
   structnet train tree-lstm --data listops --train-size 40000 --max-depth 5 --out runs/first
-  structnet train tree-lstm --data lrt --data-dir data --aggregator sum --out runs/sum
+  structnet train tree-lstm --data lrt --data-dir data --cell sum --out runs/sum
   structnet train --resume runs/first
   torchrun --nproc-per-node 2 -m structnet train tree-lstm --data listops --out runs/two
   structnet train tree-lstm --data my-trees.tsv --out runs/own

@@ -54,7 +54,7 @@ class Model:
     """how a node combines its children (defaults: see the table above)
 
     Args:
-        aggregator: kind of function by which a node combines its children
+        cell: kind of function by which a node combines its children
         hidden_size: length of a node's state, c
         rank: rank r of tucker, cp and tensor-train
         forget: children on which a child's forget gate depends: that child alone, or all (default:
@@ -67,30 +67,31 @@ class Model:
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    aggregator: Cell = "tucker"
+    cell: Cell = "tucker"
     hidden_size: int | None = None
     rank: int | None = None
     forget: Literal["child", "all"] | None = None
     bottom: Literal["zero", "learned"] = "zero"
     forget_bias: Literal["type", "place"] = "type"
+    FORMER: ClassVar = {"aggregator": "cell"}
 
     def __post_init__(self) -> None:
         check_integer("hidden_size", self.hidden_size, 1, optional=True)
         check_integer("rank", self.rank, 1, optional=True)
-        check_one_of("aggregator", self.aggregator, AGGREGATORS)
+        check_one_of("cell", self.cell, AGGREGATORS)
         check_one_of("bottom", self.bottom, ("zero", "learned"))
         check_one_of("forget_bias", self.forget_bias, ("type", "place"))
         if self.forget is not None:
             check_one_of("forget", self.forget, ("child", "all"))
-        if self.aggregator == "child-sum" and (self.forget == "all" or self.bottom == "learned"):
+        if self.cell == "child-sum" and (self.forget == "all" or self.bottom == "learned"):
             raise ValueError(
                 "child-sum does not tell children apart, so it goes with forget='child' and "
                 f"bottom='zero'; got forget={self.forget!r}, bottom={self.bottom!r}"
             )
-        if self.forget_bias == "place" and (self.forget == "all" or self.aggregator == "child-sum"):
+        if self.forget_bias == "place" and (self.forget == "all" or self.cell == "child-sum"):
             raise ValueError(
                 "forget_bias='place' needs forget='child' and children that are told apart; "
-                f"got forget={self.forget!r}, aggregator={self.aggregator!r}"
+                f"got forget={self.forget!r}, cell={self.cell!r}"
             )
 
 
@@ -170,7 +171,7 @@ def table_of_defaults() -> str:
           listops  tucker        20           3     25      100         0.01
     """
     rows: list[tuple] = [
-        ("data", "aggregator", "hidden-size", "rank", "epochs", "batch-size", "learning-rate")
+        ("data", "cell", "hidden-size", "rank", "epochs", "batch-size", "learning-rate")
     ]
     rows += [
         (data, name, of.hidden_size, of.rank or "-", of.epochs, of.batch_size, of.learning_rate)
@@ -210,7 +211,7 @@ class TreeLSTMRunSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{self.data}-{self.model.aggregator}"
+        return f"{self.data}-{self.model.cell}"
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -229,11 +230,9 @@ class TreeLSTMRunSettings:
             (7, None, 12)
         """
         model, training = self.model, self.training
-        known = asdict(DEFAULTS[self.data][model.aggregator])
+        known = asdict(DEFAULTS[self.data][model.cell])
         if known["rank"] is None and model.rank is not None:
-            raise ValueError(
-                f"the aggregator {model.aggregator} has no rank; got rank {model.rank}"
-            )
+            raise ValueError(f"the cell {model.cell} has no rank; got rank {model.rank}")
         if self.data != "listops" and self.sizes.max_depth is not None:
             raise ValueError(f"--max-depth is for listops; the data are {self.data}")
         if training.optimizer == "adadelta":

@@ -42,7 +42,7 @@ def train(settings: TreeLSTMRunSettings, data: TreeData, run: Run, say: Say) -> 
     number = count_parameters(model)
     rank = "" if chosen.rank is None else f" and rank {chosen.rank}"
     size = f"hidden size {chosen.hidden_size}{rank}, {number:,} parameters"
-    say(f"model: Tree-LSTM, {chosen.aggregator} of {size}")
+    say(f"model: Tree-LSTM, {chosen.cell} of {size}")
     history = fitted(model, settings, data, run)
     best = history.best
     assert best is not None  # since there are validation data
@@ -54,7 +54,7 @@ def train(settings: TreeLSTMRunSettings, data: TreeData, run: Run, say: Say) -> 
         "validation_accuracy": best["validation_accuracy"],
         "parameters": number,
         "aggregation_parameters": count_aggregation(
-            chosen.aggregator, chosen.hidden_size, of.arity, chosen.rank
+            chosen.cell, chosen.hidden_size, of.arity, chosen.rank
         ),
         "best_epoch": best["epoch"],
         "epochs": len(history),
@@ -115,7 +115,7 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
         found["tree.png"] = partial(draw_tree, model, model.of.parse(typed))
     groups = result.get("test", {}).get("accuracy_by_operators")
     if groups:
-        name = run.settings(TreeLSTMRunSettings).model.aggregator
+        name = run.settings(TreeLSTMRunSettings).model.cell
         found["by_operators.png"] = partial(draw_by_operators, {name: groups})
     return found
 
