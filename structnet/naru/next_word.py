@@ -30,9 +30,9 @@ class Judged(NamedTuple):
     """How words are predicted.
 
     Attributes:
-        right: whether each is the likeliest one.
-        mixed: log-probability of each; -inf for the unknown word.
-        network, ngrams: that by each part of the mixture alone; None if there are no two parts.
+        right: True where the word is the likeliest one.
+        mixed: log-probabilities; -inf for the unknown word.
+        network, ngrams: log-probabilities by each part of the mixture alone; None without counts.
 
     Shapes:
         each ``[n]``.
