@@ -99,7 +99,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
         epochs: int = DEFAULT.epochs,
         batch_size: int = DEFAULT.batch_size,
         learning_rate: float = DEFAULT.learning_rate,
-        rebuilds: int = DEFAULT.rebuilds,
+        rebuilds_per_epoch: int = DEFAULT.rebuilds_per_epoch,
         gain: str = DEFAULT.gain,
         prior_weight: float = DEFAULT.prior_weight,
         memory: float = DEFAULT.memory,

@@ -336,7 +336,7 @@ def train_language_model(
         history.records[-1]["moves"], model.moves = model.moves, 0
 
     if settings.tree == "learned":
-        model.reassign_every = max(1, len(train) // settings.rebuilds)
+        model.reassign_every = max(1, len(train) // settings.rebuilds_per_epoch)
         callbacks = [count_moves, *callbacks]
     model.counted, model.moves = None, 0
     try:

@@ -34,7 +34,7 @@ class LanguageModelSettings:
         epochs: number of passes through the text.
         batch_size: number of words predicted in each step.
         learning_rate: learning rate of Adagrad, which falls to a tenth in the last epoch.
-        rebuilds: number of reassignments in each epoch.
+        rebuilds_per_epoch: number of reassignments in each epoch.
         prior_weight: number of observations that hold a word in its place: the more, the fewer
             words move. In texts of a few thousand sentences, 20 hold all of them; with 1, many
             move, which raised the loss of all texts that we tried.
@@ -65,14 +65,14 @@ class LanguageModelSettings:
     epochs: int = 5
     batch_size: int = 128
     learning_rate: float = 0.05
-    rebuilds: int = 50
+    rebuilds_per_epoch: int = 50
     prior_weight: float = 20.0
     memory: float = 0.5
     dropout: float | None = None
     gain: Gain = "margin"
     ngrams: bool = True
     seed: int = 0
-    FORMER: ClassVar = {"head": "tree"}
+    FORMER: ClassVar = {"head": "tree", "rebuilds": "rebuilds_per_epoch"}
 
     def __post_init__(self) -> None:
         check_one_of("tree", self.tree, TREES)
@@ -84,7 +84,7 @@ class LanguageModelSettings:
             ("arity", 2),
             ("epochs", 1),
             ("batch_size", 1),
-            ("rebuilds", 1),
+            ("rebuilds_per_epoch", 1),
             ("seed", 0),
         ):
             check_integer(name, getattr(self, name), least)

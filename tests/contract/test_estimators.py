@@ -98,7 +98,7 @@ WORDS = HELD | {"max_cone": 2, "vector_size": 3, "min_count": 1, "max_words": 9,
 WORDS |= {"clip_norm": 1.0, "lazy": True, "balance": 0.1, "gate_noise": 0.1}
 PASTS = ANY | {"context": 2, "vector_size": 3, "arity": 2, "max_depth": 4, "ngrams": True}
 PASTS |= {"min_count": 1, "max_words": 9, "epochs": 1, "batch_size": 8, "learning_rate": 0.01}
-PASTS |= {"rebuilds": 2, "prior_weight": 2.0, "memory": 0.5, "dropout": 0.1}
+PASTS |= {"rebuilds_per_epoch": 2, "prior_weight": 2.0, "memory": 0.5, "dropout": 0.1}
 PASTS |= {"validation_fraction": 0.3}
 
 PARSES, CLASSES = data(40)
