@@ -52,7 +52,7 @@ print(f"{text.name}: {len(train)} sentences to learn from, {len(test)} to test")
 # one takes about ten seconds on an idle core.
 
 # %%
-model = RoutedLanguageModel(epochs=1 if SMOKE else 6, learning_rate=1e-3, random_state=0)
+model = RoutedLanguageModel(epochs=1 if SMOKE else 6, random_state=0)
 model.fit(train)
 network = model.model_.network
 wiring = network.wiring
@@ -114,10 +114,10 @@ print("busiest route:", busiest)
 # little training it has the lower perplexity. The advantages of a routed network are that its
 # parameters, here eleven times as many, cost nothing on paths that are not taken, and that its
 # paths can be inspected. Where both learn to predict vectors, a routed network is as good as the
-# GRU after 30 epochs at its default learning rate (`tutorials/results/naru/table.md`).
+# GRU after 30 epochs at 3e-4 (`tutorials/results/naru/table.md`).
 
 # %%
-gru = RecurrentLanguageModel(epochs=1 if SMOKE else 6, learning_rate=1e-3, random_state=0)
+gru = RecurrentLanguageModel(epochs=1 if SMOKE else 6, random_state=0)
 gru.fit(train)
 print(f"GRU: {gru.model_.network.multiply_adds:,} multiplications a word")
 found = {name: each.measure(test) for name, each in (("GRU", gru), ("NARU", model))}

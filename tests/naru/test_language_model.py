@@ -197,16 +197,15 @@ def test_cross_entropy() -> None:
 
 
 MANY = {**SMALL, "sizes": (1, 4, 4, 1), "epochs": 3, "learning_rate": 1e-2, "patience": None}
-MANY |= {"loss": "squared_error"}
+MANY |= {"loss": "squared_error", "balance": 0.0}
 
 
 @pytest.mark.parametrize("spread", [{"balance": 0.1}, {"gate_noise": 1.0}], ids=str)
 def test_balance_and_noise_spread_the_words(spread: dict[str, float]) -> None:
-    bias = [
-        RoutedLanguageModel(**MANY, **own).fit(TEXT).statistics(TEXT).bias(normalised=True)
-        for own in ({}, spread)
-    ]
+    stats = [RoutedLanguageModel(**MANY | own).fit(TEXT).statistics(TEXT) for own in ({}, spread)]
+    bias = [each.bias(normalised=True) for each in stats]
     assert bias[1] < 0.75 * bias[0]
+    assert stats[1].commonest_path()[1] < stats[0].commonest_path()[1]
 
 
 def test_lazy_and_dense_training_differ() -> None:

@@ -120,7 +120,6 @@ def test_the_baseline(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     done = call(*command, "--out", folder)
     assert len(learned) == 1  # the untrained network has the same vectors
-    assert done.json["settings"]["learning_rate"] == 1e-3
     assert "utilisation" not in done.json["details"]["trained"]
     assert (folder / "history.png").exists() and not (folder / "network.png").exists()
     assert "path" not in call("predict", folder, "the cat").json["answers"][0]
