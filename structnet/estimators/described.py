@@ -34,7 +34,7 @@ def described_by(*sources: type) -> Callable[[C], C]:
     """
 
     def describe(cls: C) -> C:
-        cls.SETTINGS = sources  # type: ignore[attr-defined]
+        cls.SETTINGS = sources  # type: ignore[attr-defined]  # of any class
         if cls.__doc__ is None:  # python -OO
             return cls
         told: dict[str, str] = {}

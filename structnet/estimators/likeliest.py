@@ -35,17 +35,17 @@ class LikeliestMixin:
 
     def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """As :meth:`predict_top`; a family may find the likeliest without all others."""
-        return likeliest(self.predict_proba(X), self.classes_, k)
+        return top_of(self.predict_proba(X), self.classes_, k)
 
 
-def likeliest(prob: np.ndarray, classes: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def top_of(prob: np.ndarray, classes: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The k likeliest classes of each row of probabilities, and these, likeliest first.
 
     Shapes:
         prob ``[n, classes]`` -> both ``[n, min(k, classes)]``.
 
     Example:
-        >>> likeliest(np.array([[0.2, 0.5, 0.3]]), np.array(["a", "b", "c"]), 2)
+        >>> top_of(np.array([[0.2, 0.5, 0.3]]), np.array(["a", "b", "c"]), 2)
         (array([['b', 'c']], dtype='<U1'), array([[0.5, 0.3]]))
     """
     places = np.argsort(-prob, axis=1, kind="stable")[:, :k]

@@ -114,12 +114,8 @@ def chosen(
         growth = ChosenGrowth(**{**vars(growth), "least_k": least})
         growth = replace(growth, alpha=growth.alpha or ALPHA, rho=growth.rho or RHO)
         given = replace(given, depth=growth.start_depth)
-    open_ = (
-        given.depth,
-        given.max_leaf_classes if growth is None else 0,
-        given.start,
-        given.leaf_penalty,
-    )
+    k = given.max_leaf_classes if growth is None else 0
+    open_ = (given.depth, k, given.start, given.leaf_penalty)
     search = _Search(points, given, growth, progress, held_out) if None in open_ else None
     found = search.best() if search else given
     if found.decision_penalty is None:
@@ -270,9 +266,8 @@ class _Search:
     def _plain_is_as_good(self, best: Kind) -> bool:
         """True if the plain decision tree, on as many samples as affordable, is no more wrong."""
         given, part = self.given, self._parts[0]
-        open_ = (
-            given.depth is None and given.max_leaf_classes is None and given.start in (None, "axes")
-        )
+        shaped = given.depth is not None or given.max_leaf_classes is not None
+        open_ = not shaped and given.start in (None, "axes")
         limited = self.growth is not None and self.growth.deepest < math.inf
         if not open_ or limited:
             return False

@@ -18,7 +18,7 @@ from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
-from structnet.estimators.likeliest import likeliest
+from structnet.estimators.likeliest import top_of
 from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import column_of, log_odds
@@ -150,7 +150,7 @@ class TreeLSTMNodeClassifier(TreeLSTMEstimator):
             ValueError: k is below 1.
         """
         check_integer("k", k, 1, owner="predict_top")
-        return [likeliest(each, self.classes_, k) for each in self.predict_proba(X)]
+        return [top_of(each, self.classes_, k) for each in self.predict_proba(X)]
 
     def explain(self, x: Any, node: int, target: Any = None) -> NodeExplanation:
         """How much each part of a tree matters to the log-odds of a node's class.

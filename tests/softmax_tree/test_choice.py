@@ -27,11 +27,9 @@ from structnet.softmax_tree.settings import ChosenSettings
 from structnet.training.progress import Progress
 
 
-def many(classes: int, rows: int, seed: int = 0) -> Points:
-    data = clusters.generate(
-        rows, 1, num_classes=classes, num_features=16, num_groups=16, seed=seed
-    )
-    return Points.made(data.x_train, data.y_train, classes)
+def many(kinds: int, rows: int, seed: int = 0) -> Points:
+    data = clusters.generate(rows, 1, num_classes=kinds, num_features=16, num_groups=16, seed=seed)
+    return Points.made(data.x_train, data.y_train, kinds)
 
 
 class Trial(NamedTuple):
@@ -205,9 +203,8 @@ def test_penalties_are_held_to_the_best_of_all(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_few_samples_of_clear_classes_are_given_weak_penalties(seed: int) -> None:
-    data = clusters.generate(
-        800, 1, num_classes=50, num_features=40, num_groups=8, num_modes=1, seed=seed
-    )
+    sizes: Any = {"num_classes": 50, "num_modes": 1, "num_features": 40, "num_groups": 8}
+    data = clusters.generate(800, 1, **sizes, seed=seed)
     points = Points.made(data.x_train, data.y_train, 50)
     found, _ = chosen(points, SoftmaxTreeSettings(), None)
     assert found.leaf_penalty is not None and found.leaf_penalty < 1 == found.decision_penalty
@@ -356,9 +353,8 @@ def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:
     y = cells[tuple((10 * x).astype(int).T)]
     found = train(x.astype(np.float32), y, num_classes=5).settings
     assert (found.start, found.max_iter) == ("axes", 0)
-    given = train(
-        x.astype(np.float32), y, SoftmaxTreeSettings(max_leaf_classes=2), num_classes=5
-    ).settings
+    told = SoftmaxTreeSettings(max_leaf_classes=2)
+    given = train(x.astype(np.float32), y, told, num_classes=5).settings
     assert given.max_leaf_classes == 2
 
 
