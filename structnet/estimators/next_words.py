@@ -87,7 +87,6 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
     validation_fraction: float
     random_state: Any
     folder: str | Path | None
-    _first = 0  # place of the first word of a sentence that is predicted
 
     @whole
     def fit(self, X: Text, y: None = None, *, X_val: Text | None = None) -> Self:
@@ -109,8 +108,7 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         check_seed(self.folder, self.random_state)
         self.seed_ = seed_from(self.random_state)
         self._settings()  # refused before a text is read
-        fewest = self._first + 1
-        learn, judge = parts_of(X, X_val, self.validation_fraction, self.seed_, words=fewest)
+        learn, judge = parts_of(X, X_val, self.validation_fraction, self.seed_)
         self.words_ = known_words(learn, self.min_count, self.max_words)
         self._learn(learn, judge)
         self._count(learn if X_val is not None else learn + judge)
@@ -307,36 +305,36 @@ def digest(sentences: list[list[str]]) -> str:
 
 
 def parts_of(
-    X: Text, X_val: Text | None, fraction: float, seed: int, *, words: int
+    X: Text, X_val: Text | None, fraction: float, seed: int
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """The sentences to learn from and those to choose by; without those that are too short.
+    """The sentences to learn from and those to choose by; without those of one word.
+
+    They are the same for all models, which so know the same words.
 
     Args:
         X: text to learn from.
         X_val: text to choose by; None to hold out sentences of the first one.
         fraction: share of the sentences to hold out.
         seed: seed of the random choice of these.
-        words: number of words from which on a sentence has one to predict, 1 or 2.
 
     Raises:
         ValueError: too few sentences have a word to predict.
     """
     check_number("validation_fraction", fraction, 0, 1, open=True)
     if X_val is not None:
-        return _usable("X", X, words, 1), _usable("X_val", X_val, words, 1)
-    learn = _usable("X", X, words, 2)
+        return _usable("X", X, 1), _usable("X_val", X_val, 1)
+    learn = _usable("X", X, 2)
     kept, held_out = hold_out(len(learn), fraction, seed)
     return [learn[i] for i in kept], [learn[i] for i in held_out]
 
 
-def _usable(name: str, text: Text, words: int, fewest: int) -> list[list[str]]:
-    """The sentences with a word to predict; too few of them are refused."""
-    found = [each for each in sentences_of(text) if len(each) >= words]
+def _usable(name: str, text: Text, fewest: int) -> list[list[str]]:
+    """The sentences with a word that follows another; too few of them are refused."""
+    found = [each for each in sentences_of(text) if len(each) > 1]
     if len(found) < fewest:
         has = "1 sentence" if found else "no sentence"
-        of_words = " of two words or more" if words > 1 else ""
         more = "" if fewest == 1 else ", one to learn from and one to hold out"
-        raise ValueError(f"{name} has {has}{of_words}; expected at least {fewest}{more}")
+        raise ValueError(f"{name} has {has} of two words or more; expected at least {fewest}{more}")
     return found
 
 

@@ -112,8 +112,6 @@ class RoutedLanguageModel(NextWordEstimator):
         # scikit-learn requires that every parameter is stored as it was given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
-    _first = 1
-
     def _learn(self, sentences: list[list[str]], held_out: list[list[str]]) -> None:
         folder, device, settings = self.folder, own_device(self.device), self._settings()
         cache = None if folder is None else Path(folder, "vectors.safetensors")

@@ -49,13 +49,15 @@ def test_measures_are_of_the_words_behind_others(fitted: Any) -> None:
 
 
 def test_both_models_measure_the_same_words_by_default() -> None:
-    text = [*TEXT, "the cat hears a yak", "the yak", *["a gnu sees the emu"] * 2]
+    text = [*TEXT, "the cat hears a yak", "the yak", *["a gnu sees the emu"] * 2, *"xyz"]
     judged = ["the yak sees an emu", "a gnu hears the newt", "the"]
-    sizes = [
-        clone(model).set_params(epochs=1).fit(text, X_val=TEXT).measure(judged).words
-        for model in MODELS.values()
-    ]
-    assert sizes[0] == sizes[1] == 6
+    one, other = (clone(each).set_params(epochs=1, random_state=4) for each in MODELS.values())
+    for validation in (None, TEXT):
+        one.fit(text, X_val=validation)
+        other.fit(text, X_val=validation)
+        assert one.words_.words == other.words_.words
+        assert one.measure(judged).words == other.measure(judged).words
+    assert one.measure(judged).words == 6
 
 
 def test_a_single_text_is_a_beginning(fitted: Any, tmp_path: Path) -> None:

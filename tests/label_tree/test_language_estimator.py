@@ -177,7 +177,10 @@ def test_a_vocabulary_whose_words_are_all_rare() -> None:
     [
         ("no_such_file.txt", "'no_such_file.txt' is not a file; expected a path"),
         ([], "there are no sentences; expected a path, or lists of words"),
-        (["one"], "X has 1 sentence; expected at least 2, one to learn from and one to hold out"),
+        (
+            ["one", "a b"],
+            "X has 1 sentence of two words or more; expected at least 2, one to learn",
+        ),
         ([None, "a b"], "sentence 0 must be one or more words, each a str. Got None"),
     ],
 )
