@@ -18,7 +18,6 @@ from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
-from structnet.estimators.hyper_parameters import settings_of_file
 from structnet.estimators.inputs import (
     check_inputs,
     check_training,
@@ -349,11 +348,10 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.input_scale_ = scale = scale_of_lists(config["input_scale"])
-        self.settings_ = settings_of_file(LabelTreeSettings, config["settings"])
+        self.settings_ = LabelTreeSettings(**config["settings"])
         self._stream = Stream.of(config["stream"])
         tree = LabelTree.empty(self.n_features_in_, len(self.classes_), self.settings_)
         if tree.embedding is None and (scale is None or scale.keeps_zeros):  # sparse rows
             tree.softmax.arrays(by_feature=True, lay=True)
-        trained = config.get("trained") or config["training"]  # its former name
-        self.trained_ = Training.of(tree, self.settings_, trained)
+        self.trained_ = Training.of(tree, self.settings_, config["trained"])
         return tree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree.settings import GAINS, Gain
@@ -72,7 +72,6 @@ class LanguageModelSettings:
     gain: Gain = "margin"
     ngrams: bool = True
     seed: int = 0
-    FORMER: ClassVar = {"head": "tree", "rebuilds": "rebuilds_per_epoch"}
 
     def __post_init__(self) -> None:
         check_one_of("tree", self.tree, TREES)

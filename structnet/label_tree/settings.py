@@ -6,7 +6,7 @@ Nothing here imports torch, so that the command can print them without delay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 
@@ -90,7 +90,6 @@ class LabelTreeSettings:
     memory: float = 0.5
     bias: bool = True
     seed: int = 0
-    FORMER: ClassVar = {"embedding_size": "vector_size"}
 
     def __post_init__(self) -> None:
         for name, least, optional in (

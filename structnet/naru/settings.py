@@ -6,7 +6,7 @@ Nothing here imports torch, so that the command can print them without delay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 from structnet.naru.wiring import DIMS, MAX_CONE, SIZES, Wiring
@@ -86,8 +86,6 @@ class NaruSettings:
     balance: float = 0.03
     gate_noise: float = 0.0
     seed: int = 0
-    FORMER: ClassVar = {"objective": "loss"}
-    FORMER_VALUES: ClassVar = {"regression": "squared_error", "cross-entropy": "log_loss"}
 
     def __post_init__(self) -> None:
         for name, least, optional in (

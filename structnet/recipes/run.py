@@ -121,12 +121,18 @@ class Run:
         """
         here = {} if place is None else values_of(place)
         said = {name: value for name, value in here.items() if value is not None}
+        told = {**self.config["settings"], **said}
         try:
-            return _found(settings_from(cls, {**self.config["settings"], **said}), place)
-        except CheckpointError:
-            raise
+            found = settings_from(cls, told)
         except MALFORMED as error:
             raise CheckpointError(f"the settings of {self} cannot be used: {error}") from None
+        unknown = sorted(told.keys() - values_of(found).keys())
+        if unknown:  # else another value than the run's would be taken, the default of a new name
+            raise CheckpointError(
+                f"the settings of {self} cannot be used: this version has no {', '.join(unknown)}; "
+                "train a new run"
+            )
+        return _found(found, place)
 
     def settings_to_resume(self, cls: type[S]) -> S:
         """The settings of the run with the free ones as they were when it was last resumed.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 
@@ -134,7 +134,6 @@ class TreeLSTMSettings:
     weight_decay: float | None = None
     patience: int | None = None
     seed: int = 0
-    FORMER: ClassVar = {"context": "top_down"}
 
     def __post_init__(self) -> None:
         if self.cell is not None and not callable(self.cell):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from structnet.estimators.hyper_parameters import settings_of_file
 from structnet.tensor_tree.building import (
     Question,
     Targets,
@@ -98,7 +97,7 @@ class Trained:
         """The model that :meth:`config` described, with new weights."""
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
         question = Question(**config["question"])
-        settings = settings_of_file(TreeLSTMSettings, config["settings"])
+        settings = TreeLSTMSettings(**config["settings"])
         rest = question, settings, History(config["history"]), config["affixes"]
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)

@@ -237,6 +237,17 @@ def test_a_model_knows_its_own_classes(listops_run: Path, tmp_path: Path) -> Non
     assert call("predict", run, EXPRESSION).json == {**truth, "run": str(run)}
 
 
+def test_a_setting_by_an_unknown_name_is_not_replaced_by_a_default(
+    listops_run: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(listops_run, tmp_path / "run")
+    edit_config(run, "settings", "aggregator", "sum")
+    for file in ("model.safetensors", "result.json"):
+        (run / file).unlink()
+    said = refused("train", "--resume", run)
+    assert "cannot be used: this version has no aggregator; train a new run" in said
+
+
 EDITS = [
     ("settings", "hidden_size", 10**9), ("settings", "hidden_size", "ten"),
     ("settings", "rank", []),

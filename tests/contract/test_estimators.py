@@ -80,12 +80,11 @@ GROWN |= {"cache_bytes": 1e6, "n_members": 2, "standardize": True, "warm_start":
 GROWN |= dict.fromkeys(("routers", "transformers", "prefer_split", "balance_routers"), True)
 SOFT = ANY | {"decision_penalty": 0.1, "leaf_penalty": 0.1, "missing_loss": 2.0, "tol": 0.01}
 SOFT |= {"max_iter": 1, "solver_steps": 2, "n_jobs": 1, "standardize": True, "n_members": 2}
-ADAPTED = {"alpha": 0.9, "rho": 0.9, "start_leaf_classes": 1, "step": 1, "max_depth": 2}
-ADAPTED |= {"start_depth": 1, "max_leaves": 4, "max_rounds": 1, "min_samples": 5}
-ADAPTED |= {"validation_fraction": 0.3}
+ADAPTED = {"alpha": 0.9, "rho": 0.9, "start_k": 1, "step": 1, "max_depth": 2, "max_leaves": 4}
+ADAPTED |= {"start_depth": 1, "max_rounds": 1, "min_samples": 5, "validation_fraction": 0.3}
 LABELS = ANY | {"arity": 2, "vector_size": 2, "epochs": 1, "learning_rate": 0.1, "rebuilds": 1}
-LABELS |= {"prior_weight": 1.0, "bias": True, "max_depth": 3, "memory": 0.5}
-LABELS |= {"standardize": True, "n_jobs": 1}
+LABELS |= {"prior_weight": 1.0, "bias": True, "max_depth": 3, "memory": 0.5, "n_jobs": 1}
+LABELS |= {"standardize": True}
 WORDS = HELD | {"max_cone": 2, "vector_size": 3, "min_count": 1, "max_words": 9, "max_length": 9}
 WORDS |= {"clip_norm": 1.0, "lazy": True, "balance": 0.1, "gate_noise": 0.1}
 PASTS = ANY | {"context": 2, "vector_size": 3, "arity": 2, "max_depth": 4, "ngrams": True}
@@ -109,8 +108,8 @@ CASES = [
         OF_ROUTED,
     ),
     Case(
-        SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "max_leaf_classes": 2}, ROWS,
-        CLASSES, (SoftmaxTreeSettings,), OF_SOFT,
+        SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "k": 2}, ROWS, CLASSES,
+        (SoftmaxTreeSettings,), OF_SOFT,
     ),
     Case(
         AdaptiveSoftmaxTreeClassifier(start="random"), SOFT | ADAPTED, ROWS, CLASSES,
@@ -194,8 +193,8 @@ def test_parameters_are_kept_and_have_the_defaults_of_the_settings(case: Case) -
     changed = {name: object() for name in kind().get_params()}
     assert kind(**changed).get_params(deep=False) == changed
     known = {name: value for each in case.settings for name, value in vars(each()).items()}
-    fixed = {"depth", "max_leaf_classes"} if kind is AdaptiveSoftmaxTreeClassifier else set()
-    for name in known.keys() - fixed - {"seed"}:
+    lacking = {"seed", "depth", "k"} if kind is AdaptiveSoftmaxTreeClassifier else {"seed"}
+    for name in known.keys() - lacking:
         assert kind().get_params()[name] == known[name], name
 
 

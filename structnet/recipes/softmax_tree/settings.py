@@ -53,7 +53,6 @@ class Samples:
     test_size: int | None = None
     num_classes: int | None = None
     validation_fraction: float = 0.1
-    FORMER: ClassVar = {"classes": "num_classes"}
 
     def __post_init__(self) -> None:
         for name in ("train_size", "test_size", "num_classes"):
@@ -142,7 +141,7 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    REFUSED: ClassVar = ("depth", "max_leaf_classes")  # of a fixed tree; not in the help
+    REFUSED: ClassVar = ("depth", "k")  # those of a fixed tree, which the help does not name
 
     growth: GrowthSettings = field(default_factory=GrowthSettings)
 
@@ -152,7 +151,7 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
             if getattr(self.training, name) is not None:
                 raise ValueError(
                     f"--{name} is for softmax-tree; adaptive-softmax-tree has --start-depth, "
-                    "--start-leaf-classes and --alpha"
+                    "--start-k and --alpha"
                 )
 
     @property

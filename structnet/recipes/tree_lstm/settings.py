@@ -73,7 +73,6 @@ class Model:
     forget: Literal["child", "all"] | None = None
     bottom: Literal["zero", "learned"] = "zero"
     forget_bias: Literal["type", "place"] = "type"
-    FORMER: ClassVar = {"aggregator": "cell"}
 
     def __post_init__(self) -> None:
         check_integer("hidden_size", self.hidden_size, 1, optional=True)
