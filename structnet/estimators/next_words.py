@@ -43,21 +43,22 @@ SHOWN = 60  # characters of a text that an error shows
 class NextWordMeasures(NamedTuple):
     """How well a text's next words are predicted.
 
-    By default, a sentence's first word, which follows nothing, is not predicted, so that the
-    measures of all models are of the same words.
+    By default, a sentence's first word, which follows nothing, is not predicted. Two models whose
+    ``words`` are equal know the same words of a text, so that their perplexities can be compared;
+    their accuracies can be in any case.
 
     Attributes:
-        perplexity: ``exp`` of minus the mean log-probability of the words that are known; NaN if
-            none is.
-        accuracy: share of the next words that are predicted correctly; the unknown one never is.
-        loss: mean loss of a routed network without its n-grams; None for a tree of words.
-        perplexity_without_ngrams, perplexity_of_ngrams: those of a tree of words and of its n-grams
-            alone; None for a routed network, or if there are no n-grams.
+        perplexity: ``exp`` of minus the mean log-probability of the words that are known, given
+            that they are known; NaN if none is.
+        accuracy: share of all next words that are predicted correctly; the unknown one never is.
+        words: number of the words that are known, of which the perplexity is.
+        perplexity_without_ngrams, perplexity_of_ngrams: those of the tree or network and of its
+            n-grams alone; None without n-grams, or if the network predicts vectors.
     """
 
     perplexity: float
     accuracy: float
-    loss: float | None = None
+    words: int
     perplexity_without_ngrams: float | None = None
     perplexity_of_ngrams: float | None = None
 
@@ -86,7 +87,6 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
     validation_fraction: float
     random_state: Any
     folder: str | Path | None
-    _first = 0  # place of the first word of a sentence that is predicted
 
     @whole
     def fit(self, X: Text, y: None = None, *, X_val: Text | None = None) -> Self:
@@ -108,8 +108,7 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         check_seed(self.folder, self.random_state)
         self.seed_ = seed_from(self.random_state)
         self._settings()  # refused before a text is read
-        fewest = self._first + 1
-        learn, judge = parts_of(X, X_val, self.validation_fraction, self.seed_, words=fewest)
+        learn, judge = parts_of(X, X_val, self.validation_fraction, self.seed_)
         self.words_ = known_words(learn, self.min_count, self.max_words)
         self._learn(learn, judge)
         self._count(learn if X_val is not None else learn + judge)
@@ -306,36 +305,36 @@ def digest(sentences: list[list[str]]) -> str:
 
 
 def parts_of(
-    X: Text, X_val: Text | None, fraction: float, seed: int, *, words: int
+    X: Text, X_val: Text | None, fraction: float, seed: int
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """The sentences to learn from and those to choose by; without those that are too short.
+    """The sentences to learn from and those to choose by; without those of one word.
+
+    They are the same for all models, which so know the same words.
 
     Args:
         X: text to learn from.
         X_val: text to choose by; None to hold out sentences of the first one.
         fraction: share of the sentences to hold out.
         seed: seed of the random choice of these.
-        words: number of words from which on a sentence has one to predict, 1 or 2.
 
     Raises:
         ValueError: too few sentences have a word to predict.
     """
     check_number("validation_fraction", fraction, 0, 1, open=True)
     if X_val is not None:
-        return _usable("X", X, words, 1), _usable("X_val", X_val, words, 1)
-    learn = _usable("X", X, words, 2)
+        return _usable("X", X, 1), _usable("X_val", X_val, 1)
+    learn = _usable("X", X, 2)
     kept, held_out = hold_out(len(learn), fraction, seed)
     return [learn[i] for i in kept], [learn[i] for i in held_out]
 
 
-def _usable(name: str, text: Text, words: int, fewest: int) -> list[list[str]]:
-    """The sentences with a word to predict; too few of them are refused."""
-    found = [each for each in sentences_of(text) if len(each) >= words]
+def _usable(name: str, text: Text, fewest: int) -> list[list[str]]:
+    """The sentences with a word that follows another; too few of them are refused."""
+    found = [each for each in sentences_of(text) if len(each) > 1]
     if len(found) < fewest:
         has = "1 sentence" if found else "no sentence"
-        of_words = " of two words or more" if words > 1 else ""
         more = "" if fewest == 1 else ", one to learn from and one to hold out"
-        raise ValueError(f"{name} has {has}{of_words}; expected at least {fewest}{more}")
+        raise ValueError(f"{name} has {has} of two words or more; expected at least {fewest}{more}")
     return found
 
 

@@ -51,9 +51,10 @@ class LabelTreeLanguageModel(NextWordEstimator):
     """Learns from a text to predict next words, by a tree whose leaves are the words.
 
     The vectors of the last words make one, from which a softmax at each node of the tree chooses a
-    child; during training, words move to the children that their contexts prefer. The result is
-    mixed with counts of n-grams, in the proportion that makes held-out sentences likeliest. It pays
-    from thousands of different words on, where a softmax over all of them is slow.
+    child. Similar words are grouped in the tree before the training; with ``tree="learned"``, words
+    also move during it, to the children that their contexts prefer. The result is mixed with counts
+    of n-grams, in the proportion that makes held-out sentences likeliest. With thousands of
+    different words it is faster than a softmax over all of them, and about as good.
 
     Args:
         min_count: smallest number of occurrences of a known word; all others are one unknown word.
@@ -93,7 +94,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
         max_depth: int | None = DEFAULT.max_depth,
         start: str = DEFAULT.start,
         ngrams: bool = DEFAULT.ngrams,
-        min_count: int = 3,
+        min_count: int = 2,
         max_words: int | None = None,
         epochs: int = DEFAULT.epochs,
         batch_size: int = DEFAULT.batch_size,
@@ -151,8 +152,11 @@ class LabelTreeLanguageModel(NextWordEstimator):
         for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
             found = without_unknown(self._of_all(words), self.words_.unknown)
             right += int((found.argmax(1) == target).sum())
+        known = places.target != (-1 if self.words_.unknown is None else self.words_.unknown)
         return NextWordMeasures(
-            accuracy=right / len(places.target), **self.model_.perplexities(places)
+            accuracy=right / len(places.target),
+            words=int(known.sum()),
+            **self.model_.perplexities(places),
         )
 
     def summary(self) -> str:
@@ -171,6 +175,8 @@ class LabelTreeLanguageModel(NextWordEstimator):
             codes = model.head.codes
             words += f" in a tree of arity {codes.arity}, inner nodes: {codes.num_nodes:,}"
         lines = [f"{words}; {count_parameters(model):,} parameters"]
+        if self.tree == "learned" and "moves" in self.history_[-1]:  # older files lack it
+            lines.append(f"moves of words during training: {sum(self.history_['moves']):,}")
         if model.counted is not None:
             lines.append("counts of n-grams beside it")
         return "\n".join([*lines, *self._best_epoch()])

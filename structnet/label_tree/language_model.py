@@ -26,6 +26,7 @@ from structnet.training.seeding import seeded
 
 PASS = 2_000  # contexts that are computed at once
 VECTORS = 50  # size of the vectors by which words are clustered
+RARELY = 0.5  # occurrences that are assumed of a word that does not occur
 
 
 class Context(NamedTuple):
@@ -105,6 +106,9 @@ class LogBilinearLM(nn.Module):
         encoded: text from which vectors of words are learned for a tree of clusters; without it,
             Huffman's tree takes its place.
 
+    Attributes:
+        moves: number of words that reassignments have moved so far in this epoch.
+
     Raises:
         ValueError: the words do not fit into a tree of this depth.
 
@@ -116,8 +120,9 @@ class LogBilinearLM(nn.Module):
         >>> words = Words.from_sentences([["a", "b", "a", "c"]] * 9)
         >>> settings = LanguageModelSettings(vector_size=4, arity=2, max_depth=None)
         >>> model = LogBilinearLM(words, settings)
-        >>> model.next_words(["a"], k=2)  # not trained
-        [('a', 0.5), ('c', 0.25)]
+        >>> [(word, p)] = model.next_words(["a"], k=1)  # not trained, so by the frequencies
+        >>> word, round(p, 2)
+        ('a', 0.49)
     """
 
     since: Tensor
@@ -140,6 +145,7 @@ class LogBilinearLM(nn.Module):
         self.counted: NGramMixture | None = None
         self.reassign_every: int | None = None  # examples; set during training
         self.optimizer: SparseAdagrad | None = None
+        self.moves = 0
 
     @property
     def boundary(self) -> int:
@@ -177,7 +183,8 @@ class LogBilinearLM(nn.Module):
         self.counted.fit(validation.words, validation.target, said)
 
     def _reassign(self) -> None:
-        self.head.reassign(self.optimizer)
+        moved = self.head.reassign(self.optimizer).moved
+        self.moves += round(moved * len(self.words))
         self.since.zero_()
 
     @torch.no_grad()
@@ -247,10 +254,17 @@ class LogBilinearLM(nn.Module):
 
 
 def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None) -> nn.Module:
+    """The last part of a model, by which each word begins as likely as it is frequent.
+
+    An adaptive softmax has no biases for that.
+    """
     number, size = len(words), settings.vector_size
+    counts = np.maximum(words.counts, RARELY)
     check_one_of("tree", settings.tree, TREES, "LogBilinearLM")
     if settings.tree == "flat":
-        return FlatSoftmaxLoss(size, number)
+        flat = FlatSoftmaxLoss(size, number)
+        flat.linear.bias.copy_(torch.from_numpy(np.log(counts / counts.sum())))
+        return flat
     if settings.tree == "adaptive":
         cuts = sorted({max(1, number // 10), max(1, number // 3)} - {number})
         return nn.AdaptiveLogSoftmaxWithLoss(size, number, cuts)
@@ -259,7 +273,7 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
     if start == "clusters" and encoded is not None:
         vectors = learn_vectors(encoded, number, size=min(VECTORS, number), seed=settings.seed)
         tree = clustered(vectors, settings.arity, settings.max_depth, settings.seed)
-    return TreeSoftmaxLoss(
+    found = TreeSoftmaxLoss(
         size,
         number,
         settings.arity,
@@ -272,6 +286,12 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
         sparse=True,
         seed=settings.seed,
     )
+    codes = found.codes
+    below = np.zeros(found.bias.shape)  # occurrences of the words below each child
+    np.add.at(below, (codes.nodes, codes.slots), counts[codes.labels])
+    shares = np.divide(below, below.sum(1, keepdims=True), out=np.ones_like(below), where=below > 0)
+    found.bias.copy_(torch.from_numpy(np.log(shares)))
+    return found
 
 
 def train_language_model(
@@ -293,7 +313,8 @@ def train_language_model(
         callbacks, progress: see :func:`.fit`.
 
     Returns:
-        One record for each epoch, as from :func:`.fit`.
+        One record for each epoch, as from :func:`.fit`. That of a learned tree also has ``moves``,
+        the number of words that its reassignments have moved.
 
     Example:
         >>> sentences = [["the", "cat", "sat"], ["the", "dog", "ran"]] * 50
@@ -311,9 +332,13 @@ def train_language_model(
         model.optimizer = SparseAdagrad(parameters, lr=settings.learning_rate)
         return model.optimizer
 
+    def count_moves(model: LogBilinearLM, history: History) -> None:
+        history.records[-1]["moves"], model.moves = model.moves, 0
+
     if settings.tree == "learned":
         model.reassign_every = max(1, len(train) // settings.rebuilds_per_epoch)
-    model.counted = None
+        callbacks = [count_moves, *callbacks]
+    model.counted, model.moves = None, 0
     try:
         history = fit(
             model,

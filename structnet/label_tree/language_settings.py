@@ -21,21 +21,23 @@ class LanguageModelSettings:
     """How a log-bilinear language model is made and trained.
 
     Args:
-        tree: kind of tree whose leaves are the words: one that is "learned", that of "huffman", one
-            of "clusters" of words, or a "random" one; or, instead of a tree, a softmax over all
+        tree: kind of tree whose leaves are the words: one of "clusters" of similar words, which
+            k-means makes of their vectors (see :func:`structnet.text.learn_vectors`) before the
+            training; that of "huffman"; a "random" one; or one that is "learned", whose words move
+            during training (see start and prior_weight). Or, instead of a tree, a softmax over all
             words, "flat" or "adaptive".
         context: number of previous words that are used.
         vector_size: length of the words' vectors.
         arity: number of children of a node.
         max_depth: largest number of decisions on a path; None for no limit.
-        start: tree from which a learned tree starts: "huffman", or "clusters" of the words'
-            vectors.
+        start: tree from which a learned tree starts, "clusters" or "huffman".
         epochs: number of passes through the text.
         batch_size: number of words predicted in each step.
         learning_rate: learning rate of Adagrad, which falls to a tenth in the last epoch.
         rebuilds_per_epoch: number of reassignments in each epoch.
         prior_weight: number of observations that hold a word in its place: the more, the fewer
-            words move.
+            words move. In texts of a few thousand sentences, 20 hold all of them; with 1, many
+            move, which raised the loss of all texts that we tried.
         memory: share of the statistics that is kept after a reassignment.
         dropout: share of the entries of the words' vectors, and of the vectors that represent a
             context, that is dropped in training; by default 0.4, or proportionally less for vectors
@@ -54,12 +56,12 @@ class LanguageModelSettings:
         reassignments an epoch.
     """
 
-    tree: Tree = "learned"
+    tree: Tree = "clusters"
     context: int = 4
     vector_size: int = 200
     arity: int = 65
     max_depth: int | None = 3
-    start: Literal["clusters", "huffman"] = "huffman"
+    start: Literal["clusters", "huffman"] = "clusters"
     epochs: int = 5
     batch_size: int = 128
     learning_rate: float = 0.05

@@ -29,10 +29,10 @@ from structnet.naru.settings import NaruSettings
 from structnet.naru.statistics import RoutingStats
 from structnet.naru.training import train
 from structnet.naru.wiring import Wiring
+from structnet.routing.words import percent
 from structnet.text import Encoded, NGramMixture, NGrams, Words
 from structnet.text.ngrams import perplexity
 from structnet.training.history import History
-from structnet.training.metrics import evaluate
 from structnet.training.modules import count_parameters
 from structnet.training.processes import own_device
 from structnet.training.seeding import seeded
@@ -112,8 +112,6 @@ class RoutedLanguageModel(NextWordEstimator):
         # scikit-learn requires that every parameter is stored as it was given.
         self.__dict__.update((name, value) for name, value in locals().items() if name != "self")
 
-    _first = 1
-
     def _learn(self, sentences: list[list[str]], held_out: list[list[str]]) -> None:
         folder, device, settings = self.folder, own_device(self.device), self._settings()
         cache = None if folder is None else Path(folder, "vectors.safetensors")
@@ -139,12 +137,21 @@ class RoutedLanguageModel(NextWordEstimator):
         pieces = self._pieces(X)
         if not len(pieces):
             raise ValueError(NOTHING_FOLLOWS)
-        judged = (self.model_.judged(pieces[i : i + BATCH]) for i in range(0, len(pieces), BATCH))
-        right, said = (torch.cat(found) for found in zip(*judged, strict=True))
+        batches = (pieces[i : i + BATCH] for i in range(0, len(pieces), BATCH))
+        found = list(map(self.model_.judged, batches))
+        right, mixed = (torch.cat(each) for each in list(zip(*found, strict=True))[:2])
+        known = mixed.isfinite()
+
+        def alone(parts: list[Tensor | None]) -> float | None:
+            there = [part for part in parts if part is not None]
+            return perplexity(torch.cat(there)[known]) if there else None
+
         return NextWordMeasures(
-            perplexity=perplexity(said[said.isfinite()]),
+            perplexity=perplexity(mixed[known]),
             accuracy=float(right.double().mean()),
-            loss=evaluate(self.model_, pieces, batch_size=BATCH)["loss"],
+            words=int(known.sum()),
+            perplexity_without_ngrams=alone([each.network for each in found]),
+            perplexity_of_ngrams=alone([each.ngrams for each in found]),
         )
 
     @property
@@ -162,6 +169,8 @@ class RoutedLanguageModel(NextWordEstimator):
             >>> print(RoutedLanguageModel(**small, random_state=0).fit(text).summary())
             3 capsules of 1, 2 and 1 bundles, 402 parameters
             6 words, each with a vector of 4 numbers
+            the commonest path: ... % of the words of some training sentences
+            counts of following words answer alone, as the network adds nothing sure
             best epoch 1 of 1 on the held-out sentences
         """
         check_is_fitted(self)
@@ -170,6 +179,12 @@ class RoutedLanguageModel(NextWordEstimator):
             f"{self._structure()}, {count_parameters(self.model_):,} parameters",
             f"{words:,} words, each with a vector of {size} numbers",
         ]
+        best = self.history_.best or {}
+        if "commonest_path" in best:
+            share = percent(best["commonest_path"])
+            lines.append(f"the commonest path: {share} of the words of some training sentences")
+        if not self.uses_network_:
+            lines.append("counts of following words answer alone, as the network adds nothing sure")
         return "\n".join([*lines, *self._best_epoch()])
 
     def _structure(self) -> str:

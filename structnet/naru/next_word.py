@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -22,6 +24,24 @@ AT_ONCE = 2**24  # scores of words computed at once
 CALIBRATED = 2**22  # scores of words from which the variance is chosen
 VARIANCES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # finite: nearness always counts
 SURE = 2.0  # standard errors that a gain must exceed, or it may be chance
+
+
+class Judged(NamedTuple):
+    """How words are predicted.
+
+    Attributes:
+        right: True where the word is the likeliest one.
+        mixed: log-probabilities; -inf for the unknown word.
+        network, ngrams: log-probabilities by each part of the mixture alone; None without counts.
+
+    Shapes:
+        each ``[n]``.
+    """
+
+    right: Tensor
+    mixed: Tensor
+    network: Tensor | None = None
+    ngrams: Tensor | None = None
 
 
 class NextWord(nn.Module):
@@ -249,8 +269,7 @@ class NextWord(nn.Module):
             for y, past, word in zip(*(part.split(size) for part in found), strict=True):
                 known = self._known(word)
                 log_prob = without_unknown(self.head(y[known]), self.unknown).log_softmax(1)
-                said = log_prob.gather(1, word[known, None])[:, 0]
-                parts.append((past[known], word[known], said))
+                parts.append((past[known], word[known], _of_words(log_prob, word[known])))
         past, word, said = map(torch.cat, zip(*parts, strict=True))
         if not len(word):  # nothing speaks for the network
             self.counted.shares.zero_()
@@ -289,20 +308,23 @@ class NextWord(nn.Module):
         """The likeliest word after the last one. ``-> [sentences]``"""
         return self.predict_log_proba(batch).argmax(1)
 
-    def judged(self, batch: Sentences) -> tuple[Tensor, Tensor]:
-        """For all words of sentences but the first: whether it is predicted, its log-probability.
-
-        Shapes:
-            both ``[n]``; the log-probability of the unknown word is -inf.
-        """
-        size, right, said = max(AT_ONCE // len(self.vectors), 1), [], []  # bounds the memory
+    def judged(self, batch: Sentences) -> Judged:
+        """How each word of sentences but the first is predicted, see :class:`Judged`."""
+        size, found = max(AT_ONCE // len(self.vectors), 1), []  # bounds the memory
         with torch.no_grad():
-            found = self._predicted(batch)
-            for y, past, word in zip(*(part.split(size) for part in found), strict=True):
+            parts = zip(*(part.split(size) for part in self._predicted(batch)), strict=True)
+            for y, past, word in parts:
                 log_prob = self.scores(y, past).log_softmax(1)
-                right.append(log_prob.argmax(1) == word)
-                said.append(log_prob.gather(1, word[:, None])[:, 0])
-        return torch.cat(right), torch.cat(said)
+                right = log_prob.argmax(1) == word
+                found.append([right, _of_words(log_prob, word), *self._alone(y, past, word)])
+        return Judged(*map(torch.cat, zip(*found, strict=True)))
+
+    def _alone(self, y: Tensor, past: Tensor, word: Tensor) -> list[Tensor]:
+        """The log-probabilities of words by the network and by the counts; none without either."""
+        if self.head is None or self.counted is None:
+            return []
+        said = without_unknown(self.head(y), self.unknown).log_softmax(1)
+        return [_of_words(said, word), self.counted.ngrams.log_prob_of(past, word)]
 
     def statistics(self, sentences: Sentences) -> RoutingStats:
         """Statistics of the bundles that sentences visit."""
@@ -313,6 +335,11 @@ class NextWord(nn.Module):
                 routed = self.route(sentences[start : start + BATCH])
                 stats.add(routed.record, routed.gates)
         return stats
+
+
+def _of_words(log_prob: Tensor, words: Tensor) -> Tensor:
+    """The log-probability of one word in each row. ``[n, words], [n] -> [n]``."""
+    return log_prob.gather(1, words[:, None])[:, 0]
 
 
 def _check_vectors(vectors: Tensor, dims: tuple[int, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ class RoutingStats:
         gates: sums of the gates of each connection over its bundle's visits, ``[bundles,
             connections]`` per capsule; None if no gates were given.
         sentences: number of sentences that were counted.
+        paths: number of tokens that took each path, the bundle of each capsule; of those that
+            reached the last capsule.
 
     Example:
         >>> stats = RoutingStats([1, 2, 1])
@@ -52,6 +55,7 @@ class RoutingStats:
         self.traversals = [np.zeros(pair, np.int64) for pair in pairs]
         self.gates: list[np.ndarray] | None = None
         self.sentences = 0
+        self.paths: Counter[tuple[int, ...]] = Counter()
         self._used = np.zeros(0)  # bundles visited so far, summed over sentences, by step
         self._living = np.zeros(0, np.int64)  # sentences that have not ended, by step
 
@@ -91,6 +95,8 @@ class RoutingStats:
             a, b = record[:, :-1, p], record[:, 1:, p + 1]
             both = (a >= 0) & (b >= 0)
             np.add.at(traversals, (a[both], b[both]), 1)
+        found, counts = np.unique(_paths(record), axis=0, return_counts=True)
+        self.paths.update(dict(zip(map(tuple, found.tolist()), counts.tolist(), strict=True)))
         self._add_utilisation(record, there)
         if gates is not None:
             self._add_gates(record, gates)
@@ -177,6 +183,19 @@ class RoutingStats:
         """The most visited bundle of each capsule."""
         return [int(each.argmax()) for each in self.visits]
 
+    def commonest_path(self) -> tuple[list[int], float]:
+        """The path that most tokens took, and the share of the tokens that took it.
+
+        A share near 1 means that the network is used as if it had one bundle in each capsule.
+
+        Raises:
+            ValueError: no token has reached the last capsule.
+        """
+        if not self.paths:
+            raise ValueError("no token has passed the network; expected a sentence of two or more")
+        path, count = self.paths.most_common(1)[0]
+        return list(path), count / self.paths.total()
+
     def to_dict(self) -> dict[str, Any]:
         """All measures and counts, in types that can be written as JSON."""
         gates = self.gates
@@ -194,6 +213,7 @@ class RoutingStats:
             "variation": self.variation(),
             "max_over_mean": self.max_over_mean(),
             "dead_bundles": [list(each) for each in self.dead_bundles()],
+            "commonest_path": self.commonest_path()[1] if self.paths else None,
         }
 
     def mean_gates(self) -> list[np.ndarray]:
@@ -276,6 +296,17 @@ def _checked(record: Record, sizes: Sequence[int]) -> np.ndarray:
         got = f"{found[..., capsule].min()} to {found[..., capsule].max()}"
         raise wrong("record", expected, got, "RoutingStats.add")
     return found
+
+
+def _paths(record: np.ndarray) -> np.ndarray:
+    """The paths of the tokens that reached the last capsule.
+
+    ``[sentences, steps, capsules] -> [paths, capsules]``
+    """
+    capsule = np.arange(record.shape[2])
+    tokens = max(record.shape[1] - len(capsule) + 1, 0)
+    found = record[:, np.arange(tokens)[:, None] + capsule, capsule].reshape(-1, len(capsule))
+    return found[found[:, -1] >= 0]
 
 
 def _sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -65,8 +65,9 @@ def train(
     Returns:
         One record per epoch, as of :func:`structnet.fit`. That of a routed network also has
         ``route_changes`` (the share of elections on some of the training sentences whose outcome
-        differs from the epoch before), and ``utilisation``, ``normalised_bias`` and
-        ``dead_bundles`` on these sentences.
+        differs from the epoch before), and ``utilisation``, ``normalised_bias``, ``dead_bundles``
+        and ``commonest_path`` (the share of the words that take the path of most) on these
+        sentences.
 
     Raises:
         ValueError: there are no sentences.
@@ -154,6 +155,7 @@ class Watch:
             "utilisation": float(stats.utilisation()[-1]),
             "normalised_bias": stats.bias(normalised=True),
             "dead_bundles": len(stats.dead_bundles()),
+            "commonest_path": stats.commonest_path()[1],
         }
         self.last = (epoch, record)
         if self.file is not None:

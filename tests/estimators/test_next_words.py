@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from structnet import LabelTreeLanguageModel, RoutedLanguageModel
 from structnet.estimators import NextWordMeasures
@@ -40,8 +41,23 @@ def test_measures_are_of_the_words_behind_others(fitted: Any) -> None:
     assert found.to_dict() == {k: v for k, v in found._asdict().items() if v is not None}
     assert found.accuracy == pytest.approx(np.mean(right))
     assert found.perplexity == pytest.approx(np.exp(-np.log(said).mean()), rel=1e-4)
+    assert found.words == len(said)
+    parts = found.perplexity_without_ngrams, found.perplexity_of_ngrams
+    assert all(part >= 1 and np.isfinite(part) for part in parts)
     with pytest.raises(ValueError, match="the text has no sentence of two words or more; exp"):
         fitted.measure(["the", "cat"])
+
+
+def test_both_models_measure_the_same_words_by_default() -> None:
+    text = [*TEXT, "the cat hears a yak", "the yak", *["a gnu sees the emu"] * 2, *"xyz"]
+    judged = ["the yak sees an emu", "a gnu hears the newt", "the"]
+    one, other = (clone(each).set_params(epochs=1, random_state=4) for each in MODELS.values())
+    for validation in (None, TEXT):
+        one.fit(text, X_val=validation)
+        other.fit(text, X_val=validation)
+        assert one.words_.words == other.words_.words
+        assert one.measure(judged).words == other.measure(judged).words
+    assert one.measure(judged).words == 6
 
 
 def test_a_single_text_is_a_beginning(fitted: Any, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_without_ngrams_the_tree_is_alone() -> None:
     assert model.predict_proba(["the"]).sum() == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("more", [{}, {"ngrams": False}, {"tree": "flat"}, {"tree": "clusters"}])
+@pytest.mark.parametrize("more", [{}, {"ngrams": False}, {"tree": "flat"}, {"tree": "learned"}])
 def test_it_is_the_same_on_disk(more: dict[str, Any], tmp_path: Path) -> None:
     fitted = LabelTreeLanguageModel(**SMALL, **more, random_state=0).fit(TEXT)
     fitted.save(tmp_path / "model")
@@ -121,7 +121,8 @@ def test_it_is_the_same_on_disk(more: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_a_folder_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = LabelTreeLanguageModel(**SMALL, random_state=0, folder=tmp_path / "state")
+    moving = SMALL | {"tree": "learned", "prior_weight": 0.1}
+    model = LabelTreeLanguageModel(**moving, random_state=0, folder=tmp_path / "state")
     run = Loop._epoch
 
     def interrupted(self: Loop, number: int) -> None:
@@ -138,8 +139,9 @@ def test_a_folder_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(CheckpointError, match="text differ, validation text differ"):
         model.fit(TEXT, X_val=TEXT[:9])
     resumed = model.fit(TEXT)
-    whole = LabelTreeLanguageModel(**SMALL, random_state=0).fit(TEXT)
+    whole = LabelTreeLanguageModel(**moving, random_state=0).fit(TEXT)
     assert np.array_equal(resumed.predict_proba(TEXT), whole.predict_proba(TEXT))
+    assert resumed.summary() == whole.summary()
 
 
 def test_many_sentences_are_asked_about_in_parts(
@@ -175,7 +177,10 @@ def test_a_vocabulary_whose_words_are_all_rare() -> None:
     [
         ("no_such_file.txt", "'no_such_file.txt' is not a file; expected a path"),
         ([], "there are no sentences; expected a path, or lists of words"),
-        (["one"], "X has 1 sentence; expected at least 2, one to learn from and one to hold out"),
+        (
+            ["one", "a b"],
+            "X has 1 sentence of two words or more; expected at least 2, one to learn",
+        ),
         ([None, "a b"], "sentence 0 must be one or more words, each a str. Got None"),
     ],
 )
@@ -255,3 +260,34 @@ def test_the_tree_is_read_as_other_model_trees_are(fitted: LabelTreeLanguageMode
     for ask in (flat.export_text, flat.plot, flat.read, lambda: flat.explain("the")):
         with pytest.raises(ValueError, match="with tree='flat' has no tree; expected one"):
             ask()
+
+
+@pytest.mark.parametrize("arity", [2, 3])
+def test_nothing_comes_to_the_leaf_of_the_unknown_word(arity: int) -> None:
+    """Also where it is frequent, and below several nodes: it takes no share from the others."""
+    text = [f"the cat sees x{number}" for number in range(30)] + TEXT[:9]
+    model = LabelTreeLanguageModel(**SMALL | {"arity": arity}, random_state=0).fit(text)
+    read, unknown = model.read(["cat sees the", "the"]), model.words_.unknown
+    numbering = model.model_.head.codes.numbering
+    come = np.zeros((len(read.samples.x), len(model.words_)))
+    for visit in read.tree.visits(read.samples.x):
+        if visit.branch is None:
+            come[:, numbering.label[visit.node]] = visit.arriving
+        else:
+            np.testing.assert_allclose(visit.branch.sum(1), 1, rtol=1e-6)
+    np.testing.assert_allclose(come, np.exp(read.tree.predicted(read.samples.x)), atol=1e-6)
+    assert model.words_.counts[unknown] > 20 and (come[:, unknown] == 0).all()
+    assert model.explain("the cat").prediction[unknown] == 0
+    alone = LabelTreeLanguageModel(**SMALL, ngrams=False, random_state=0).fit(text)
+    assert "n-grams" not in str(alone.explain("the cat"))
+
+
+def test_a_learned_tree_says_how_many_words_it_moved(fitted: LabelTreeLanguageModel) -> None:
+    assert "moves" not in fitted.summary() and "moves" not in fitted.history_[0]
+    found = {}
+    for weight in (0.1, 1e9):
+        own = SMALL | {"tree": "learned", "prior_weight": weight}
+        model = LabelTreeLanguageModel(**own, random_state=0).fit(TEXT)
+        found[weight] = sum(model.history_["moves"])
+        assert f"moves of words during training: {found[weight]}" in model.summary()
+    assert found[0.1] > 0 == found[1e9]

@@ -143,3 +143,14 @@ def test_dropout_keeps_a_short_text_from_being_learned_by_heart() -> None:
 )
 def test_small_vectors_are_dropped_less_of(told: dict, dropped: float) -> None:
     assert LanguageModelSettings(**told).dropped == pytest.approx(dropped)
+
+
+@pytest.mark.parametrize("tree", ["clusters", "huffman", "random", "learned", "flat"])
+def test_words_begin_as_likely_as_they_are_frequent(tree: str) -> None:
+    sentences = [["a", "b", "a", "c", "d"], ["a", "e", "c", "f", "g"], ["h", "a", "b", "i"]] * 7
+    words = Words.from_sentences([*sentences, ["rare"]], min_count=2)
+    settings = LanguageModelSettings(tree=tree, vector_size=4, arity=3, max_depth=None)
+    model = LogBilinearLM(words, settings, words.encode(sentences)).eval()
+    found = model.log_prob(torch.tensor([[0, 1, 2, 3], [4, 4, 4, 4]])).exp()
+    expected = torch.from_numpy(words.counts / words.counts.sum()).float()
+    torch.testing.assert_close(found, expected.expand_as(found))

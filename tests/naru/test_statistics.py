@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,34 @@ def test_utilisation_is_the_mean_of_those_that_live() -> None:
     stats.add([[[0, 0, -1]]])
     assert stats.utilisation() == pytest.approx([1 / 3, 0.5, 1])
     assert stats.sentences == 3
+
+
+def test_the_commonest_path_is_of_the_words_that_came_through() -> None:
+    stats = RoutingStats([1, 2, 3])
+    with pytest.raises(ValueError, match="no token has passed the network; expected a sentence"):
+        stats.commonest_path()
+    # Words one after another take 0-1-2, 0-0-1 and 0-1-2; a fourth comes to the second capsule.
+    words = [[0, -1, -1], [0, 1, -1], [0, 0, 2], [0, 1, 1], [-1, 1, 2]]
+    stats.add([words])
+    assert stats.paths == {(0, 1, 2): 2, (0, 0, 1): 1}
+    short = [[0, -1, -1], [0, 0, -1], [-1, 1, 1], [-1, -1, -1], [-1, -1, -1]]
+    stats.add([short, words])
+    path, share = stats.commonest_path()
+    assert path == [0, 1, 2] and share == stats.to_dict()["commonest_path"] == 4 / 7
+
+
+def test_paths_are_those_that_words_take() -> None:
+    network = small()
+    with torch.no_grad():
+        record = network.route(sentences(), LENGTHS).record.numpy()
+    stats = RoutingStats(network.wiring.sizes)
+    stats.add(record)
+    slow = [
+        tuple(int(row[t + p, p]) for p in range(record.shape[2]))
+        for row, length in zip(record, LENGTHS.tolist(), strict=True)
+        for t in range(length - 1)
+    ]
+    assert stats.paths == Counter(slow) and len(slow) == 6 + 3 + 11 + 3 + 8
 
 
 def test_bias_of_even_visits_and_of_a_collapse() -> None:

@@ -26,7 +26,7 @@ def members(choice: Choice, seed: int) -> list[Member]:
     found = []
     for tree in parts(choice.only, TREES, "--only") or TREES:
         # The paper uses neither n-grams nor dropout.
-        own = {"tree": tree, "seed": seed, "ngrams": False, "dropout": 0.0}
+        own = {"tree": tree, "seed": seed, "ngrams": False, "dropout": 0.0, "start": "huffman"}
         settings = settings_from(LanguageModelRunSettings, values_of(choice) | own)
         found.append(Member(tree, f"{choice.data}-{tree}-{seed}", settings.resolved()))
     return found

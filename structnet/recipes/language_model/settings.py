@@ -26,7 +26,7 @@ class Rows:
 
     TITLE: ClassVar[str] = "data"
 
-    min_count: int = 3
+    min_count: int = 2
     max_words: int | None = None
     train_size: int | None = None
 
@@ -41,10 +41,10 @@ class LanguageModelRunSettings:
     """Trains a language model, which predicts the next word, and tests it.
 
     A log-bilinear model (Jernite et al., ICML 2017) represents the previous four words by one
-    vector; the next word is a leaf of a tree of softmaxes, and during training words move to the
-    children that their contexts prefer. N-grams are counted in addition and mixed with the model in
-    the proportion that is best for the validation text; the result also has the perplexity of each
-    alone.
+    vector; the next word is a leaf of a tree of softmaxes, in which similar words are grouped; with
+    --tree learned, words also move during training. N-grams are counted in addition and mixed with
+    the model in the proportion that is best for the validation text; the result also has the
+    perplexity of each alone.
 
     In the run folder, model.safetensors is a LabelTreeLanguageModel, which its load reads, and
     neighbours.txt lists words whose leaves have the same parent.

@@ -126,8 +126,8 @@ def read(run: Run, file: str, place: Place) -> Texts:
 
 
 def measure(model: LabelTreeLanguageModel, examples: Texts, ask: AskOfWords) -> dict[str, float]:
-    """The perplexity of known words and, with n-grams, also that of the tree and of them alone."""
-    return model.model_.perplexities(_places(model, examples))
+    """The measures of all words but the first of each sentence, as of a routed network."""
+    return model.measure(examples).to_dict()
 
 
 def answer(model: LabelTreeLanguageModel, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:

@@ -9,13 +9,15 @@ import numpy as np
 import torch
 
 from structnet.naru import RoutedLanguageModel, RoutedNetwork, Sentences
+from structnet.naru.next_word import BATCH
 from structnet.recipes.recipe import Answer
 from structnet.recipes.texts import Texts
 from structnet.routing.words import percent
+from structnet.training.metrics import evaluate
 
 
 def of_model(model: RoutedLanguageModel, test: Texts, folder: Path | None = None) -> dict[str, Any]:
-    """The loss, accuracy, perplexity and, for a routed network, measures of its paths.
+    """The measures of its predictions, the loss of vectors, and measures of a network's paths.
 
     Args:
         model: model.
@@ -23,6 +25,8 @@ def of_model(model: RoutedLanguageModel, test: Texts, folder: Path | None = None
         folder: folder for routing.json and routing.npz; None to write neither.
     """
     found: dict[str, Any] = model.measure(test).to_dict()
+    if model.model_.head is None:
+        found["vector_loss"] = _vector_loss(model, test)
     if not is_routed(model):
         return found
     stats = model.statistics(test)
@@ -31,7 +35,7 @@ def of_model(model: RoutedLanguageModel, test: Texts, folder: Path | None = None
         stats.save(folder / "routing.npz")
     told = stats.to_dict()
     names = ("utilisation", "bias", "normalised_bias", "entropy", "load_share", "dead_bundles")
-    return found | {name: told[name] for name in names}
+    return found | {name: told[name] for name in (*names, "commonest_path")}
 
 
 def is_routed(model: RoutedLanguageModel) -> bool:
@@ -54,6 +58,12 @@ def of_counts(model: RoutedLanguageModel, test: Texts) -> dict[str, float] | Non
     measured = model.measure(test)
     weight.copy_(found)
     return {"accuracy": measured.accuracy, "perplexity": measured.perplexity}
+
+
+def _vector_loss(model: RoutedLanguageModel, test: Texts) -> float:
+    """The mean squared error of the next words' vectors; each sentence counts the same."""
+    encoded = Sentences.to_predict(model.words_.encode(test), model.max_length)
+    return evaluate(model.model_, encoded.to(model.model_.vectors.device), batch_size=BATCH)["loss"]
 
 
 def mean_vector_loss(model: RoutedLanguageModel, train: Texts, test: Texts) -> float | None:

@@ -13,7 +13,6 @@ from structnet.recipes.recipe import Place, check_data, whole_path
 
 DATA_SETS = ("brown", "wikitext-2", "pydoc")
 FILES = (".txt",)
-RATES = {"naru": NaruSettings.learning_rate, "gru": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -51,20 +50,14 @@ class Training(NaruSettings):
 
     Args:
         network: naru, or, as a baseline, gru, with as many multiplications for each word
-        learning_rate: learning rate of Adam (default: 3e-4 for naru, 1e-3 for gru)
         seed: seed of the weights, of the order of the sentences, and of the choice of sentences
     """
 
     network: Literal["naru", "gru"] = "naru"
-    learning_rate: float | None = None  # type: ignore[assignment]  # until resolved
-
-    def __post_init__(self) -> None:
-        self.told()
 
     def told(self) -> NaruSettings:
         """The same settings in the library's class."""
-        rate = RATES[self.network] if self.learning_rate is None else self.learning_rate
-        return settings_of(self, NaruSettings, learning_rate=rate)
+        return settings_of(self, NaruSettings)
 
 
 @dataclass(frozen=True)
@@ -102,17 +95,10 @@ class NaruRunSettings:
         return f"{Path(self.data).stem}-{self.training.network}"
 
     def resolved(self) -> NaruRunSettings:
-        """The same settings with absolute paths, and with the learning rate of the network.
-
-        Example:
-            >>> NaruRunSettings("brown").resolved().training.learning_rate
-            0.0003
-        """
-        rate = self.training.told().learning_rate
+        """The same settings with absolute paths."""
         vectors = self.sentences.vectors
         return replace(
             self,
             data=whole_path(self.data, FILES),
             sentences=replace(self.sentences, vectors=vectors and vectors.resolve()),
-            training=replace(self.training, learning_rate=rate),
         )

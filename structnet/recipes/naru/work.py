@@ -83,7 +83,7 @@ def read(run: Run, file: str, place: Place) -> Texts:
 
 
 def measure(model: RoutedLanguageModel, examples: Texts, ask: AskOfWords) -> dict[str, float]:
-    """The mean loss, the accuracy and the perplexity.
+    """The accuracy, and the perplexity of the known words and of each part of the mixture alone.
 
     A line says so if the answers are those of the counts of words, without the network.
 
