@@ -219,35 +219,6 @@ def test_of_penalties_that_are_as_good_the_strongest_is_taken(
         assert found_of(many(3, 60)).leaf_penalty == taken
 
 
-def test_kinds_are_compared_with_the_penalty_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A flat softmax is the best with the first penalty, a tree with the best one, unless it begins
-    so far behind that no penalty can make that good."""
-    for behind, taken in ((3, 2), (30, 0)):
-
-        def mistakes(kind: ChosenSettings, *_: Any, late: int = behind) -> int:
-            if kind.leaf_penalty == 10:
-                return 5 if kind.depth == 2 else 6 if not kind.depth else 40
-            return 10 + (late if kind.depth == 2 else 30 if kind.depth else 0)
-
-        noted(monkeypatch, mistakes)
-        settings = SoftmaxTreeSettings(start="centroids")
-        found = found_of(many(400, 4000), settings)
-        assert (found.depth, found.leaf_penalty) == (taken, 10)
-
-
-def test_trees_on_single_features_are_walked_whatever_came_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The deepest is worse than the flat softmax, the next better."""
-
-    def mistakes(kind: ChosenSettings, *_: Any) -> int:
-        return {4: 15, 2: 5, 1: 9}.get(kind.depth or 0, 30) if kind.start == "axes" else 10
-
-    noted(monkeypatch, mistakes)
-    found = found_of(many(400, 4000), SoftmaxTreeSettings(leaf_penalty=1))
-    assert (found.start, found.depth) == ("axes", 2)
-
-
 def test_ridges_grow_as_long_as_that_helps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

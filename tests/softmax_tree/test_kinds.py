@@ -1,0 +1,60 @@
+"""Which kinds of softmax trees are compared, and with which penalties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from structnet.softmax_tree import SoftmaxTreeSettings
+from structnet.softmax_tree.choice import chosen
+from structnet.softmax_tree.fold import Fold
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import ChosenSettings
+
+
+def found_of(
+    monkeypatch: pytest.MonkeyPatch,
+    mistakes: Callable[[ChosenSettings], int],
+    settings: SoftmaxTreeSettings,
+) -> ChosenSettings:
+    """The choice if a kind has so many of fifty held-out samples wrong; nothing is trained."""
+
+    def wrong_about(self: Fold, kind: ChosenSettings, *_: Any) -> np.ndarray:
+        return np.arange(len(self.test)) < mistakes(kind)
+
+    monkeypatch.setattr(Fold, "wrong_about", wrong_about)
+    x = np.random.default_rng(0).normal(size=(4050, 16))
+    points = Points.made(x, np.arange(4050) % 400, 400)
+    rows = np.arange(4050)
+    return chosen(points.take(rows[50:]), settings, None, held_out=points.take(rows[:50]))[0]
+
+
+@pytest.mark.parametrize(("behind", "taken"), [(3, 2), (30, 0)])
+def test_kinds_are_compared_with_the_penalty_found(
+    behind: int, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flat softmax is the best with the first penalty, a tree with the best one, unless it begins
+    so far behind that no penalty can make that good."""
+
+    def mistakes(kind: ChosenSettings) -> int:
+        if kind.leaf_penalty == 10:
+            return 5 if kind.depth == 2 else 6 if not kind.depth else 40
+        return 10 + (behind if kind.depth == 2 else 30 if kind.depth else 0)
+
+    found = found_of(monkeypatch, mistakes, SoftmaxTreeSettings(start="centroids"))
+    assert (found.depth, found.leaf_penalty) == (taken, 10)
+
+
+def test_trees_on_single_features_are_tried_whatever_came_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The deepest is worse than the flat softmax, the next better."""
+
+    def mistakes(kind: ChosenSettings) -> int:
+        return {4: 15, 2: 5, 1: 9}.get(kind.depth or 0, 30) if kind.start == "axes" else 10
+
+    found = found_of(monkeypatch, mistakes, SoftmaxTreeSettings(leaf_penalty=1))
+    assert (found.start, found.depth) == ("axes", 2)
