@@ -169,7 +169,7 @@ plt.close(ax.figure)
 # `TreeLSTMNodeClassifier` predicts a class for each node, from the whole tree around it. Is a name
 # read, written or deleted? Python's parser marks that; we remove the marks and predict them. The
 # answer depends on what is above a name, so without the second pass, from the root down
-# (`context=False`), there is little to learn.
+# (`top_down=False`), there is little to learn.
 
 # %%
 KINDS = ("Name", "Attribute", "Subscript", "Starred", "List", "Tuple")
@@ -184,9 +184,11 @@ def hide(node: Tree, below: list) -> tuple[Tree, list]:
 found = python_functions(["json"] if SMOKE else ["json", "logging"], max_size=400, contexts=True)
 shown, uses = zip(*(tree.fold(hide) for tree in found.trees), strict=True)
 shown, shown_test, uses, uses_test = train_test_split(shown, uses, random_state=0)
-for context in (False, True):
-    nodes = TreeLSTMNodeClassifier(context=context, random_state=0, epochs=EPOCHS).fit(shown, uses)
-    print(f"context={context}: {nodes.score(shown_test, uses_test):.3f}")
+for top_down in (False, True):
+    nodes = TreeLSTMNodeClassifier(top_down=top_down, random_state=0, epochs=EPOCHS).fit(
+        shown, uses
+    )
+    print(f"top_down={top_down}: {nodes.score(shown_test, uses_test):.3f}")
 [(use, count)] = Counter(filter(None, chain(*uses_test))).most_common(1)
 print(f"always {use}: {count / sum(use is not None for use in chain(*uses_test)):.3f}")
 

@@ -43,15 +43,17 @@ print(np.bincount(y)[:10])
 # %% [markdown]
 # ## A flat softmax, a softmax tree, and one that grows
 #
-# A tree of depth 0 is a flat softmax. `k` is the largest number of classes of a leaf; `alpha` is
-# the factor by which that number falls with each level of a growing tree.
+# A tree of depth 0 is a flat softmax. `max_leaf_classes` is the largest number of classes
+# of a leaf; `alpha` is the factor by which that number falls with each level of a growing tree.
 #
 # FLOPs are those of one prediction. Coverage is the share of the test samples whose true class the
 # leaf has, and the perplexity is that of these, among the classes of their leaf.
 
 # %%
-flat = SoftmaxTreeClassifier(depth=0, k=classes, start="centroids", leaf_penalty=1.0)
-tree = SoftmaxTreeClassifier(depth=3, k=classes // 2, leaf_penalty=1.0, random_state=0)
+flat = SoftmaxTreeClassifier(depth=0, max_leaf_classes=classes, start="clusters", leaf_penalty=1.0)
+tree = SoftmaxTreeClassifier(
+    depth=3, max_leaf_classes=classes // 2, leaf_penalty=1.0, random_state=0
+)
 grown = AdaptiveSoftmaxTreeClassifier(alpha=0.7, start_depth=2, leaf_penalty=1.0, random_state=0)
 for name, model in {"flat": flat, "tree": tree, "grown": grown}.items():
     found = model.fit(x, y).measure(x_test, y_test)
@@ -89,7 +91,8 @@ print("\n".join(tree.export_text().splitlines()[:4]))
 # %%
 model = SoftmaxTreeClassifier(random_state=0).fit(x, y)
 chosen = model.settings_
-print(f"error {1 - model.score(x_test, y_test):.3f}: depth {chosen.depth}, k {chosen.k}, ", end="")
+print(f"error {1 - model.score(x_test, y_test):.3f}: depth {chosen.depth}, ", end="")
+print(f"at most {chosen.max_leaf_classes} classes a leaf, ", end="")
 print(f"penalties {chosen.leaf_penalty:g}, begun from {chosen.start}")
 
 # %% [markdown]

@@ -65,7 +65,7 @@ for tree in ("random", "huffman", "clusters", "learned"):
 # rises during the reassignments. At the first ones most labels move, at the last hardly any.
 
 # %%
-rebuilds = models["learned"].training_.rebuilds
+rebuilds = models["learned"].trained_.rebuilds
 figure, ax = plt.subplots(figsize=(6, 3))
 ax.plot([each["objective"] for each in rebuilds], label="mean J / J*")
 ax.plot([each["moved"] for each in rebuilds], label="share of labels that move")
@@ -136,7 +136,7 @@ X_test, y_test = samples(next_words(text.test))
 print(f"{len(X):,} samples of {len(frequent):,} words; the commonest: {Counter(y).most_common(3)}")
 
 # %%
-HOW |= {"arity": 5, "epochs": 1 if SMOKE else 5, "embedding_size": 20, "tokens": True}
+HOW |= {"arity": 5, "epochs": 1 if SMOKE else 5, "vector_size": 20, "tokens": True}
 for tree in ("huffman", "learned"):
     start = time.perf_counter()
     model = LabelTreeClassifier(tree=tree, **HOW).fit(X, y)

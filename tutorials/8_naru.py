@@ -63,7 +63,7 @@ print(
 print(f"multiplications a word: {wiring.multiply_adds:,}")
 for record in model.history_:
     print(f"epoch {record['epoch']}: validation loss {record['validation_loss']:.3f}")
-print("test:", {name: round(value, 3) for name, value in model.measure(test)._asdict().items()})
+print("test:", {name: round(value, 3) for name, value in model.measure(test).to_dict().items()})
 figure = plot_history(model.history_)[0].figure
 figure.savefig(PICTURES / "naru_history.png", dpi=120)
 plt.close(figure)

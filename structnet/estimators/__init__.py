@@ -10,7 +10,7 @@
 ``held_out``            :func:`hold_out`: samples set aside, for choices or a test
 ``outliers``            :func:`warn_of_far_targets`: numbers that outweigh all others
 ``tree_estimator``      :class:`TreeEstimatorMixin`: methods of all estimators made of model trees
-``next_words``          :class:`NextWordEstimator`: texts in, next words out
+``next_words``          :class:`NextWordEstimator`: texts in, next words out, and their measures
 ``likeliest``           :class:`LikeliestMixin`: the likeliest few classes of a sample
 ``hyper_parameters``    :func:`settings_of`: an estimator's parameters as its family's settings
 ``described``           :func:`described_by`: ``help`` that explains every parameter

@@ -19,7 +19,7 @@ def described_by(*sources: type) -> Callable[[C], C]:
 
     What the docstring does not describe itself is taken from its base classes, then from the
     sources. So ``help`` of an estimator says what its settings mean, which are described in their
-    own class.
+    own class. The sources stay known as ``SETTINGS``, as they tell former names of the parameters.
 
     Args:
         sources: classes of settings.
@@ -34,6 +34,7 @@ def described_by(*sources: type) -> Callable[[C], C]:
     """
 
     def describe(cls: C) -> C:
+        cls.SETTINGS = sources  # type: ignore[attr-defined]
         if cls.__doc__ is None:  # python -OO
             return cls
         told: dict[str, str] = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from structnet.checks import wrong
+from structnet.estimators.hyper_parameters import in_present_names
 from structnet.training.checkpoint import (
     MALFORMED,
     CheckpointError,
@@ -40,6 +41,7 @@ class OneFileMixin:
     """An estimator that can be saved to a file and loaded from it."""
 
     get_params: Callable[..., dict[str, Any]]  # scikit-learn's
+    SETTINGS: ClassVar[tuple[type, ...]] = ()  # classes of settings, which know their former names
 
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.
@@ -93,7 +95,8 @@ class OneFileMixin:
         if found != cls.__name__:
             raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
         try:
-            given = {name: _given(value) for name, value in config["parameters"].items()}
+            said = in_present_names(config["parameters"], *cls.SETTINGS)
+            given = {name: _given(value) for name, value in said.items()}
             estimator = cls(**given)
             for name, value in config["fitted"].items():
                 if value is not None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,6 +38,32 @@ NOTHING_FOLLOWS = (
     "word is not predicted"
 )
 SHOWN = 60  # characters of a text that an error shows
+
+
+class NextWordMeasures(NamedTuple):
+    """How well a text's next words are predicted.
+
+    By default, a sentence's first word, which follows nothing, is not predicted, so that the
+    measures of all models are of the same words.
+
+    Attributes:
+        perplexity: ``exp`` of minus the mean log-probability of the words that are known; NaN if
+            none is.
+        accuracy: share of the next words that are predicted correctly; the unknown one never is.
+        loss: mean loss of a routed network without its n-grams; None for a tree of words.
+        perplexity_without_ngrams, perplexity_of_ngrams: those of a tree of words and of its n-grams
+            alone; None for a routed network, or if there are no n-grams.
+    """
+
+    perplexity: float
+    accuracy: float
+    loss: float | None = None
+    perplexity_without_ngrams: float | None = None
+    perplexity_of_ngrams: float | None = None
+
+    def to_dict(self) -> dict[str, float]:
+        """The measures that there are, by name."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class NextWordEstimator(OneFileMixin, BaseEstimator):
@@ -106,8 +132,8 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         """The log-probabilities of the words that follow sentences. ``-> [sentences, words]``"""
 
     @abstractmethod
-    def measure(self, X: Text) -> Any:
-        """How well the next words of a text are predicted; among it their ``accuracy``."""
+    def measure(self, X: Text) -> NextWordMeasures:
+        """How well the next words of a text are predicted."""
 
     def predict(self, X: Text) -> list[str]:
         """The likeliest next word of each sentence.

@@ -104,7 +104,7 @@ def choose(
     nodes = [
         each
         for each in found
-        if each.settings.arity == num_classes and not each.settings.embedding_size
+        if each.settings.arity == num_classes and not each.settings.vector_size
     ]
     steady = [each for each in nodes if each.score > score - chance]
     return max(steady or found, key=attrgetter("score")).settings
@@ -185,7 +185,7 @@ def _try_families(
             break
         for each in others:
             # The best rate of a tree says nothing about a single node without vectors.
-            same = each.arity == first.arity or each.embedding_size
+            same = each.arity == first.arity or each.vector_size
             rates = _rates(examples, each, settings)
             if same and best.settings.learning_rate is not None:
                 rates = [best.settings.learning_rate]
@@ -211,7 +211,7 @@ def filled_in(
 ) -> LabelTreeSettings:
     """The settings, with all but the learning rate and the kind of tree filled in."""
     low, high = EPOCHS
-    size, epochs = settings.embedding_size, settings.epochs
+    size, epochs = settings.vector_size, settings.epochs
     if epochs is None:
         epochs = int(np.clip(-(-STEPS // max(len(examples), 1)), low, high))
     if size is None:
@@ -219,7 +219,7 @@ def filled_in(
     filled = replace(
         settings,
         arity=settings.arity or usual_arity(num_classes, settings.max_depth),
-        embedding_size=size,
+        vector_size=size,
         epochs=epochs,
     )
     return replace(filled, start=filled.begins)
@@ -241,7 +241,7 @@ def for_stream(
     """
     told = replace(settings, epochs=1)
     if not examples.features.is_table and may_be_direct(told, num_classes, examples.features.size):
-        told = replace(told, embedding_size=0)
+        told = replace(told, vector_size=0)
     if told.is_free and told.arity is None and num_classes <= _most_of_stream(examples, told):
         told = replace(told, arity=max(num_classes, 2))
     found = filled_in(examples, num_classes, told)
@@ -254,7 +254,7 @@ def for_stream(
 
 def _most_of_stream(examples: Examples, settings: LabelTreeSettings) -> int:
     """The largest number of labels in a single node that learns from a stream."""
-    size, table = settings.embedding_size, examples.features.is_table
+    size, table = settings.vector_size, examples.features.is_table
     if size or (size is None and not table):
         return ONE_NODE
     each = _products(examples) / max(len(examples), 1)
@@ -280,7 +280,7 @@ def rate_for(
         streams: True if little may be known of the rows, which may be almost 0 so far: the rate is
             then at most 1, so that the biases, too, make steps of the size of their error.
     """
-    if settings.embedding_size:  # the weights of a bag's words have at most length 1
+    if settings.vector_size:  # the weights of a bag's words have at most length 1
         return float(VECTORS / max(size, 1.0))
     # With short rows, the bias learns most.
     size += 1 if streams else settings.bias and not is_table
@@ -297,8 +297,8 @@ def may_be_direct(told: LabelTreeSettings, num_classes: int, size: int) -> bool:
         num_classes: number of labels.
         size: number of features.
     """
-    if told.embedding_size is not None:
-        return told.embedding_size == 0
+    if told.vector_size is not None:
+        return told.vector_size == 0
     default = told.start is None and not told.of_reassignments
     return default and num_classes * size <= DIRECT
 
@@ -318,12 +318,12 @@ def _families(
         node = _one_node(told, num_classes, examples, settings)
         found = [replace(settings, tree="learned"), node or huffman]
     if (
-        told.embedding_size == 0
+        told.vector_size == 0
         or features.is_table
         or not may_be_direct(told, num_classes, features.size)
     ):
         return [found]
-    direct = replace(settings, embedding_size=0, start="clusters")
+    direct = replace(settings, vector_size=0, start="clusters")
     if settings.tree is not None:
         return [found, [direct]]
     node = _one_node(told, num_classes, examples, direct)
@@ -344,7 +344,7 @@ def _one_node(
         return None
     node = replace(settings, tree="huffman", arity=num_classes)
     most = ONE_NODE
-    if not settings.embedding_size:
+    if not settings.vector_size:
         work = _products(examples) + SOFTMAX * len(examples)  # per pass and label
         solved = _is_solved(node, num_classes, examples)
         least = 0 if solved else 1 if features.is_table else FEWEST
@@ -367,7 +367,7 @@ def _products(examples: Examples) -> float:
 def _is_solved(settings: LabelTreeSettings, num_classes: int, examples: Examples) -> bool:
     """Do these settings give a single node that starts from a solution? See :func:`.begin`."""
     assert settings.arity is not None
-    dense = examples.features.is_table and not settings.embedding_size
+    dense = examples.features.is_table and not settings.vector_size
     return dense and settings.bias and settings.arity >= num_classes
 
 

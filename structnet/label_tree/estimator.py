@@ -18,6 +18,7 @@ from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
+from structnet.estimators.hyper_parameters import settings_of_file
 from structnet.estimators.inputs import (
     check_inputs,
     check_training,
@@ -81,7 +82,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         settings_: settings, including those that were chosen.
         history_: records of the epochs; none if a softmax of few classes needed none.
         input_scale_: scaler of the inputs; None if they stay as they are.
-        training_: training, with the records of its reassignments, ``rebuilds``.
+        trained_: training, with the records of its reassignments, ``rebuilds``.
 
     Reference:
         Jernite et al., ICML 2017.
@@ -101,7 +102,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         *,
         tree: Any = OWN["tree"],
         arity: int | None = OWN["arity"],
-        embedding_size: int | None = OWN["embedding_size"],
+        vector_size: int | None = OWN["vector_size"],
         epochs: int | None = OWN["epochs"],
         learning_rate: float | None = OWN["learning_rate"],
         start: str | None = OWN["start"],
@@ -173,20 +174,20 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
         tree = begin(examples, number, self.settings_, codes)
         training = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
-        self.training_ = training.run(examples, after_epoch=after_epoch)
+        self.trained_ = training.run(examples, after_epoch=after_epoch)
         return self
 
     @property
     def tree_(self) -> LabelTree:
         """The tree."""
         check_is_fitted(self)
-        return self.training_.tree
+        return self.trained_.tree
 
     @property
     def history_(self) -> History:
         """A record for each epoch, or for each call of ``partial_fit``: its loss and rate."""
         check_is_fitted(self)
-        return History(self.training_.epochs)
+        return History(self.trained_.epochs)
 
     @property
     def seed_(self) -> int:
@@ -195,7 +196,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         return self.settings_.seed
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "training_" in vars(self)
+        return "trained_" in vars(self)
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, by branch and bound, ``[n]``."""
@@ -343,15 +344,16 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         scale = self.input_scale_ and self.input_scale_.to_lists()
-        told = {"training": self.training_.state(), "settings": asdict(self.settings_)}
+        told = {"trained": self.trained_.state(), "settings": asdict(self.settings_)}
         return self.tree_, {**told, "input_scale": scale, "stream": self._stream.state()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.input_scale_ = scale = scale_of_lists(config["input_scale"])
-        self.settings_ = LabelTreeSettings(**config["settings"])
+        self.settings_ = settings_of_file(LabelTreeSettings, config["settings"])
         self._stream = Stream.of(config["stream"])
         tree = LabelTree.empty(self.n_features_in_, len(self.classes_), self.settings_)
         if tree.embedding is None and (scale is None or scale.keeps_zeros):  # sparse rows
             tree.softmax.arrays(by_feature=True, lay=True)
-        self.training_ = Training.of(tree, self.settings_, config["training"])
+        trained = config.get("trained") or config["training"]  # its former name
+        self.trained_ = Training.of(tree, self.settings_, trained)
         return tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +17,7 @@ from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.next_words import (
     NOTHING_FOLLOWS,
     NextWordEstimator,
+    NextWordMeasures,
     Text,
     beginnings_of,
     digest,
@@ -42,23 +43,6 @@ from structnet.training.metrics import evaluating
 from structnet.training.modules import count_parameters
 
 DEFAULT = LanguageModelSettings
-
-
-class Measures(NamedTuple):
-    """How well a text's next words are predicted.
-
-    Attributes:
-        perplexity: ``exp`` of minus the mean log-probability of the words that are known; NaN if
-            none is.
-        accuracy: share of the next words that are predicted correctly; the unknown one never is.
-        perplexity_without_ngrams, perplexity_of_ngrams: those of the tree and of the n-grams alone;
-            None if there are no n-grams.
-    """
-
-    perplexity: float
-    accuracy: float
-    perplexity_without_ngrams: float | None = None
-    perplexity_of_ngrams: float | None = None
 
 
 @described_by(LanguageModelSettings)
@@ -101,7 +85,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
     def __init__(
         self,
         *,
-        head: str = DEFAULT.head,
+        tree: str = DEFAULT.tree,
         context: int = DEFAULT.context,
         vector_size: int = DEFAULT.vector_size,
         arity: int = DEFAULT.arity,
@@ -143,7 +127,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
             text = self._places(self.words_.encode(sentences))
             self.model_.counted.count(text.words, text.target)
 
-    def measure(self, X: Text, first_words: bool = False) -> Measures:
+    def measure(self, X: Text, first_words: bool = False) -> NextWordMeasures:
         """The perplexity of a text, and the share of its next words that are predicted correctly.
 
         Args:
@@ -166,7 +150,9 @@ class LabelTreeLanguageModel(NextWordEstimator):
         for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
             found = without_unknown(self._of_all(words), self.words_.unknown)
             right += int((found.argmax(1) == target).sum())
-        return Measures(accuracy=right / len(places.target), **self.model_.perplexities(places))
+        return NextWordMeasures(
+            accuracy=right / len(places.target), **self.model_.perplexities(places)
+        )
 
     def summary(self) -> str:
         """The sizes of the model and the choice of its epoch, in a few lines.
@@ -198,7 +184,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
             y: ignored; it is there for scikit-learn.
 
         Raises:
-            ValueError: the model has no tree (``head="flat"`` or ``"adaptive"``).
+            ValueError: the model has no tree (``tree="flat"`` or ``"adaptive"``).
         """
         check_is_fitted(self)
         tree, samples = WordTree(self.model_), None

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from structnet.checks import check_one_of
-from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
+from structnet.label_tree.language_settings import TREES, LanguageModelSettings
 from structnet.label_tree.shapes import clustered
 from structnet.label_tree.softmax import TreeSoftmaxLoss, TreeSoftmaxOutput
 from structnet.label_tree.sparse_adagrad import SparseAdagrad
@@ -248,13 +248,13 @@ class LogBilinearLM(nn.Module):
 
 def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None) -> nn.Module:
     number, size = len(words), settings.vector_size
-    check_one_of("head", settings.head, HEADS, "LogBilinearLM")
-    if settings.head == "flat":
+    check_one_of("tree", settings.tree, TREES, "LogBilinearLM")
+    if settings.tree == "flat":
         return FlatSoftmaxLoss(size, number)
-    if settings.head == "adaptive":
+    if settings.tree == "adaptive":
         cuts = sorted({max(1, number // 10), max(1, number // 3)} - {number})
         return nn.AdaptiveLogSoftmaxWithLoss(size, number, cuts)
-    start = settings.start if settings.head == "learned" else settings.head
+    start = settings.start if settings.tree == "learned" else settings.tree
     tree: Any = "huffman" if start == "clusters" else start
     if start == "clusters" and encoded is not None:
         vectors = learn_vectors(encoded, number, size=min(VECTORS, number), seed=settings.seed)
@@ -311,7 +311,7 @@ def train_language_model(
         model.optimizer = SparseAdagrad(parameters, lr=settings.learning_rate)
         return model.optimizer
 
-    if settings.head == "learned":
+    if settings.tree == "learned":
         model.reassign_every = max(1, len(train) // settings.rebuilds)
     model.counted = None
     try:

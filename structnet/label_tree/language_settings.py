@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree.settings import GAINS, Gain
 
-TREES = ("learned", "huffman", "clusters", "random")
-Head = Literal["learned", "huffman", "clusters", "random", "flat", "adaptive"]
-HEADS: tuple[str, ...] = get_args(Head)
+WITH_TREE = ("learned", "huffman", "clusters", "random")
+Tree = Literal["learned", "huffman", "clusters", "random", "flat", "adaptive"]
+TREES: tuple[str, ...] = get_args(Tree)
 
 DROPOUT = 0.4
 LARGE = 100  # length of vectors from which on this share is dropped
@@ -21,9 +21,9 @@ class LanguageModelSettings:
     """How a log-bilinear language model is made and trained.
 
     Args:
-        head: last part of the model, which gives the next word: a tree that is learned, that of
-            Huffman, one of clusters of words, or a random one; or a softmax over all words, "flat"
-            or "adaptive".
+        tree: kind of tree whose leaves are the words: one that is "learned", that of "huffman", one
+            of "clusters" of words, or a "random" one; or, instead of a tree, a softmax over all
+            words, "flat" or "adaptive".
         context: number of previous words that are used.
         vector_size: length of the words' vectors.
         arity: number of children of a node.
@@ -54,7 +54,7 @@ class LanguageModelSettings:
         reassignments an epoch.
     """
 
-    head: Head = "learned"
+    tree: Tree = "learned"
     context: int = 4
     vector_size: int = 200
     arity: int = 65
@@ -70,9 +70,10 @@ class LanguageModelSettings:
     gain: Gain = "margin"
     ngrams: bool = True
     seed: int = 0
+    FORMER: ClassVar = {"head": "tree"}
 
     def __post_init__(self) -> None:
-        check_one_of("head", self.head, HEADS)
+        check_one_of("tree", self.tree, TREES)
         check_one_of("gain", self.gain, GAINS)
         check_one_of("start", self.start, ("clusters", "huffman"))
         for name, least in (

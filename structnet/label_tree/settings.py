@@ -6,7 +6,7 @@ Nothing here imports torch, so that the command can print them without delay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 
@@ -33,7 +33,7 @@ class LabelTreeSettings:
             than a tree on held-out samples. A single node is tried with up to 500 labels, and with
             more if it learns in seconds, without vectors. On a table it starts as a linear
             discriminant analysis, and is tried first.
-        embedding_size: length of the vectors learned for features; 0 means none: each node has a
+        vector_size: length of the vectors learned for features; 0 means none: each node has a
             weight for every feature. By default 0 for a table; for sparse rows and text 50, or 0 if
             that is better on held-out samples.
         epochs: number of passes through the data; by default 5, more if there are few samples,
@@ -77,7 +77,7 @@ class LabelTreeSettings:
 
     tree: Tree | None = None
     arity: int | None = None
-    embedding_size: int | None = None
+    vector_size: int | None = None
     epochs: int | None = None
     learning_rate: float | None = None
     start: Start | None = None
@@ -90,11 +90,12 @@ class LabelTreeSettings:
     memory: float = 0.5
     bias: bool = True
     seed: int = 0
+    FORMER: ClassVar = {"embedding_size": "vector_size"}
 
     def __post_init__(self) -> None:
         for name, least, optional in (
             ("arity", 2, True),
-            ("embedding_size", 0, True),
+            ("vector_size", 0, True),
             ("epochs", 0, True),
             ("rebuilds", 1, False),
             ("max_depth", 1, True),
@@ -121,7 +122,7 @@ class LabelTreeSettings:
         former is deeper than ``max_depth``), without reassignments. ``partial_fit`` always
         reassigns, by default from Huffman's tree or clusters.
         """
-        if self.start or not self.embedding_size:
+        if self.start or not self.vector_size:
             return self.start or "clusters"
         return "huffman" if self.of_reassignments else "groups"
 

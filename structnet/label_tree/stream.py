@@ -90,7 +90,7 @@ class Stream:
         >>> from structnet.label_tree import Features
         >>> rows = Features.from_table(np.array([[3.0, 1.0], [1.0, 1.0]], np.float32))
         >>> stream = Stream().met(Examples(rows, np.array([0, 1])))
-        >>> round(1 / stream.rate(LabelTreeSettings(embedding_size=0), True, 0.0), 6)  # 1 for bias
+        >>> round(1 / stream.rate(LabelTreeSettings(vector_size=0), True, 0.0), 6)  # 1 for bias
         7.0
     """
 
@@ -188,7 +188,7 @@ class Stream:
         mean = self.squares / max(self.weight, np.finfo(float).tiny)
         heavy = self.heaviness / max(self.weight, np.finfo(float).tiny)
         found = rate_for(max(mean, size), settings, is_table, streams=True)
-        if not is_table and not settings.embedding_size:
+        if not is_table and not settings.vector_size:
             assert settings.arity is not None
             number = self.weight / max(heavy, np.finfo(float).tiny)  # rows, if all weigh the same
             few = min(1.0, settings.arity / max(number, 1.0))

@@ -39,7 +39,7 @@ class StreamMixin:
     classes_: np.ndarray
     input_scale_: Standardizer | None
     settings_: LabelTreeSettings
-    training_: Training
+    trained_: Training
     tokens: bool
     standardize: bool
     learning_rate: float | None
@@ -97,18 +97,18 @@ class StreamMixin:
         try:
             if stream.rows or first:
                 self._stream = stream.met(examples)
-            self.training_.stream(examples, self._rate(examples))
+            self.trained_.stream(examples, self._rate(examples))
         except BaseException:
             undo()
             raise
-        self.settings_ = self.training_.settings
+        self.settings_ = self.trained_.settings
         return self
 
     def _begin_stream(self, found: Checked, settings: LabelTreeSettings) -> None:
         """Makes a tree for a stream from the samples of its first call."""
         self.input_scale_, self._stream = self._new_scale(found, bends=False), Stream()
         table = not (self.tokens or issparse(found.x))
-        if table and self.standardize and not settings.embedding_size:
+        if table and self.standardize and not settings.vector_size:
             columns = Columns.of(found.x, found.weights)
             self.input_scale_ = columns.scale(found.x)
             self._stream = Stream(columns=columns, scaled=len(found.y))
@@ -118,14 +118,14 @@ class StreamMixin:
         self.settings_ = for_stream(examples, number, settings)
         if self.settings_.tree == "learned" and not settings.of_reassignments:
             self.settings_ = replace(self.settings_, prior_weight=ANCHORS, memory=KEPT)
-        direct = self.standardize and not self.settings_.embedding_size
+        direct = self.standardize and not self.settings_.vector_size
         if direct and isinstance(found.x, Features):
             # A mean of many tokens is short, and only the biases would learn at a common rate.
             self.input_scale_ = Standardizer.of_rows(found.x.to_csr(), found.weights)
             examples = self._examples(found)
         enough = len(examples) >= max(LEAST, EACH * number)
         tree = begin(examples, number, self.settings_, codes, solves=enough)
-        self.training_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
+        self.trained_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 
     def _follow(self, found: Checked) -> Callable[[], None]:
         """Finds the scale of a stream's columns with more samples, and returns what undoes it."""
@@ -138,7 +138,7 @@ class StreamMixin:
         assert self.input_scale_ is not None and stream.columns is not None
         before, self.input_scale_ = self.input_scale_, stream.columns.scale(found.x)
         self._stream = stream.rescaled(number)
-        return rescale(self.training_.tree, before, self.input_scale_)
+        return rescale(self.trained_.tree, before, self.input_scale_)
 
     def _rate(self, examples: Examples) -> float | None:
         """The rate for some samples of a stream; None if it is that of the settings."""

@@ -64,7 +64,7 @@ def begin(
     Raises:
         ValueError: the number of epochs is 0, and the tree would have learned nothing.
     """
-    counts, size = examples.counts(num_classes), settings.embedding_size or None
+    counts, size = examples.counts(num_classes), settings.vector_size or None
     arity = settings.arity or usual_arity(num_classes, settings.max_depth)
     shape: Any = "huffman" if settings.tree == "learned" else settings.tree or "huffman"
     if codes is not None:

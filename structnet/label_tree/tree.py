@@ -30,7 +30,7 @@ class LabelTree(Routed):
     Args:
         num_features: number of columns of a table, or of possible features in a bag.
         num_classes: number of labels.
-        embedding_size: length of the features' vectors; None classifies the rows themselves.
+        vector_size: length of the features' vectors; None classifies the rows themselves.
         seed: seed of the vectors.
         softmax: arguments of :class:`.TreeSoftmaxLoss`.
 
@@ -57,18 +57,18 @@ class LabelTree(Routed):
         self,
         num_features: int,
         num_classes: int,
-        embedding_size: int | None = None,
+        vector_size: int | None = None,
         *,
         seed: int = 0,
         **softmax: Any,
     ):
         super().__init__()
         self.shape: tuple[int, ...] = (num_features,)
-        size = num_features if embedding_size is None else embedding_size
+        size = num_features if vector_size is None else vector_size
         self.embedding: nn.Parameter | None = None
-        if embedding_size is not None:
+        if vector_size is not None:
             # numpy's generator, so that the vectors do not depend on what torch drew before.
-            bound = 1 / embedding_size
+            bound = 1 / vector_size
             drawn = np.random.default_rng(seed).random((num_features, size), np.float32)
             self.embedding = nn.Parameter(torch.from_numpy((2 * drawn - 1) * np.float32(bound)))
         self.softmax = TreeSoftmaxLoss(size, num_classes, seed=seed, **softmax)
@@ -84,7 +84,7 @@ class LabelTree(Routed):
         Raises:
             CheckpointError: within :func:`.bounded`, an array is larger than the file's weights.
         """
-        size = settings.embedding_size or None
+        size = settings.vector_size or None
         torch.empty(settings.arity or 0, size or num_features)  # which `bounded` looks at
         torch.empty(num_features, size or 1)
         return cls(num_features, num_classes, size, arity=settings.arity, **settings.rules).float()

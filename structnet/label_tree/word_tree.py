@@ -31,7 +31,7 @@ class WordTree(Routed):
         super().__init__()
         if not isinstance(model.head, TreeSoftmaxLoss):
             raise ValueError(
-                f"a language model with head={model.settings.head!r} has no tree; expected one "
+                f"a language model with tree={model.settings.tree!r} has no tree; expected one "
                 "whose head is a tree of words"
             )
         self.model, self.softmax = model, model.head

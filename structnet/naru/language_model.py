@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.next_words import (
     NOTHING_FOLLOWS,
     NextWordEstimator,
+    NextWordMeasures,
     Text,
     beginnings_of,
     sentences_of,
@@ -37,22 +38,6 @@ from structnet.training.processes import own_device
 from structnet.training.seeding import seeded
 
 DEFAULT = NaruSettings()
-
-
-class Measures(NamedTuple):
-    """How well a text's next words are predicted.
-
-    Attributes:
-        loss: mean loss.
-        accuracy: share of the next words that are predicted correctly; the unknown one never is.
-        perplexity: ``exp`` of minus the mean log-probability of those that are known; NaN if none
-            is. A sentence's first word is not predicted, as by default in the measures of
-            :class:`structnet.LabelTreeLanguageModel`, which are thus of the same words.
-    """
-
-    loss: float
-    accuracy: float
-    perplexity: float
 
 
 @described_by(NaruSettings)
@@ -104,7 +89,7 @@ class RoutedLanguageModel(NextWordEstimator):
         sizes: tuple[int, ...] = DEFAULT.sizes,
         dims: tuple[int, ...] = DEFAULT.dims,
         max_cone: int = DEFAULT.max_cone,
-        objective: str = DEFAULT.objective,
+        loss: str = DEFAULT.loss,
         decoding: str = DEFAULT.decoding,
         vector_size: int = DEFAULT.vector_size,
         min_count: int = DEFAULT.min_count,
@@ -141,7 +126,7 @@ class RoutedLanguageModel(NextWordEstimator):
         if self.model_.following is not None:  # of whole sentences
             self.model_.count(self._encoded(sentences))
 
-    def measure(self, X: Text) -> Measures:
+    def measure(self, X: Text) -> NextWordMeasures:
         """How well the next words of a text are predicted.
 
         Args:
@@ -156,10 +141,10 @@ class RoutedLanguageModel(NextWordEstimator):
             raise ValueError(NOTHING_FOLLOWS)
         judged = (self.model_.judged(pieces[i : i + BATCH]) for i in range(0, len(pieces), BATCH))
         right, said = (torch.cat(found) for found in zip(*judged, strict=True))
-        return Measures(
-            evaluate(self.model_, pieces, batch_size=BATCH)["loss"],
-            float(right.double().mean()),
-            perplexity(said[said.isfinite()]),
+        return NextWordMeasures(
+            perplexity=perplexity(said[said.isfinite()]),
+            accuracy=float(right.double().mean()),
+            loss=evaluate(self.model_, pieces, batch_size=BATCH)["loss"],
         )
 
     @property
@@ -247,7 +232,7 @@ class RoutedLanguageModel(NextWordEstimator):
         settings = self._settings()
         with seeded(settings.seed):
             network = self._network(settings.wiring(vectors.shape[1]))
-            how = settings.objective, self.words_.unknown, settings.balance
+            how = settings.loss, self.words_.unknown, settings.balance
             return NextWord(network, vectors, *how)
 
     def _network(self, wiring: Wiring) -> RoutedNetwork | RecurrentNetwork:

@@ -40,7 +40,7 @@ class NextWord(nn.Module):
         network: network whose first and last states are as long as a word vector; or the baseline,
             :class:`.RecurrentNetwork`.
         vectors: word vectors; they are not trained.
-        objective: "regression" or "cross-entropy".
+        loss: "squared_error" or "log_loss".
         unknown: number of the word that stands for all unknown ones, which is never predicted; None
             if there is none.
         balance: weight of :meth:`imbalance` in the loss; no effect on the baseline.
@@ -69,21 +69,21 @@ class NextWord(nn.Module):
         self,
         network: RoutedNetwork | RecurrentNetwork,
         vectors: Tensor,
-        objective: str = "regression",
+        loss: str = "squared_error",
         unknown: int | None = None,
         balance: float = 0.0,
     ):
         super().__init__()
-        check_one_of("objective", objective, LOSSES, owner="NextWord")
+        check_one_of("loss", loss, LOSSES, owner="NextWord")
         check_number("balance", balance, 0, owner="NextWord")
-        self.network, self.objective = network, objective
+        self.network = network
         self.unknown, self.balance = unknown, balance
         vectors = torch.as_tensor(vectors, dtype=next(network.parameters()).dtype)
         _check_vectors(vectors, network.dims)
         self.register_buffer("vectors", vectors)
         # Variance of the predicted vector around the word's, for probabilities.
         self.register_buffer("variance", torch.ones((), dtype=vectors.dtype))
-        over_words = objective == "cross-entropy"
+        over_words = loss == "log_loss"
         self.head = nn.Linear(vectors.shape[1], len(vectors)) if over_words else None
         self.counted: NGramMixture | None = None
 

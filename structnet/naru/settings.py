@@ -6,12 +6,12 @@ Nothing here imports torch, so that the command can print them without delay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 from structnet.naru.wiring import DIMS, MAX_CONE, SIZES, Wiring
 
-Loss = Literal["regression", "cross-entropy"]
+Loss = Literal["squared_error", "log_loss"]
 Decoding = Literal["likeliest", "nearest"]
 LOSSES: tuple[str, ...] = get_args(Loss)
 DECODINGS: tuple[str, ...] = get_args(Decoding)
@@ -28,8 +28,8 @@ class NaruSettings:
         dims: length of the states of the capsules between the first and the last; the states of
             those two are as long as a word's vector.
         max_cone: largest number of routes of a bundle.
-        objective: "cross-entropy" predicts the probability of each next word, by a layer over the
-            whole vocabulary; "regression" its vector, by the mean squared error, as in the thesis.
+        loss: "log_loss" predicts the probability of each next word, by a layer over the whole
+            vocabulary; "squared_error" its vector, as in the thesis.
         decoding: "likeliest" also counts which words follow the last ones, and says the word that
             both make likeliest; "nearest" says that of the network alone: the likeliest, or the one
             with the nearest vector.
@@ -71,7 +71,7 @@ class NaruSettings:
     sizes: tuple[int, ...] = SIZES
     dims: tuple[int, ...] = DIMS[1:-1]
     max_cone: int = MAX_CONE
-    objective: Loss = "cross-entropy"
+    loss: Loss = "log_loss"
     decoding: Decoding = "likeliest"
     vector_size: int = DIMS[0]
     min_count: int = 2
@@ -86,6 +86,8 @@ class NaruSettings:
     balance: float = 0.0
     gate_noise: float = 0.0
     seed: int = 0
+    FORMER: ClassVar = {"objective": "loss"}
+    FORMER_VALUES: ClassVar = {"regression": "squared_error", "cross-entropy": "log_loss"}
 
     def __post_init__(self) -> None:
         for name, least, optional in (
@@ -100,7 +102,7 @@ class NaruSettings:
             ("seed", 0, False),
         ):
             check_integer(name, getattr(self, name), least, optional=optional)
-        check_one_of("objective", self.objective, LOSSES)
+        check_one_of("loss", self.loss, LOSSES)
         check_one_of("decoding", self.decoding, DECODINGS)
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("clip_norm", self.clip_norm, 0, open=True, optional=True)

@@ -27,6 +27,7 @@ from typing import (
 
 from structnet.checks import check_integer
 from structnet.datasets.catalogue import PACKED
+from structnet.estimators.hyper_parameters import in_present_names
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -211,6 +212,7 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
     """
     given: Values = {}
     hints: dict[str, Any] = get_type_hints(cls)
+    values = in_present_names(values, cls)
     for each in fields(cls):
         hint = hints[each.name]
         if is_dataclass(hint):

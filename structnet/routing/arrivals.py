@@ -62,7 +62,7 @@ def arrivals_of(
     Example:
         >>> from structnet.softmax_tree import SoftmaxTreeSettings, train
         >>> x, y = np.array([[-2.0], [-1.0], [1.0], [2.0]] * 5), np.array([0, 1, 2, 3] * 5)
-        >>> tree = train(x, y, SoftmaxTreeSettings(depth=1, k=2)).tree
+        >>> tree = train(x, y, SoftmaxTreeSettings(depth=1, max_leaf_classes=2)).tree
         >>> arrivals_of(tree, x, y).share
         array([1. , 0.5, 0.5])
     """

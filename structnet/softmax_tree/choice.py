@@ -114,7 +114,12 @@ def chosen(
         growth = ChosenGrowth(**{**vars(growth), "least_k": least})
         growth = replace(growth, alpha=growth.alpha or ALPHA, rho=growth.rho or RHO)
         given = replace(given, depth=growth.start_depth)
-    open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
+    open_ = (
+        given.depth,
+        given.max_leaf_classes if growth is None else 0,
+        given.start,
+        given.leaf_penalty,
+    )
     search = _Search(points, given, growth, progress, held_out) if None in open_ else None
     found = search.best() if search else given
     if found.decision_penalty is None:
@@ -123,8 +128,8 @@ def chosen(
         return search.tempered(found) if search else found, None
     assert found.depth is not None
     grown = replace(growth, start_depth=found.depth)
-    grown = replace(grown, start_k=most_classes(grown, points.num_classes, found.depth))
-    return replace(found, depth=None, k=None), grown
+    grown = replace(grown, start_leaf_classes=most_classes(grown, points.num_classes, found.depth))
+    return replace(found, depth=None, max_leaf_classes=None), grown
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ class _Search:
             good = [kind for kind in good if kind in flat or not tried[kind].exceeds(least, SURE)]
         best = good[0]
         if len(good) > 1:
-            good.sort(key=lambda kind: (kind.depth, kind.start != "centroids"))
+            good.sort(key=lambda kind: (kind.depth, kind.start != "clusters"))
             length = self._length
             best = lowest({kind: self._wrong_about(kind, iterations=length) for kind in good})
         if self._plain_is_as_good(best):
@@ -184,7 +189,7 @@ class _Search:
             depths = [self.given.depth]
         if self.given.start is not None:
             return self._walk(self.given.start, depths, {})
-        found = self._walk("centroids", depths, {})
+        found = self._walk("clusters", depths, {})
         depth = min(found, key=lambda kind: found[kind].mean).depth
         assert depth is not None
         deepest = max(depths) if self._cheap else max(depth, 1)
@@ -265,7 +270,9 @@ class _Search:
     def _plain_is_as_good(self, best: Kind) -> bool:
         """True if the plain decision tree, on as many samples as affordable, is no more wrong."""
         given, part = self.given, self._parts[0]
-        open_ = given.depth is None and given.k is None and given.start in (None, "axes")
+        open_ = (
+            given.depth is None and given.max_leaf_classes is None and given.start in (None, "axes")
+        )
         limited = self.growth is not None and self.growth.deepest < math.inf
         if not open_ or limited:
             return False
@@ -336,7 +343,8 @@ class _Search:
     def _kind(self, depth: int, start: Any) -> Kind:
         """The user's settings, with the others as they are when kinds are compared."""
         given, told = self.given, {"depth": depth, "start": start}
-        told["k"] = width(self.points.num_classes, depth) if given.k is None else given.k
+        k = given.max_leaf_classes
+        told["max_leaf_classes"] = width(self.points.num_classes, depth) if k is None else k
         for name in ("leaf_penalty", "decision_penalty"):
             told[name] = getattr(given, name)
         if given.leaf_penalty is None:
@@ -349,7 +357,7 @@ class _Search:
     def _plain(self) -> Kind:
         """A plain decision tree on single features."""
         k = self.points.num_classes
-        return replace(self._kind(DEEPEST, "axes"), k=k, max_iter=0)
+        return replace(self._kind(DEEPEST, "axes"), max_leaf_classes=k, max_iter=0)
 
     @cached_property
     def _length(self) -> int | None:

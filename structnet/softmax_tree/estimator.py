@@ -24,8 +24,8 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
 
     Args:
         depth: number of decisions on each path; 0 is a flat softmax.
-        k: largest number of classes in a leaf, at most all that there are. The others share the
-            probability that they have together at the leaf.
+        max_leaf_classes: largest number k of classes in a leaf, at most all that there are. The
+            others share the probability that they have together at the leaf.
 
     Attributes:
         classes_: classes, sorted.
@@ -46,7 +46,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
         >>> import numpy as np
         >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
         >>> y = np.repeat(["a", "b", "c", "d"], 10)
-        >>> model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(X, y)
+        >>> model = SoftmaxTreeClassifier(depth=1, max_leaf_classes=2, random_state=0).fit(X, y)
         >>> model.predict([[-3.0], [1.1]]), model.predict_one(np.array([-1.0]))
         (array(['a', 'c'], dtype='<U1'), np.str_('b'))
         >>> print(model.export_text())
@@ -58,7 +58,7 @@ class SoftmaxTreeClassifier(SoftmaxTreeEstimator):
     def __init__(
         self,
         depth: int | None = SoftmaxTreeSettings.depth,
-        k: int | None = SoftmaxTreeSettings.k,
+        max_leaf_classes: int | None = SoftmaxTreeSettings.max_leaf_classes,
         *,
         decision_penalty: float | None = SoftmaxTreeSettings.decision_penalty,
         leaf_penalty: float | None = SoftmaxTreeSettings.leaf_penalty,
@@ -104,7 +104,7 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         (1.0, (80, 4))
     """
 
-    _lacks: ClassVar = {"depth": None, "k": None}
+    _lacks: ClassVar = {"depth": None, "max_leaf_classes": None}
 
     def __init__(
         self,
@@ -112,10 +112,10 @@ class AdaptiveSoftmaxTreeClassifier(SoftmaxTreeEstimator):
         rho: float | None = GrowthSettings.rho,
         start_depth: int | None = GrowthSettings.start_depth,
         *,
-        start_k: int | None = GrowthSettings.start_k,
+        start_leaf_classes: int | None = GrowthSettings.start_leaf_classes,
         step: int = GrowthSettings.step,
         ratio_of: str = GrowthSettings.ratio_of,
-        k_from: str = GrowthSettings.k_from,
+        alpha_of: str = GrowthSettings.alpha_of,
         max_depth: int | None = GrowthSettings.max_depth,
         max_leaves: int | None = GrowthSettings.max_leaves,
         max_rounds: int = GrowthSettings.max_rounds,

@@ -155,7 +155,7 @@ def _begun(points: Points, depth: int, k: int, settings: SoftmaxTreeSettings) ->
     if _cheap(points):
         yield axes_draft(points, depth, k, settings.seed)
     elif settings.start == "axes":
-        yield complete_draft(points, depth, k, "centroids", settings.seed)
+        yield complete_draft(points, depth, k, "clusters", settings.seed)
 
 
 def _trained(

@@ -27,7 +27,7 @@ def with_weights(tree: SoftmaxTree) -> nx.DiGraph:
         >>> import numpy as np
         >>> from structnet.softmax_tree import SoftmaxTreeSettings, train
         >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]] * 5)
-        >>> tree = train(x, [0, 1, 2, 3] * 5, SoftmaxTreeSettings(depth=1, k=2)).tree
+        >>> tree = train(x, [0, 1, 2, 3] * 5, SoftmaxTreeSettings(depth=1, max_leaf_classes=2)).tree
         >>> again = tree_from_networkx(with_weights(tree))
         >>> again.predict(x[:4]).tolist()
         [0, 1, 2, 3]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from structnet.checks import check_integer, check_jobs, check_number, check_one_of, wrong
 
-Start = Literal["centroids", "rows", "random", "axes"]
+Start = Literal["clusters", "rows", "random", "axes"]
 STARTS: tuple[str, ...] = get_args(Start)
 
 
@@ -25,7 +25,7 @@ class SoftmaxTreeSettings:
 
     Args:
         depth: number of decisions on each path of the initial tree; 0 is a flat softmax.
-        k: largest number of classes in a leaf.
+        max_leaf_classes: largest number of classes in a leaf.
         decision_penalty: lambda, the weight of the L1 norm of a decision node's weights, in an
             objective that is a sum over samples.
         leaf_penalty: mu, the same for the weights of a leaf. If it is not given, a quadratic
@@ -36,11 +36,11 @@ class SoftmaxTreeSettings:
         max_iter: largest number of iterations over all nodes.
         tol: relative decrease of the objective below which training stops.
         solver_steps: largest number of steps of the solver for one node in one iteration.
-        start: initial tree: "centroids" divides the classes by balanced 2-means on their means,
-            with the median as threshold; "rows" divides the rows by 2-means, whatever their
-            classes; for both, if leaves may not have all classes, the best of eight trees is taken;
-            "random" draws directions at random; "axes" is a decision tree on single features, grown
-            by scikit-learn to this depth.
+        start: initial tree: "clusters" divides the classes by balanced 2-means on their means, with
+            the median as threshold; "rows" divides the rows by 2-means, whatever their classes; for
+            both, if leaves may not have all classes, the best of eight trees is taken; "random"
+            draws directions at random; "axes" is a decision tree on single features, grown by
+            scikit-learn to this depth.
         n_jobs: number of threads that train the nodes of one depth, and the further of several
             trees, by default 1; -1 for all cores, -2 for all but one, and so on. The results do not
             depend on it.
@@ -50,7 +50,7 @@ class SoftmaxTreeSettings:
         ValueError: a value is out of its range.
 
     Example:
-        >>> SoftmaxTreeSettings(depth=3, k=10).max_iter
+        >>> SoftmaxTreeSettings(depth=3, max_leaf_classes=10).max_iter
         20
         >>> SoftmaxTreeSettings(depth=-1)
         Traceback (most recent call last):
@@ -59,7 +59,7 @@ class SoftmaxTreeSettings:
     """
 
     depth: int | None = None
-    k: int | None = None
+    max_leaf_classes: int | None = None
     decision_penalty: float | None = None
     leaf_penalty: float | None = None
     missing_loss: float | None = None
@@ -69,10 +69,12 @@ class SoftmaxTreeSettings:
     start: Start | None = None
     n_jobs: int | None = None
     seed: int = 0
+    FORMER: ClassVar = {"k": "max_leaf_classes", "start": "start"}
+    FORMER_VALUES: ClassVar = {"clusters": "clusters"}
 
     def __post_init__(self) -> None:
         check_integer("depth", self.depth, 0, optional=True)
-        check_integer("k", self.k, 1, optional=True)
+        check_integer("max_leaf_classes", self.max_leaf_classes, 1, optional=True)
         for name in ("decision_penalty", "leaf_penalty"):
             check_number(name, getattr(self, name), 0, optional=True)
         check_number("missing_loss", self.missing_loss, 0, open=True, optional=True)
@@ -87,20 +89,21 @@ class SoftmaxTreeSettings:
         """Refuses a leaf size above the number of classes.
 
         Raises:
-            ValueError: k is larger than their number.
+            ValueError: max_leaf_classes is larger than their number.
         """
-        if self.k is not None and self.k > num_classes:
-            raise wrong("k", f"at most {num_classes}, the number of classes", self.k)
+        if self.max_leaf_classes is not None and self.max_leaf_classes > num_classes:
+            expected = f"at most {num_classes}, the number of classes"
+            raise wrong("max_leaf_classes", expected, self.max_leaf_classes)
 
     def of_at_most(self, num_classes: int, **others: Any) -> SoftmaxTreeSettings:
         """The same settings with leaves of at most this many classes, and other values.
 
         Example:
-            >>> SoftmaxTreeSettings(k=10).of_at_most(3, seed=1).k
+            >>> SoftmaxTreeSettings(max_leaf_classes=10).of_at_most(3, seed=1).max_leaf_classes
             3
         """
-        k = None if self.k is None else min(self.k, num_classes)
-        return replace(self, k=k, **others)
+        k = None if self.max_leaf_classes is None else min(self.max_leaf_classes, num_classes)
+        return replace(self, max_leaf_classes=k, **others)
 
     def loss_of_missing(self, num_classes: int) -> float:
         """The loss of a sample whose class is missing from its leaf.
@@ -164,13 +167,13 @@ class GrowthSettings:
         rho: ratio of a new subtree's loss to that of the leaf, below which the subtree replaces the
             leaf.
         start_depth: number of decisions on each path of the tree from which growth starts.
-        start_k: largest number of classes in its leaves, capped at the number of classes; by
-            default as many as if the tree had grown from a single leaf with all classes, but no
-            fewer than twice the classes that fall to each leaf. With narrow leaves at the start,
-            all splits together cover more classes: growth goes further.
+        start_leaf_classes: largest number of classes in its leaves, capped at the number of
+            classes; by default as many as if the tree had grown from a single leaf with all
+            classes, but no fewer than twice the classes that fall to each leaf. With narrow leaves
+            at the start, all splits together cover more classes: growth goes further.
         step: depth of a subtree that is tried, 1 or 2.
         ratio_of: "loss" compares losses, "objective" losses and penalties.
-        k_from: "actual" applies alpha to the number of classes that a leaf has, "nominal" to the
+        alpha_of: "actual" applies alpha to the number of classes that a leaf has, "nominal" to the
             largest number that it may have.
         max_depth: largest number of decisions on a path; by default no limit.
         max_leaves: largest number of leaves of the tree; by default no limit.
@@ -193,21 +196,22 @@ class GrowthSettings:
     alpha: float | None = None
     rho: float | None = None
     start_depth: int | None = None
-    start_k: int | None = None
+    start_leaf_classes: int | None = None
     step: int = 1
     ratio_of: Literal["loss", "objective"] = "loss"
-    k_from: Literal["actual", "nominal"] = "actual"
+    alpha_of: Literal["actual", "nominal"] = "actual"
     max_depth: int | None = None
     max_leaves: int | None = None
     max_rounds: int = 10
     min_samples: int = 10
     least_k: ClassVar[int] = 0
+    FORMER: ClassVar = {"start_k": "start_leaf_classes", "k_from": "alpha_of"}
 
     def __post_init__(self) -> None:
         check_number("alpha", self.alpha, 0, 1, open=True, optional=True)
         check_number("rho", self.rho, 0, open=True, optional=True)
         check_integer("start_depth", self.start_depth, 0, optional=True)
-        check_integer("start_k", self.start_k, 1, optional=True)
+        check_integer("start_leaf_classes", self.start_leaf_classes, 1, optional=True)
         check_integer("max_depth", self.max_depth, 0, optional=True)
         check_integer("max_leaves", self.max_leaves, 1, optional=True)
         for name in ("step", "max_rounds", "min_samples"):
@@ -215,7 +219,7 @@ class GrowthSettings:
         if self.step > 2:
             raise wrong("step", "1 or 2", self.step)
         check_one_of("ratio_of", self.ratio_of, ("loss", "objective"))
-        check_one_of("k_from", self.k_from, ("actual", "nominal"))
+        check_one_of("alpha_of", self.alpha_of, ("actual", "nominal"))
         if self.rho is not None and self.rho >= 1:
             warnings.warn(
                 f"rho {self.rho:g} is 1 or more: leaves are also split where the loss rises, and "
@@ -239,7 +243,7 @@ class GrowthSettings:
             (5, 1)
         """
         assert self.alpha is not None
-        classes = classes if self.k_from == "actual" else k
+        classes = classes if self.alpha_of == "actual" else k
         return min(math.floor(self.alpha * classes), classes - 1)
 
     def check_start(self) -> None:

@@ -56,7 +56,7 @@ def best_draft(points: Points, settings: ChosenSettings, growth: GrowthSettings 
     random directions are drawn as in the papers: there, the first tree is taken.
     """
     depth, k = _shape(points, settings, growth)
-    if not depth or k >= points.num_classes or settings.start not in ("centroids", "rows"):
+    if not depth or k >= points.num_classes or settings.start not in ("clusters", "rows"):
         return first_draft(points, settings, growth)
     objective = Objective.told(settings, points.num_classes)
     seeds = np.random.SeedSequence(settings.seed).generate_state(DRAWN).tolist()
@@ -82,7 +82,7 @@ def _shape(
     points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None
 ) -> tuple[int, int]:
     """The initial depth, and the largest number of classes in a leaf there."""
-    depth, k = settings.depth, settings.k
+    depth, k = settings.depth, settings.max_leaf_classes
     if growth is not None:
         assert growth.start_depth is not None
         depth = growth.start_depth
@@ -94,16 +94,16 @@ def _shape(
 def most_classes(growth: GrowthSettings, num_classes: int, depth: int) -> int:
     """The largest number of classes in a leaf at a depth of a tree that grows.
 
-    Growth starts with ``start_k``; by default, with as many classes as if the tree had grown from a
-    single leaf with all classes, but no fewer than half the default of a tree of that depth, as
-    growth covers more classes. Each step from there multiplies the number by alpha.
+    Growth starts with ``start_leaf_classes``; by default, with as many classes as if the tree had
+    grown from a single leaf with all classes, but no fewer than half the default of a tree of that
+    depth, as growth covers more classes. Each step from there multiplies the number by alpha.
     """
     assert growth.start_depth is not None and growth.alpha is not None
     start, alpha = growth.start_depth, growth.alpha
     least = max(alpha**start * num_classes, width(num_classes, start + 1))
     k = math.floor(min((alpha if start else 1.0) * num_classes, least))
-    if growth.start_k is not None:
-        k = min(growth.start_k, num_classes)
+    if growth.start_leaf_classes is not None:
+        k = min(growth.start_leaf_classes, num_classes)
     else:
         k = max(k, min(growth.least_k, num_classes))
     for _ in range(start, depth, growth.step):
@@ -128,7 +128,7 @@ def same_shape(draft: Draft, points: Points, seed: int) -> Draft:
         assert isinstance(old, Hyperplane)
         if old.columns is not None and not points.sparse:  # dense, like the new ones
             old = Hyperplane(old.full(points.num_features), old.bias)
-        plane = _plane(points, here, "centroids", rng) or old
+        plane = _plane(points, here, "clusters", rng) or old
         new.nodes[node] = plane
         right = plane.goes_right(points, here)
         reach |= dict(zip(below, (here[~right], here[right]), strict=True))
@@ -147,7 +147,7 @@ def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
         seed: seed of the random numbers.
     """
     if depth == 0:
-        return complete_draft(points, 0, k, "centroids", seed)
+        return complete_draft(points, 0, k, "clusters", seed)
     grower = DecisionTreeClassifier(max_depth=depth, random_state=seed)
     some = _in_32_bits(points, seed)
     weights = some.weights / some.weights.max()  # scikit-learn has absolute thresholds for them
@@ -198,7 +198,7 @@ def complete_draft(points: Points, depth: int, k: int, start: str, seed: int) ->
         depth: number of decisions on each path; a node whose points have one class, or cannot be
             divided, becomes a leaf.
         k: largest number of classes in a leaf.
-        start: "centroids", "rows" or "random", as in :class:`.SoftmaxTreeSettings`.
+        start: "clusters", "rows" or "random", as in :class:`.SoftmaxTreeSettings`.
         seed: seed of the random numbers.
     """
     rng = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from structnet.estimators.checked import facts_of_both
+from structnet.estimators.hyper_parameters import settings_of_file
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial
 from structnet.softmax_tree.nodes import Leaf
@@ -114,8 +115,8 @@ class State:
     def _of(cls, trees: Mapping[str, SoftmaxTree], config: Mapping[str, Any]) -> State:
         drafts = {name: _drafted(tree, config["most"][name]) for name, tree in trees.items()}
         return cls(
-            ChosenSettings(**config["settings"]),
-            config["growth"] and ChosenGrowth(**config["growth"]),
+            settings_of_file(ChosenSettings, config["settings"]),
+            config["growth"] and settings_of_file(ChosenGrowth, config["growth"]),
             drafts["draft"],
             drafts.get("best"),
             **config["progress"],

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from structnet.estimators.hyper_parameters import settings_of_file
 from structnet.softmax_tree.choice import ENOUGH, chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import Trial, trials
@@ -77,8 +78,8 @@ class Trained:
             SoftmaxTree.from_config(config["tree"]),
             History(config["history"]),
             [Trial(**trial) for trial in config["trials"]],
-            ChosenSettings(**config["settings"]),
-            config["growth"] and ChosenGrowth(**config["growth"]),
+            settings_of_file(ChosenSettings, config["settings"]),
+            config["growth"] and settings_of_file(ChosenGrowth, config["growth"]),
             config.get("round", 0),
         )
 
@@ -128,7 +129,7 @@ def train(
     Example:
         >>> import numpy as np
         >>> x = np.random.default_rng(0).normal(size=(200, 2))
-        >>> trained = train(x, (x > 0) @ [1, 2], SoftmaxTreeSettings(depth=1, k=2))
+        >>> trained = train(x, (x > 0) @ [1, 2], SoftmaxTreeSettings(depth=1, max_leaf_classes=2))
         >>> trained.tree.topology.num_nodes, trained.history[-1]["error"] < 0.1
         (3, True)
     """

@@ -53,7 +53,7 @@ class SoftmaxTree(Routed, nn.Module):
     Example:
         >>> from structnet.softmax_tree import SoftmaxTreeSettings, train
         >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]] * 5)
-        >>> tree = train(x, [0, 1, 2, 3] * 5, SoftmaxTreeSettings(depth=1, k=2)).tree
+        >>> tree = train(x, [0, 1, 2, 3] * 5, SoftmaxTreeSettings(depth=1, max_leaf_classes=2)).tree
         >>> tree.predict(x[:4]).tolist(), tree.topology.num_nodes
         ([0, 1, 2, 3], 3)
     """

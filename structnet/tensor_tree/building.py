@@ -210,9 +210,9 @@ def build(
     """
     encoder = _encoder(settings, vocabulary, question)
     if question.kind == "nodes":
-        given, context = question.class_weight, bool(settings.context)
+        given, down = question.class_weight, bool(settings.top_down)
         weight = None if given is None else torch.tensor(given, dtype=torch.get_default_dtype())
-        return NodePredictor(encoder, question.num_outputs, context=context, class_weight=weight)
+        return NodePredictor(encoder, question.num_outputs, top_down=down, class_weight=weight)
     assert settings.pools is not None  # as resolved
     readout = TreeReadout(encoder, question.num_outputs, settings.pools, question.roots)
     return TreePredictor(readout, question.kind)

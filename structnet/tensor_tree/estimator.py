@@ -66,7 +66,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         rank: int | None = TreeLSTMSettings.rank,
         pools: Sequence[str] | None = TreeLSTMSettings.pools,
         bag: bool = TreeLSTMSettings.bag,
-        context: bool | None = TreeLSTMSettings.context,
+        top_down: bool | None = TreeLSTMSettings.top_down,
         words: bool | None = TreeLSTMSettings.words,
         numbers: bool | None = TreeLSTMSettings.numbers,
         min_count: int | None = TreeLSTMSettings.min_count,
@@ -135,7 +135,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             lines.append(f"reads numbers at leaves{where} by their values")
         if self.trained_.affixes:
             lines.append("reads the beginnings and endings of words")
-        if told.context:
+        if told.top_down:
             lines.append("reads what is above and beside a node, too")
         if self.trained_.question.kind != "nodes":
             *first, last = told.pools or ("root",)

@@ -32,7 +32,7 @@ from structnet.trees.label_words import own_nodes
 class TreeLSTMNodeClassifier(TreeLSTMEstimator):
     """Predicts a class for each node of a tree from the whole tree, as for sentiment treebanks.
 
-    The labels of a tree must not contain the classes of its nodes. With ``context=False`` this
+    The labels of a tree must not contain the classes of its nodes. With ``top_down=False`` this
     only concerns the labels at and below a node, as nothing else is used to classify it.
 
     Args:

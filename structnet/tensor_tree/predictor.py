@@ -307,7 +307,7 @@ class NodePredictor(NodeAnswers):
         encoder: module that gives the states of all nodes.
         num_classes: number of classes.
         dropout: share of a state's entries that is dropped in training.
-        context: True to use what is above and beside a node as well, by a
+        top_down: True to use what is above and beside a node as well, by a
             :class:`~structnet.tensor_tree.TopDownTreeLSTM`.
         class_weight: weight of each class; 1 by default.
 
@@ -332,19 +332,19 @@ class NodePredictor(NodeAnswers):
         encoder: ChildSumTreeLSTM | TreeLSTM | RecursiveNetwork,
         num_classes: int,
         dropout: float = 0.0,
-        context: bool = False,
+        top_down: bool = False,
         class_weight: Tensor | None = None,
     ):
         super().__init__()
         check_integer("num_classes", num_classes, 1, owner="NodePredictor")
         check_number("dropout", dropout, 0, 0.999, owner="NodePredictor")
-        check_bool("context", context, owner="NodePredictor")
+        check_bool("top_down", top_down, owner="NodePredictor")
         self.encoder, self.num_classes, self.dropout = encoder, num_classes, dropout
         hold_class_weight(self, class_weight, num_classes)
         c = encoder.hidden_size
         self.output = nn.Linear(c, num_classes)
-        self.top_down = TopDownTreeLSTM(c) if context else None
-        self.top_down_output = nn.Linear(c, num_classes, bias=False) if context else None
+        self.top_down = TopDownTreeLSTM(c) if top_down else None
+        self.top_down_output = nn.Linear(c, num_classes, bias=False) if top_down else None
 
     def weights_of(self, classes: Tensor) -> Tensor:
         if self.class_weight is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 
@@ -68,7 +68,7 @@ class TreeLSTMSettings:
         bag: linear model of how often each label occurs, mixed with the Tree-LSTM in the proportion
             that the held-out examples choose; for classes and numbers. For nodes, a table of the
             classes of labels and tokens.
-        context: use what is above and beside a node for its prediction, not only what is at and
+        top_down: use what is above and beside a node for its prediction, not only what is at and
             below it; by default True for nodes; not used for whole trees.
         words: read texts and compound names at leaves word by word, as structnet.trees.with_words
             splits them; only the cell "child-sum" can. By default True for whole trees, if no
@@ -120,7 +120,7 @@ class TreeLSTMSettings:
     rank: int | None = None
     pools: Sequence[str] | None = None
     bag: bool = True
-    context: bool | None = None
+    top_down: bool | None = None
     words: bool | None = None
     numbers: bool | None = None
     min_count: int | None = None
@@ -132,6 +132,7 @@ class TreeLSTMSettings:
     weight_decay: float | None = None
     patience: int | None = None
     seed: int = 0
+    FORMER: ClassVar = {"context": "top_down"}
 
     def __post_init__(self) -> None:
         if self.cell is not None:
@@ -144,7 +145,7 @@ class TreeLSTMSettings:
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("weight_decay", self.weight_decay, 0, optional=True)
         check_bool("bag", self.bag)
-        for name in ("context", "words", "numbers"):
+        for name in ("top_down", "words", "numbers"):
             if getattr(self, name) is not None:
                 check_bool(name, getattr(self, name))
         check_pools(self.pools, optional=True)
@@ -185,7 +186,7 @@ class TreeLSTMSettings:
                 self.pools or ("root", "max", "attention", "sum")[: 3 + (kind == "numbers")]
             ),
             bag=self.bag and kind != "labels",
-            context=self.context is not False and kind == "nodes",
+            top_down=self.top_down is not False and kind == "nodes",
             words=self.reads_words(kind),
             batch_size=batch,
             weight_decay=decay if self.weight_decay is None else self.weight_decay,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from structnet.estimators.hyper_parameters import settings_of_file
 from structnet.tensor_tree.building import (
     Question,
     Targets,
@@ -87,7 +88,8 @@ class Trained:
     def from_config(cls, config: Mapping[str, Any]) -> Trained:
         """The model that :meth:`config` described, with new weights."""
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
-        question, settings = Question(**config["question"]), TreeLSTMSettings(**config["settings"])
+        question = Question(**config["question"])
+        settings = settings_of_file(TreeLSTMSettings, config["settings"])
         rest = question, settings, History(config["history"]), config["affixes"]
         with random_states_kept(torch.device("cpu")):
             model = build(settings, vocabulary, question)

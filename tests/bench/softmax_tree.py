@@ -126,8 +126,8 @@ def training(what: str, rows: int, classes: int, features: int, seed: int, **tol
     growth = told.pop("growth", None)
     data = clusters.generate(rows, 1000, classes=classes, features=features, seed=seed)
     x = csr_matrix(np.where(data.x_train > 1.5, data.x_train, 0)) if told.pop("sparse", 0) else None
-    own: dict = {"start": "centroids", "decision_penalty": 1.0, "leaf_penalty": 1.0, "depth": 5}
-    own |= {"k": min(classes, max(10, classes // 5)), **told}
+    own: dict = {"start": "clusters", "decision_penalty": 1.0, "leaf_penalty": 1.0, "depth": 5}
+    own |= {"max_leaf_classes": min(classes, max(10, classes // 5)), **told}
     begin, wall = time.process_time(), time.perf_counter()
     given = data.x_train if x is None else x
     trained = train(given, data.y_train, SoftmaxTreeSettings(**own), growth, num_classes=classes)
@@ -167,7 +167,7 @@ def depths(rows: int, classes: int, features: int, seed: int, repeats: int) -> l
     data = clusters.generate(rows, 1, classes=classes, features=features, seed=seed)
     points = Points.made(data.x_train, data.y_train, classes)
     aim = Objective(1.0, 1.0, SoftmaxTreeSettings().loss_of_missing(classes), 40)
-    begun = complete_draft(points, 5, classes // 5, "centroids", seed)
+    begun = complete_draft(points, 5, classes // 5, "clusters", seed)
     tree = alternate(begun, points, aim, 1)
     reach, depth, found = tree.reach(points), tree.topology.depth, []
     for level in (5, 3):
@@ -252,9 +252,13 @@ def main() -> None:
         given = {"sparse": 1, **few}
         rows.append(training("sparse features", 2000, 20, features, options.seed, **given))
     size = (4000, 100, 64) if options.quick else (20_000, 200, 64)
-    rows.append(training("ST", *size, options.seed, k=size[1] // 5, **few))
+    rows.append(training("ST", *size, options.seed, max_leaf_classes=size[1] // 5, **few))
     growth = GrowthSettings(alpha=0.6, rho=0.95, start_depth=3, max_rounds=3)
-    rows.append(training("AST", *size, options.seed, depth=None, k=None, growth=growth, **few))
+    rows.append(
+        training(
+            "AST", *size, options.seed, depth=None, max_leaf_classes=None, growth=growth, **few
+        )
+    )
     sizes = ((4000, 100),) if options.quick else ((5000, 10), (12_500, 500), (50_000, 2000))
     rows += [trials(n, k, 64, options.seed) for n, k in sizes]
     rows += depths(*size, options.seed, repeats)

@@ -14,11 +14,11 @@ from structnet.text import Encoded
 WORDS, LENGTH = 7, 9
 
 
-def next_word(objective: str, seed: int) -> NextWord:
+def next_word(loss: str, seed: int) -> NextWord:
     torch.manual_seed(seed)
     network = RoutedNetwork(Wiring(sizes=(1, 2, 2, 1), dims=(4, 5, 6, 4)))
     vectors = torch.randn(WORDS, 4, generator=torch.Generator().manual_seed(7))
-    model = NextWord(network, vectors, objective)
+    model = NextWord(network, vectors, loss)
     with torch.no_grad():  # so that all bundles are visited
         for p in range(3):
             for bundle in network.capsule(p):
@@ -32,10 +32,10 @@ def sentences(count: int) -> Sentences:
     return Sentences(Encoded(ids, LENGTH * np.arange(count + 1)))
 
 
-def case(name: str, objective: str) -> Case:
+def case(name: str, loss: str) -> Case:
     return Case(
         name,
-        partial(next_word, objective),
+        partial(next_word, loss),
         sentences,
         WORDS,
         lambda batch: [batch.ids, batch.offsets],
@@ -43,6 +43,6 @@ def case(name: str, objective: str) -> Case:
 
 
 CASES = [
-    case("routed network, vectors", "regression"),
-    case("routed network, probabilities", "cross-entropy"),
+    case("routed network, vectors", "squared_error"),
+    case("routed network, probabilities", "log_loss"),
 ]

@@ -63,10 +63,12 @@ class Case(NamedTuple):
     names: str
 
 
-OF_ALL = "fit predict score summary history_ save load"
+OF_ALL = "fit predict score summary history_ seed_ save load"
 OF_CLASSES = "predict_proba predict_log_proba predict_top"
-OF_MODEL_TREES = "tree_ explain plot export_text read samples apply decision_path to_networkx"
-OF_TREES = "model_ explain settings_"
+OF_MODEL_TREES = (
+    "tree_ trained_ explain plot export_text read samples apply decision_path to_networkx"
+)
+OF_TREES = "model_ explain settings_ trained_"
 
 ANY = {"random_state": 0, "verbose": False}
 HELD = ANY | {"epochs": 1, "patience": 1, "batch_size": 8, "learning_rate": 0.01}
@@ -80,9 +82,16 @@ GROWN |= {"cache_bytes": 1e6, "n_members": 2, "standardize": True, "warm_start":
 GROWN |= dict.fromkeys(("routers", "transformers", "prefer_split", "balance_routers"), True)
 SOFT = ANY | {"decision_penalty": 0.1, "leaf_penalty": 0.1, "missing_loss": 2.0, "tol": 0.01}
 SOFT |= {"max_iter": 1, "solver_steps": 2, "n_jobs": 1, "standardize": True, "n_members": 2}
-ADAPTED = {"alpha": 0.9, "rho": 0.9, "start_k": 1, "step": 1, "max_depth": 2, "max_leaves": 4}
+ADAPTED = {
+    "alpha": 0.9,
+    "rho": 0.9,
+    "start_leaf_classes": 1,
+    "step": 1,
+    "max_depth": 2,
+    "max_leaves": 4,
+}
 ADAPTED |= {"start_depth": 1, "max_rounds": 1, "min_samples": 5, "validation_fraction": 0.3}
-LABELS = ANY | {"arity": 2, "embedding_size": 2, "epochs": 1, "learning_rate": 0.1, "rebuilds": 1}
+LABELS = ANY | {"arity": 2, "vector_size": 2, "epochs": 1, "learning_rate": 0.1, "rebuilds": 1}
 LABELS |= {"prior_weight": 1.0, "bias": True, "max_depth": 3, "memory": 0.5, "n_jobs": 1}
 LABELS |= {"standardize": True}
 WORDS = HELD | {"max_cone": 2, "vector_size": 3, "min_count": 1, "max_words": 9, "max_length": 9}
@@ -101,15 +110,15 @@ OF_SOFT = f"{OF_CLASSES} {OF_MODEL_TREES} settings_ measure"
 CASES = [
     Case(
         NeuralTreeClassifier(), GROWN, ROWS, CLASSES, (NeuralTreeSettings,),
-        f"{OF_CLASSES} {OF_MODEL_TREES} trained_",
+        f"{OF_CLASSES} {OF_MODEL_TREES}",
     ),
     Case(
         NeuralTreeRegressor(), GROWN, ROWS, ROWS[:, 0], (NeuralTreeSettings,),
-        f"{OF_MODEL_TREES} trained_",
+        OF_MODEL_TREES,
     ),
     Case(
-        SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "k": 2}, ROWS, CLASSES,
-        (SoftmaxTreeSettings,), OF_SOFT,
+        SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "max_leaf_classes": 2}, ROWS,
+        CLASSES, (SoftmaxTreeSettings,), OF_SOFT,
     ),
     Case(
         AdaptiveSoftmaxTreeClassifier(start="random"), SOFT | ADAPTED, ROWS, CLASSES,
@@ -117,11 +126,11 @@ CASES = [
     ),
     Case(
         LabelTreeClassifier(start="huffman"), LABELS, ROWS, CLASSES, (LabelTreeSettings,),
-        f"{OF_CLASSES} explain plot export_text read samples apply settings_",
+        f"{OF_CLASSES} {OF_MODEL_TREES} settings_",
     ),
     Case(
         LabelTreeClassifier(start="huffman", tokens=True), LABELS, TOKENS, CLASSES,
-        (LabelTreeSettings,), f"{OF_CLASSES} explain plot export_text read samples apply settings_",
+        (LabelTreeSettings,), f"{OF_CLASSES} {OF_MODEL_TREES} settings_",
     ),
     Case(
         TreeLSTMClassifier(), TREES, PARSES, CLASSES, (TreeLSTMSettings,),
@@ -133,7 +142,7 @@ CASES = [
     ),
     Case(TreeLSTMRegressor(), TREES, PARSES, ROWS[:, 0], (TreeLSTMSettings,), OF_TREES),
     Case(
-        TreeLSTMNodeClassifier(), TREES | {"context": True}, PARSES, NODES, (TreeLSTMSettings,),
+        TreeLSTMNodeClassifier(), TREES | {"top_down": True}, PARSES, NODES, (TreeLSTMSettings,),
         f"predict_proba predict_log_proba {OF_TREES}",
     ),
     Case(
@@ -145,7 +154,7 @@ CASES = [
         f"{OF_CLASSES} measure",
     ),
     Case(
-        LabelTreeLanguageModel(head="adaptive"), PASTS | {"vector_size": 32}, TEXT, None,
+        LabelTreeLanguageModel(tree="adaptive"), PASTS | {"vector_size": 32}, TEXT, None,
         (LanguageModelSettings,), f"{OF_CLASSES} measure",
     ),
 ]  # fmt: skip
@@ -193,7 +202,9 @@ def test_parameters_are_kept_and_have_the_defaults_of_the_settings(case: Case) -
     changed = {name: object() for name in kind().get_params()}
     assert kind(**changed).get_params(deep=False) == changed
     known = {name: value for each in case.settings for name, value in vars(each()).items()}
-    lacking = {"seed", "depth", "k"} if kind is AdaptiveSoftmaxTreeClassifier else {"seed"}
+    lacking = (
+        {"seed", "depth", "max_leaf_classes"} if kind is AdaptiveSoftmaxTreeClassifier else {"seed"}
+    )
     for name in known.keys() - lacking:
         assert kind().get_params()[name] == known[name], name
 

@@ -42,7 +42,9 @@ def test_a_softmax_tree_from_a_file_says_what_leaves_predict(sparse: bool, tmp_p
     X = np.random.default_rng(0).normal(size=(200, 3))
     y = np.where(X[:, 0] > 0, "ill", np.where(X[:, 1] > 0, "well", "fine"))
     X = csr_matrix(X) if sparse else X
-    model = SoftmaxTreeClassifier(depth=2, k=2, random_state=0).fit(X, y, np.arange(200) % 3)
+    model = SoftmaxTreeClassifier(depth=2, max_leaf_classes=2, random_state=0).fit(
+        X, y, np.arange(200) % 3
+    )
     model.save(tmp_path / "model.safetensors")
     text = SoftmaxTreeClassifier.load(tmp_path / "model.safetensors").export_text()
     # Of hard paths, no router is told to be less than certain.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from structnet import LabelTreeLanguageModel, RoutedLanguageModel
+from structnet.estimators import NextWordMeasures
 
 TEXT = ["the cat sees the dog .", "a dog sees the cat .", "the owl hears a cat ."] * 40
 MODELS = {
@@ -35,6 +36,8 @@ def test_measures_are_of_the_words_behind_others(fitted: Any) -> None:
                 said.append(prob[fitted.words_.id_of(words[i])])
     assert len(right) == 8 and len(said) == 7
     found = fitted.measure(text)
+    assert isinstance(found, NextWordMeasures)
+    assert found.to_dict() == {k: v for k, v in found._asdict().items() if v is not None}
     assert found.accuracy == pytest.approx(np.mean(right))
     assert found.perplexity == pytest.approx(np.exp(-np.log(said).mean()), rel=1e-4)
     with pytest.raises(ValueError, match="the text has no sentence of two words or more; exp"):

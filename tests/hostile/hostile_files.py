@@ -103,7 +103,12 @@ MAKERS: dict[str, Callable[[Path], Saved]] = {
     ),
     "softmax tree": _estimator(
         SoftmaxTreeClassifier(
-            depth=1, k=2, leaf_penalty=1.0, max_iter=1, start="centroids", random_state=0
+            depth=1,
+            max_leaf_classes=2,
+            leaf_penalty=1.0,
+            max_iter=1,
+            start="clusters",
+            random_state=0,
         ),
         _X,
         _Y,

@@ -91,7 +91,7 @@ def test_a_single_node_makes_as_many_passes_as_there_is_time_for(
     assert (found.arity, found.epochs) == (27, epochs) if epochs is not None else found.arity == 20
     if epochs is not None:
         # Sparse rows begin with nothing: the fewer the passes, the longer the steps.
-        usual = replace(filled_in(examples, 27, UNTOLD), embedding_size=0)
+        usual = replace(filled_in(examples, 27, UNTOLD), vector_size=0)
         times = usual.epochs / epochs if is_sparse else 1
         assert found.learning_rate == pytest.approx(base_rate(examples, usual) * times)
 
@@ -189,9 +189,9 @@ def test_told_passes_are_made(scores: Scores) -> None:
         ({"tree": "huffman", "learning_rate": 1.0}, False, "a tree of nodes"),
         ({"arity": 20}, False, "a tree of nodes"),
         ({"bias": False}, False, "bias=False"),
-        ({"embedding_size": 4}, False, "vectors of the features"),
+        ({"vector_size": 4}, False, "vectors of the features"),
         ({}, True, "vectors of the features"),
-        ({"embedding_size": 0, "arity": 27}, True, "sparse rows"),
+        ({"vector_size": 0, "arity": 27}, True, "sparse rows"),
     ],
 )
 def test_without_passes_what_begins_with_nothing_is_refused(
@@ -294,8 +294,8 @@ def test_what_nobody_says_follows_from_the_number_of_examples() -> None:
     for number, epochs in ((100, 100), (4_999, 100), (50_000, 10), (100_000, 5), (200_000, 5)):
         rows = Examples(Features.from_table(np.zeros((number, 1))), np.zeros(number, np.int64))
         found = filled_in(rows, 1000, UNTOLD)
-        assert (found.epochs, found.embedding_size, found.arity) == (epochs, 0, 32)
-    assert filled_in(sparse(table(10)), 27, UNTOLD).embedding_size == 50
+        assert (found.epochs, found.vector_size, found.arity) == (epochs, 0, 32)
+    assert filled_in(sparse(table(10)), 27, UNTOLD).vector_size == 50
 
 
 def test_a_weight_is_a_number_of_rows() -> None:
@@ -332,7 +332,7 @@ def test_of_one_row_a_label_nothing_is_tried(scores: Scores) -> None:
     one_each = Examples(Features.from_table(centres), known)
     assert choose(one_each, 300, LabelTreeSettings(epochs=2)).epochs == 2
     found = choose(sparse(one_each), 300, UNTOLD)  # without vectors of what hardly occurs
-    assert (found.arity, found.embedding_size) == (300, 0)
+    assert (found.arity, found.vector_size) == (300, 0)
 
 
 def test_beyond_the_passes_there_is_time_for_a_node_is_solved(
@@ -360,11 +360,11 @@ def test_a_tree_is_taken_where_a_node_errs() -> None:
 def test_a_told_kind_of_tree_is_tried_with_vectors_of_sparse_columns_and_without(
     scores: Scores, tree: Any, size: int
 ) -> None:
-    tried = scores(lambda settings: 0.5 + 0.1 * (settings.embedding_size == size))
+    tried = scores(lambda settings: 0.5 + 0.1 * (settings.vector_size == size))
     found = choose(sparse(table()), 27, LabelTreeSettings(tree))
-    assert {settings.embedding_size for settings, _ in tried} == {0, 50}
+    assert {settings.vector_size for settings, _ in tried} == {0, 50}
     assert {(settings.tree, settings.arity) for settings, _ in tried} == {(tree, 20)}
-    assert (found.embedding_size, found.start) == (size, "groups" if size else "clusters")
+    assert (found.vector_size, found.start) == (size, "groups" if size else "clusters")
     tried.clear()
     choose(sparse(table()), 27, LabelTreeSettings(tree, start="huffman"))
-    assert {settings.embedding_size for settings, _ in tried} == {50}
+    assert {settings.vector_size for settings, _ in tried} == {50}

@@ -34,7 +34,7 @@ def fitted(points: tuple) -> LabelTreeClassifier:
 def test_answers_agree(fitted: LabelTreeClassifier, points: tuple) -> None:
     x, y = points
     assert fitted.score(x, y) == (fitted.predict(x) == y).mean() > 0.7
-    assert fitted.history_["loss"][-1] == fitted.training_.epochs[-1]["loss"]
+    assert fitted.history_["loss"][-1] == fitted.trained_.epochs[-1]["loss"]
     assert fitted.apply(x).shape == (len(x),)
     assert "class group" in str(fitted.explain(x[0]))
 
@@ -60,7 +60,7 @@ def test_defaults_choose(points: tuple) -> None:
 
 def test_sparse_is_dense(points: tuple) -> None:
     x, y = points
-    how = QUICK | {"embedding_size": 4, "standardize": False, "start": "huffman"}
+    how = QUICK | {"vector_size": 4, "standardize": False, "start": "huffman"}
     dense = LabelTreeClassifier(**how).fit(csr_matrix(x), y)
     assert dense.score(csr_matrix(x), y) > 0.5
     np.testing.assert_allclose(
@@ -70,7 +70,7 @@ def test_sparse_is_dense(points: tuple) -> None:
 
 def test_bags_are_summed_few_at_once(points: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = csr_matrix(np.abs(points[0][:50]))
-    model = LabelTreeClassifier(embedding_size=4, start="clusters", **QUICK)
+    model = LabelTreeClassifier(vector_size=4, start="clusters", **QUICK)
     tree = model.fit(rows, points[1][:50]).tree_
     labels = np.arange(50) % tree.num_outputs
 
@@ -87,7 +87,7 @@ def test_bags_are_summed_few_at_once(points: tuple, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("learnt", [np.asarray, csr_matrix])
 def test_a_tree_takes_rows_in_both_forms(points: tuple, learnt: Any, size: int | None) -> None:
     x, y = points
-    how = QUICK | {"embedding_size": size, "start": "clusters"}
+    how = QUICK | {"vector_size": size, "start": "clusters"}
     model = LabelTreeClassifier(**how).fit(learnt(x), y)
     assert model.score(x, y) > 0.5
     for other in (model.predict_proba, model.predict_log_proba, model.decision_path):
@@ -112,24 +112,23 @@ def test_few_examples_of_each_label_need_no_vectors() -> None:
     learn = np.arange(len(y)) % 3 > 0
     how: dict[str, Any] = {"arity": 4, "epochs": 20, "random_state": 0}
     chosen, vectors = (
-        LabelTreeClassifier(**how, embedding_size=size).fit(x[learn], y[learn])
-        for size in (None, 20)
+        LabelTreeClassifier(**how, vector_size=size).fit(x[learn], y[learn]) for size in (None, 20)
     )
-    assert chosen.settings_.embedding_size == 0
+    assert chosen.settings_.vector_size == 0
     right = chosen.score(x[~learn], y[~learn])
     assert right > vectors.score(x[~learn], y[~learn]) + 0.1
     node, vectors = (
-        LabelTreeClassifier(embedding_size=size, random_state=0).fit(x[~learn], y[~learn])
+        LabelTreeClassifier(vector_size=size, random_state=0).fit(x[~learn], y[~learn])
         for size in (None, 20)
     )
-    assert (node.settings_.arity, node.settings_.embedding_size) == (60, 0)
+    assert (node.settings_.arity, node.settings_.vector_size) == (60, 0)
     assert node.score(x[learn], y[learn]) > vectors.score(x[learn], y[learn])
     short = LabelTreeClassifier(**how).fit(x[learn] / 48, y[learn])  # as shares of long texts are
-    assert short.settings_.embedding_size == 0
+    assert short.settings_.vector_size == 0
     assert short.score(x[~learn] / 48, y[~learn]) > 0.5
-    assert LabelTreeClassifier(**how, start="huffman").fit(x, y).settings_.embedding_size > 0
+    assert LabelTreeClassifier(**how, start="huffman").fit(x, y).settings_.vector_size > 0
     table = LabelTreeClassifier(**how, learning_rate=0.1, tree="huffman", standardize=False)
-    same = LabelTreeClassifier(**table.get_params()).set_params(embedding_size=0)
+    same = LabelTreeClassifier(**table.get_params()).set_params(vector_size=0)
     found = [table.fit(x[learn].toarray(), y[learn]), same.fit(x[learn], y[learn])]
     answers = [each.predict_proba(x[~learn]) for each in found]
     np.testing.assert_allclose(*answers, rtol=1e-3, atol=1e-5)
@@ -146,7 +145,7 @@ def test_all_cores_may_train(
 ) -> None:
     x, y = points
     model = LabelTreeClassifier(**QUICK, n_jobs=-1).fit(x, y)
-    assert model.score(x, y) > 0.7 and model.training_.threads == num_threads(-1) >= 1
+    assert model.score(x, y) > 0.7 and model.trained_.threads == num_threads(-1) >= 1
     model.save(tmp_path / "model")
     assert LabelTreeClassifier.load(tmp_path / "model").n_jobs == -1
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
@@ -170,13 +169,13 @@ def test_a_file_holds_the_tree_as_it_is(
     again = LabelTreeClassifier.load(tmp_path / "model")
     assert again.tree_.codes.to_nested() == fitted.tree_.codes.to_nested()
     assert (again.predict_proba(points[0]) == fitted.predict_proba(points[0])).all()
-    assert again.training_.rebuilds == fitted.training_.rebuilds
+    assert again.trained_.rebuilds == fitted.trained_.rebuilds
     assert (again.tree_.softmax.sums == fitted.tree_.softmax.sums).all()
 
 
 def test_a_file_of_sparse_rows_is_asked_without_a_copy(points: tuple, tmp_path: Path) -> None:
     rows = csr_matrix(np.abs(points[0]))
-    LabelTreeClassifier(embedding_size=0, **QUICK).fit(rows, points[1]).save(tmp_path / "model")
+    LabelTreeClassifier(vector_size=0, **QUICK).fit(rows, points[1]).save(tmp_path / "model")
     tree = LabelTreeClassifier.load(tmp_path / "model").tree_
     weight = tree.arrays(Features.from_csr(rows)).weight
     assert np.shares_memory(weight, tree.softmax.weight.detach().numpy())
@@ -254,7 +253,7 @@ def test_tags_are_of_the_parameters() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"arity": 10**12}, {"arity": 10**8}, {"embedding_size": 10**9}, {"max_depth": -1}],
+    [{"arity": 10**12}, {"arity": 10**8}, {"vector_size": 10**9}, {"max_depth": -1}],
     ids=str,
 )
 def test_a_file_that_asks_for_too_much(

@@ -85,9 +85,9 @@ def test_measures_are_those_of_the_words_one_by_one(fitted: LabelTreeLanguageMod
     np.testing.assert_allclose(found, np.exp(-np.mean(said, 0)), rtol=1e-5)
 
 
-@pytest.mark.parametrize("head", ["learned", "flat", "adaptive"])
-def test_a_text_of_unknown_words_has_no_perplexity(head: str) -> None:
-    own = {"head": head, "epochs": 1, "vector_size": 16}
+@pytest.mark.parametrize("tree", ["learned", "flat", "adaptive"])
+def test_a_text_of_unknown_words_has_no_perplexity(tree: str) -> None:
+    own = {"tree": tree, "epochs": 1, "vector_size": 16}
     model = LabelTreeLanguageModel(**SMALL | own, random_state=0).fit(TEXT)
     found = model.measure(["xyzzy plugh"])
     assert np.isnan(found.perplexity) and found.accuracy == 0
@@ -110,7 +110,7 @@ def test_without_ngrams_the_tree_is_alone() -> None:
     assert model.predict_proba(["the"]).sum() == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("more", [{}, {"ngrams": False}, {"head": "flat"}, {"head": "clusters"}])
+@pytest.mark.parametrize("more", [{}, {"ngrams": False}, {"tree": "flat"}, {"tree": "clusters"}])
 def test_it_is_the_same_on_disk(more: dict[str, Any], tmp_path: Path) -> None:
     fitted = LabelTreeLanguageModel(**SMALL, **more, random_state=0).fit(TEXT)
     fitted.save(tmp_path / "model")
@@ -213,7 +213,7 @@ def test_the_tree_is_read_as_other_model_trees_are(fitted: LabelTreeLanguageMode
     assert any("100 %" in text for text in shown) and len(shown) > 5
     with pytest.raises(ValueError, match=r"x must be one beginning of a sentence. Got 2"):
         fitted.explain(["the", "a"])
-    flat = LabelTreeLanguageModel(**SMALL | {"epochs": 1}, head="flat", random_state=0).fit(TEXT)
+    flat = LabelTreeLanguageModel(**SMALL | {"epochs": 1}, tree="flat", random_state=0).fit(TEXT)
     for ask in (flat.export_text, flat.plot, flat.read, lambda: flat.explain("the")):
-        with pytest.raises(ValueError, match="with head='flat' has no tree; expected one"):
+        with pytest.raises(ValueError, match="with tree='flat' has no tree; expected one"):
             ask()

@@ -268,10 +268,10 @@ def test_a_stream_of_many_classes_is_a_single_node_as_long_as_that_is_fast(spars
     assert right[0] > right[1] + (0.3 if sparse else 0.1)
     wide = Features.from_csr(csr_matrix((2, 50_000_000 // 2000 + 1), dtype=np.float32))
     settings = for_stream(Examples(wide, np.arange(2)), 2000, LabelTreeSettings())
-    assert settings.embedding_size and settings.arity == 45  # of too many weights
+    assert settings.vector_size and settings.arity == 45  # of too many weights
 
 
 def test_nothing_moves_in_a_single_node_that_was_asked_for() -> None:
     x, y = np.eye(3, dtype=np.float32), np.arange(3)
     model = LabelTreeClassifier(arity=3).partial_fit(x, y, classes=y)
-    assert model.settings_.tree == "huffman" and not model.training_.rebuilds
+    assert model.settings_.tree == "huffman" and not model.trained_.rebuilds

@@ -70,23 +70,23 @@ def test_a_stream_keeps_what_it_is_told() -> None:
         ({"arity": 2}, ("learned", 2, 0)),
         ({"tree": "complete"}, ("complete", 6, 0)),
         ({"memory": 0.6}, ("learned", 6, 50)),
-        ({"embedding_size": 4}, ("huffman", 6, 4)),
+        ({"vector_size": 4}, ("huffman", 6, 4)),
     ):
         model = LabelTreeClassifier(random_state=0, **told).partial_fit(x, y, classes=np.arange(6))
         used = model.settings_
-        assert (used.tree, used.arity, used.embedding_size) == found, told
+        assert (used.tree, used.arity, used.vector_size) == found, told
 
 
 @pytest.mark.parametrize(
     "how",
     [
         {},
-        {"embedding_size": 5},
-        {"embedding_size": 0, "sparse": True},
+        {"vector_size": 5},
+        {"vector_size": 0, "sparse": True},
         {"tokens": True},
         {"arity": 6},
         {"arity": 40, "labels": 40},
-        {"embedding_size": 0, "sparse": True, "n_jobs": 2},
+        {"vector_size": 0, "sparse": True, "n_jobs": 2},
     ],
     ids=str,
 )
@@ -106,14 +106,14 @@ def test_a_portion_at_which_a_stream_collapses_is_undone(how: dict, tmp_path: Pa
         model.partial_fit(given[part], y[part], classes=np.arange(labels))
     if "tokens" in how:
         model.set_params(learning_rate=1e30)
-        model.training_.settings = replace(model.settings_, learning_rate=1e30)
-    before, records = copy.deepcopy(model.tree_.state_dict()), len(model.training_.epochs)
+        model.trained_.settings = replace(model.settings_, learning_rate=1e30)
+    before, records = copy.deepcopy(model.tree_.state_dict()), len(model.trained_.epochs)
     for codes in (y[:9], np.arange(9) % 2):
         with np.errstate(all="ignore"), pytest.raises(CollapseError):
             model.partial_fit(later, codes)
     for name, value in model.tree_.state_dict().items():
         assert torch.equal(value, before[name]), name
-    assert len(model.training_.epochs) == records and model.training_.done == 400
+    assert len(model.trained_.epochs) == records and model.trained_.done == 400
     model.save(tmp_path / "model")
     assert np.isfinite(LabelTreeClassifier.load(tmp_path / "model").predict_proba(given)).all()
 
@@ -182,7 +182,7 @@ def test_a_stream_after_a_fit_forgets_nothing_and_learns(tmp_path: Path) -> None
     rows, y = csr_matrix(x * (rng.random(x.shape) < 0.3)), y.astype(str)
     learn, later, test = slice(0, 1500), slice(1500, 4500), slice(4500, None)
     for told in ({"arity": 25}, {"tree": "learned", "arity": 5, "start": "clusters"}):
-        how: dict[str, Any] = {"embedding_size": 0, "epochs": 3, "learning_rate": 0.05, **told}
+        how: dict[str, Any] = {"vector_size": 0, "epochs": 3, "learning_rate": 0.05, **told}
         LabelTreeClassifier(**how, random_state=0).fit(rows[learn], y[learn]).save(tmp_path / "one")
         right = []
         for part in (learn, later):
@@ -208,7 +208,7 @@ def test_a_stream_of_tokens_is_reassigned(start: str | None) -> None:
     lists, y = tokens()
     model = LabelTreeClassifier(tokens=True, arity=4, start=start, memory=0.6, random_state=0)
     model.partial_fit(lists, y, classes=np.unique(y))
-    assert model.settings_.start == "huffman" and len(model.training_.rebuilds) == 1
+    assert model.settings_.start == "huffman" and len(model.trained_.rebuilds) == 1
 
 
 @pytest.mark.parametrize("columns", [1, 2, 10])
@@ -286,7 +286,7 @@ def test_a_stream_goes_on_from_a_file_and_is_undone_with_its_scale(tmp_path: Pat
     before, answers = whole.input_scale_.to_lists(), whole.predict_proba(x)
     weight = whole.tree_.softmax.weight.detach().clone()
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(whole.training_, "_stream", interrupted)
+        patch.setattr(whole.trained_, "_stream", interrupted)
         whole.partial_fit(x[100:200], y[100:200])
     assert whole.input_scale_.to_lists() == before and torch.equal(
         whole.tree_.softmax.weight, weight
@@ -369,7 +369,7 @@ def test_labels_of_a_stream_seldom_move_by_chance(size: int) -> None:
     for start in range(0, 5000, size):
         part = slice(start, start + size)
         model.partial_fit(x[part], y[part], classes=np.arange(300))
-    assert sum(record["moved"] for record in model.training_.rebuilds) < 0.5
+    assert sum(record["moved"] for record in model.trained_.rebuilds) < 0.5
     assert model.score(x[5000:], y[5000:]) > 0.87
     told = LabelTreeClassifier(arity=20, memory=0.6).partial_fit(x, y, classes=np.arange(300))
     assert (told.settings_.prior_weight, told.settings_.memory) == (1, 0.6)
@@ -378,7 +378,7 @@ def test_labels_of_a_stream_seldom_move_by_chance(size: int) -> None:
 def test_a_first_portion_of_one_class_bends_nothing() -> None:
     rng = np.random.default_rng(0)
     x, y = np.exp(2 * rng.normal(size=(64, 4))), np.zeros(64, int)
-    for how in ({}, {"embedding_size": 3}):
+    for how in ({}, {"vector_size": 3}):
         model = LabelTreeClassifier(random_state=0, **how)
         model.partial_fit(x, y, classes=[0, 1, 2])
         assert not getattr(model.input_scale_, "bends", ())

@@ -236,13 +236,11 @@ def test_groups_of_labels_whose_examples_are_alike() -> None:
 
 def test_who_speaks_of_reassignments_gets_them() -> None:
     told = {"rebuilds": 5, "gain": "exact", "prior": "uniform", "prior_weight": 3.0, "memory": 0.9}
-    assert LabelTreeSettings(embedding_size=8).begins == "groups"
+    assert LabelTreeSettings(vector_size=8).begins == "groups"
     for name, value in told.items():
-        assert LabelTreeSettings(embedding_size=8, **{name: value}).begins == "huffman"
-        assert (
-            LabelTreeSettings(embedding_size=8, start="groups", **{name: value}).begins == "groups"
-        )
-        assert LabelTreeSettings(embedding_size=0, **{name: value}).begins == "clusters"
+        assert LabelTreeSettings(vector_size=8, **{name: value}).begins == "huffman"
+        assert LabelTreeSettings(vector_size=8, start="groups", **{name: value}).begins == "groups"
+        assert LabelTreeSettings(vector_size=0, **{name: value}).begins == "clusters"
 
 
 def test_who_is_given_another_way_than_the_default_is_told() -> None:
@@ -316,7 +314,7 @@ def test_a_rate_at_which_training_collapses(rate: float) -> None:
 def test_a_training_that_collapses_before_labels_are_grouped_says_so() -> None:
     settings = replace(SETTINGS, tree="learned", start="groups", learning_rate=1e38)
     for size in (0, 5):
-        settings = replace(settings, embedding_size=size)
+        settings = replace(settings, vector_size=size)
         with pytest.raises(CollapseError, match="training collapsed in epoch 1: the loss is nan"):
             Training(begin(table(), 27, settings), settings).run(table())
 

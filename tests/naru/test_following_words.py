@@ -56,12 +56,12 @@ def test_probabilities_are_no_surer_than_held_out_words_allow() -> None:
 
 
 def untrained(
-    seed: int, unknown: int | None = None, objective: str = "regression"
+    seed: int, unknown: int | None = None, loss: str = "squared_error"
 ) -> tuple[NextWord, Sentences]:
     """A network that knows nothing, and sentences of words without an order."""
     torch.manual_seed(seed)
     network = RoutedNetwork(Wiring((1, 2, 1), (3, 4, 3)))
-    model = NextWord(network, torch.randn(6, 3), objective, unknown)
+    model = NextWord(network, torch.randn(6, 3), loss, unknown)
     ids = np.random.default_rng(1).integers(0, 6, 60)
     return model, Sentences(Encoded(ids, np.arange(0, 61, 6)))
 
@@ -87,12 +87,12 @@ def test_the_variance_that_is_chosen_is_the_best_there_is(unknown: int | None) -
         assert likelihood(model, sentences[5:]) <= best + 1e-3
 
 
-OBJECTIVES = pytest.mark.parametrize("objective", ["regression", "cross-entropy"])
+LOSSES = pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
 
 
-@OBJECTIVES
-def test_a_network_that_knows_nothing_is_not_asked(objective: str) -> None:
-    model, sentences = untrained(0, objective=objective)
+@LOSSES
+def test_a_network_that_knows_nothing_is_not_asked(loss: str) -> None:
+    model, sentences = untrained(0, loss=loss)
     model.count(sentences[:5])
     model.calibrate(sentences[5:])
     assert model.following is not None and not model.uses_network
@@ -117,11 +117,11 @@ class Elsewhere(TorchFunctionMode):
         return found
 
 
-@OBJECTIVES
+@LOSSES
 def test_the_network_is_weighed_on_an_accelerator(
-    objective: str, monkeypatch: pytest.MonkeyPatch
+    loss: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, sentences = untrained(0, objective=objective)
+    model, sentences = untrained(0, loss=loss)
     model.count(sentences[:5])
     predicted = model._predicted(sentences[5:])
     monkeypatch.setattr(model, "_predicted", lambda batch: predicted)
@@ -148,11 +148,11 @@ def test_rows_of_words_are_known_where_the_network_says_nothing(tmp_path: Path) 
     np.testing.assert_array_equal(again.predict_proba(text[:9]), model.predict_proba(text[:9]))
 
 
-@OBJECTIVES
+@LOSSES
 def test_a_network_that_knows_the_next_word_is_asked(
-    objective: str, monkeypatch: pytest.MonkeyPatch
+    loss: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, sentences = untrained(0, objective=objective)
+    model, sentences = untrained(0, loss=loss)
     model.count(sentences[:5])
     guess = model._predicted
 
@@ -171,7 +171,7 @@ def test_a_network_that_knows_the_next_word_is_asked(
 
 @pytest.mark.parametrize("unknown", [None, 2])
 def test_probabilities_of_network_and_counts_are_mixed(unknown: int | None) -> None:
-    model, sentences = untrained(0, unknown, "cross-entropy")
+    model, sentences = untrained(0, unknown, "log_loss")
     assert model.head is not None
     y, past = torch.randn(7, 3), sentences[:7].ends(6, WORDS)
     scores = model.head(y)

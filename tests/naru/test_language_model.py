@@ -46,7 +46,7 @@ def test_it_learns_a_grammar(fitted: RoutedLanguageModel) -> None:
     assert prob.shape == (1, len(fitted.words_))
 
 
-@pytest.mark.parametrize("own", [{}, {"decoding": "nearest"}, {"objective": "cross-entropy"}])
+@pytest.mark.parametrize("own", [{}, {"decoding": "nearest"}, {"loss": "log_loss"}])
 def test_measures_are_of_one_word_after_the_other(own: dict[str, str]) -> None:
     model = RoutedLanguageModel(**SMALL, epochs=1, **own).fit(TEXT)
     text = ["the owl sees a dog .", "xyzzy hears the unicorn", "cat"]
@@ -186,7 +186,7 @@ def test_the_likeliest_words(fitted: RoutedLanguageModel, monkeypatch: pytest.Mo
 
 
 def test_cross_entropy() -> None:
-    own = {"objective": "cross-entropy"}
+    own = {"loss": "log_loss"}
     model = RoutedLanguageModel(**SMALL, **own, epochs=30, learning_rate=1e-2, patience=None)
     model.fit(TEXT)
     assert model.score(TEXT) > 0.6
@@ -194,7 +194,7 @@ def test_cross_entropy() -> None:
 
 
 MANY = {**SMALL, "sizes": (1, 4, 4, 1), "epochs": 3, "learning_rate": 1e-2, "patience": None}
-MANY |= {"objective": "regression"}
+MANY |= {"loss": "squared_error"}
 
 
 @pytest.mark.parametrize("spread", [{"balance": 0.1}, {"gate_noise": 1.0}], ids=str)

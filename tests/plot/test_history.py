@@ -85,7 +85,9 @@ def test_history_with_gaps() -> None:
 
 def test_history_of_a_softmax_tree() -> None:
     x, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
-    fixed = SoftmaxTreeClassifier(depth=1, k=3, start="centroids", leaf_penalty=1.0, random_state=0)
+    fixed = SoftmaxTreeClassifier(
+        depth=1, max_leaf_classes=3, start="clusters", leaf_penalty=1.0, random_state=0
+    )
     for history in (fixed.fit(x, y), fixed.history_):
         objective, error = plot_history(history)
         assert values(objective) == {"training": [each["objective"] for each in fixed.history_]}

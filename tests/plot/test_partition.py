@@ -263,7 +263,7 @@ def test_the_numbers_on_contours_are_whole(unit: float, offset: float) -> None:
 def test_a_partition_of_sparse_rows() -> None:
     x = np.random.default_rng(0).integers(-1, 2, size=(90, 2)).astype(float)
     y = (x[:, 0] > 0).astype(int)
-    model = SoftmaxTreeClassifier(depth=1, k=1, random_state=0).fit(csr_matrix(x), y)
+    model = SoftmaxTreeClassifier(depth=1, max_leaf_classes=1, random_state=0).fit(csr_matrix(x), y)
     ax = plot_partition(model, csr_matrix(x), y, ax=axes(), resolution=30)
     assert collection(ax, "1").get_offsets().tolist() == x[y == 1].tolist()
     drawn = np.array(mesh_of(ax).get_array()).reshape(30, 30, 3)

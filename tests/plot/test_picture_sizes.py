@@ -189,7 +189,7 @@ def test_means_of_neighbours_are_apart() -> None:
 def test_long_names_of_columns_leave_room_for_what_is_asked() -> None:
     x = np.random.default_rng(0).normal(size=(200, 2))
     y = (x[:, 0] > 0).astype(int)
-    model = SoftmaxTreeClassifier(depth=1, k=1, random_state=0).fit(csr_matrix(x), y)
+    model = SoftmaxTreeClassifier(depth=1, max_leaf_classes=1, random_state=0).fit(csr_matrix(x), y)
     names = ["a name of\nseveral lines, " + "x" * 60, "b"]
     ax = plot_model_tree(model, csr_matrix(x), y, feature_names=names, ax=axes(12, 12))
     [asked] = [text for text in written(ax) if "…" in text and "left" in text]

@@ -67,7 +67,9 @@ def test_a_path_and_the_likeliest_classes() -> None:
 
 def test_of_an_estimator_of_hard_paths() -> None:
     x = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
-    model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(x, np.repeat(list("abcd"), 10))
+    model = SoftmaxTreeClassifier(depth=1, max_leaf_classes=2, random_state=0).fit(
+        x, np.repeat(list("abcd"), 10)
+    )
     ax = plot_explanation(model.explain(x[0]))
     [choice], leaf = model.explain(x[0]).choices, model.apply(x[:1])[0]
     assert rows(ax)[:3] == [
@@ -91,7 +93,9 @@ def test_numbers_and_long_paths() -> None:
 
 def test_other_pictures_are_named() -> None:
     x, y = np.arange(20.0)[:, None], np.arange(20) % 2
-    model = SoftmaxTreeClassifier(depth=0, k=2, start="centroids", leaf_penalty=1.0).fit(x, y)
+    model = SoftmaxTreeClassifier(
+        depth=0, max_leaf_classes=2, start="clusters", leaf_penalty=1.0
+    ).fit(x, y)
     with pytest.raises(TypeError, match="got SoftmaxTreeClassifier, which its method plot draws"):
         plot_tree(model)
     with pytest.raises(TypeError, match="got SoftmaxTree, which plot_model_tree draws"):

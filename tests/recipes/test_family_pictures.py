@@ -66,8 +66,8 @@ def test_a_tree_that_does_not_grow_says_nothing_of_it(ax: Axes) -> None:
 
 def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
     x = [[float(i)] for i in range(8)] * 4
-    tree = train(x, list(range(8)) * 4, SoftmaxTreeSettings(depth=2, k=3)).tree
-    draw_widths(tree, GrowthSettings(alpha=0.5, start_depth=1, start_k=4), ax=ax)
+    tree = train(x, list(range(8)) * 4, SoftmaxTreeSettings(depth=2, max_leaf_classes=3)).tree
+    draw_widths(tree, GrowthSettings(alpha=0.5, start_depth=1, start_leaf_classes=4), ax=ax)
     sizes = tree.arrays.sizes()[tree.topology.leaves]
     [leaves] = [each for each in ax.collections if each.get_label() == "_leaves"]
     assert (leaves.get_sizes() / 400 * sizes.max()).tolist() == pytest.approx(sizes.tolist())
@@ -79,7 +79,7 @@ def test_leaves_are_as_large_as_they_have_classes(ax: Axes) -> None:
 
 def test_of_a_large_softmax_tree_the_upper_levels_are_drawn(ax: Axes) -> None:
     x = [[float(i)] for i in range(64)] * 2
-    tree = train(x, list(range(64)) * 2, SoftmaxTreeSettings(depth=6, k=1)).tree
+    tree = train(x, list(range(64)) * 2, SoftmaxTreeSettings(depth=6, max_leaf_classes=1)).tree
     assert len(tree.topology.leaves) > 40
     draw_widths(tree, None, ax=ax)
     marks = [text.get_text() for text in ax.texts if "\nleaves" in text.get_text()]
@@ -90,7 +90,9 @@ def test_of_a_large_softmax_tree_the_upper_levels_are_drawn(ax: Axes) -> None:
 
 
 def test_a_softmax_tree_of_one_leaf_says_so(ax: Axes) -> None:
-    tree = train([[0.0], [1.0]] * 4, [0, 1] * 4, SoftmaxTreeSettings(depth=0, k=2)).tree
+    tree = train(
+        [[0.0], [1.0]] * 4, [0, 1] * 4, SoftmaxTreeSettings(depth=0, max_leaf_classes=2)
+    ).tree
     assert "one leaf: this tree asks nothing" in draw_widths(tree, ax=ax).get_title()
 
 

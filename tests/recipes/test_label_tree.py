@@ -126,7 +126,7 @@ def test_a_run_that_was_killed_goes_on(run: tuple[Path, Done], tmp_path: Path) -
 
 def test_labelled_text(lines: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    how = ["--epochs", "30", "--embedding-size", "8", "--word-pairs", "--char-ngrams", "3"]
+    how = ["--epochs", "30", "--vector-size", "8", "--word-pairs", "--char-ngrams", "3"]
     how += ["--tree", "learned", "--arity", "3", "--learning-rate", "0.2"]
     done = call("train", "label-tree", "--data", lines, *how, "--out", folder)
     assert "lines of 600 have several labels: one of each is drawn" in done.out
@@ -152,7 +152,7 @@ def test_words_of_labelled_text_have_the_weights_of_tf_idf(lines: Path, tmp_path
     np.testing.assert_allclose(data.test.features.to_csr().toarray(), expected, atol=1e-6)
     folder = tmp_path / "run"
     done = ran("train", "label-tree", "--data", lines, "--out", folder)
-    assert done.json["details"]["chosen"]["embedding_size"] == 0
+    assert done.json["details"]["chosen"]["vector_size"] == 0
     assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])
     opened = open_run(Run(folder), Place())
     np.testing.assert_array_equal(
@@ -164,7 +164,7 @@ def test_words_of_labelled_text_have_the_weights_of_tf_idf(lines: Path, tmp_path
 @pytest.mark.parametrize(
     ("told", "direct"),
     [
-        ({"embedding_size": 50}, False),
+        ({"vector_size": 50}, False),
         ({"start": "huffman"}, False),
         ({"rebuilds": 7}, False),
         ({"tree": "learned"}, True),
@@ -179,7 +179,7 @@ def test_words_that_get_vectors_have_equal_weights(
 
 def test_all_labels_of_a_line_are_measured(lines: Path, tmp_path: Path) -> None:
     folder, other = tmp_path / "run", tmp_path / "other.txt"
-    how = ["--epochs", "30", "--embedding-size", "8", "--tree", "huffman"]
+    how = ["--epochs", "30", "--vector-size", "8", "--tree", "huffman"]
     call("train", "label-tree", "--data", lines, *how, "--learning-rate", "0.3", "--out", folder)
     # "cats" are cats and pets: both are the two likeliest labels, whichever line is asked.
     other.write_text("__label__cat __label__pet __label__cat the cats\n" * 20)

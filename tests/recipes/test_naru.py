@@ -33,7 +33,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(file: Path) -> tuple[Path, Done]:
     folder = file.parent / "run"
-    words = ["train", "naru", "--data", file, *SMALL, "--objective", "regression"]
+    words = ["train", "naru", "--data", file, *SMALL, "--loss", "squared_error"]
     done = ran(*words, "--epochs", "3", "--out", folder)
     return folder, done
 

@@ -21,7 +21,7 @@ from structnet.training.checkpoint import load_model, save_model
 
 FEW = ["--data", "clusters", "--classes", "4", "--train-size", "80", "--test-size", "40"]
 CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "200", "--test-size", "80"]
-TREE = ["--depth", "2", "--k", "3", "--max-iter", "3"]
+TREE = ["--depth", "2", "--max-leaf-classes", "3", "--max-iter", "3"]
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,18 @@ def test_the_size_of_sparse_rows_does_not_matter(rows: Path, tmp_path: Path) -> 
 def test_sparse_rows_are_not_for_a_tree_of_a_table(rows: Path, tmp_path: Path) -> None:
     table, folder = tmp_path / "own.csv", tmp_path / "run"
     table.write_text("a,b,label\n" + "".join(f"{i % 2},{i % 3},c{i % 2}\n" for i in range(60)))
-    ran("train", "softmax-tree", "--data", table, "--depth", 1, "--k", 2, "--out", folder)
+    ran(
+        "train",
+        "softmax-tree",
+        "--data",
+        table,
+        "--depth",
+        1,
+        "--max-leaf-classes",
+        2,
+        "--out",
+        folder,
+    )
     for words in (["predict", folder, rows], ["evaluate", folder, "--data", rows]):
         assert re.search(r"expected FILE\.csv, .*own\.csv; got '.*rows\.svm'", refused(*words))
 
@@ -125,7 +136,18 @@ def test_rows_of_a_table_come_from_the_standard_input(
 ) -> None:
     table, folder = tmp_path / "own.csv", tmp_path / "run"
     table.write_text("a,b,label\n" + "".join(f"{i % 2},{i % 3},c{i % 2}\n" for i in range(60)))
-    ran("train", "softmax-tree", "--data", table, "--depth", 1, "--k", 2, "--out", folder)
+    ran(
+        "train",
+        "softmax-tree",
+        "--data",
+        table,
+        "--depth",
+        1,
+        "--max-leaf-classes",
+        2,
+        "--out",
+        folder,
+    )
     expected = ran("predict", folder, table).json["answers"]
     monkeypatch.setattr("sys.stdin", io.StringIO(table.read_text()))
     assert ran("predict", folder).json["answers"] == expected
@@ -175,10 +197,15 @@ def test_trees_that_grow(tmp_path: Path) -> None:
     # Which round is kept is up to 20 validation examples.
     assert leaves == sorted(leaves) and max(each["round"] for each in records) >= 1
     wrong = call("train", "adaptive-softmax-tree", *CLUSTERS, "--depth", "1")
-    for flag in ("--depth", "--k"):  # which --start-depth and --start-k do
+    for flag in (
+        "--depth",
+        "--max-leaf-classes",
+    ):  # which --start-depth and --start-leaf-classes do
         assert f"\n  {flag} " in call("train", "softmax-tree", "--help").out
         assert f"\n  {flag} " not in call("train", "adaptive-softmax-tree", "--help").out
-    expected = "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth, --start-k"
+    expected = (
+        "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth, --start-leaf-classes"
+    )
     assert expected in wrong.err
 
 
@@ -233,7 +260,10 @@ def test_some_models_of_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["--data", "clusters", "--k", "0"], "--k must be an int in the range [1, inf)"),
+        (
+            ["--data", "clusters", "--max-leaf-classes", "0"],
+            "--max-leaf-classes must be an int in the range [1, inf)",
+        ),
         (["--data", "clusters", "--leaf-penalty", "-1"], "--leaf-penalty must be a number"),
         (["--data", "clusters", "--target", "x"], "--target is for a table, FILE.csv"),
         (["--data", "digits", "--without", "x"], "--without is for a table, FILE.csv"),

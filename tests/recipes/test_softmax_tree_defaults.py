@@ -39,7 +39,7 @@ def test_every_model_learns_from_the_same_rows() -> None:
 
 
 def test_what_a_model_costs(tmp_path: Path) -> None:
-    model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(X, Y)
+    model = SoftmaxTreeClassifier(depth=1, max_leaf_classes=2, random_state=0).fit(X, Y)
     model.save(tmp_path / "tree")
     assert file_size(model) == (tmp_path / "tree").stat().st_size
     other = DecisionTreeClassifier(max_depth=1).fit(X, Y)
@@ -61,8 +61,11 @@ def test_a_small_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        (["--depth", "3"], "default settings; leave out --depth, --k, --penalty, "),
-        (["--penalty", "2"], "default settings; leave out --depth, --k, --penalty, "),
+        (["--depth", "3"], "default settings; leave out --depth, --max-leaf-classes, --penalty, "),
+        (
+            ["--penalty", "2"],
+            "default settings; leave out --depth, --max-leaf-classes, --penalty, ",
+        ),
         (["--data", "clusters"], "--data must be one of digits, mnist, uneven, brown"),
     ],
 )

@@ -21,7 +21,18 @@ from structnet.recipes.softmax_tree.work import open
 from structnet.training.checkpoint import load_model, save_model
 
 CLUSTERS = ["--data", "clusters", "--classes", "8", "--train-size", "300", "--test-size", "100"]
-TREE = ["--depth", "2", "--k", "4", "--max-iter", "3", "--leaf-penalty", "1", "--start", "rows"]
+TREE = [
+    "--depth",
+    "2",
+    "--max-leaf-classes",
+    "4",
+    "--max-iter",
+    "3",
+    "--leaf-penalty",
+    "1",
+    "--start",
+    "rows",
+]
 SEED = seed_from(0)  # of an estimator with random_state=0
 TREES = ["softmax-tree", *CLUSTERS, *TREE, "--seed", SEED, "--n-members", "3"]
 

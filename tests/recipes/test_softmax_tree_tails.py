@@ -24,7 +24,7 @@ RNG, Y = np.random.default_rng(1), np.arange(90) % 3
 TAILS = np.stack([np.exp(4 * Y + RNG.normal(size=90)), RNG.normal(size=90)], axis=1).round(3)
 TAILS[0, 0] = 1e6  # far out, on the side of its class or not
 COUNTS = RNG.geometric(0.6, size=(90, 4)) * (RNG.random((90, 4)) < 0.5) + np.eye(4)[Y + 1]
-FEW = ["--depth", "1", "--k", "3", "--max-iter", "3"]
+FEW = ["--depth", "1", "--max-leaf-classes", "3", "--max-iter", "3"]
 
 
 @pytest.fixture(params=["tails.csv", "counts.svm"])

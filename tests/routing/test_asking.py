@@ -55,7 +55,9 @@ def test_thresholds_are_where_routers_change_their_mind() -> None:
 
 def test_hyperplanes_of_softmax_trees_are_told() -> None:
     x = np.random.default_rng(0).normal(size=(80, 3))
-    tree = train(x, (x[:, 1] > 0.3).astype(int), SoftmaxTreeSettings(depth=1, k=1)).tree
+    tree = train(
+        x, (x[:, 1] > 0.3).astype(int), SoftmaxTreeSettings(depth=1, max_leaf_classes=1)
+    ).tree
     said = questions(tree, NAMES)[0]
     assert "height" in said
     weight, bias = tree.plane(0)

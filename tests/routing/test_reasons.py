@@ -122,7 +122,7 @@ def test_counts_are_told_as_the_user_gave_them(family: type) -> None:
     X[::2] += rng.random((300, 60)) < 0.4  # long rows
     X[:, 0] = rng.choice([0, 0, 1, 3, 8], 600)
     y = (X[:, 0] >= 3).astype(int)
-    one_word = {"depth": 1, "k": 1, "decision_penalty": 100.0}
+    one_word = {"depth": 1, "max_leaf_classes": 1, "decision_penalty": 100.0}
     settings = one_word if family is SoftmaxTreeClassifier else {"arity": 2}
     model = family(random_state=0, **settings).fit(csr_matrix(X), y)
     assert isinstance(model.input_scale_, CountStandardizer)

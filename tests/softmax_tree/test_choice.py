@@ -162,7 +162,7 @@ def test_steps_to_sparse_entries_cost_more(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_flat_softmax_behind_a_hill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = {6: 20, 4: 30, 2: 25, 1: 5, 0: 8}
     tried = noted(monkeypatch, lambda kind, *_: wrong[kind.depth])
-    settings = SoftmaxTreeSettings(start="centroids", leaf_penalty=1)
+    settings = SoftmaxTreeSettings(start="clusters", leaf_penalty=1)
 
     def walked() -> list[int]:
         tried.clear()
@@ -279,7 +279,7 @@ def test_whole_trainings_are_as_long_as_told(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(fold, "alternate", noted)
     points = many(50, 400)
     for told in ({"max_iter": 1, "solver_steps": 50}, {"max_iter": 2, "tol": 0.5}):
-        settings, lengths[:] = SoftmaxTreeSettings(depth=0, start="centroids", **told), []
+        settings, lengths[:] = SoftmaxTreeSettings(depth=0, start="clusters", **told), []
         train(points.x, points.y, settings, num_classes=50)
         whole = (settings.solver_steps, settings.max_iter, settings.tol)
         short = {(fold.STEPS, n, fold.SETTLED) for n in range(settings.max_iter + 1)}
@@ -352,8 +352,10 @@ def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:
     y = cells[tuple((10 * x).astype(int).T)]
     found = train(x.astype(np.float32), y, num_classes=5).settings
     assert (found.start, found.max_iter) == ("axes", 0)
-    given = train(x.astype(np.float32), y, SoftmaxTreeSettings(k=2), num_classes=5).settings
-    assert given.k == 2
+    given = train(
+        x.astype(np.float32), y, SoftmaxTreeSettings(max_leaf_classes=2), num_classes=5
+    ).settings
+    assert given.max_leaf_classes == 2
 
 
 def test_what_no_iteration_changes_is_not_chosen() -> None:

@@ -20,8 +20,8 @@ from structnet.softmax_tree import (
 )
 
 X, Y = clusters(240, classes=6)
-QUICK = {"start": "centroids", "leaf_penalty": 1.0, "max_iter": 3, "solver_steps": 15}
-FIXED = SoftmaxTreeClassifier(depth=1, k=6, random_state=0, **QUICK)
+QUICK = {"start": "clusters", "leaf_penalty": 1.0, "max_iter": 3, "solver_steps": 15}
+FIXED = SoftmaxTreeClassifier(depth=1, max_leaf_classes=6, random_state=0, **QUICK)
 GROWN = AdaptiveSoftmaxTreeClassifier(start_depth=1, max_rounds=1, random_state=0, **QUICK)
 
 
@@ -67,13 +67,13 @@ def test_a_class_that_weighs_nothing_stays_known(model: Any) -> None:
 
 
 def test_leaves_have_no_more_classes_than_there_are() -> None:
-    wide = SoftmaxTreeClassifier(depth=1, k=9, random_state=0, **QUICK).fit(X, Y)
+    wide = SoftmaxTreeClassifier(depth=1, max_leaf_classes=9, random_state=0, **QUICK).fit(X, Y)
     assert np.array_equal(wide.predict_proba(X), FIXED.fit(X, Y).predict_proba(X))
-    assert (wide.k, wide.settings_.k) == (9, 6)
-    model = SoftmaxTreeClassifier(depth=1, k=6, random_state=0, **QUICK)
+    assert (wide.max_leaf_classes, wide.settings_.max_leaf_classes) == (9, 6)
+    model = SoftmaxTreeClassifier(depth=1, max_leaf_classes=6, random_state=0, **QUICK)
     assert OneVsRestClassifier(model).fit(X, Y).score(X, Y) > 0.8  # problems of two classes
-    with pytest.raises(ValueError, match=r"'k' parameter must be at most 6, .* Got 7 instead"):
-        train(X, Y, SoftmaxTreeSettings(depth=1, k=7))
+    with pytest.raises(ValueError, match=r"'max_leaf_classes' .* at most 6, .* Got 7 instead"):
+        train(X, Y, SoftmaxTreeSettings(depth=1, max_leaf_classes=7))
 
 
 @pytest.mark.parametrize("jobs", [1, 2, -1, -2, -99])
@@ -84,7 +84,7 @@ def test_jobs_are_counted_as_joblib_counts_them(jobs: int) -> None:
 
 
 def test_probabilities_take_their_own_memory_and_little_more() -> None:
-    many = SoftmaxTreeClassifier(depth=1, k=2, random_state=0, **QUICK)
+    many = SoftmaxTreeClassifier(depth=1, max_leaf_classes=2, random_state=0, **QUICK)
     model = many.fit(np.repeat(np.arange(400.0)[:, None], 2, 0), np.repeat(np.arange(400), 2))
     rows = np.zeros((5000, 1))
     model.predict_proba(rows)
@@ -127,7 +127,7 @@ def test_settings_are_chosen_by_the_users_own_samples() -> None:
     x = rng.normal(size=(300, 60))
     true = (x[:, 0] > 0).astype(int)
     y = true ^ (rng.random(300) < 0.3)
-    model = SoftmaxTreeClassifier(depth=0, k=2, random_state=0)
+    model = SoftmaxTreeClassifier(depth=0, max_leaf_classes=2, random_state=0)
     ways = {"y_val": y}, {"y_val": true}, {"y_val": y, "sample_weight_val": (y == true) * 1.0}
     same, clean, weighed = (model.fit(x, y, X_val=x, **way).settings_.leaf_penalty for way in ways)
     assert same < clean / 10 and weighed == clean

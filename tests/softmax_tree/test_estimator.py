@@ -32,11 +32,11 @@ Classifiers = (SoftmaxTreeClassifier, AdaptiveSoftmaxTreeClassifier)
 
 def quick(cls: type = SoftmaxTreeClassifier, **how: object):
     own = (
-        {"depth": 2, "k": 4}
+        {"depth": 2, "max_leaf_classes": 4}
         if cls is SoftmaxTreeClassifier
         else {"start_depth": 1, "max_rounds": 2}
     )
-    return cls(**{"start": "centroids", **own, **QUICK, **how})
+    return cls(**{"start": "clusters", **own, **QUICK, **how})
 
 
 @pytest.mark.parametrize("cls", Classifiers)
@@ -154,13 +154,13 @@ def test_where_data_are_made_of_single_features() -> None:
 
 def test_weights_count() -> None:
     weights = np.where(Y < 3, 1.0, 0.0)
-    model = quick(k=3).fit(X, Y, weights)
+    model = quick(max_leaf_classes=3).fit(X, Y, weights)
     assert model.classes_.tolist() == [*range(6)]  # so that models can vote together
     assert set(model.predict(X)) == {0, 1, 2}
-    assert quick(depth=0, k=6).fit(X, Y, np.full(240, 5.0)).score(X, Y) > 0.8
+    assert quick(depth=0, max_leaf_classes=6).fit(X, Y, np.full(240, 5.0)).score(X, Y) > 0.8
 
 
-@pytest.mark.parametrize("start", ["centroids", "rows", "axes"])
+@pytest.mark.parametrize("start", ["clusters", "rows", "axes"])
 @pytest.mark.parametrize("size", [2.0**-900, 2.0**-20, 2.0**20, 2.0**900])
 def test_weights_may_be_of_any_size(start: str, size: float) -> None:
     one = quick(start=start, decision_penalty=1.0).fit(X, Y).predict_proba(X)
@@ -169,7 +169,7 @@ def test_weights_may_be_of_any_size(start: str, size: float) -> None:
     assert np.array_equal(same, one)  # powers of two cost no digit
 
 
-@pytest.mark.parametrize("start", ["centroids", "rows", "random", "axes"])
+@pytest.mark.parametrize("start", ["clusters", "rows", "random", "axes"])
 @pytest.mark.parametrize("least", [1e-20, 1e-50, 1e-300])
 def test_weights_may_be_of_very_different_sizes(start: str, least: float) -> None:
     heavy = Y < 3
@@ -180,7 +180,7 @@ def test_weights_may_be_of_very_different_sizes(start: str, least: float) -> Non
 
 
 def test_what_is_chosen_does_not_depend_on_the_size_of_weights() -> None:
-    open_ = {"start": "centroids", "leaf_penalty": None}
+    open_ = {"start": "clusters", "leaf_penalty": None}
     one, few = (quick(**open_).fit(X, Y, np.full(240, size)) for size in (1.0, 1 / 256))
     chosen, smaller = one.settings_, few.settings_
     assert smaller.leaf_penalty == chosen.leaf_penalty / 256
@@ -220,7 +220,10 @@ def test_numbers_beyond_single_precision_are_refused(form: Any) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"k": 0}, r"The 'k' parameter must be an int in the range \[1, inf\) or None. Got 0"),
+        (
+            {"max_leaf_classes": 0},
+            r"The 'max_leaf_classes' .* must be an int in the range \[1, inf\) or None. Got 0",
+        ),
         ({"depth": -1}, "The 'depth' parameter must be an int"),
         ({"leaf_penalty": -1.0}, r"The 'leaf_penalty' parameter must be a number in .* Got -1.0"),
         ({"decision_penalty": np.nan}, "The 'decision_penalty' parameter must be a number"),
@@ -285,9 +288,9 @@ def test_classes_that_training_did_not_have() -> None:
 def test_the_only_sample_of_a_class_is_learnt_from() -> None:
     y = np.array([f"c{i}" for i in [*range(10), *range(5)]])
     x = np.eye(10)[[*range(10), *range(5)]]
-    model = AdaptiveSoftmaxTreeClassifier(start_depth=0, leaf_penalty=0.01, start="centroids")
+    model = AdaptiveSoftmaxTreeClassifier(start_depth=0, leaf_penalty=0.01, start="clusters")
     assert model.fit(x, y).score(x, y) == 1
-    pair = AdaptiveSoftmaxTreeClassifier(start_depth=0, leaf_penalty=0.01, start="centroids")
+    pair = AdaptiveSoftmaxTreeClassifier(start_depth=0, leaf_penalty=0.01, start="clusters")
     assert pair.fit([[0.0], [1.0]], ["a", "b"]).predict([[0.0], [1.0]]).tolist() == ["a", "b"]
 
 
@@ -313,7 +316,7 @@ def test_growth_begins_within_its_limits(limit: dict) -> None:
 
 @pytest.mark.parametrize("depth", [0, 5])
 def test_trees_of_any_depth_may_begin_as_decision_trees(depth: int) -> None:
-    model = quick(depth=depth, k=6, start="axes", leaf_penalty=None).fit(X, Y)
+    model = quick(depth=depth, max_leaf_classes=6, start="axes", leaf_penalty=None).fit(X, Y)
     assert model.settings_.depth == depth and model.score(X, Y) > 0.8
     one = AdaptiveSoftmaxTreeClassifier(start="axes", max_leaves=1, random_state=0).fit(X, Y)
     assert one.get_n_leaves() == 1
@@ -351,14 +354,14 @@ def test_what_nothing_is_learnt_from(given: dict, message: str) -> None:
 
 def test_sparse_rows_are_asked_of_a_table_of_one_column_as_full_ones_are() -> None:
     x, y = np.arange(60.0)[:, None], np.arange(60) // 20
-    model = SoftmaxTreeClassifier(depth=2, k=3, random_state=0).fit(x, y)
+    model = SoftmaxTreeClassifier(depth=2, max_leaf_classes=3, random_state=0).fit(x, y)
     np.testing.assert_array_equal(model.predict_proba(csr_matrix(x)), model.predict_proba(x))
 
 
 @pytest.mark.parametrize("kind", [np.array, csr_matrix])
 def test_a_weight_of_two_is_a_row_that_occurs_twice_in_the_scale_too(kind: Any) -> None:
     x, y = np.array([[1.0, 0.0], [0.0, 7.0], [3.0, 0.0], [9.0, 2.0]] * 10), np.arange(40) % 4
-    weights, model = 1 + y % 2, SoftmaxTreeClassifier(depth=1, k=4, random_state=0)
+    weights, model = 1 + y % 2, SoftmaxTreeClassifier(depth=1, max_leaf_classes=4, random_state=0)
     twice = model.fit(kind(np.repeat(x, weights, axis=0)), np.repeat(y, weights)).input_scale_
     weighed = model.fit(kind(x), y, weights).input_scale_
     np.testing.assert_allclose(weighed.mean, twice.mean)

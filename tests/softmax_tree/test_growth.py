@@ -23,7 +23,7 @@ from structnet.softmax_tree.training import Trained
 from structnet.training.progress import Progress
 
 SETTINGS = SoftmaxTreeSettings(
-    start="centroids", decision_penalty=1.0, leaf_penalty=1.0, max_iter=3, solver_steps=15
+    start="clusters", decision_penalty=1.0, leaf_penalty=1.0, max_iter=3, solver_steps=15
 )
 
 
@@ -35,7 +35,7 @@ def grown(alpha: float = 0.6, rho: float = 0.95, classes: int = 12, **how: objec
 
 def test_ratios_recomputed() -> None:
     points, aim = points_of(500), objective()
-    draft = alternate(complete_draft(points, 1, 8, "centroids", 0), points, aim, 3)
+    draft = alternate(complete_draft(points, 1, 8, "clusters", 0), points, aim, 3)
     with pytest.warns(UserWarning, match="rho 100 is 1 or more"):
         growth = GrowthSettings(alpha=0.6, rho=100.0, start_depth=1)
     tried, accepted = trials(draft, points, aim, SETTINGS, growth)
@@ -61,7 +61,7 @@ def test_ratios_recomputed() -> None:
 
 def test_a_tiny_rho_gives_the_same_tree_back() -> None:
     points, aim = points_of(), objective()
-    draft = alternate(complete_draft(points, 1, 8, "centroids", 0), points, aim, 2)
+    draft = alternate(complete_draft(points, 1, 8, "clusters", 0), points, aim, 2)
     growth = GrowthSettings(alpha=0.6, rho=1e-6, start_depth=1)
     tried, accepted = trials(draft, points, aim, SETTINGS, growth)
     assert tried and not accepted
@@ -73,7 +73,7 @@ def test_a_tiny_rho_gives_the_same_tree_back() -> None:
 def test_a_large_subtree_that_begins_hopeless_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """After one iteration; with few rows, all are trained to the end."""
     points, aim = points_of(500), objective()
-    draft = alternate(complete_draft(points, 0, 12, "centroids", 0), points, aim, 3)
+    draft = alternate(complete_draft(points, 0, 12, "clusters", 0), points, aim, 3)
     lengths: list[int] = []
 
     def noted(*given: Any) -> Draft:
@@ -124,16 +124,16 @@ def test_the_best_round_is_kept() -> None:
     assert [record["epoch"] for record in trained.history] == list(range(len(trained.history)))
 
 
-@pytest.mark.parametrize(("ratio_of", "k_from"), [("objective", "actual"), ("loss", "nominal")])
-def test_other_readings(ratio_of: str, k_from: str) -> None:
-    trained = grown(ratio_of=ratio_of, k_from=k_from)
+@pytest.mark.parametrize(("ratio_of", "alpha_of"), [("objective", "actual"), ("loss", "nominal")])
+def test_other_readings(ratio_of: str, alpha_of: str) -> None:
+    trained = grown(ratio_of=ratio_of, alpha_of=alpha_of)
     assert trained.trials
-    if k_from == "nominal":  # of the first leaves, which may have 0.6 * 12 classes
+    if alpha_of == "nominal":  # of the first leaves, which may have 0.6 * 12 classes
         assert {trial.k for trial in trained.trials if trial.round == 1} == {4}
 
 
 @pytest.mark.parametrize(
-    ("depth", "alpha", "start_k", "expected"),
+    ("depth", "alpha", "start_leaf_classes", "expected"),
     [
         (0, 0.6, None, 200),
         (1, 0.6, None, 120),
@@ -145,22 +145,29 @@ def test_other_readings(ratio_of: str, k_from: str) -> None:
     ],
 )
 def test_classes_of_the_leaves_that_growth_begins_with(
-    depth: int, alpha: float, start_k: int | None, expected: int
+    depth: int, alpha: float, start_leaf_classes: int | None, expected: int
 ) -> None:
     points = Points.made(*clusters(300), 200)
-    growth = GrowthSettings(alpha=alpha, rho=0.95, start_depth=depth, start_k=start_k)
+    growth = GrowthSettings(
+        alpha=alpha, rho=0.95, start_depth=depth, start_leaf_classes=start_leaf_classes
+    )
     draft = first_draft(points, SETTINGS, growth)
     leaves = [draft.leaf(v) for v, below in enumerate(draft.children) if not below]
     assert {leaf.k for leaf in leaves} == {expected}
 
 
-@pytest.mark.parametrize("start", ["rows", "centroids"])
+@pytest.mark.parametrize("start", ["rows", "clusters"])
 @pytest.mark.parametrize("growth", [None, GrowthSettings(alpha=0.9, rho=0.95, start_depth=2)])
 def test_training_begins_with_the_best_of_several_trees(
     start: Start, growth: GrowthSettings | None
 ) -> None:
     points = Points.made(*clusters(1500), 200)
-    told = replace(SETTINGS, start=start, max_iter=0, **({} if growth else {"depth": 2, "k": 50}))
+    told = replace(
+        SETTINGS,
+        start=start,
+        max_iter=0,
+        **({} if growth else {"depth": 2, "max_leaf_classes": 50}),
+    )
     settings, aim = ChosenSettings.of(told), Objective.told(told, 200)
     alone = [
         aim.of(first_draft(points, replace(settings, seed=seed), growth), points)
@@ -168,8 +175,12 @@ def test_training_begins_with_the_best_of_several_trees(
     ]
     trained = train(points.x, points.y, told, growth, num_classes=200)
     assert trained.history[0]["objective"] <= np.quantile(alone, 0.3) < max(alone)
-    for more in ({"depth": 0, "k": 9}, {"depth": 2, "k": 200}, {"depth": 2, "start": "random"}):
-        once = replace(settings, **{"k": 9, **more})
+    for more in (
+        {"depth": 0, "max_leaf_classes": 9},
+        {"depth": 2, "max_leaf_classes": 200},
+        {"depth": 2, "start": "random"},
+    ):
+        once = replace(settings, **{"max_leaf_classes": 9, **more})
         first, best = (
             aim.of(draw(points, once, None), points) for draw in (first_draft, best_draft)
         )
@@ -178,14 +189,14 @@ def test_training_begins_with_the_best_of_several_trees(
 
 def test_what_growth_began_with_is_recorded() -> None:
     found = grown(max_rounds=1).growth
-    assert found is not None and found.start_k == int(0.6 * 12)
+    assert found is not None and found.start_leaf_classes == int(0.6 * 12)
 
 
 def test_what_is_chosen_is_what_is_trained() -> None:
-    points, growth = points_of(300), GrowthSettings(alpha=0.7, start_k=2)
+    points, growth = points_of(300), GrowthSettings(alpha=0.7, start_leaf_classes=2)
     search = _Search(points, ChosenSettings.of(SETTINGS), growth, Progress(shown=False))
     part = search._parts[-1]
-    right = search._wrong_about(search._kind(0, "centroids"), [part]).each == 0
+    right = search._wrong_about(search._kind(0, "clusters"), [part]).each == 0
     assert 0 < len(set(part.test.y[right])) <= 2 < points.num_classes
 
 
@@ -201,16 +212,16 @@ def test_few_classes_stay_together_unless_alpha_is_told() -> None:
     narrow = {trial.k for trial in found[0.7].trials}
     assert narrow and narrow <= {1, 2}
     chosen, told = found[None].growth, found[0.7].growth
-    assert (chosen.least_k, chosen.start_k, told.least_k) == (10, 4, 0)
+    assert (chosen.least_k, chosen.start_leaf_classes, told.least_k) == (10, 4, 0)
     again = Trained.from_config(json.loads(json.dumps(found[None].config())))
     assert again.growth == chosen
     assert (found[None].tree.predict_proba(x) > 0).all()
 
 
 def test_no_leaf_has_more_classes_than_the_user_lets_growth_begin_with() -> None:
-    growth = ChosenGrowth(alpha=0.7, start_depth=0, start_k=3, least_k=10)
+    growth = ChosenGrowth(alpha=0.7, start_depth=0, start_leaf_classes=3, least_k=10)
     assert most_classes(growth, 20, 0) == most_classes(growth, 20, 4) == 3
-    assert most_classes(replace(growth, start_k=None, start_depth=4), 20, 9) == 10
+    assert most_classes(replace(growth, start_leaf_classes=None, start_depth=4), 20, 9) == 10
     assert growth.narrowed(3, 8) == 8 and growth.narrowed(30, 40) == 21
 
 
@@ -218,7 +229,7 @@ def test_where_alpha_is_told_leaves_of_one_class_are_not_parted() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2))
     y = (x[:, 0] > 0) + 2 * (x[:, 1] > 0)
-    told = GrowthSettings(alpha=0.7, rho=0.95, start_depth=1, start_k=1)
+    told = GrowthSettings(alpha=0.7, rho=0.95, start_depth=1, start_leaf_classes=1)
     assert ChosenGrowth(alpha=0.7).narrowed(1, 3) == told.narrowed(1, 3) == 0
     assert not train(x, y, SETTINGS, told).trials
 

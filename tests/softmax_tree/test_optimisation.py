@@ -53,7 +53,7 @@ NAMES = ["digits", "clusters", "sparse", "lambda 300", "3 steps", "k 1", "duplic
 @pytest.mark.parametrize(("make", "depth", "k", "aim"), HARSH, ids=NAMES)
 def test_no_update_raises_the_objective(make, depth: int, k: int, aim: Objective) -> None:
     points = make()
-    draft = complete_draft(points, depth, k, "centroids", 0)
+    draft = complete_draft(points, depth, k, "clusters", 0)
     before, changed = value_of(draft, points, aim), 0
     first = before
     for _ in range(2):
@@ -72,7 +72,7 @@ def test_no_update_raises_the_objective(make, depth: int, k: int, aim: Objective
 @pytest.mark.parametrize("sparse", [False, True])
 def test_threads_train_the_same_tree(sparse: bool) -> None:
     points = points_of(sparse=sparse)
-    start = complete_draft(points, 3, 4, "centroids", 0)
+    start = complete_draft(points, 3, 4, "clusters", 0)
     one, *others = (alternate(start, points, objective(), 2, n_jobs=n) for n in (1, 2, -1))
     for other in others:
         for ours, theirs in zip(one.nodes, other.nodes, strict=True):
@@ -82,7 +82,7 @@ def test_threads_train_the_same_tree(sparse: bool) -> None:
 
 def test_the_start_is_left_as_it_is() -> None:
     points = points_of()
-    start = complete_draft(points, 2, 4, "centroids", 0)
+    start = complete_draft(points, 2, 4, "clusters", 0)
     nodes = list(start.nodes)
     told = []
     alternate(start, points, objective(), 3, told=lambda draft, value, settled: told.append(value))
@@ -92,7 +92,7 @@ def test_the_start_is_left_as_it_is() -> None:
 
 def test_scaling_a_hyperplane_changes_no_prediction() -> None:
     points = points_of()
-    draft = alternate(complete_draft(points, 3, 4, "centroids", 0), points, objective(), 2)
+    draft = alternate(complete_draft(points, 3, 4, "clusters", 0), points, objective(), 2)
     scaled = draft.copy()
     for v, node in enumerate(scaled.nodes):
         if isinstance(node, Hyperplane):
@@ -104,7 +104,7 @@ def test_scaling_a_hyperplane_changes_no_prediction() -> None:
 
 def test_a_huge_penalty_leaves_one_leaf() -> None:
     points = points_of()
-    draft = complete_draft(points, 3, 12, "centroids", 0)
+    draft = complete_draft(points, 3, 12, "clusters", 0)
     pruned = alternate(draft, points, objective(decision=1e6), 5).pruned(points)
     assert len(pruned.nodes) == 1 and pruned.children == [()]
 
@@ -115,7 +115,7 @@ def test_penalties_make_weights_zero(which: str, weak: float) -> None:
     points, counts = points_of(600), []
     for penalty in (weak, 3.0, 100.0):
         aim = objective(**{which: penalty})
-        starts = (complete_draft(points, 2, 6, "centroids", seed) for seed in range(5))
+        starts = (complete_draft(points, 2, 6, "clusters", seed) for seed in range(5))
         nodes = [node for start in starts for node in alternate(start, points, aim, 4).nodes]
         kind = [node for node in nodes if isinstance(node, Hyperplane) == (which[0] == "d")]
         counts.append(sum(np.count_nonzero(node.weight) for node in kind))
@@ -136,14 +136,14 @@ def test_pruning_keeps_every_prediction(sparse: bool) -> None:
 
 def test_equal_points_come_to_one_leaf() -> None:
     points = Points.made(np.ones((10, 3)), np.arange(10) % 2, 2)
-    assert complete_draft(points, 3, 2, "centroids", 0).children == [()]
+    assert complete_draft(points, 3, 2, "clusters", 0).children == [()]
     sparse = Points.made(csr_matrix((10, 3)), np.arange(10) % 2, 2)
-    assert complete_draft(sparse, 3, 2, "centroids", 0).children == [()]
+    assert complete_draft(sparse, 3, 2, "clusters", 0).children == [()]
 
 
 def test_the_start_parts_the_points_in_halves() -> None:
     points = points_of(400)
-    draft = complete_draft(points, 3, 4, "centroids", 0)
+    draft = complete_draft(points, 3, 4, "clusters", 0)
     sizes = [len(rows) for v, rows in draft.reach(points).items() if not draft.children[v]]
     assert len(sizes) == 8 and max(sizes) - min(sizes) <= 2
     for node in draft.nodes:
@@ -169,7 +169,7 @@ def test_a_decision_tree_is_a_softmax_tree(sparse: bool) -> None:
 
 def test_a_class_that_lacks_is_not_free() -> None:
     points = points_of()
-    leaf = Draft([()], [complete_draft(points, 0, 1, "centroids", 0).nodes[0]])
+    leaf = Draft([()], [complete_draft(points, 0, 1, "clusters", 0).nodes[0]])
     losses = leaf.losses(points, 7.0)
     assert set(losses.tolist()) == {0.0, 7.0}
 
@@ -215,7 +215,7 @@ def test_no_threshold_is_better(values: int) -> None:
         assert np.abs(gains[wrong]).sum() == pytest.approx(cost, abs=1e-12)
 
 
-@pytest.mark.parametrize("start", ["centroids", "rows"])
+@pytest.mark.parametrize("start", ["clusters", "rows"])
 @pytest.mark.parametrize("made", [np.asarray, csr_matrix])
 @pytest.mark.parametrize("exponent", [-90, 40, 90])
 def test_rows_of_another_size_begin_with_the_same_decisions(start, made, exponent: int) -> None:

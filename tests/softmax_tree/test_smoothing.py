@@ -31,7 +31,7 @@ PLAIN = {"depth": 1000, "start": "axes", "max_iter": 0, "decision_penalty": 1.0}
 
 
 def plain(x: np.ndarray, y: np.ndarray, k: int, weights: np.ndarray | None = None):
-    settings = SoftmaxTreeSettings(**PLAIN, k=k, leaf_penalty=1.0)
+    settings = SoftmaxTreeSettings(**PLAIN, max_leaf_classes=k, leaf_penalty=1.0)
     return train(x, y, settings, weights=weights)
 
 
@@ -113,7 +113,9 @@ def test_a_softmax_that_may_have_all_classes_knows_how_rare_the_others_are(
     k: int, sparse: bool
 ) -> None:
     x, y = three_classes()
-    model = SoftmaxTreeClassifier(depth=1, k=k, start="axes", leaf_penalty=1.0, random_state=0)
+    model = SoftmaxTreeClassifier(
+        depth=1, max_leaf_classes=k, start="axes", leaf_penalty=1.0, random_state=0
+    )
     model.fit(csr_matrix(x) if sparse else x, y)
     found = model.predict_proba(x)
     right = model.apply(x) == model.apply(x[y == 2])[0]
@@ -150,7 +152,7 @@ def test_a_leaf_of_one_class_answers_as_the_node_above(sparse: bool) -> None:
 def test_what_has_no_room_for_weights_learns_shares_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = three_classes()
     monkeypatch.setattr(smoothing, "ROOM", 1)
-    tree = SoftmaxTreeClassifier(depth=1, k=3, random_state=0).fit(x, y).tree_
+    tree = SoftmaxTreeClassifier(depth=1, max_leaf_classes=3, random_state=0).fit(x, y).tree_
     leaves = [node for node in tree.draft().nodes if isinstance(node, Leaf)]
     known = {len(leaf.classes): leaf.norm for leaf in leaves}
     assert known.keys() == {2, 3} and known[2] > 0 == known[3]
@@ -163,7 +165,9 @@ def test_narrow_leaves_know_how_often_their_classes_are_wrong(sparse: bool) -> N
     centres, y = rng.normal(size=(180, 6)), rng.integers(60, size=4000)
     x = centres[y + 60 * rng.integers(3, size=4000)] + 0.2 * rng.normal(size=(4000, 6))
     x = csr_matrix(x, dtype=np.float32) if sparse else x.astype(np.float32)
-    tree = train(x[:2000], y[:2000], SoftmaxTreeSettings(depth=3, k=10), num_classes=60).tree
+    tree = train(
+        x[:2000], y[:2000], SoftmaxTreeSettings(depth=3, max_leaf_classes=10), num_classes=60
+    ).tree
     choices, true = tree.choices(x[2000:]), (np.arange(2000), y[2000:])
     inside, known = choices.matrix(60).toarray(), choices.dense(60)
     np.testing.assert_allclose(np.exp(known).sum(1), 1, rtol=1e-6)
@@ -197,7 +201,7 @@ def test_the_rest_changes_no_prediction() -> None:
 
 def test_files_and_graphs_keep_the_rest(tmp_path: Path) -> None:
     x, y = three_classes()
-    model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(x, y)
+    model = SoftmaxTreeClassifier(depth=1, max_leaf_classes=2, random_state=0).fit(x, y)
     prob = model.predict_proba(x)
     assert prob.min() > 0
     model.save(tmp_path / "model")

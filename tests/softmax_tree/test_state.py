@@ -28,8 +28,8 @@ def training(growth: GrowthSettings | None, sparse: bool, **how: Any) -> Any:
     x = thinned(x) if sparse else x
     settings = SoftmaxTreeSettings(
         depth=None if growth else 2,
-        k=None if growth else 6,
-        start="centroids",
+        max_leaf_classes=None if growth else 6,
+        start="clusters",
         decision_penalty=0.1,
         leaf_penalty=0.1,
         max_iter=3,
@@ -98,7 +98,7 @@ def test_a_tree_of_both_forms_is_refused() -> None:
 
 def test_a_state_of_other_data_is_refused(tmp_path: Path) -> None:
     x, y = clusters(180)
-    told: Any = {"settings": SoftmaxTreeSettings(1, 6, 0.1, 0.1, max_iter=1, start="centroids")}
+    told: Any = {"settings": SoftmaxTreeSettings(1, 6, 0.1, 0.1, max_iter=1, start="clusters")}
     told |= {"state_file": tmp_path / "state"}
     held, weights = (x[:9], y[:9]), np.ones(180)
     train(x, y, validation=held, weights=weights, **told)

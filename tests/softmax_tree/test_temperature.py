@@ -129,7 +129,7 @@ def test_files_and_graphs_keep_the_temperature(
 def test_what_is_told_stays(fitted: SoftmaxTreeClassifier) -> None:
     x, labels = rings(300, 0)
     y = np.unique(labels, return_inverse=True)[1]
-    told = SoftmaxTreeSettings(depth=1, k=2, start="rows", leaf_penalty=1.0)
+    told = SoftmaxTreeSettings(depth=1, max_leaf_classes=2, start="rows", leaf_penalty=1.0)
     assert train(x, y, told).settings.temperature == 1
     assert train(x, y, growth=GrowthSettings(max_rounds=1)).settings.temperature == 1
     assert train(x, y, ChosenSettings(temperature=3.0)).settings.temperature == 3
@@ -173,7 +173,7 @@ def test_a_growing_tree_asks_drawn_samples(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(training, "CELLS", 4 * 20)
     monkeypatch.setattr(training, "best_temperature", recorded)
     settings = SoftmaxTreeSettings(
-        start="centroids", decision_penalty=1.0, leaf_penalty=1.0, max_iter=1, solver_steps=5
+        start="clusters", decision_penalty=1.0, leaf_penalty=1.0, max_iter=1, solver_steps=5
     )
     held_out = x[300:][order], y[300:][order]
     train(x[:300], y[:300], settings, GrowthSettings(start_depth=1), validation=held_out)

@@ -26,7 +26,7 @@ from structnet.softmax_tree.start import complete_draft
 
 
 def trained(points: Points, depth: int = 3, k: int = 4) -> SoftmaxTree:
-    draft = alternate(complete_draft(points, depth, k, "centroids", 0), points, objective(), 2)
+    draft = alternate(complete_draft(points, depth, k, "clusters", 0), points, objective(), 2)
     return SoftmaxTree.from_draft(draft, points.num_features, points.num_classes)
 
 

@@ -21,7 +21,9 @@ def test_of_few_classes_probabilities_count_beside_the_mistakes(classes: int, sp
     x = rng.normal(size=(400, 4)).astype(np.float32)
     y = np.argmax(x @ rng.normal(size=(4, classes)) + rng.normal(size=(400, classes)), 1)
     rows = csr_matrix(x) if sparse else x
-    tree = train(rows[:200], y[:200], SoftmaxTreeSettings(depth=1, k=2), num_classes=classes).tree
+    tree = train(
+        rows[:200], y[:200], SoftmaxTreeSettings(depth=1, max_leaf_classes=2), num_classes=classes
+    ).tree
     parts = (Points.made(rows[i], y[i], classes, None) for i in (slice(200), slice(200, None)))
     found = wrong_about(tree.draft(), *parts)
     prob = tree.predict_proba(rows[200:]).numpy()
@@ -40,7 +42,9 @@ def test_of_kinds_with_the_same_mistakes_the_one_that_knows_more_is_better() -> 
     fold = Fold(points.take(np.arange(3000)), points.take(np.arange(3000, 6000)))
     kinds = [
         ChosenSettings.of(
-            SoftmaxTreeSettings(depth=0, k=2, leaf_penalty=p, decision_penalty=p, start="rows")
+            SoftmaxTreeSettings(
+                depth=0, max_leaf_classes=2, leaf_penalty=p, decision_penalty=p, start="rows"
+            )
         )
         for p in (1.0, 3000.0)
     ]

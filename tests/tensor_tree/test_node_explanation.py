@@ -53,7 +53,7 @@ def blank(tree: Tree, place: int) -> Tree:
 
 
 @pytest.mark.parametrize("most", [1, 2**19])
-@pytest.mark.parametrize("options", [{}, {"words": True}, {"context": False}, {"bag": False}])
+@pytest.mark.parametrize("options", [{}, {"words": True}, {"top_down": False}, {"bag": False}])
 def test_parts_matter_as_much_as_predictions_change(
     options: dict, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,31 +68,31 @@ def test_states_and_gradients_follow_the_equations(backend: str):
             torch.testing.assert_close(one, other)
 
 
-def predictor(context: bool) -> NodePredictor:
+def predictor(top_down: bool) -> NodePredictor:
     torch.manual_seed(0)
     encoder = ChildSumTreeLSTM(C, len(TYPES), len(TOKENS))
-    return NodePredictor(encoder, 3, context=context).double().eval()
+    return NodePredictor(encoder, 3, top_down=top_down).double().eval()
 
 
-@pytest.mark.parametrize("context", [True, False])
-def test_a_node_is_judged_by_all_others_in_its_context(context: bool):
-    model = predictor(context)
+@pytest.mark.parametrize("top_down", [True, False])
+def test_a_node_is_judged_by_all_others_in_its_context(top_down: bool):
+    model = predictor(top_down)
 
     def said(tree: Tree) -> Tensor:
         return model(Forest.from_trees([tree], VOCABULARY))
 
     x, y, z = map(Tree, "xyz")
     one = said(Tree("A", [Tree("B", [x, y]), z]))  # A, B, x, y, z
-    assert torch.equal(one[2], said(Tree("A", [Tree("B", [x, z]), z]))[2]) is not context
-    assert torch.equal(one[2], said(Tree("A", [Tree("B", [x, y]), y]))[2]) is not context
-    assert torch.equal(one[2], said(Tree("B", [Tree("B", [x, y]), z]))[2]) is not context
-    assert torch.equal(one[2], said(Tree("A", [Tree("B", [y, x]), z]))[3]) is not context
+    assert torch.equal(one[2], said(Tree("A", [Tree("B", [x, z]), z]))[2]) is not top_down
+    assert torch.equal(one[2], said(Tree("A", [Tree("B", [x, y]), y]))[2]) is not top_down
+    assert torch.equal(one[2], said(Tree("B", [Tree("B", [x, y]), z]))[2]) is not top_down
+    assert torch.equal(one[2], said(Tree("A", [Tree("B", [y, x]), z]))[3]) is not top_down
     assert not torch.equal(one[1], said(Tree("A", [Tree("B", [x, z]), z]))[1])
 
 
-@pytest.mark.parametrize("context", [True, False])
-def test_how_trees_are_stored_changes_nothing(context: bool):
-    model = predictor(context)
+@pytest.mark.parametrize("top_down", [True, False])
+def test_how_trees_are_stored_changes_nothing(top_down: bool):
+    model = predictor(top_down)
     for seed in range(8):
         trees = random_trees(random.Random(seed))
         apart = torch.cat([model(Forest.from_trees([tree], VOCABULARY)) for tree in trees])
@@ -101,7 +101,7 @@ def test_how_trees_are_stored_changes_nothing(context: bool):
 
 
 def test_large_batches_are_swept_in_pieces(monkeypatch: pytest.MonkeyPatch):
-    model = predictor(context=True)
+    model = predictor(top_down=True)
     trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))] * 3
     forest = Forest.from_trees(trees, VOCABULARY)
     cut, numbers = child_sum_sweep.cut, []
@@ -119,12 +119,12 @@ def test_the_nodes_of_all_trees_are_walked_once(monkeypatch: pytest.MonkeyPatch)
     walks, walk = [], Forest.preorder
     monkeypatch.setattr(Forest, "preorder", lambda forest: walks.append(forest) or walk(forest))
     forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
-    predictor(context=True)(forest)
+    predictor(top_down=True)(forest)
     assert walks == [forest]
 
 
 def test_nodes_without_a_class_do_not_count():
-    model = predictor(context=True)
+    model = predictor(top_down=True)
     forest = Forest.from_trees([Tree("A", [Tree("x"), Tree("y")])], VOCABULARY)
     loss = model.loss(NodeExamples(forest, [[-1, 2, -1]]))
     torch.testing.assert_close(loss, -model(forest).log_softmax(1)[1, 2])
@@ -155,7 +155,7 @@ def test_what_stands_above_is_learnt(tmp_path: Path):
     model = TreeLSTMNodeClassifier(**few).fit(X[:300], y[:300])
     assert model.score(X[300:], y[300:]) > 0.95
     assert "reads what is above and beside a node, too" in model.summary()
-    alone = TreeLSTMNodeClassifier(context=False, **few).fit(X[:300], y[:300])
+    alone = TreeLSTMNodeClassifier(top_down=False, **few).fit(X[:300], y[:300])
     assert alone.score(X[300:], y[300:]) < 0.75
     assert "reads what is above" not in alone.summary()
     model.save(tmp_path / "model.safetensors")
@@ -186,7 +186,7 @@ def test_autocast(backend: str):
     torch.manual_seed(0)
     forest = Forest.from_trees(random_trees(random.Random(1)), VOCABULARY)
     encoder = ChildSumTreeLSTM(C, len(TYPES), len(TOKENS))
-    model = NodePredictor(encoder, 2, context=True)
+    model = NodePredictor(encoder, 2, top_down=True)
     wanted = model(forest, backend)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = model(forest, backend)

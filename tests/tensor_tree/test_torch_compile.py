@@ -38,7 +38,7 @@ MAKERS: dict[str, Callable[[], nn.Module]] = {
     "tree-lstm": lambda: TreeClassifier(TreeLSTM(4, len(TYPES), 3, torch.eye(3)), 3),
     "recursive": lambda: TreeClassifier(RecursiveNetwork(4, len(TYPES), 3, torch.eye(3)), 3),
     "child-sum": lambda: TreePredictor(TreeReadout(child_sum(), 3)),
-    "nodes": lambda: NodePredictor(child_sum(), 3, context=True),
+    "nodes": lambda: NodePredictor(child_sum(), 3, top_down=True),
 }
 
 

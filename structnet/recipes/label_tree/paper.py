@@ -48,7 +48,7 @@ def make(choice: Choice, runs: Members) -> Table:
     ]
     notes = [
         f"The next word of {choice.data} from the four before it; {choice.epochs} epochs, vectors "
-        f"of {choice.embedding_size} numbers, rate {choice.learning_rate}.",
+        f"of {choice.vector_size} numbers, rate {choice.learning_rate}.",
         "The paper's texts are not at hand, so that its figures do not stand beside ours.",
         "Learned: from Huffman's tree by reassignments, as in the paper. Groups: our default on "
         "text, Huffman's tree for a fifth of the training, then labels of like examples together.",

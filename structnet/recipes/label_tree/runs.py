@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from structnet.estimators.counts import scale_of_lists
+from structnet.estimators.hyper_parameters import settings_of_file
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree import (
     LabelTree,
@@ -69,7 +70,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
     file, progress = run.folder / STATE, Progress()
     if file.exists():
         weights, content = load_model(file)
-        chosen = LabelTreeSettings(**content["chosen"])
+        chosen = settings_of_file(LabelTreeSettings, content["chosen"])
         training = Training.of(_empty(content), chosen, content["state"])
         training.tree.load_state_dict(weights)
         say(f"going on after {len(training.epochs)} of {counted(chosen.epochs or 0, 'epoch')}")
@@ -115,7 +116,7 @@ def content_of(data: LabelData, training: Training) -> dict[str, Any]:
 
 
 def _empty(content: dict[str, Any]) -> LabelTree:
-    chosen = LabelTreeSettings(**content["chosen"])
+    chosen = settings_of_file(LabelTreeSettings, content["chosen"])
     return LabelTree.empty(content["size"], len(content["labels"]), chosen)
 
 

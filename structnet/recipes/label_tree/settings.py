@@ -64,7 +64,7 @@ class LabelTreeRunSettings:
     node; during training, labels move to the children that their examples prefer. Settings that are
     not given are chosen on examples held out from the training data. The features of labelled text
     have the weights of TF-IDF, unless there are too many labels and words, or settings ask for
-    vectors of words (such as --embedding-size 50) or for a tree (--tree, --start).
+    vectors of words (such as --vector-size 50) or for a tree (--tree, --start).
 
     The run folder also gets tree.txt (the first levels). In "test" of the result, accuracy is
     precision at 1, and nodes_visited is the number of nodes that branch and bound computed for an
@@ -128,12 +128,12 @@ class Choice:
     Args:
         data: brown or pydoc
         epochs: passes through the data
-        embedding_size: size of the features' vectors
+        vector_size: size of the features' vectors
         learning_rate: learning rate, which falls to 0
     """
 
     data: Literal["brown", "pydoc"] = "brown"
     epochs: int = 5
-    embedding_size: int = 50
+    vector_size: int = 50
     learning_rate: float = 0.05
     place: Place = field(default_factory=Place)

@@ -7,7 +7,7 @@ Reference:
 
 from __future__ import annotations
 
-from structnet.label_tree.language_settings import HEADS, TREES
+from structnet.label_tree.language_settings import TREES, WITH_TREE
 from structnet.recipes.language_model.settings import Choice, LanguageModelRunSettings
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 from structnet.recipes.recipe import parts, settings_from, values_of
@@ -24,20 +24,20 @@ DEPTH = {"mean depth": "details.mean_depth"}
 def members(choice: Choice, seed: int) -> list[Member]:
     """The runs with one seed."""
     found = []
-    for head in parts(choice.only, HEADS, "--only") or HEADS:
+    for tree in parts(choice.only, TREES, "--only") or TREES:
         # The paper uses neither n-grams nor dropout.
-        own = {"head": head, "seed": seed, "ngrams": False, "dropout": 0.0}
+        own = {"tree": tree, "seed": seed, "ngrams": False, "dropout": 0.0}
         settings = settings_from(LanguageModelRunSettings, values_of(choice) | own)
-        found.append(Member(head, f"{choice.data}-{head}-{seed}", settings.resolved()))
+        found.append(Member(tree, f"{choice.data}-{tree}-{seed}", settings.resolved()))
     return found
 
 
 def make(choice: Choice, runs: Members) -> Table:
     """The table of trained runs."""
     rows = []
-    for head, found in runs.items():
-        told = MEASURED | (DEPTH if head in TREES else {})
-        rows.append(Row(head, {}, values_in(found, told)))
+    for tree, found in runs.items():
+        told = MEASURED | (DEPTH if tree in WITH_TREE else {})
+        rows.append(Row(tree, {}, values_in(found, told)))
     first = next(iter(runs.values()))[0]
     data, known = first.config["data"], first.ended["details"]["known_words"]
     notes = [

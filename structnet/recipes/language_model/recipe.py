@@ -19,7 +19,7 @@ class LanguageModelRecipe(Recipe):
         "train": """\
   structnet train language-model --data pydoc --vector-size 50 --out runs/words
   structnet train language-model --data mine.txt --epochs 10
-  structnet train language-model --data brown --data-dir data --head huffman
+  structnet train language-model --data brown --data-dir data --tree huffman
   structnet train language-model --resume runs/words""",
         "reproduce": """\
   structnet reproduce language-model --table 2 --data brown --data-dir data --epochs 3

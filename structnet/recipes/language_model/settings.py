@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from structnet.checks import check_integer
 from structnet.datasets.catalogue import TEXT_SETS, TEXTS
-from structnet.label_tree.language_settings import HEADS, LanguageModelSettings
+from structnet.label_tree.language_settings import TREES, LanguageModelSettings
 from structnet.recipes.recipe import Place, check_data, parts, whole_path
 
 NAMES = tuple(TEXT_SETS)
@@ -68,7 +68,7 @@ class LanguageModelRunSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{Path(self.data).stem}-{self.training.head}"
+        return f"{Path(self.data).stem}-{self.training.tree}"
 
     def resolved(self) -> LanguageModelRunSettings:
         """The same settings with the absolute path of a file."""
@@ -94,5 +94,5 @@ class Choice:
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
-        parts(self.only, HEADS, "--only")
+        parts(self.only, TREES, "--only")
         check_integer("epochs", self.epochs, 1)

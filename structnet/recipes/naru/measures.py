@@ -22,7 +22,7 @@ def of_model(model: RoutedLanguageModel, test: Texts, folder: Path | None = None
         test: test sentences.
         folder: folder for routing.json and routing.npz; None to write neither.
     """
-    found: dict[str, Any] = model.measure(test)._asdict()
+    found: dict[str, Any] = model.measure(test).to_dict()
     if not is_routed(model):
         return found
     stats = model.statistics(test)

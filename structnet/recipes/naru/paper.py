@@ -59,7 +59,7 @@ class Choice:
         """The settings of one run."""
         own: dict[str, Any] = {"network": network, "seed": seed}
         own |= {"validation_size": 500, "test_size": 500}
-        own |= {"patience": None, "objective": "regression", "decoding": "nearest"}
+        own |= {"patience": None, "loss": "squared_error", "decoding": "nearest"}
         return settings_from(NaruRunSettings, values_of(self) | own).resolved()
 
 

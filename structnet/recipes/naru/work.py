@@ -92,7 +92,7 @@ def measure(model: RoutedLanguageModel, examples: Texts, ask: AskOfWords) -> dic
     """
     if not model.uses_network_:
         print(COUNTS_ALONE)
-    return model.measure(examples)._asdict()
+    return model.measure(examples).to_dict()
 
 
 def answer(model: RoutedLanguageModel, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:

@@ -66,7 +66,7 @@ def fitted(
         tree, chosen = leaves_trained(x, y, settings.training, classes)
         return asdict(measured([tree], data.test)), {"chosen": asdict(chosen)}
     if kind == "flat":
-        settings = replace(settings, training=replace(settings.training, k=classes))
+        settings = replace(settings, training=replace(settings.training, max_leaf_classes=classes))
     (found,) = trained(settings, data)
     tree = found.tree
     if kind == "from-adaptive":

@@ -84,11 +84,11 @@ def members(choice: Any, seed: int) -> list[Member]:
     Raises:
         ValueError: a setting is not for this table.
     """
-    own = (choice.depth, choice.k, choice.only, choice.penalty, choice.start)
-    if own != (None, None, None, 1, "centroids"):
+    own = (choice.depth, choice.max_leaf_classes, choice.only, choice.penalty, choice.start)
+    if own != (None, None, None, 1, "clusters"):
         raise ValueError(
-            "table defaults is about models with default settings; leave out --depth, --k, "
-            "--penalty, --start, --only"
+            "table defaults is about models with default settings; leave out --depth, "
+            "--max-leaf-classes, --penalty, --start, --only"
         )
     if choice.data is not None:
         check_data(choice.data, tuple(SOURCES))
@@ -190,8 +190,8 @@ def _chosen(model: Any) -> dict[str, Any]:
     if not hasattr(model, "trained_"):
         return {}
     settings = model.settings_
-    names = ("depth", "k", "start", "leaf_penalty", "leaf_ridge", "decision_penalty", "max_iter")
-    found = {name: getattr(settings, name) for name in names}
+    names = "depth max_leaf_classes start leaf_penalty leaf_ridge decision_penalty max_iter"
+    found = {name: getattr(settings, name) for name in names.split()}
     return found | {"leaves": len(model.tree_.topology.leaves)}
 
 
@@ -229,7 +229,9 @@ def _choices(members: Members) -> list[str]:
         if model != "softmax tree":
             continue
         each = (run.ended["details"] for run in runs)
-        shapes = ", ".join(f"{of['start']} {of['leaves']} of at most {of['k']}" for of in each)
+        shapes = ", ".join(
+            f"{of['start']} {of['leaves']} of at most {of['max_leaf_classes']}" for of in each
+        )
         found.append(f"{data} {shapes}")
     return [f"Start, leaves and classes a leaf of the softmax trees: {'; '.join(found)}."]
 

@@ -63,24 +63,24 @@ class Choice:
         data: digits, mnist, clusters, uneven, brown, pydoc, wikitext-2, or FILE.csv, FILE.svm
             (default: uneven; for table defaults all four)
         depth: number of decisions on each path of ST (default: chosen on held-out examples)
-        k: largest number of classes in a leaf of ST (default: likewise)
+        max_leaf_classes: largest number of classes in a leaf of ST (default: likewise)
         penalty: weight of the L1 norms of all trees and of the flat softmax
-        start: tree from which all trees start: centroids, rows, axes, or, as in the papers, random
+        start: tree from which all trees start: clusters, rows, axes, or, as in the papers, random
         only: models to train, by their names in the run folders, separated by commas (default: all)
     """
 
     data: str | None = None
     depth: int | None = None
-    k: int | None = None
+    max_leaf_classes: int | None = None
     penalty: float = 1.0
-    start: Start = "centroids"
+    start: Start = "clusters"
     only: str | None = None
     samples: SamplesTold = field(default_factory=SamplesTold)
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
         check_integer("depth", self.depth, 0, optional=True)
-        check_integer("k", self.k, 1, optional=True)
+        check_integer("max_leaf_classes", self.max_leaf_classes, 1, optional=True)
         check_number("penalty", self.penalty, 0)
         parts(self.only, tuple(NAMES), "--only")
 
@@ -112,7 +112,11 @@ def grid(choice: Choice, seed: int) -> list[Member]:
         for depth in DEPTHS
     ]
     runs += [
-        ("adaptive-softmax-tree", k, replace(grown, growth=GrowthSettings(start_k=k, **GROWN)))
+        (
+            "adaptive-softmax-tree",
+            k,
+            replace(grown, growth=GrowthSettings(start_leaf_classes=k, **GROWN)),
+        )
         for k in START_KS
     ]
     found = [_member("flat", choice, seed)]
@@ -124,7 +128,7 @@ def grid(choice: Choice, seed: int) -> list[Member]:
 
 
 def _member(kind: str, choice: Choice, seed: int) -> Member:
-    told: dict[str, Any] = {"depth": choice.depth, "k": choice.k}
+    told: dict[str, Any] = {"depth": choice.depth, "max_leaf_classes": choice.max_leaf_classes}
     if kind in ADAPTIVE:
         told = {}
     if kind == "flat":

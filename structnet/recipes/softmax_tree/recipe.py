@@ -21,8 +21,8 @@ class SoftmaxTreeRecipe(Recipe):
     examples: ClassVar = {
         "train": """\
   structnet train softmax-tree --data digits --out runs/digits
-  structnet train softmax-tree --data pydoc --classes 500 --depth 5 --k 60
-  structnet train softmax-tree --data words.svm --test-file words.test.svm --depth 6 --k 50""",
+  structnet train softmax-tree --data pydoc --classes 500 --depth 5 --max-leaf-classes 60
+  structnet train softmax-tree --data words.svm --test-file words.test.svm --depth 6""",
         "reproduce": """\
   structnet reproduce softmax-tree --table 1 --data uneven
   structnet reproduce softmax-tree --table 1 --data brown --data-dir data --seeds 3

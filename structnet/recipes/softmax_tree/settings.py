@@ -141,7 +141,7 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    REFUSED: ClassVar = ("depth", "k")  # those of a fixed tree, which the help does not name
+    REFUSED: ClassVar = ("depth", "max_leaf_classes")  # of a fixed tree; not in the help
 
     growth: GrowthSettings = field(default_factory=GrowthSettings)
 
@@ -151,7 +151,7 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
             if getattr(self.training, name) is not None:
                 raise ValueError(
                     f"--{name} is for softmax-tree; adaptive-softmax-tree has --start-depth, "
-                    "--start-k and --alpha"
+                    "--start-leaf-classes and --alpha"
                 )
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 from torch import nn
 
 from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.estimators.hyper_parameters import settings_of_file
 from structnet.plot import plot_model_tree
 from structnet.recipes.arrays import ArrayData, inputs, read_table
 from structnet.recipes.recipe import (
@@ -155,7 +156,7 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
     found: Pictures = {"errors.png": lambda: draw_errors(run.history)}
     if run.model_file.exists():
         told = (run.result or {}).get("details", {}).get("growth")
-        growth = ChosenGrowth(**told) if told else None
+        growth = settings_of_file(ChosenGrowth, told) if told else None
         tree = open(run, Place())[1][0]
         # Read before anything is drawn: if the data are missing, no picture is written.
         reading = (data or _own_data(run, place)).reading(tree)
