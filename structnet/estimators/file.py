@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -96,7 +97,10 @@ class OneFileMixin:
             raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
         try:
             said = in_present_names(config["parameters"], *cls.SETTINGS)
-            given = {name: _given(value) for name, value in said.items()}
+            fields = (getattr(each, "__dataclass_fields__", {}) for each in cls.SETTINGS)
+            # Settings that were parameters once; what was fitted with them is in the file.
+            gone = set().union(*fields) - signature(cls).parameters.keys()
+            given = {name: _given(value) for name, value in said.items() if name not in gone}
             estimator = cls(**given)
             for name, value in config["fitted"].items():
                 if value is not None:

@@ -76,17 +76,19 @@ def start_as_naive_bayes(
 
     Args:
         arrays: arrays of the tree, for sparse rows that nodes classify directly.
-        examples: examples with sparse rows, none of whose numbers are negative.
+        examples: examples to learn from, sparse rows without negative numbers.
         seed: seed of the choice of held-out examples.
         bias: True to set biases, too.
 
     Raises:
-        ValueError: a number is negative.
+        ValueError: the rows are dense, or a number is negative.
 
     Reference:
         McCallum, Nigam, A comparison of event models for naive Bayes text classification, AAAI
         workshop on learning for text categorization, 1998, with a Dirichlet prior around the mean.
     """
+    if examples.features.is_table:
+        raise ValueError('start="naive_bayes" is for sparse rows or tokens. Got a dense table.')
     values = examples.features.values
     if (values < 0).any():
         raise ValueError(

@@ -87,9 +87,7 @@ def begin(
     ).float()  # as the kernels, whatever torch's default is
     one = tree.codes.num_nodes == 1 and size is None and settings.bias
     if settings.start == "naive_bayes":
-        if examples.features.is_table:
-            raise ValueError('start="naive_bayes" is for sparse rows or tokens. Got a dense table.')
-        if solves:
+        if solves or examples.features.is_table:
             arrays = tree.arrays(examples.features, lay=True)
             start_as_naive_bayes(arrays, examples, settings.seed, settings.bias)
             tree.softmax.take_bias(arrays.bias)

@@ -202,9 +202,11 @@ def test_parameters_are_kept_and_have_the_defaults_of_the_settings(case: Case) -
     changed = {name: object() for name in kind().get_params()}
     assert kind(**changed).get_params(deep=False) == changed
     known = {name: value for each in case.settings for name, value in vars(each()).items()}
-    lacking = (
-        {"seed", "depth", "max_leaf_classes"} if kind is AdaptiveSoftmaxTreeClassifier else {"seed"}
-    )
+    of_others = {
+        AdaptiveSoftmaxTreeClassifier: {"depth", "max_leaf_classes"},
+        LabelTreeClassifier: {"gain", "prior", "method"},
+    }
+    lacking = {"seed"} | of_others.get(kind, set())
     for name in known.keys() - lacking:
         assert kind().get_params()[name] == known[name], name
 

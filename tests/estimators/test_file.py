@@ -13,7 +13,7 @@ import torch
 from sklearn.model_selection import cross_val_score
 from small_estimators import NARROW, SMALL, X4, classifier, weights_of
 
-from structnet import TreeLSTMClassifier
+from structnet import LabelTreeClassifier, TreeLSTMClassifier
 from structnet.neural_tree import Growth, presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
@@ -220,3 +220,15 @@ def test_a_file_without_fitted_attributes_is_refused(tmp_path: Path) -> None:
     save_model(tmp_path / "model", model.model_, config)
     with pytest.raises(CheckpointError, match="model does not describe a TreeLSTMClassifier"):
         TreeLSTMClassifier.load(tmp_path / "model")
+
+
+def test_a_file_of_a_time_with_more_parameters_is_read(blobs: tuple, tmp_path: Path) -> None:
+    X, y = blobs
+    model = LabelTreeClassifier(random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    config["parameters"].update(gain="exact", prior="uniform", method="optimal")
+    save_model(tmp_path / "model", model._state()[0], config)
+    read = LabelTreeClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(read.predict_proba(X), model.predict_proba(X))
+    assert read.get_params() == model.get_params()
