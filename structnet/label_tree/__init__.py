@@ -31,8 +31,9 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``tree``, ``routed``                  :class:`LabelTree`, and its interface as a model tree
 ``settings``, ``training``            all settings and defaults; training in threads
 ``touched``                           what a pass over examples changes, to undo it
-``examples``,                         training data;
-``discriminant_analysis``             the initial weights of a single node of all labels
+``examples``,                         training data; the initial weights of a single node of all
+``discriminant_analysis``,            labels on dense rows; of a tree that is not learned on sparse
+``naive_bayes``                       ones
 ``choice``, ``trials``                choose settings that are not given, on held-out examples
 ``estimator``, ``streaming``,         the scikit-learn class; its ``partial_fit``; the rate and the
 ``stream``                            scale that follow from the samples so far
@@ -63,6 +64,8 @@ Differences from the paper:
   seeds) and by 1 % with 20, the default (validation part, one seed); its accuracy is the same.
 - A single node of all labels, the default if it is better on held-out samples, is a softmax
   regression: on dense rows it starts as a :func:`.discriminant` analysis and learns in minibatches.
+- On sparse rows a single node, or each of a tree that is not learned, is naive Bayes if that is
+  better on held-out samples, as where classes have few rows: :func:`.start_as_naive_bayes`.
 - By default, statistics are halved at each reassignment, as they come from older weights.
 - Lemma 1 (greedy is optimal) and Lemma 5 as printed are false; the tests have counterexamples.
 

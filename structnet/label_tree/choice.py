@@ -24,7 +24,7 @@ EPOCHS = (5, 100)  # smallest and largest default number
 TRIED = 400_000  # largest number of examples that a trial goes through, if 10 per label are fewer
 RATES = (1.0, 3.0, 0.3)  # factors of the rate that suits the size of the features
 VECTORS = 0.2  # rate if vectors of features are learned
-DIRECT = 50_000_000  # labels times features, up to which nodes without vectors are tried
+DIRECT = 100_000_000  # labels times features, up to which nodes without vectors are tried
 WORK = 30_000_000_000  # multiplications in training, up to which a single node has more labels
 # The same for a sample of a stream, up to which a node has more than ONE_NODE labels: about a tenth
 # of a millisecond. A tree takes as long, since it counts what may move its labels.
@@ -54,7 +54,8 @@ def choose(
     trials that would take long use fewer examples. On a table, a single node starts close to its
     optimum: it is tried first, and a tree that stays far behind is given up. On sparse rows or
     text, a single node that classifies the features directly, without vectors, is tried too or,
-    with too many labels, a tree of k-means; if the kind of tree is given, that kind.
+    with too many labels, a tree of k-means; if the kind of tree is given, that kind. Where no
+    number is negative and the tree is not learned, the same is tried as it starts by naive Bayes.
 
     Args:
         examples: examples to learn from.
@@ -213,6 +214,9 @@ def filled_in(
     """The settings, with all but the learning rate and the kind of tree filled in."""
     low, high = EPOCHS
     size, epochs = settings.vector_size, settings.epochs
+    if settings.start == "naive_bayes":  # which needs neither vectors nor passes
+        size, epochs = size or 0, epochs or 0
+        settings = replace(settings, tree=settings.tree or "clusters")
     if epochs is None:
         epochs = int(np.clip(-(-STEPS // max(len(examples), 1)), low, high))
     if size is None:
@@ -301,7 +305,7 @@ def may_be_direct(told: LabelTreeSettings, num_classes: int, size: int) -> bool:
     if told.vector_size is not None:
         return told.vector_size == 0
     default = told.start is None and not told.of_reassignments
-    return default and num_classes * size <= DIRECT
+    return told.start == "naive_bayes" or (default and num_classes * size <= DIRECT)
 
 
 def _families(
@@ -318,17 +322,17 @@ def _families(
     else:
         node = _one_node(told, num_classes, examples, settings)
         found = [replace(settings, tree="learned"), node or huffman]
-    if (
-        told.vector_size == 0
-        or features.is_table
-        or not may_be_direct(told, num_classes, features.size)
-    ):
+    if features.is_table or told.start or not may_be_direct(told, num_classes, features.size):
         return [found]
     direct = replace(settings, vector_size=0, start="clusters")
-    if settings.tree is not None:
-        return [found, [direct]]
-    node = _one_node(told, num_classes, examples, direct)
-    return [found, [node or replace(direct, tree="huffman" if is_node else "clusters")]]
+    if settings.tree is None:
+        node = _one_node(told, num_classes, examples, direct)
+        direct = node or replace(direct, tree="huffman" if is_node else "clusters")
+    families = [found] if told.vector_size == 0 else [found, [direct]]
+    if direct.tree != "learned" and not (features.values < 0).any():
+        bayes = [replace(direct, start="naive_bayes", epochs=told.epochs or 0)]
+        families = [bayes] if told.epochs == 0 else [*families, bayes]
+    return families
 
 
 def _one_node(
@@ -386,4 +390,4 @@ def _rates(
     if not examples.features.is_table:  # fewer passes need longer steps
         assert settings.epochs is not None and usual.epochs is not None
         base *= max(usual.epochs, 1) / max(settings.epochs, 1)
-    return [base * times for times in RATES]
+    return [base * times for times in (RATES if settings.epochs else RATES[:1])]

@@ -43,8 +43,10 @@ from structnet.routing.visits import leaf_of
 from structnet.training.history import History
 from structnet.training.progress import Progress
 
+# What nobody has measured a gain of is left to LabelTreeSettings.
+OTHERS = ("gain", "prior", "method", "seed")
 OWN: dict[str, Any] = {
-    each.name: each.default for each in fields(LabelTreeSettings) if each.name != "seed"
+    each.name: each.default for each in fields(LabelTreeSettings) if each.name not in OTHERS
 }
 
 
@@ -106,10 +108,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         learning_rate: float | None = OWN["learning_rate"],
         start: str | None = OWN["start"],
         rebuilds: int = OWN["rebuilds"],
-        gain: str = OWN["gain"],
-        prior: str = OWN["prior"],
         prior_weight: float = OWN["prior_weight"],
-        method: str = OWN["method"],
         max_depth: int | None = OWN["max_depth"],
         memory: float = OWN["memory"],
         bias: bool = OWN["bias"],

@@ -12,7 +12,7 @@ from structnet.checks import check_bool, check_integer, check_number, check_one_
 
 Tree = Literal["learned", "huffman", "clusters", "complete", "random"]
 Gain = Literal["margin", "exact", "paper", "eq10"]
-Start = Literal["huffman", "clusters", "groups"]
+Start = Literal["huffman", "clusters", "groups", "naive_bayes"]
 Prior = Literal["anchored", "uniform", "index"]
 Method = Literal["greedy", "optimal"]
 TREES, GAINS, STARTS = get_args(Tree), get_args(Gain), get_args(Start)
@@ -37,7 +37,8 @@ class LabelTreeSettings:
             weight for every feature. By default 0 for a table; for sparse rows and text 50, or 0 if
             that is better on held-out samples.
         epochs: number of passes through the data; by default 5, more if there are few samples,
-            fewer for a single node without vectors, and none if they do not help there (see arity).
+            fewer for a single node without vectors, and none if they do not help there (see arity
+            and start).
         learning_rate: initial learning rate, which falls to 0; by default the best of several on
             held-out samples.
         start: way to a learned tree: by reassignments from the tree of "huffman" or of "clusters",
@@ -45,6 +46,9 @@ class LabelTreeSettings:
             clusters if no vectors are learned; otherwise groups, or, with a warning, huffman if
             rebuilds, gain, prior, prior_weight, method or memory differs from its default. To
             compare values of these, give start; otherwise two different ways are compared.
+            "naive_bayes" is no such way: the nodes of a tree that is not learned, or a single node,
+            start as naive Bayes on sparse rows without negative numbers, and make no epochs
+            unless they are given. By default they do if that is better on held-out samples.
         rebuilds: number of reassignments, spread evenly over the first half of training.
         gain: value of moving a label to a child. With q the label's share of the node's examples, p
             their mean probability of the child, and P that of all examples, it is "margin",
@@ -109,6 +113,12 @@ class LabelTreeSettings:
             check_one_of("tree", self.tree, TREES)
         if self.start is not None:
             check_one_of("start", self.start, STARTS)
+        if self.start == "naive_bayes" and (self.tree == "learned" or self.vector_size):
+            kind = 'tree="learned"' if self.tree == "learned" else f"vector_size={self.vector_size}"
+            raise ValueError(
+                'start="naive_bayes" is for a tree that is not learned and has no vectors of '
+                f"features. Got {kind}."
+            )
         for name, known in (("gain", GAINS), ("prior", PRIORS), ("method", METHODS)):
             check_one_of(name, getattr(self, name), known)
 

@@ -20,6 +20,7 @@ from structnet.label_tree._sgd_kernels import train_dense, train_sparse
 from structnet.label_tree.codes import LabelCodes, share_moved
 from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.label_tree.examples import Examples, guessing_loss, label_means, random_axes
+from structnet.label_tree.naive_bayes import start_as_naive_bayes
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import clustered, grouped, usual_arity
@@ -52,7 +53,8 @@ def begin(
     """A label tree according to the settings, before the first step.
 
     It has learned nothing yet, except that a single node with biases that classifies dense rows
-    starts as a linear discriminant analysis, which is solved directly: see :func:`.discriminant`.
+    starts as a linear discriminant analysis, which is solved directly (:func:`.discriminant`), and
+    that nodes start as naive Bayes if the settings say so (:func:`.start_as_naive_bayes`).
 
     Args:
         examples: examples to learn from.
@@ -62,7 +64,8 @@ def begin(
         solves: False to start from nothing in any case, as where the examples are too few for it.
 
     Raises:
-        ValueError: the number of epochs is 0, and the tree would have learned nothing.
+        ValueError: the number of epochs is 0, and the tree would have learned nothing; or naive
+            Bayes is to start on a dense table or on negative numbers.
     """
     counts, size = examples.counts(num_classes), settings.vector_size or None
     arity = settings.arity or usual_arity(num_classes, settings.max_depth)
@@ -83,7 +86,12 @@ def begin(
         **settings.rules,
     ).float()  # as the kernels, whatever torch's default is
     one = tree.codes.num_nodes == 1 and size is None and settings.bias
-    if one and examples.features.is_table and solves:
+    if settings.start == "naive_bayes":
+        if solves or examples.features.is_table:
+            arrays = tree.arrays(examples.features, lay=True)
+            start_as_naive_bayes(arrays, examples, settings.seed, settings.bias)
+            tree.softmax.take_bias(arrays.bias)
+    elif one and examples.features.is_table and solves:
         arrays, slots = tree.arrays(examples.features), tree.codes.slots
         found = discriminant(examples, num_classes, settings.seed)
         arrays.weight[0, slots], arrays.bias[0, slots] = found
@@ -97,8 +105,8 @@ def begin(
         what = next((reason for reason, holds in reasons.items() if holds), "a tree of nodes")
         raise ValueError(
             "The 'epochs' parameter must be 1 or more except for a single node of all labels with "
-            "biases on a dense table without vectors, which alone starts as a solution. Got 0 "
-            f"with {what}."
+            "biases on a dense table without vectors, or for naive Bayes of numbers that are not "
+            f"negative, which start as a solution. Got 0 with {what}."
         )
     return tree
 

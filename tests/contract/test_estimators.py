@@ -103,10 +103,7 @@ CASES = [
         NeuralTreeClassifier(), GROWN, ROWS, CLASSES, (NeuralTreeSettings,),
         f"{OF_CLASSES} {OF_ROUTED}",
     ),
-    Case(
-        NeuralTreeRegressor(), GROWN, ROWS, ROWS[:, 0], (NeuralTreeSettings,),
-        OF_ROUTED,
-    ),
+    Case(NeuralTreeRegressor(), GROWN, ROWS, ROWS[:, 0], (NeuralTreeSettings,), OF_ROUTED),
     Case(
         SoftmaxTreeClassifier(start="random"), SOFT | {"depth": 1, "k": 2}, ROWS, CLASSES,
         (SoftmaxTreeSettings,), OF_SOFT,
@@ -193,8 +190,11 @@ def test_parameters_are_kept_and_have_the_defaults_of_the_settings(case: Case) -
     changed = {name: object() for name in kind().get_params()}
     assert kind(**changed).get_params(deep=False) == changed
     known = {name: value for each in case.settings for name, value in vars(each()).items()}
-    lacking = {"seed", "depth", "k"} if kind is AdaptiveSoftmaxTreeClassifier else {"seed"}
-    for name in known.keys() - lacking:
+    lacking = {
+        AdaptiveSoftmaxTreeClassifier: {"depth", "k"},
+        LabelTreeClassifier: {"gain", "prior", "method"},
+    }
+    for name in known.keys() - {"seed"} - lacking.get(kind, set()):
         assert kind().get_params()[name] == known[name], name
 
 

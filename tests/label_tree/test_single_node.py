@@ -27,7 +27,7 @@ from structnet.label_tree import (
 )
 from structnet.label_tree._node_kernels import SHARE
 from structnet.label_tree.arrays import NEAR, WIDE
-from structnet.label_tree.choice import for_stream
+from structnet.label_tree.choice import DIRECT, for_stream
 from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.training.seeding import epoch_order
 
@@ -266,7 +266,7 @@ def test_a_stream_of_many_classes_is_a_single_node_as_long_as_that_is_fast(spars
         assert model.settings_.arity == (arity or 2000)
         right.append(model.score(x[20_000:], y[20_000:]))
     assert right[0] > right[1] + (0.3 if sparse else 0.1)
-    wide = Features.from_csr(csr_matrix((2, 50_000_000 // 2000 + 1), dtype=np.float32))
+    wide = Features.from_csr(csr_matrix((2, DIRECT // 2000 + 1), dtype=np.float32))
     settings = for_stream(Examples(wide, np.arange(2)), 2000, LabelTreeSettings())
     assert settings.vector_size and settings.arity == 45  # of too many weights
 

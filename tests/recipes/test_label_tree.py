@@ -168,6 +168,7 @@ def test_words_of_labelled_text_have_the_weights_of_tf_idf(lines: Path, tmp_path
         ({"start": "huffman"}, False),
         ({"rebuilds": 7}, False),
         ({"tree": "learned"}, True),
+        ({"start": "naive_bayes"}, True),
     ],
 )
 def test_words_that_get_vectors_have_equal_weights(
@@ -381,3 +382,17 @@ def test_a_file_of_a_larger_tree_than_it_holds_is_refused(
     stored: Any = SimpleNamespace(state_dict=lambda: weights)
     save_model(folder / "model.safetensors", stored, content | {"size": 10**10})
     assert "larger than all that the file holds together" in refused("predict", folder, "0")
+
+
+def test_of_three_labels_at_most_three_are_asked_and_a_solution_takes_time(tmp_path: Path) -> None:
+    file, rng = tmp_path / "points.csv", np.random.default_rng(0)
+    kinds = rng.permutation(np.repeat(["ant", "bee", "cow"], 100))
+    centres = {"ant": (0, 0), "bee": (4, 0), "cow": (0, 4)}
+    rows = [(*np.add(centres[kind], rng.normal(size=2)).tolist(), kind) for kind in kinds]
+    file.write_text("a,b,kind\n" + "".join(f"{a},{b},{kind}\n" for a, b, kind in rows))
+    done = call(
+        "train", "label-tree", "--data", file, "--target", "kind", "--out", tmp_path / "run"
+    ).json
+    assert done["test"]["recall_at_3"] == 1 and "recall_at_5" not in done["test"]
+    assert done["test"]["precision_at_3"] == pytest.approx(1 / 3)
+    assert done["details"]["chosen"]["epochs"] == 0 and done["seconds"] > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -53,11 +54,14 @@ def load(settings: LabelTreeRunSettings, say: Say) -> LabelData:
 
 def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Outcome:
     """Chooses the settings not given and trains, or resumes from the state in the folder."""
+    start = time.perf_counter()
     training = runs.trained(settings, data, run, say)
+    elapsed = time.perf_counter() - start
     tree, report = training.tree, training.tree.softmax.node_report()
     run.save_model(tree, runs.content_of(data, training))
     run.write_text("tree.txt", runs.first_levels(tree, data.labels) + "\n")
-    seconds = sum(record["seconds"] for record in training.epochs)
+    # Without epochs, a solution was computed.
+    seconds = sum(record["seconds"] for record in training.epochs) or elapsed
     counts = tree.softmax.counts.numpy()
     details = {
         "chosen": vars(training.settings),
@@ -129,18 +133,19 @@ def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, fl
     """Accuracy, recall and precision at k, perplexity, and the nodes computed per example.
 
     All labels of an example count. The accuracy is the precision at 1; the recall is the share of
-    all labels that are found; the perplexity is over all known labels.
+    all labels that are found; the perplexity is over all known labels. k is that of the question,
+    but at most the number of labels.
     """
-    tree = model.tree
-    _, labels, nodes = tree.top_k(examples.features, ask.top, ask.beam, ask.threshold)
+    tree, k = model.tree, min(ask.top, model.tree.num_outputs)
+    _, labels, nodes = tree.top_k(examples.features, k, ask.beam, ask.threshold)
     rows, wanted = wanted_labels(examples)
     known = wanted >= 0
     right = (labels[rows] == wanted[:, None]) & known[:, None]
     log_p = tree.log_prob_of(examples.features[rows[known]], wanted[known])
     return {
         "accuracy": float(right[:, 0].sum() / len(examples)),
-        f"recall_at_{ask.top}": float(right.any(1).mean()),
-        f"precision_at_{ask.top}": float(right.sum() / (ask.top * len(examples))),
+        f"recall_at_{k}": float(right.any(1).mean()),
+        f"precision_at_{k}": float(right.sum() / (k * len(examples))),
         "perplexity": float(np.exp(-log_p.mean())) if len(log_p) else float("nan"),
         "nodes_visited": nodes,
     }

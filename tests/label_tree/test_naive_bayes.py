@@ -1,0 +1,198 @@
+"""Where a tree starts on sparse rows, beside scikit-learn's naive Bayes at each of its nodes."""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, vstack
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+
+from structnet import LabelTreeClassifier
+from structnet.estimators.held_out import hold_out
+from structnet.label_tree import Examples, Features, LabelCodes, LabelTreeSettings, begin
+from structnet.label_tree.naive_bayes import CERTAINTIES, POWERS, PRIORS
+
+MODULE = "structnet.label_tree.naive_bayes."
+GROUPS = [[0, 2], [1, 3, 4], 5]  # a tree of six labels
+SETTINGS = LabelTreeSettings("huffman", 6, 0, 0, 1.0, start="naive_bayes")
+
+
+def texts(
+    number: int, labels: int, words: int, length: int, seed: int, spread: float = 1.0
+) -> tuple[csr_matrix, np.ndarray]:
+    """Texts whose words have Zipf's frequencies, changed by factors of each label's own.
+
+    Args:
+        spread: standard deviation of the factors' logarithms, for the rarest words.
+    """
+    rng = np.random.default_rng(seed)
+    rank = np.arange(1, words + 1)
+    logits = spread * rng.normal(size=(labels, words)) * rank / words - np.log(rank)
+    share = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    y = rng.permutation(np.arange(number) % labels)
+    drawn = [rng.multinomial(rng.integers(length, 2 * length), share[label]) for label in y]
+    return csr_matrix(np.array(drawn, np.float32)), y
+
+
+def ones() -> tuple[csr_matrix, np.ndarray]:
+    x, y = texts(300, 6, 50, 5, seed=0)
+    y[::3] = y[::3] // 2  # labels of uneven sizes
+    return x[:, np.diff(x.tocsc().indptr) > 0].sign().tocsr(), y
+
+
+def examples_of(x: csr_matrix, y: np.ndarray, shares: Any = ()) -> Examples:
+    return Examples(Features.from_csr(x), y, np.array(shares, np.float32))
+
+
+def told(
+    monkeypatch: pytest.MonkeyPatch, prior: float, certainty: float, power: float = 1.0
+) -> None:
+    for name, value in (("PRIORS", prior), ("CERTAINTIES", certainty), ("POWERS", power)):
+        monkeypatch.setattr(MODULE + name, (value,))
+
+
+def bayes(
+    x: csr_matrix, y: np.ndarray, asked: csr_matrix, prior: float, certainty: float, power: float
+) -> np.ndarray:
+    """Log-probabilities of scikit-learn, of words that are more or less certain."""
+    theirs = MultinomialNB(alpha=prior * np.asarray(x.mean(0)).ravel()).fit(x, y)
+    logits = certainty * (asked @ theirs.feature_log_prob_.T) + power * theirs.class_log_prior_
+    return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", [(1.0, 1.0, 1.0), (0.3, 0.2, 0.5), (10.0, 0.5, 0.0)])
+def test_a_node_is_that_of_scikit_learn(
+    kind: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(monkeypatch, *kind)
+    x, y = ones()
+    tree = begin(examples_of(x, y), 6, SETTINGS)
+    found = tree.log_prob_of_all(Features.from_csr(x))
+    np.testing.assert_allclose(found, bayes(x, y, x, *kind), atol=1e-4)
+
+
+@pytest.mark.parametrize("power", [1.0, 0.0])
+def test_nodes_of_a_tree_are_those_of_the_labels_below_their_children(
+    power: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(monkeypatch, 0.3, 0.5, power)
+    x, y = ones()
+    codes = LabelCodes.from_nested(GROUPS, 3)
+    found = begin(examples_of(x, y), 6, SETTINGS, codes).log_prob_of_all(Features.from_csr(x))
+    counts = np.bincount(y) ** power
+    # The words that are added are those of all examples, also at a node that only some reach.
+    added, log_p = 0.3 * np.asarray(x.mean(0)).ravel(), np.zeros((len(y), 6))
+    for labels in ([[0, 2], [1, 3, 4], [5]], [[0], [2]], [[1], [3], [4]]):
+        sums = np.array([np.asarray(x[np.isin(y, each)].sum(0)).ravel() for each in labels])
+        share = (sums + added) / (sums + added).sum(1, keepdims=True)
+        logits = 0.5 * (x @ np.log(share).T) + np.log([counts[each].sum() for each in labels])
+        node = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        for each, one in zip(labels, node.T, strict=True):
+            log_p[:, each] += one[:, None]
+    np.testing.assert_allclose(found, log_p, atol=1e-4)
+
+
+def test_what_is_chosen_has_the_least_loss_on_rows_held_out() -> None:
+    x, y = texts(2_000, 30, 300, 5, seed=1)
+    x = x[:, np.diff(x.tocsc().indptr) > 20].sign().tocsr()
+    losses = dict.fromkeys(product(PRIORS, CERTAINTIES, POWERS), 0.0)
+    for part in range(5):
+        learn, held = hold_out(2_000, 0.1, part)
+        for each in losses:
+            log_p = bayes(x[learn], y[learn], x[held], *each)
+            losses[each] -= log_p[np.arange(len(held)), y[held]].sum()
+    best = min(losses, key=losses.__getitem__)
+    settings = LabelTreeSettings("huffman", 30, 0, 0, 1.0, start="naive_bayes")
+    found = begin(examples_of(x, y), 30, settings).log_prob_of_all(Features.from_csr(x))
+    np.testing.assert_allclose(found, bayes(x, y, x, *best), atol=1e-4)
+    second = min((each for each in losses if each != best), key=losses.__getitem__)
+    assert abs(found - bayes(x, y, x, *second)).max() > 0.01
+
+
+def test_the_unit_does_not_matter_and_a_weight_is_a_number_of_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told(monkeypatch, 1.0, 0.2)
+    x, y = ones()
+    found = begin(examples_of(x, y), 6, SETTINGS).log_prob_of_all(Features.from_csr(x))
+    large = Features.from_csr(100 * x)
+    other = begin(Examples(large, y), 6, SETTINGS).log_prob_of_all(large)
+    np.testing.assert_allclose(other, found, atol=1e-3)
+    twice = examples_of(vstack([x, x[y == 2]]).tocsr(), np.append(y, y[y == 2]))
+    weighed = examples_of(x, y, 1.0 + (y == 2))
+    found, other = (
+        begin(each, 6, SETTINGS).log_prob_of_all(Features.from_csr(x)) for each in (twice, weighed)
+    )
+    np.testing.assert_allclose(other, found, atol=1e-4)
+
+
+def code() -> tuple[csr_matrix, np.ndarray]:
+    """Pieces of four lines of Python's library, eight of each file, and the file of each."""
+    pieces: list[str] = []
+    y: list[int] = []
+    for number, file in enumerate(sorted(Path(os.__file__).parent.glob("*.py"))):
+        lines = [line for line in file.read_text("utf-8").splitlines() if len(line.split()) > 2]
+        found = [" ".join(lines[start : start + 4]) for start in range(0, len(lines) - 4, 4)]
+        chosen = np.random.default_rng(number).permutation(found)[:8]
+        pieces.extend(chosen)
+        y.extend([number] * len(chosen))
+    order = np.random.default_rng(0).permutation(len(y))
+    x = CountVectorizer(token_pattern=r"\w+").fit_transform(pieces)
+    return csr_matrix(x, dtype=np.float32)[order], np.array(y)[order]
+
+
+def test_of_few_texts_a_class_it_is_chosen_and_more_are_right() -> None:
+    x, y = code()
+    learn = np.arange(len(y)) < 0.7 * len(y)
+    model = LabelTreeClassifier(random_state=0).fit(x[learn], y[learn])
+    assert model.settings_.start == "naive_bayes" and not model.history_
+    told: Any = {"tree": "huffman", "arity": 1000, "vector_size": 0, "start": "clusters"}
+    before = LabelTreeClassifier(epochs=13, random_state=0, **told).fit(x[learn], y[learn])
+    assert model.score(x[~learn], y[~learn]) > before.score(x[~learn], y[~learn]) + 0.02
+
+
+def test_where_words_depend_on_each_other_a_node_is_trained() -> None:
+    """One word in 30 spellings, which occur together, is wrong more often than another word."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=2_000)
+    sure, unsure = (
+        np.where(rng.random(2_000) < p, rng.integers(4, size=2_000), y) for p in (0.1, 0.6)
+    )
+    words = csr_matrix(np.hstack([np.eye(4)[sure], np.repeat(np.eye(4)[unsure], 30, axis=1)]))
+    model = LabelTreeClassifier(random_state=0).fit(words[:1_500], y[:1_500])
+    assert model.settings_.start != "naive_bayes"
+    assert model.score(words[1_500:], y[1_500:]) > 0.9
+
+
+def test_it_can_be_asked_for() -> None:
+    x, y = texts(600, 30, 500, 10, seed=0, spread=4.0)
+    for how in ({"start": "naive_bayes"}, {"epochs": 0}, {"epochs": 0, "vector_size": 0}):
+        model = LabelTreeClassifier(random_state=0, **how).fit(x[:500], y[:500])
+        assert model.settings_.start == "naive_bayes" and not model.history_
+        assert model.score(x[500:], y[500:]) > 0.3
+    trained = LabelTreeClassifier(start="naive_bayes", epochs=2, random_state=0)
+    assert len(trained.fit(x, y).history_) == 2
+    no_bias = LabelTreeClassifier(start="naive_bayes", bias=False, random_state=0).fit(x, y)
+    assert not no_bias.tree_.softmax.bias.any()
+
+
+@pytest.mark.parametrize(
+    ("how", "number", "found"),
+    [
+        ({"tree": "learned"}, 1, 'not learned .* Got tree="learned"'),
+        ({"vector_size": 5}, 1, "no vectors .* Got vector_size=5"),
+        ({"standardize": False}, -1, "not negative. Got -1"),
+        ({}, 0, "sparse rows or tokens. Got a dense table"),
+    ],
+)
+def test_where_it_cannot_start_it_is_refused(how: Any, number: int, found: str) -> None:
+    x, y = ones()
+    rows: Any = number * x if number else x.toarray()
+    with pytest.raises(ValueError, match=found):
+        LabelTreeClassifier(start="naive_bayes", random_state=0, **how).fit(rows, y)
