@@ -174,7 +174,7 @@ def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -
 
 def _number_of_classes(labels: np.ndarray) -> int:
     """The number of classes, of one of which there are two samples."""
-    number = int((np.bincount(labels) > 0).sum())
+    number = len(np.unique(labels))
     if number == len(labels):
         raise ValueError(
             f"too few samples to hold some out: {number}, each of another class; expected 2 of "

@@ -68,7 +68,7 @@ def test_reasons_have_the_names_and_numbers_of_the_file(tmp_path: Path) -> None:
     test = set_aside(file, 200, 0.2, 0, signs)[1]
     seen = []
     for number, row in enumerate(X[np.random.default_rng(0).permutation(test)[:20]]):
-        for name, value in re.findall(r"(\w+) = (\S+)", ran("predict", run, str(number)).out):
+        for name, value in re.findall(r"(\w+) = ([^\s:]+)", ran("predict", run, str(number)).out):
             column = ["size", "height"].index(name)
             assert float(value) == pytest.approx(row[column], rel=1e-3, abs=0)
             seen.append(name)

@@ -29,9 +29,15 @@ from structnet.recipes.tree_file.data import load_data, read_like, read_typed
 from structnet.recipes.tree_file.measures import of_classes, of_numbers
 from structnet.recipes.tree_file.pictures import draw_confusion
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
-from structnet.recipes.tree_file.settings import Format, NodeLabel, Source, Task, TreeFileSettings
+from structnet.recipes.tree_file.settings import (
+    Format,
+    NodeLabel,
+    Source,
+    Task,
+    Training,
+    TreeFileSettings,
+)
 from structnet.recipes.words import metrics
-from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.training.history import History
 from structnet.trees.tree import Tree
 
@@ -242,7 +248,7 @@ def test_the_flags_have_the_choices_of_the_library() -> None:
 
 
 def test_several_values_have_commas_between_them() -> None:
-    settings = TreeFileSettings("x.tsv", training=TreeLSTMSettings(pools=("root", "sum")))
+    settings = TreeFileSettings("x.tsv", training=Training(pools=("root", "sum")))
     assert values_of(settings)["pools"] == "root,sum"
     for written in ("root,sum", "root, sum"):
         assert settings_from(TreeFileSettings, {"data": "x.tsv", "pools": written}) == settings

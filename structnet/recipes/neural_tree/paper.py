@@ -367,7 +367,7 @@ def what_was_run(members: Members, paper_errors: str = "") -> list[str]:
     minutes = round(statistics.mean(result["seconds"] for result in results) / 60)
     finish = settings["finish"] and settings["refine_epochs"] // 2
     if finish:
-        refined += f", then {counted(finish, 'epoch')} with the validation examples as well"
+        refined += f", then at most {counted(finish, 'epoch')} with the validation examples, too"
     rate = f"a rate of {settings['learning_rate']:g}"
     if settings["weight_decay"]:
         rate += f", in refinement a weight decay of {settings['weight_decay']:g} but for routers"
