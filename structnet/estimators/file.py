@@ -94,6 +94,10 @@ class OneFileMixin:
             raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
         try:
             given = {name: _given(value) for name, value in config["parameters"].items()}
+            if unknown := given.keys() - set(cls._get_param_names()):  # type: ignore[attr-defined]
+                raise ValueError(
+                    f"this version has no parameter {', '.join(sorted(unknown))}; fit it anew"
+                )
             estimator = cls(**given)
             for name, value in config["fitted"].items():
                 if value is not None:
@@ -197,7 +201,11 @@ def _as_text(value: Any) -> str:
     try:
         return str(value) if isinstance(value, bool) else str(float(value)).removesuffix(".0")
     except (TypeError, ValueError):
-        return str(value)
+        if isinstance(value, partial):  # not its repr, which may tell where in memory things are
+            named = (f"{name}={_as_text(each)}" for name, each in value.keywords.items())
+            return f"partial({', '.join([*map(_as_text, (value.func, *value.args)), *named])})"
+        name = getattr(value, "__qualname__", None)
+        return str(value) if name is None else f"{value.__module__}.{name}"
 
 
 def _refuse(name: str, value: Any) -> None:

@@ -177,8 +177,7 @@ def _number_of_classes(labels: np.ndarray) -> int:
     number = len(np.unique(labels))
     if number == len(labels):
         raise ValueError(
-            f"too few samples to hold some out: {number}, each of another class; expected 2 of "
-            "one, or X_val and y_val"
+            f"too few samples to hold some out: {number}, each of another class; expected 2 of one"
         )
     return number
 

@@ -60,8 +60,9 @@ class RoutingStats:
         self._living = np.zeros(0, np.int64)  # sentences that have not ended, by step
 
     def __repr__(self) -> str:
-        visits, dead = sum(int(each.sum()) for each in self.visits), len(self.dead_bundles())
+        visits = sum(int(each.sum()) for each in self.visits)
         rivals = sum(self.sizes[p] for p in self.competing)
+        dead = sum(p in self.competing for p, _ in self.dead_bundles())
         return (
             f"RoutingStats(sentences={self.sentences}, visits={visits}, never visited: {dead} of "
             f"{rivals} competing bundles, bias {self.bias(normalised=True):.3g} times that of "

@@ -156,7 +156,7 @@ def label_sizes(vocabulary: Vocabulary) -> dict[str, Any]:
     return {
         "num_types": vocabulary.num_types,
         "num_tokens": vocabulary.num_tokens,
-        "numbers": vocabulary.numbers,
+        "numbers": vocabulary.any_numbers,
     }
 
 
@@ -295,7 +295,7 @@ def _encoder(
             question.input_size,
             dropout=settings.dropout,
             label_dropout=settings.label_dropout or 0.0,
-            numbers=vocabulary.numbers,
+            numbers=vocabulary.any_numbers,
         )
     assert settings.cell is not None  # as resolved
     aggregator: Any = settings.cell
@@ -312,7 +312,7 @@ def _encoder(
             c,
             num_types,
             vocabulary.arity,
-            (NumberEmbedding if vocabulary.numbers else nn.Embedding)(num_tokens, c),
+            (NumberEmbedding if vocabulary.any_numbers else nn.Embedding)(num_tokens, c),
             aggregator,
             inner_inputs=question.carried,
         )

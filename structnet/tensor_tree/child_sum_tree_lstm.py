@@ -60,8 +60,9 @@ class ChildSumTreeLSTM(ChildSumCell):
         label_dropout: share of the nodes whose label is replaced by the last type or token in
             training, from which the unknown label of a vocabulary with ``unknown=True`` learns its
             vector. See also :meth:`drop_rare_labels`. Numbers are never dropped.
-        numbers: True if tokens may be numbers (``vocabulary.numbers``), whose vectors are computed
-            from their values: see :class:`~structnet.tensor_tree.number_embedding.NumberEmbedding`.
+        numbers: True if tokens may be numbers (``vocabulary.any_numbers``), whose vectors are
+            computed from their values: see
+            :class:`~structnet.tensor_tree.number_embedding.NumberEmbedding`.
 
     Raises:
         ValueError: a size is below 1, or a share outside [0, 1).

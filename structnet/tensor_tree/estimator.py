@@ -131,9 +131,10 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             f"{told.cell_name} cell of hidden size {told.hidden_size}, {number:,} parameters",
             f"{types:,} labels of inner nodes, {tokens:,} of leaves or tokens, beside the unknown",
         ]
-        if vocabulary.numbers:
-            where = " and inner nodes" if vocabulary.inner_numbers else ""
-            lines.append(f"reads numbers at leaves{where} by their values")
+        if vocabulary.any_numbers:
+            places = {"leaves": vocabulary.numbers, "inner nodes": vocabulary.inner_numbers}
+            where = " and ".join(name for name, by_value in places.items() if by_value)
+            lines.append(f"reads numbers at {where} by their values")
         if self.trained_.affixes:
             lines.append("reads the beginnings and endings of words")
         if told.top_down:

@@ -73,7 +73,7 @@ class LabelBag(nn.Module):
             chooses one.
         num_pairs: number of pairs of labels, of parent and child or of a child and the next one,
             that are counted; :meth:`knowing` finds which.
-        numbers: True if tokens may be numbers (``vocabulary.numbers``): they are counted as one
+        numbers: True if tokens may be numbers (``vocabulary.any_numbers``): they are counted as one
             label, and their values are summed over the tree and by the label of the node above.
         num_values: number of values that are also counted separately, as a port or a size may be
             more of a name than a number; :meth:`knowing` finds which.

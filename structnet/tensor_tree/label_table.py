@@ -29,7 +29,7 @@ class LabelTable(nn.Module):
     Args:
         num_types, num_tokens: sizes of the vocabulary.
         num_classes: number of classes.
-        numbers: True if tokens may be numbers (``vocabulary.numbers``), counted as one label.
+        numbers: True if tokens may be numbers (``vocabulary.any_numbers``), counted as one label.
 
     Shapes:
         of_all: ``[num_classes]``, ``p(c)``.

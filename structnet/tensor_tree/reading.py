@@ -126,7 +126,7 @@ def _labels_of(
     every = listed(1) if vectors and settings.min_count is None else vocabulary
     size = every.num_types + every.num_tokens
     given = settings.resolved(len(learn.y), size, question.kind)
-    given = replace(given, numbers=vocabulary.numbers, min_count=least)
+    given = replace(given, numbers=vocabulary.any_numbers, min_count=least)
     # Without dropout by rarity, the unknown label's vector is only learned from labels left out.
     if settings.min_count is not None or given.label_dropout is not None:
         return vocabulary, given

@@ -102,6 +102,10 @@ class TreeLSTM(WithInputs):
         self.forget, self.bottom, self.forget_bias_of = forget, bottom, forget_bias
         self.hold_inputs(inputs)
         input_size = self.input_table().shape[1]
+        expected = "a subclass of Aggregator, or a functools.partial of one"
+        of_another_kind = isinstance(aggregator, type) and not issubclass(aggregator, Aggregator)
+        if of_another_kind or isinstance(aggregator, nn.Module):
+            raise wrong("aggregator", expected, aggregator, "TreeLSTM")
         self.aggregator = aggregator(
             hidden_size,
             arity,
@@ -110,7 +114,6 @@ class TreeLSTM(WithInputs):
             input_size=input_size if inner_inputs else 0,
         )
         if not isinstance(self.aggregator, Aggregator):
-            expected = "a subclass of Aggregator, or a functools.partial of one"
             raise wrong("aggregator", expected, aggregator, "TreeLSTM")
         chosen = {"forget": forget, "bottom": bottom, "forget_bias": forget_bias}
         needed = {"forget": "child", "bottom": "zero", "forget_bias": "type"}
@@ -279,13 +282,12 @@ class _Cell:
         found: Any = self.aggregator.reduce(nodes, received, x)
         count, stack = self.aggregator.gates, nodes.stack
         shape = (stack.runs, stack.length, self.model.hidden_size)
-        several = isinstance(found, Sequence)
-        shapes = [tuple(x.shape) for x in found] if several else tuple(found.shape)
-        if shapes != [shape] * count:
+        got = [_shape(x) for x in found] if isinstance(found, Sequence) else _shape(found)
+        if got != [shape] * count:
             raise ValueError(
                 f"{type(self.aggregator).__name__}.reduce must give a sequence of {count} tensors, "
                 f"one for each gate, of shape {shape} (runs, length, hidden_size); got "
-                f"{shapes if several else f'one of shape {shapes}'}"
+                f"{got if isinstance(got, list | str) else f'one of shape {got}'}"
             )
         return found
 
@@ -304,6 +306,10 @@ class _Cell:
             return (torch.sigmoid(f + own.unsqueeze(1)) * c).sum(1)
         assert nodes.owner is not None  # as nothing is padded
         return nodes.sum(torch.sigmoid(f + own.index_select(0, nodes.owner)) * c)
+
+
+def _shape(x: Any) -> tuple[int, ...] | str:
+    return tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
 
 
 def _in_words(options: dict[str, str]) -> str:

@@ -30,6 +30,8 @@ from structnet.trees.vocabulary import NONE, Vocabulary
 if TYPE_CHECKING:
     from dgl import DGLGraph
 
+UNKNOWN = "<unknown>"  # label of what a vocabulary does not know
+
 
 class Preorder(NamedTuple):
     """The nodes of each tree of a forest, parents first, as :meth:`Tree.preorder` gives them.
@@ -368,14 +370,17 @@ class Forest:
             raise IndexError(f"root {index} of a forest of {len(self)} trees")
         forest = self[index]
         vocabulary = self.vocabulary
-        types = list(vocabulary.types) if vocabulary and vocabulary.types else None
+        types = list(vocabulary.types) if vocabulary and vocabulary.types is not None else None
         tokens = list(vocabulary.tokens) if vocabulary else None
+        values = vocabulary is not None and vocabulary.inner_numbers
         built: list[Tree] = []  # node v's tree at v, as children come before their parents
         for v in range(forest.num_nodes):
             start, end = forest.offsets[v : v + 2]
             below = [built[u] for u in forest.children[start:end]]
             label = _label(forest.types[v], types)
             token = _label(forest.tokens[v], tokens)
+            if values and label == UNKNOWN and forest.tokens[v] >= FIRST:
+                label, token = token, None  # an inner label that was read by its value
             words = [Tree(_label(word, tokens)) for word in forest.words_at(np.array([v]))[1]]
             is_leaf = forest.types[v] == NONE and not below
             leaf = Text(token, words) if words else Tree(token)
@@ -393,4 +398,4 @@ def _label(number: int, labels: list | None) -> object:
         return float(str(values_of(np.array([number])).astype(np.float32)[0]))  # the shortest
     if labels is None:
         return int(number)
-    return labels[number] if number < len(labels) else "<unknown>"
+    return labels[number] if number < len(labels) else UNKNOWN

@@ -37,7 +37,7 @@ class Vocabulary:
 
     Raises:
         VocabularyError: a label is listed twice, the arity is not an int >= 0 or None, or
-            ``inner_numbers`` is given without ``types``, ``unknown`` and ``numbers``.
+            ``inner_numbers`` is given without ``types`` and ``unknown``.
 
     Example:
         >>> vocabulary = Vocabulary(types=["MAX", "MIN"], tokens="0123456789", arity=5)
@@ -67,8 +67,8 @@ class Vocabulary:
         letters: bool = False,
         inner_numbers: bool = False,
     ):
-        if inner_numbers and (types is None or not unknown or not numbers):
-            raise VocabularyError("inner_numbers=True needs types, unknown=True and numbers=True")
+        if inner_numbers and (types is None or not unknown):
+            raise VocabularyError("inner_numbers=True needs types and unknown=True")
         if arity is not None:
             if isinstance(arity, bool) or not isinstance(arity, Integral) or arity < 0:
                 raise VocabularyError(f"the arity must be an int >= 0, or None; got {arity!r}")
@@ -154,9 +154,14 @@ class Vocabulary:
             words,
             None if any_arity else arity,
             unknown,
-            numbers=any(by_value),
+            numbers=by_value[1],
             inner_numbers=by_value[0],
         )
+
+    @property
+    def any_numbers(self) -> bool:
+        """Whether labels of leaves, tokens or inner labels are read by their values."""
+        return self.numbers or self.inner_numbers
 
     @property
     def num_types(self) -> int:
@@ -184,7 +189,7 @@ class Vocabulary:
         Raises:
             VocabularyError: the label is not listed and there is no unknown token.
         """
-        number = self._by_value(label, self.tokens)
+        number = self._by_value(label, self.tokens) if self.numbers else NONE
         return self._look_up(label, self.tokens, "token") if number == NONE else number
 
     def encode(self, node: Tree) -> tuple[int, int]:
@@ -244,7 +249,7 @@ class Vocabulary:
 
     def _by_value(self, label: Hashable, listed: Container[Hashable]) -> int:
         """The token of a number that is read by its value; ``NONE`` for all other labels."""
-        value = number_of(label) if self.numbers and label not in listed else None
+        value = None if label in listed else number_of(label)
         return NONE if value is None else token_of_number(value)
 
     def _look_up(self, label: Hashable, numbers: dict[Hashable, int], kind: str) -> int:

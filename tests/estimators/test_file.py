@@ -12,8 +12,10 @@ import pytest
 import torch
 from sklearn.model_selection import cross_val_score
 from small_estimators import NARROW, SMALL, X4, classifier, weights_of
+from torch import nn
 
 from structnet import TreeLSTMClassifier
+from structnet.estimators import file
 from structnet.neural_tree import Growth, presets
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
@@ -210,6 +212,32 @@ def test_a_file_that_somebody_changed(change: Any, blobs: tuple, tmp_path: Path)
     save_model(tmp_path / "model", model._state()[0], config)
     with pytest.raises(CheckpointError, match=str(tmp_path / "model")):
         NeuralTreeClassifier.load(tmp_path / "model")
+
+
+def test_a_file_with_other_parameters_is_refused(tmp_path: Path) -> None:
+    model = TreeLSTMClassifier(hidden_size=2, epochs=1).fit(["(a b)", "(a c)"] * 10, [0, 1] * 10)
+    model.save(tmp_path / "model")
+    _, config = load_model(tmp_path / "model")
+    config["parameters"]["context"] = True
+    save_model(tmp_path / "model", model.model_, config)
+    with pytest.raises(CheckpointError, match="this version has no parameter context; fit it anew"):
+        TreeLSTMClassifier.load(tmp_path / "model")
+
+
+LINEAR = "torch.nn.modules.linear.Linear"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1"), (True, "True"), ("1.0", "1"), (nn.Linear, LINEAR),
+        (partial(nn.Linear, 3, bias=False), f"partial({LINEAR}, 3, bias=False)"),
+        (partial(nn.Linear, bias=len), f"partial({LINEAR}, bias=builtins.len)"),
+    ],
+)  # fmt: skip
+def test_a_folder_tells_functions_by_their_names(value: Any, text: str) -> None:
+    """Their repr has an address, which is another in each process."""
+    assert file._as_text(value) == text
 
 
 def test_a_file_without_fitted_attributes_is_refused(tmp_path: Path) -> None:

@@ -309,6 +309,17 @@ def test_numbers_at_inner_nodes_are_read_by_their_values(tmp_path: Path):
     assert typed.fit(trees[:400], y[:400]).predict(["(12.345 77.7 (0.1 3))"]).shape == (1,)
 
 
+def test_codes_at_leaves_stay_words_below_numbers():
+    rng = random.Random(0)
+    trees = [Tree(f"{rng.uniform(0, 9):.2f}", [Tree(rng.choice("0123"))]) for _ in range(90)]
+    y = [tree.children[0].label in "01" for tree in trees]
+    model = TreeLSTMClassifier(hidden_size=8, epochs=10, random_state=0).fit(trees, y)
+    assert "reads numbers at inner nodes by their values" in model.summary()
+    assert model.score(trees, y) > 0.9
+    [[one], [other]] = (model.predict_proba([f"(5.0 {leaf})"])[:, 0] for leaf in ("99", "x"))
+    assert one == other  # codes that it does not know are all the same
+
+
 def test_few_numbers_at_inner_nodes_are_operators():
     trees, y = expressions(80, 3)
     trees = [Tree(str(i % 5), [tree]) for i, tree in enumerate(trees)]

@@ -68,6 +68,13 @@ def test_one_with_arguments_answers_all_questions_and_resumes(tmp_path: Path):
     assert len(nodes.predict(TREES[:1])[0]) == TREES[0].size
 
 
+@pytest.mark.parametrize("method", ["message_weight", "reduce"])
+def test_a_method_that_lacks_is_named(method: str):
+    cell = type("Half", (Mean,), {method: getattr(Aggregator, method)})
+    with pytest.raises(NotImplementedError, match=f"Half has no method {method}; expected one"):
+        TreeLSTMClassifier(cell=cell, **FEW).fit(TREES, VALUES)
+
+
 def test_the_library_s_own_may_be_given_by_their_classes():
     by_name, by_class = (
         TreeLSTMRegressor(cell=cell, **FEW).fit(TREES, VALUES) for cell in ("sum", WeightedSum)
@@ -102,6 +109,16 @@ class Joined(Mean):
 class Number(Mean):
     def reduce(self, nodes, received, x):
         return received.mean()
+
+
+class Nothing(Mean):
+    def reduce(self, nodes, received, x):
+        return None
+
+
+class Nothings(Mean):
+    def reduce(self, nodes, received, x):
+        return [None] * 3
 
 
 class TwoGates(Mean):

@@ -189,7 +189,10 @@ class Aggregator(nn.Module):
 
     def message_weight(self) -> Tensor | None:
         """The weight that multiplies a child's h, ``[num_keys, c, width]``; None sends h itself."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method message_weight; expected one that gives a weight "
+            "for the children's states, or None"
+        )
 
     def message(self, edges: Edges, z: Tensor) -> Tensor:
         """A child's message; ``z`` is h times the message weight, ``[runs, length, width]``."""
@@ -197,7 +200,9 @@ class Aggregator(nn.Module):
 
     def reduce(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
         """Combines what was received into G tensors ``[runs, length, c]``."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method reduce; expected one that gives a tensor a gate"
+        )
 
     def by_mode(self, name: str) -> list[Tensor]:
         """The parameters of this name, one ``[num_types, ..]`` for each mode.
