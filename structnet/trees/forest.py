@@ -29,7 +29,6 @@ from structnet.trees.vocabulary import NONE, Vocabulary
 
 if TYPE_CHECKING:
     from dgl import DGLGraph
-
 UNKNOWN = "<unknown>"  # label of what a vocabulary does not know
 
 
@@ -372,7 +371,7 @@ class Forest:
         vocabulary = self.vocabulary
         types = list(vocabulary.types) if vocabulary and vocabulary.types is not None else None
         tokens = list(vocabulary.tokens) if vocabulary else None
-        values = vocabulary is not None and vocabulary.inner_numbers
+        values = vocabulary and vocabulary.inner_numbers  # inner labels were read by values
         built: list[Tree] = []  # node v's tree at v, as children come before their parents
         for v in range(forest.num_nodes):
             start, end = forest.offsets[v : v + 2]
@@ -380,7 +379,7 @@ class Forest:
             label = _label(forest.types[v], types)
             token = _label(forest.tokens[v], tokens)
             if values and label == UNKNOWN and forest.tokens[v] >= FIRST:
-                label, token = token, None  # an inner label that was read by its value
+                label, token = token, None
             words = [Tree(_label(word, tokens)) for word in forest.words_at(np.array([v]))[1]]
             is_leaf = forest.types[v] == NONE and not below
             leaf = Text(token, words) if words else Tree(token)
