@@ -144,7 +144,8 @@ class LabelTreeSettings:
     @property
     def is_free(self) -> bool:
         """Is nothing said of the kind of tree, so that a node without one may take its place?"""
-        return self.tree is None and self.start is None and not self.of_reassignments
+        says_nothing = self.start in (None, "naive_bayes")
+        return self.tree is None and says_nothing and not self.of_reassignments
 
     @property
     def rules(self) -> dict[str, Any]:

@@ -170,6 +170,24 @@ def test_where_words_depend_on_each_other_a_node_is_trained() -> None:
     assert model.score(words[1_500:], y[1_500:]) > 0.9
 
 
+def test_whoever_asks_for_it_gets_the_one_that_the_default_picks() -> None:
+    x, y = code()
+    learn = np.arange(len(y)) < 0.7 * len(y)
+    model = LabelTreeClassifier(random_state=0).fit(x[learn], y[learn])
+    asked = LabelTreeClassifier(start="naive_bayes", random_state=0).fit(x[learn], y[learn])
+    assert model.settings_.arity == asked.settings_.arity == len(model.classes_)
+    found, expected = (each.predict_log_proba(x[~learn]) for each in (asked, model))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_in_a_stream_it_is_a_node_of_few_classes_and_a_tree_of_many() -> None:
+    x, y = texts(1_200, 30, 100, 5, seed=0)
+    for arity, tree in ((None, "huffman"), (5, "clusters")):
+        model = LabelTreeClassifier(start="naive_bayes", arity=arity, random_state=0)
+        model.partial_fit(x, y, classes=np.arange(30))
+        assert model.settings_.tree == tree and model.settings_.arity == (arity or 30)
+
+
 def test_it_can_be_asked_for() -> None:
     x, y = texts(600, 30, 500, 10, seed=0, spread=4.0)
     for how in ({"start": "naive_bayes"}, {"epochs": 0}, {"epochs": 0, "vector_size": 0}):
