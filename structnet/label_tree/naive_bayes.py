@@ -119,7 +119,10 @@ def _best(
     for part in range(min(-(-ENOUGH // max(len(examples) // 10, 1)), PARTS)):
         learn, held = (examples[rows] for rows in hold_out(len(examples), 0.1, seed + part))
         # Labels of which all examples are held out cannot be judged.
-        held = held[np.isin(held.labels, learn.labels)][: max(CELLS // paths.shape[0], LEAST)]
+        judged = np.flatnonzero(np.isin(held.labels, learn.labels))
+        most = max(CELLS // paths.shape[0], LEAST)
+        # Of all held-out examples evenly, as rows may be sorted by label.
+        held = held[judged[:: max(-(-len(judged) // most), 1)]]
         if not learn.weight or not held.weight:
             continue
         rows, known = held.features.to_csr(), _sums(learn, paths)

@@ -115,6 +115,22 @@ def test_what_is_chosen_has_the_least_loss_on_rows_held_out() -> None:
     assert abs(found - bayes(x, y, x, *second)).max() > 0.01
 
 
+def test_examples_that_are_held_out_are_of_all_labels_also_if_rows_are_sorted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first labels have a word each, the others one in 30 spellings that is often wrong."""
+    rng, y = np.random.default_rng(0), np.repeat(np.arange(40), 50)
+    wrong = (y >= 20) & (rng.random(len(y)) < 0.6)
+    words = np.eye(40)[np.where(wrong, rng.integers(20, 40, size=len(y)), y)]
+    x = csr_matrix(np.hstack([words[:, :20], np.repeat(words[:, 20:], 30, axis=1)]), dtype="f4")
+    monkeypatch.setattr(MODULE + "CELLS", 40 * 50)  # of about 200 that are held out
+    settings, found = LabelTreeSettings("huffman", 40, 0, 0, 1.0, start="naive_bayes"), []
+    for order in (np.arange(len(y)), rng.permutation(len(y))):
+        tree = begin(examples_of(x[order], y[order]), 40, settings)
+        found.append(tree.log_prob_of_all(Features.from_csr(x)))
+    np.testing.assert_allclose(*found, atol=1e-4)
+
+
 def test_the_unit_does_not_matter_and_a_weight_is_a_number_of_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
