@@ -230,3 +230,13 @@ def test_where_it_cannot_start_it_is_refused(how: Any, number: int, found: str) 
     rows: Any = number * x if number else x.toarray()
     with pytest.raises(ValueError, match=found):
         LabelTreeClassifier(start="naive_bayes", random_state=0, **how).fit(rows, y)
+
+
+@pytest.mark.parametrize("number", [10, 300])
+def test_a_stream_refuses_negative_numbers_however_few_come_first(number: int) -> None:
+    x, y = ones()
+    model = LabelTreeClassifier(start="naive_bayes", random_state=0)
+    with pytest.raises(ValueError, match=r"not negative\. Got -"):
+        model.partial_fit(-x[:number], y[:number], classes=np.arange(6))
+    model.partial_fit(x[:number], y[:number], classes=np.arange(6))
+    assert (model.settings_.start == "naive_bayes") == (number == 300)
