@@ -11,7 +11,7 @@ import numpy as np
 from structnet.estimators.held_out import parted
 from structnet.label_tree.discriminant_analysis import COLUMNS
 from structnet.label_tree.examples import Examples
-from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.settings import LabelTreeSettings, Tree
 from structnet.label_tree.shapes import usual_arity
 from structnet.label_tree.trials import Trials, Tried
 from structnet.training.gains import is_better
@@ -253,7 +253,7 @@ def for_stream(
         found = replace(found, start="huffman")
     assert found.arity is not None
     moves = not told.is_free or found.arity < num_classes  # nothing can in a single node
-    usual = "clusters" if found.start == "naive_bayes" else "learned"
+    usual: Tree = "clusters" if found.start == "naive_bayes" else "learned"
     return replace(found, tree=found.tree or (usual if moves else "huffman"))
 
 

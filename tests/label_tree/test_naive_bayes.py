@@ -212,6 +212,8 @@ def test_it_can_be_asked_for() -> None:
         assert model.score(x[500:], y[500:]) > 0.3
     trained = LabelTreeClassifier(start="naive_bayes", epochs=2, random_state=0)
     assert len(trained.fit(x, y).history_) == 2
+    told = [str(each.summary()).splitlines()[1] for each in (model, trained)]
+    assert told == ["nodes are naive Bayes", "nodes start as naive Bayes"]
     no_bias = LabelTreeClassifier(start="naive_bayes", bias=False, random_state=0).fit(x, y)
     assert not no_bias.tree_.softmax.bias.any()
 
