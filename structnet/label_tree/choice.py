@@ -11,7 +11,7 @@ import numpy as np
 from structnet.estimators.held_out import parted
 from structnet.label_tree.discriminant_analysis import COLUMNS
 from structnet.label_tree.examples import Examples
-from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.settings import LabelTreeSettings, Tree
 from structnet.label_tree.shapes import usual_arity
 from structnet.label_tree.trials import Trials, Tried
 from structnet.training.gains import is_better
@@ -216,7 +216,6 @@ def filled_in(
     size, epochs = settings.vector_size, settings.epochs
     if settings.start == "naive_bayes":  # which needs neither vectors nor passes
         size, epochs = size or 0, epochs or 0
-        settings = replace(settings, tree=settings.tree or "clusters")
     if epochs is None:
         epochs = int(np.clip(-(-STEPS // max(len(examples), 1)), low, high))
     if size is None:
@@ -254,7 +253,8 @@ def for_stream(
         found = replace(found, start="huffman")
     assert found.arity is not None
     moves = not told.is_free or found.arity < num_classes  # nothing can in a single node
-    return replace(found, tree=found.tree or ("learned" if moves else "huffman"))
+    usual: Tree = "clusters" if found.start == "naive_bayes" else "learned"
+    return replace(found, tree=found.tree or (usual if moves else "huffman"))
 
 
 def _most_of_stream(examples: Examples, settings: LabelTreeSettings) -> int:
@@ -314,24 +314,25 @@ def _families(
     """Families of candidates; all rates are tried for the first one of each family."""
     assert settings.arity is not None
     huffman, features = replace(settings, tree="huffman"), examples.features
-    is_node = num_classes <= settings.arity
-    if settings.tree is not None:
+    is_node, bayes_alone = num_classes <= settings.arity, told.start == "naive_bayes"
+    if settings.tree is not None or bayes_alone:
         found = [settings]
     elif is_node:
         found = [huffman]
     else:
         node = _one_node(told, num_classes, examples, settings)
         found = [replace(settings, tree="learned"), node or huffman]
-    if features.is_table or told.start or not may_be_direct(told, num_classes, features.size):
+    is_direct = not told.start and may_be_direct(told, num_classes, features.size)
+    if not bayes_alone and (features.is_table or not is_direct):
         return [found]
     direct = replace(settings, vector_size=0, start="clusters")
     if settings.tree is None:
         node = _one_node(told, num_classes, examples, direct)
         direct = node or replace(direct, tree="huffman" if is_node else "clusters")
     families = [found] if told.vector_size == 0 else [found, [direct]]
-    if direct.tree != "learned" and not (features.values < 0).any():
+    if bayes_alone or (direct.tree != "learned" and not (features.values < 0).any()):
         bayes = [replace(direct, start="naive_bayes", epochs=told.epochs or 0)]
-        families = [bayes] if told.epochs == 0 else [*families, bayes]
+        families = [bayes] if bayes_alone or told.epochs == 0 else [*families, bayes]
     return families
 
 

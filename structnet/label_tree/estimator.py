@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checks import check_bool, check_jobs, num_threads
+from structnet.checks import check_bool, check_jobs, num_threads, wrong
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
@@ -39,6 +39,7 @@ from structnet.label_tree.training import Training, begin
 from structnet.label_tree.tree import LabelTree
 from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.report import Summary
 from structnet.routing.visits import leaf_of
 from structnet.training.history import History
 from structnet.training.progress import Progress
@@ -81,7 +82,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         n_features_in_: number of columns, or the highest token plus one.
         tree_: tree, a :class:`.LabelTree`, which takes standardized inputs.
         settings_: settings, including those that were chosen.
-        history_: records of the epochs; none if a softmax of few classes needed none.
+        history_: records of the epochs; none if a single node on a table, or naive Bayes, needed
+            none.
         input_scale_: scaler of the inputs; None if they stay as they are.
         trained_: training, with the records of its reassignments, ``rebuilds``.
 
@@ -226,12 +228,31 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
         Shapes:
             x ``[features]`` or ``[1, features]``.
+
+        Raises:
+            ValueError: x is not one sample like those of ``fit``, or names are given for token ids.
         """
         if not self.tokens:
             return super().explain(x, feature_names=feature_names)
         check_is_fitted(self)
+        if feature_names is not None:
+            raise wrong("feature_names", "None for token ids", feature_names, "explain")
         [(tree, row)] = self._asked(bags_of([x], self.n_features_in_))
         return explain(tree, row, self.classes_.tolist())
+
+    def summary(self, X: Any = None) -> Summary:
+        """The size of the tree, and the cost of a prediction; says if nodes are naive Bayes.
+
+        Args:
+            X: samples from which to measure how often each leaf is reached.
+
+        Raises:
+            ValueError: samples of another shape than in ``fit``.
+        """
+        found = super().summary(X)
+        if self.settings_.start != "naive_bayes":
+            return found
+        return replace(found, note=f"nodes {'start as' if self.history_ else 'are'} naive Bayes")
 
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf in which each sample's greedy path ends, ``[n]``."""

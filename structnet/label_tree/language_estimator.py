@@ -175,7 +175,7 @@ class LabelTreeLanguageModel(NextWordEstimator):
             codes = model.head.codes
             words += f" in a tree of arity {codes.arity}, inner nodes: {codes.num_nodes:,}"
         lines = [f"{words}; {count_parameters(model):,} parameters"]
-        if self.tree == "learned" and "moves" in self.history_[-1]:  # older files lack it
+        if self.tree == "learned":
             lines.append(f"moves of words during training: {sum(self.history_['moves']):,}")
         if model.counted is not None:
             lines.append("counts of n-grams beside it")

@@ -42,8 +42,8 @@ class LanguageModelSettings:
         dropout: share of the entries of the words' vectors, and of the vectors that represent a
             context, that is dropped in training; by default 0.4, or proportionally less for vectors
             of fewer than 100 entries.
-        gain: value of moving a word to a child: "margin", "exact", "eq10" or "paper"; the help of
-            the label tree has the formulas.
+        gain: value of moving a word to a child: "margin", "exact", "eq10" or "paper";
+            :class:`structnet.label_tree.LabelTreeSettings` has the formulas.
         ngrams: counts of the words that follow sequences of up to 4 others, mixed with the model in
             the shares that make the validation text likeliest.
         seed: number that determines everything random.

@@ -14,6 +14,7 @@ from structnet.label_tree.arrays import TreeArrays
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.discriminant_analysis import ENOUGH, LEAST, PARTS, UNSEEN
 from structnet.label_tree.examples import Examples
+from structnet.label_tree.features import Features
 
 # Of these three, the first number is the default.
 PRIORS = (1.0, 0.1, 0.3, 3.0, 10.0, 30.0)  # average rows beside a child's own
@@ -61,6 +62,21 @@ class _Sums(NamedTuple):
         return np.log(below, where=below > 0, out=np.full(len(below), -1e30))
 
 
+def check_rows(features: Features) -> None:
+    """Checks that naive Bayes can learn from some features.
+
+    Raises:
+        ValueError: the rows are dense, or a number is negative.
+    """
+    if features.is_table:
+        raise ValueError('start="naive_bayes" is for sparse rows or tokens. Got a dense table.')
+    if (features.values < 0).any():
+        raise ValueError(
+            'start="naive_bayes" is for numbers that are not negative. Got '
+            f"{features.values.min():g}."
+        )
+
+
 def start_as_naive_bayes(
     arrays: TreeArrays, examples: Examples, seed: int = 0, bias: bool = True
 ) -> None:
@@ -81,19 +97,14 @@ def start_as_naive_bayes(
         bias: True to set biases, too.
 
     Raises:
-        ValueError: the rows are dense, or a number is negative.
+        ValueError: see :func:`check_rows`.
 
     Reference:
         McCallum, Nigam, A comparison of event models for naive Bayes text classification, AAAI
         workshop on learning for text categorization, 1998, with a Dirichlet prior around the mean.
     """
-    if examples.features.is_table:
-        raise ValueError('start="naive_bayes" is for sparse rows or tokens. Got a dense table.')
+    check_rows(examples.features)
     values = examples.features.values
-    if (values < 0).any():
-        raise ValueError(
-            f'start="naive_bayes" is for numbers that are not negative. Got {values.min():g}.'
-        )
     # The number that stands for one occurrence, so that the unit does not matter.
     once = examples.features.sum_of_squares / max(values.sum(dtype=np.float64), 1e-30) or 1.0
     prior, certainty, power = PRIORS[0], CERTAINTIES[0], POWERS[0]
@@ -119,7 +130,10 @@ def _best(
     for part in range(min(-(-ENOUGH // max(len(examples) // 10, 1)), PARTS)):
         learn, held = (examples[rows] for rows in hold_out(len(examples), 0.1, seed + part))
         # Labels of which all examples are held out cannot be judged.
-        held = held[np.isin(held.labels, learn.labels)][: max(CELLS // paths.shape[0], LEAST)]
+        judged = np.flatnonzero(np.isin(held.labels, learn.labels))
+        most = max(CELLS // paths.shape[0], LEAST)
+        # Of all held-out examples evenly, as rows may be sorted by label.
+        held = held[judged[:: max(-(-len(judged) // most), 1)]]
         if not learn.weight or not held.weight:
             continue
         rows, known = held.features.to_csr(), _sums(learn, paths)

@@ -44,7 +44,8 @@ class LabelTreeSettings:
         start: way to a learned tree: by reassignments from the tree of "huffman" or of "clusters",
             or by "groups" of labels, which are made once, after a fifth of the training. By default
             clusters if no vectors are learned; otherwise groups, or, with a warning, huffman if
-            rebuilds, gain, prior, prior_weight, method or memory differs from its default. To
+            rebuilds, prior_weight, memory or another setting of reassignments
+            (:class:`structnet.label_tree.LabelTreeSettings` has all) differs from its default. To
             compare values of these, give start; otherwise two different ways are compared.
             "naive_bayes" is no such way: the nodes of a tree that is not learned, or a single node,
             start as naive Bayes on sparse rows without negative numbers, and make no epochs
@@ -57,8 +58,10 @@ class LabelTreeSettings:
             on others through P), 2/M q(1-q) sign(p-P) for M children; or "paper", Equation 12 of
             the paper, q(1-q) sign(p-P) p.
         prior: observations that are added to a label's own, "anchored" to its present place or not.
-        prior_weight: number of these observations: the more, the fewer labels move. With many rare
-            labels, a weight of 10 and a memory of 0.9 keep them from moving by chance.
+        prior_weight: number of observations that are added to those of a label, by default at its
+            present place (see ``prior`` of :class:`structnet.label_tree.LabelTreeSettings`): the
+            more, the fewer labels move. With many rare labels, a weight of 10 and a memory of 0.9
+            keep them from moving by chance.
         method: "greedy" assigns pairs of a label and a child in order of falling gain; "optimal"
             tries all assignments where a node is small.
         max_depth: largest number of decisions on a path; by default no limit.
@@ -144,7 +147,8 @@ class LabelTreeSettings:
     @property
     def is_free(self) -> bool:
         """Is nothing said of the kind of tree, so that a node without one may take its place?"""
-        return self.tree is None and self.start is None and not self.of_reassignments
+        says_nothing = self.start in (None, "naive_bayes")
+        return self.tree is None and says_nothing and not self.of_reassignments
 
     @property
     def rules(self) -> dict[str, Any]:

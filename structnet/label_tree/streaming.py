@@ -63,9 +63,11 @@ class StreamMixin:
         several kinds of trees, up to 500 classes, or as many as learn a sample in about a tenth of
         a millisecond, are in a single node here, and sparse rows or tokens are classified without
         vectors in between. If ``start`` is "groups", which ``fit`` may choose, a learned tree
-        starts as Huffman's here. If all settings of reassignments have their defaults,
-        ``prior_weight`` is 10 and ``memory`` 0.98, so that few labels move by chance. After
-        ``fit``, the rate is a tenth of that of ``fit``, and scales and labels stay as they are.
+        starts as Huffman's here; if it is "naive_bayes", a first call of fewer than 40 samples, or
+        of three per class, starts from nothing. If all settings of reassignments have their
+        defaults, ``prior_weight`` is 10 and ``memory`` 0.98, so that few labels move by chance.
+        After ``fit``, the rate is a tenth of that of ``fit``, and scales and labels stay as they
+        are.
 
         Args:
             X, y: samples, as for :meth:`fit`.
@@ -125,6 +127,8 @@ class StreamMixin:
             examples = self._examples(found)
         enough = len(examples) >= max(LEAST, EACH * number)
         tree = begin(examples, number, self.settings_, codes, solves=enough)
+        if not enough and self.settings_.start == "naive_bayes":
+            self.settings_ = replace(self.settings_, start="clusters")
         self.trained_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 
     def _follow(self, found: Checked) -> Callable[[], None]:

@@ -20,7 +20,7 @@ from structnet.label_tree._sgd_kernels import train_dense, train_sparse
 from structnet.label_tree.codes import LabelCodes, share_moved
 from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.label_tree.examples import Examples, guessing_loss, label_means, random_axes
-from structnet.label_tree.naive_bayes import start_as_naive_bayes
+from structnet.label_tree.naive_bayes import check_rows, start_as_naive_bayes
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import clustered, grouped, usual_arity
@@ -64,8 +64,7 @@ def begin(
         solves: False to start from nothing in any case, as where the examples are too few for it.
 
     Raises:
-        ValueError: the number of epochs is 0, and the tree would have learned nothing; or naive
-            Bayes is to start on a dense table or on negative numbers.
+        ValueError: no epochs and nothing learned, or naive Bayes of dense or negative numbers.
     """
     counts, size = examples.counts(num_classes), settings.vector_size or None
     arity = settings.arity or usual_arity(num_classes, settings.max_depth)
@@ -87,7 +86,8 @@ def begin(
     ).float()  # as the kernels, whatever torch's default is
     one = tree.codes.num_nodes == 1 and size is None and settings.bias
     if settings.start == "naive_bayes":
-        if solves or examples.features.is_table:
+        check_rows(examples.features)
+        if solves:
             arrays = tree.arrays(examples.features, lay=True)
             start_as_naive_bayes(arrays, examples, settings.seed, settings.bias)
             tree.softmax.take_bias(arrays.bias)

@@ -78,6 +78,7 @@ class Trials:
         kind = (
             f"a {settings.tree} tree of arity {settings.arity}, rate {settings.learning_rate:.3g}"
         )
+        kind += ", from naive Bayes" if settings.start == "naive_bayes" else ""
         self.progress.say_when_due(f"tried {kind}: score {score:.3f} held out", last=False)
         self.found.append(Tried(score, wrong, settings))
         return self.found[-1]

@@ -16,7 +16,7 @@ from structnet.naru.sentences import Sentences
 from structnet.naru.settings import LOSSES
 from structnet.naru.statistics import RoutingStats
 from structnet.text import NGramMixture, NGrams
-from structnet.text.ngrams import WORDS, without_unknown
+from structnet.text.ngrams import WORDS, given_known, without_unknown
 from structnet.training.gains import is_better
 
 BATCH = 256  # sentences processed at once
@@ -31,8 +31,10 @@ class Judged(NamedTuple):
 
     Attributes:
         right: True where the word is the likeliest one.
-        mixed: log-probabilities; -inf for the unknown word.
-        network, ngrams: log-probabilities by each part of the mixture alone; None without counts.
+        mixed: log-probabilities of known words, given that they are known; -inf for the unknown
+            word.
+        network, ngrams: the same by each part of the mixture alone, where the word is known; None
+            without counts.
 
     Shapes:
         each ``[n]``.
@@ -324,7 +326,12 @@ class NextWord(nn.Module):
         if self.head is None or self.counted is None:
             return []
         said = without_unknown(self.head(y), self.unknown).log_softmax(1)
-        return [_of_words(said, word), self.counted.ngrams.log_prob_of(past, word)]
+        ngrams = self.counted.ngrams
+        counts = ngrams.log_prob_of(past, word)
+        if self.unknown is not None:
+            missed = ngrams.log_prob_of(past, torch.full_like(word, self.unknown))
+            counts = given_known(counts, missed)
+        return [_of_words(said, word), counts]
 
     def statistics(self, sentences: Sentences) -> RoutingStats:
         """Statistics of the bundles that sentences visit."""

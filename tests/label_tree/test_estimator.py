@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -327,3 +328,9 @@ def test_a_class_weight_that_leaves_one_sample_is_refused() -> None:
     model = LabelTreeClassifier(class_weight={0: 1, 1: 0, 2: 0}, random_state=0)
     with pytest.raises(ValueError, match="all but 1 of 60 samples have the weight zero"):
         model.fit(X, y)
+
+
+def test_its_help_says_whose_the_settings_are_that_it_lacks() -> None:
+    told = re.sub(r"``\w+`` of\s+:class:`\S+`", "", LabelTreeClassifier.__doc__ or "")
+    assert "number of observations" in told
+    assert not re.search(r"these observations|\b(gain|prior|method)\b", told)

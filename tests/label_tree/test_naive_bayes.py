@@ -115,6 +115,22 @@ def test_what_is_chosen_has_the_least_loss_on_rows_held_out() -> None:
     assert abs(found - bayes(x, y, x, *second)).max() > 0.01
 
 
+def test_examples_that_are_held_out_are_of_all_labels_also_if_rows_are_sorted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first labels have a word each, the others one in 30 spellings that is often wrong."""
+    rng, y = np.random.default_rng(0), np.repeat(np.arange(40), 50)
+    wrong = (y >= 20) & (rng.random(len(y)) < 0.6)
+    words = np.eye(40)[np.where(wrong, rng.integers(20, 40, size=len(y)), y)]
+    x = csr_matrix(np.hstack([words[:, :20], np.repeat(words[:, 20:], 30, axis=1)]), dtype="f4")
+    monkeypatch.setattr(MODULE + "CELLS", 40 * 50)  # of about 200 that are held out
+    settings, found = LabelTreeSettings("huffman", 40, 0, 0, 1.0, start="naive_bayes"), []
+    for order in (np.arange(len(y)), rng.permutation(len(y))):
+        tree = begin(examples_of(x[order], y[order]), 40, settings)
+        found.append(tree.log_prob_of_all(Features.from_csr(x)))
+    np.testing.assert_allclose(*found, atol=1e-4)
+
+
 def test_the_unit_does_not_matter_and_a_weight_is_a_number_of_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -170,6 +186,24 @@ def test_where_words_depend_on_each_other_a_node_is_trained() -> None:
     assert model.score(words[1_500:], y[1_500:]) > 0.9
 
 
+def test_whoever_asks_for_it_gets_the_one_that_the_default_picks() -> None:
+    x, y = code()
+    learn = np.arange(len(y)) < 0.7 * len(y)
+    model = LabelTreeClassifier(random_state=0).fit(x[learn], y[learn])
+    asked = LabelTreeClassifier(start="naive_bayes", random_state=0).fit(x[learn], y[learn])
+    assert model.settings_.arity == asked.settings_.arity == len(model.classes_)
+    found, expected = (each.predict_log_proba(x[~learn]) for each in (asked, model))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_in_a_stream_it_is_a_node_of_few_classes_and_a_tree_of_many() -> None:
+    x, y = texts(1_200, 30, 100, 5, seed=0)
+    for arity, tree in ((None, "huffman"), (5, "clusters")):
+        model = LabelTreeClassifier(start="naive_bayes", arity=arity, random_state=0)
+        model.partial_fit(x, y, classes=np.arange(30))
+        assert model.settings_.tree == tree and model.settings_.arity == (arity or 30)
+
+
 def test_it_can_be_asked_for() -> None:
     x, y = texts(600, 30, 500, 10, seed=0, spread=4.0)
     for how in ({"start": "naive_bayes"}, {"epochs": 0}, {"epochs": 0, "vector_size": 0}):
@@ -178,6 +212,8 @@ def test_it_can_be_asked_for() -> None:
         assert model.score(x[500:], y[500:]) > 0.3
     trained = LabelTreeClassifier(start="naive_bayes", epochs=2, random_state=0)
     assert len(trained.fit(x, y).history_) == 2
+    told = [str(each.summary()).splitlines()[1] for each in (model, trained)]
+    assert told == ["nodes are naive Bayes", "nodes start as naive Bayes"]
     no_bias = LabelTreeClassifier(start="naive_bayes", bias=False, random_state=0).fit(x, y)
     assert not no_bias.tree_.softmax.bias.any()
 
@@ -196,3 +232,13 @@ def test_where_it_cannot_start_it_is_refused(how: Any, number: int, found: str) 
     rows: Any = number * x if number else x.toarray()
     with pytest.raises(ValueError, match=found):
         LabelTreeClassifier(start="naive_bayes", random_state=0, **how).fit(rows, y)
+
+
+@pytest.mark.parametrize("number", [10, 300])
+def test_a_stream_refuses_negative_numbers_however_few_come_first(number: int) -> None:
+    x, y = ones()
+    model = LabelTreeClassifier(start="naive_bayes", random_state=0)
+    with pytest.raises(ValueError, match=r"not negative\. Got -"):
+        model.partial_fit(-x[:number], y[:number], classes=np.arange(6))
+    model.partial_fit(x[:number], y[:number], classes=np.arange(6))
+    assert (model.settings_.start == "naive_bayes") == (number == 300)

@@ -30,6 +30,8 @@ def test_lists_of_tokens(tmp_path: Path) -> None:
     again = LabelTreeClassifier.load(tmp_path / "model")
     assert (again.predict_proba(lists) == model.predict_proba(lists)).all()
     assert "class" in str(model.explain(lists[0]))
+    with pytest.raises(ValueError, match="'feature_names' parameter of explain must be None"):
+        model.explain(lists[0], feature_names=["a"])
 
 
 def test_a_sample_without_tokens_is_told_by_its_own_place_and_may_weigh_nothing() -> None:

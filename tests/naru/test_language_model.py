@@ -65,6 +65,15 @@ def test_measures_are_of_one_word_after_the_other(own: dict[str, str]) -> None:
     assert np.isnan(model.measure(["the unicorn"]).perplexity)
 
 
+def test_counts_that_answer_alone_are_as_perplexed_as_the_model() -> None:
+    rng = np.random.default_rng(0)
+    text = [" ".join(rng.choice([*"abcdef", f"w{i}"], 6)) for i in range(100)]
+    model = RoutedLanguageModel(**SMALL, epochs=1, loss="log_loss").fit(text)
+    assert not model.uses_network_ and model.words_.unknown is not None
+    found = model.measure(["a b c w d e", "f never a"])
+    assert found.perplexity_of_ngrams == pytest.approx(found.perplexity, rel=1e-6)
+
+
 def test_unknown_words_do_not_change_what_is_counted_and_chosen() -> None:
     """Where every third word is unknown, the known ones behind the others are as likely."""
     rng = np.random.default_rng(0)

@@ -159,6 +159,8 @@ def test_words_of_labelled_text_have_the_weights_of_tf_idf(lines: Path, tmp_path
         opened.text.of([texts[i] for i in test]).weights, data.test.features.weights
     )
     assert call("predict", folder, "unheard words").json["answers"][0]["labels"]
+    how = ["--data", lines, "--start", "naive_bayes", "--out", tmp_path / "bayes"]
+    assert ", naive Bayes\n" in ran("train", "label-tree", *how).out
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,11 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         if told.arity is None and chosen.arity == len(data.labels) > usual:
             kind = f"a single node of all labels, better held out than a tree (--arity {usual})"
         passes = f"{counted(chosen.epochs or 0, 'epoch')} at the rate {chosen.learning_rate:.3g}"
-        say(f"{kind}, {'solved' if chosen.epochs == 0 != told.epochs else passes}")
+        if chosen.start == "naive_bayes":
+            passes = f"naive Bayes, then {passes}" if chosen.epochs else "naive Bayes"
+        elif chosen.epochs == 0 != told.epochs:
+            passes = "solved"
+        say(f"{kind}, {passes}")
     training.threads = settings.place.threads or 1
 
     def after_epoch(training: Training) -> None:
