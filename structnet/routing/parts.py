@@ -10,7 +10,7 @@ import numpy as np
 from structnet.routing.formula import formula_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.rules import NOTHING, in_units
-from structnet.routing.sides import are_yes_no, value_said
+from structnet.routing.sides import are_yes_no, digits_of, value_said
 
 MOST = 8  # columns told
 ZEROS, AVERAGE = "a row of zeros", "an average row"
@@ -108,13 +108,15 @@ def parts_of(
         values = x if units is None else units(x[None])[0]
     zeros = np.zeros((1, len(x)))
     average = units is not None and bool(np.nan_to_num(units(zeros)).any())
-    size, yes_no = np.abs(parts).max(1), are_yes_no(len(x), units)
+    size = np.abs(parts).max(1)
+    yes_no, digits = are_yes_no(len(x), units), digits_of(len(x), units)
     order = np.argsort(-size, kind="stable")
     counts = size > NOTHING * size[order[0]]
     told = [i for i in order[:MOST].tolist() if counts[i]]
     found = [Part(AVERAGE if average else ZEROS, tuple(start.tolist()))]
     for i in told:
-        found.append(Part(value_said(names, i, values[i], yes_no), tuple(parts[i].tolist())))
+        said = value_said(names, i, values[i], yes_no, digits)
+        found.append(Part(said, tuple(parts[i].tolist())))
     if counts.sum() > len(told):
         rest = parts.sum(0) - parts[told].sum(0)
         found.append(Part(REST, tuple(rest.tolist())))
