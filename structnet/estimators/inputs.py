@@ -47,8 +47,8 @@ def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray | csr_matrix:
     return _canonical(X)
 
 
-def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray | csr_matrix:
-    """One sample for a fitted estimator, checked as in :func:`check_inputs`.
+def one_sample(estimator: BaseEstimator, x: Any) -> Any:
+    """A batch of one sample for a fitted estimator, whose values are not checked.
 
     Args:
         x: a row or an image, or an array of one row or one image.
@@ -57,7 +57,7 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray | csr_matrix:
         ``[*shape]`` or ``[1, *shape]`` -> ``[1, *shape]``.
 
     Raises:
-        ValueError: NaN, infinity, or another shape.
+        ValueError: another shape.
     """
     x, shape = off_torch(x), estimator.sample_shape_
     if hasattr(x, "index") and hasattr(x, "to_frame"):  # a row of a data frame, with its names
@@ -69,7 +69,7 @@ def check_sample(estimator: BaseEstimator, x: Any) -> np.ndarray | csr_matrix:
         )
     if found == shape:
         x = x.reshape(1, -1).tocsr() if issparse(x) else np.asarray(x)[None]
-    return check_inputs(estimator, x)
+    return x
 
 
 def check_training(

@@ -27,9 +27,9 @@ from structnet.estimators.file import OneFileMixin
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import (
     check_inputs,
-    check_sample,
     check_training,
     one_label_each,
+    one_sample,
     plain_numbers,
 )
 from structnet.estimators.likeliest import LikeliestMixin
@@ -98,8 +98,9 @@ class TreeEstimatorMixin(OneFileMixin):
         that is a sum over columns tells what each adds to what an average row is predicted to be,
         see :func:`.parts_of`.
 
-        If there are several trees, it explains the first, which is ``tree_``. Classes have their
-        names in ``classes_``, numbers are in the units of the training y.
+        If there are several trees, it explains the first, which is ``tree_``, and says at its end
+        what all predict. Classes have their names in ``classes_``, numbers are in the units of the
+        training y.
 
         Args:
             x: one sample, as for ``predict``: a row or an image, or an array of one of them.
@@ -119,27 +120,35 @@ class TreeEstimatorMixin(OneFileMixin):
             >>> print(model.fit(X, y).explain([1.0]))
             leaf 0, reached with 100.0 %
             its prediction: 300...
+            of all leaves: 300...
               an average row: 26...
               feature 0 = 1: +3...
-            of all leaves: 300...
         """
         check_is_fitted(self)
-        given, columns = check_sample(self, x), self._columns()
-        tree, sample = self._asked(given)[0]
+        batch, columns = one_sample(self, x), self._columns()
+        given = check_inputs(self, batch)
+        (tree, sample), *more = self._asked(given)
         inputs, scale = self._scales()
         units = None if scale is None else scale.inverse
         names = self._names()
         if feature_names is not None:
             names = chosen_names(feature_names, self.n_features_in_, columns)
-        return explain(
+        classes = getattr(self, "classes_", None)
+        found = explain(
             tree,
             _alone(sample),
-            getattr(self, "classes_", None),
+            classes,
             units,
             feature_names=names,
             units=None if inputs is None else inputs.inverse,
             original=_alone(given if columns is None else given[:, columns]),
         )
+        if not more:
+            return found
+        model: Any = self  # a classifier or a regressor
+        whole = (model.predict if classes is None else model.predict_proba)(batch)
+        told = tuple(np.ravel(whole).tolist())
+        return replace(found, whole=told, whole_of=f"all {1 + len(more)} trees")
 
     def export_text(
         self,

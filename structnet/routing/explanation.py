@@ -55,8 +55,8 @@ class Explanation:
             requested units.
         mixture: prediction of all leaves together, in the same form.
         class_names: names of the classes; None if the tree predicts numbers.
-        parts: numbers that add up to that leaf's prediction, see :func:`.parts_of`; empty if
-            unknown.
+        parts: numbers that add up to the prediction of all leaves, see :func:`.parts_of`; empty
+            if unknown.
         odds: the two classes to whose log-odds they add up; None if the tree predicts numbers.
         whole: prediction of a model of which the tree is only a part, in the same form; None if it
             is all of the model.
@@ -87,9 +87,9 @@ class Explanation:
                 *map(str, self.choices),
                 f"leaf {self.leaf}, reached with {percent(self.probability, 1)}",
                 f"its prediction: {self._says(self.prediction)}",
+                f"of all leaves: {self._says(self.mixture)}",
                 *of_odds,
                 *(f"  {part}" for part in self.parts),
-                f"of all leaves: {self._says(self.mixture)}",
                 *last,
             ]
         )
@@ -159,9 +159,8 @@ def explain(
     if row is not None and values is not None and row.shape != values.shape:
         raise ValueError(f"original must be {list(row.shape)}, as x. Got {list(values.shape)}.")
     choices, leaf = _choices(tree, batch, row, feature_names, units, values, names)
-    said = [tree.predicted_at(batch, leaf), tree.predicted(batch)]  # each [1, outputs]
-    if names is not None:
-        said = [np.exp(part) for part in said]
+    plain = [tree.predicted_at(batch, leaf), tree.predicted(batch)]  # each [1, outputs]
+    said = plain if names is None else [np.exp(part) for part in plain]
     if to_units is not None:
         said = [to_units(part) for part in said]
     probability = math.exp(sum(math.log(choice.probability) for choice in choices))
@@ -169,9 +168,9 @@ def explain(
     found: tuple[Part, ...] = ()
     odds = None
     if row is not None:
-        of_classes = None if names is None else said[0][0]
-        told = feature_names, units, values, to_units, of_classes
-        found, classes = parts_of(tree, leaf, row, *told)
+        predicted = plain[0][0].astype(np.float64), plain[1][0].astype(np.float64)
+        told = feature_names, units, values, to_units
+        found, classes = parts_of(tree, leaf, row, predicted, *told)
         if names is not None and classes is not None:
             odds = names[classes[0]], names[classes[1]]
     return Explanation(choices, probability, leaf, prediction, mixture, names, found, odds)

@@ -1,4 +1,4 @@
-"""What each column of a row adds to the prediction of a leaf, in the user's names and units."""
+"""What each column of a row adds to the prediction of a tree, in the user's names and units."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ import numpy as np
 from structnet.routing.formula import formula_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.rules import NOTHING, in_units
-from structnet.routing.sides import are_yes_no, value_said
+from structnet.routing.sides import are_yes_no, digits_of, value_said
 
 MOST = 8  # columns told
 ZEROS, AVERAGE = "a row of zeros", "an average row"
 REST = "all else"
+OTHERS = "the other leaves"
+LEAST = 1e-4  # of the largest number, which is told in four digits: what less changes is not seen
 Units = Callable[[np.ndarray], np.ndarray]
 
 
 class Part(NamedTuple):
-    """One of the numbers that add up to the prediction of a leaf; ``str`` describes it.
+    """One of the numbers that add up to the prediction of a tree; ``str`` describes it.
 
     Attributes:
-        name: a column with its value; the row from which all is counted; or all other columns.
+        name: a column with its value; the row from which all is counted; all other columns; or the
+            other leaves.
         values: numbers that it adds to each predicted mean, or to the log-odds of two classes.
     """
 
@@ -38,34 +41,36 @@ def parts_of(
     tree: RoutedTree,
     leaf: int,
     x: np.ndarray,
+    predicted: tuple[np.ndarray, np.ndarray],
     names: Sequence[str] | None = None,
     units: Units | None = None,
     values: np.ndarray | None = None,
     target_units: Units | None = None,
-    prediction: np.ndarray | None = None,
 ) -> tuple[tuple[Part, ...], tuple[int, int] | None]:
-    """What a row of average values is predicted to be, and what each column of x adds to that.
+    """What a leaf predicts for a row of average values, what each column of x adds to that, and
+    what the other leaves change.
 
-    The parts add up to the predicted means, or to the log-odds of the leaf's likeliest class
-    against its second: the columns that add most come first, at most eight, then all others
-    together. There are none if the tree does not say what the leaf computes, see
-    :func:`.formula_of`, or if it has a single class.
+    The parts add up to the means that all leaves predict, or to the log-odds of their likeliest
+    class against the second of those that the leaf has: the columns that add most come first, at
+    most eight, then all others together, then the other leaves if they change a digit. There are
+    none if the tree does not say what the leaf computes, see :func:`.formula_of`, or if the leaf
+    lacks the likeliest class or has no other.
 
     Args:
         tree: model tree.
         leaf: number of the leaf.
         x: row, as the tree takes it.
+        predicted: log-probabilities of the classes, or means, of the leaf and of all leaves.
         names: names of the columns; by default their numbers.
         units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
         values: the row in the user's units; by default ``units`` of x.
         target_units: function from the predicted means to the user's units, likewise.
-        prediction: probabilities of the classes at the leaf; None if the tree predicts numbers.
 
     Returns:
         The parts, and the two classes; None for numbers.
 
     Shapes:
-        x, values ``[columns]``; prediction ``[classes]``.
+        x, values ``[columns]``; predicted each ``[outputs]``.
 
     Example:
         >>> import torch
@@ -73,7 +78,9 @@ def parts_of(
         >>> tree = NeuralTree(presets.table(1), (2,), SquaredError())
         >>> solver = tree.nodes[0].solver
         >>> solver.weight.data, solver.bias.data = torch.tensor([[0.5, -2.0]]), torch.ones(1)
-        >>> for part in parts_of(tree, 0, np.array([30.0, 4.0]), ["age", "height"])[0]:
+        >>> mean = np.array([8.0])
+        >>> found, _ = parts_of(tree, 0, np.array([30.0, 4.0]), (mean, mean), ["age", "height"])
+        >>> for part in found:
         ...     print(part)
         a row of zeros: 1
         age = 30: +15
@@ -82,29 +89,37 @@ def parts_of(
     formula = formula_of(tree, leaf)
     if formula is None:
         return (), None
-    classes = None
-    if prediction is not None:
-        own = np.arange(len(prediction)) if formula.classes is None else formula.classes
-        first = np.argsort(-prediction[own], kind="stable")[:2].tolist()
-        if len(first) < 2:
+    (alone, together), classes = predicted, None
+    if tree.num_classes is not None:
+        own = np.arange(len(alone)) if formula.classes is None else formula.classes
+        first = np.argsort(-together[own], kind="stable")[:2].tolist()
+        if len(first) < 2 or together[own].max() < together.max():
             return (), None
         formula, classes = formula.between(*first), (int(own[first[0]]), int(own[first[1]]))
+        alone, together = (each[[classes[0]]] - each[[classes[1]]] for each in predicted)
     start, parts = formula.parts(x)
+    others = together - alone
+    change = np.abs(others).max() > LEAST * max(np.abs(start).max(), np.abs(parts).max())
     if classes is None and target_units is not None:
         start = target_units(start[None])[0]
         parts = np.stack([in_units(each, target_units) for each in parts])
+        others = in_units(others, target_units)
     if values is None:
         values = x if units is None else units(x[None])[0]
     zeros = np.zeros((1, len(x)))
     average = units is not None and bool(np.nan_to_num(units(zeros)).any())
-    size, yes_no = np.abs(parts).max(1), are_yes_no(len(x), units)
+    size = np.abs(parts).max(1)
+    yes_no, digits = are_yes_no(len(x), units), digits_of(len(x), units)
     order = np.argsort(-size, kind="stable")
     counts = size > NOTHING * size[order[0]]
     told = [i for i in order[:MOST].tolist() if counts[i]]
     found = [Part(AVERAGE if average else ZEROS, tuple(start.tolist()))]
     for i in told:
-        found.append(Part(value_said(names, i, values[i], yes_no), tuple(parts[i].tolist())))
+        said = value_said(names, i, values[i], yes_no, digits)
+        found.append(Part(said, tuple(parts[i].tolist())))
     if counts.sum() > len(told):
         rest = parts.sum(0) - parts[told].sum(0)
         found.append(Part(REST, tuple(rest.tolist())))
+    if change:
+        found.append(Part(OTHERS, tuple(others.tolist())))
     return tuple(found), classes

@@ -8,9 +8,9 @@ import numpy as np
 
 from structnet.routing.formula import formula_of
 from structnet.routing.protocol import RoutedTree
-from structnet.routing.sides import are_yes_no, edge_of, most_of, name_of, value_said
+from structnet.routing.sides import are_yes_no, digits_of, edge_of, most_of, name_of, value_said
 
-DIGITS = 4, 7  # of a number, and of one that must be told apart from another
+MORE = 3  # digits of a number that must be told apart from another
 
 Units = Callable[[np.ndarray], np.ndarray]
 
@@ -63,7 +63,7 @@ def reason(
     formula = formula_of(tree, node) if found is None else None
     if found is None and formula is None:
         return ""
-    yes_no = are_yes_no(len(x), units)
+    yes_no, digits = are_yes_no(len(x), units), digits_of(len(x), units)
     if values is None:
         values = x if units is None else units(x[None])[0]
     if formula is not None:
@@ -77,21 +77,24 @@ def reason(
             value = float(values[edge.column])
             # Other columns, if they count too, may outvote the one that decides for most samples.
             if value >= edge.at if edge.sign == ">" else value <= edge.at:
-                if yes_no[edge.column] and round(value, 3) in (0, 1):
+                if edge.between(yes_no) and round(value, 3) in (0, 1):
                     return value_said(names, edge.column, value, yes_no)
                 about = "about " if edge.others else ""
-                here, there = _apart(value, edge.at)
+                here, there = _apart(value, edge.at, digits[edge.column])
                 sign = edge.sign + "=" * (here == there)
                 return f"{name_of(names, edge.column)} = {here} {sign} {about}{there}"
         parts = weight * x
     parts = parts + 0.0  # turns -0 into 0
     told, _ = most_of(parts if parts.any() else weight)  # what a row lacks may be the reason, too
     rest = float(parts.sum() - parts[told].sum() + start)
-    words = [f"{value_said(names, i, values[i], yes_no)} ({parts[i]:+.3g})" for i in told.tolist()]
+    words = [
+        f"{value_said(names, i, values[i], yes_no, digits)} ({parts[i]:+.3g})"
+        for i in told.tolist()
+    ]
     return ", ".join([*words, f"all else ({rest:+.3g})"]) if words else ""
 
 
-def _apart(one: float, another: float) -> tuple[str, str]:
-    """Two numbers in few digits, or in more if they are else alike."""
-    few, more = ((f"{one:.{digits}g}", f"{another:.{digits}g}") for digits in DIGITS)
+def _apart(one: float, another: float, digits: int) -> tuple[str, str]:
+    """Two numbers in some digits, or in more if they are else alike."""
+    few, more = ((f"{one:.{k}g}", f"{another:.{k}g}") for k in (digits, digits + MORE))
     return more if few[0] == few[1] else few

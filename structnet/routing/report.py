@@ -198,9 +198,9 @@ def export_text(
     """A tree as text with one line for each node, like :func:`sklearn.tree.export_text`.
 
     A leaf of at most five of the classes names them, if the tree has a method
-    ``classes_at(leaf)``, which returns their numbers. Below a node that decides or predicts by
-    steps of columns are the largest of these as rules, with what each adds where it holds
-    (:func:`.rules.rule_lines`).
+    ``classes_at(leaf)``, which returns their numbers. Below a node that decides or predicts by a
+    sum over columns and their steps are the largest of these, with what each adds: a step where its
+    rule holds, a column between two of its values (:func:`.rules.rule_lines`).
 
     Args:
         tree: model tree.

@@ -13,7 +13,15 @@ import numpy as np
 
 from structnet.routing.formula import Formula, formula_of
 from structnet.routing.protocol import RoutedTree
-from structnet.routing.sides import Edge, are_yes_no, edge_of, name_of, side_of, value_said
+from structnet.routing.sides import (
+    Edge,
+    are_yes_no,
+    digits_of,
+    edge_of,
+    name_of,
+    side_of,
+    value_said,
+)
 
 MOST = 8  # effects told of a node
 NOTHING = 1e-6  # effect, relative to the largest, below which rounding alone may explain it
@@ -33,8 +41,9 @@ def rule_lines(
     or if the outputs are some of the classes alone, which may differ from leaf to leaf.
 
     A column whose steps are smaller than what it adds besides has one line, with all that it adds
-    between its values one standard deviation below and above its mean (columns of zeros and ones:
-    for a one), while the others are at their means. Else its steps have a line each, and what it
+    between its values at -1 and 1 in the tree's inputs, while the others are at 0: where these are
+    standardized, one standard deviation below and above its mean (a column of zeros and ones: what
+    a one adds), while the others are at their means. Else its steps have a line each, and what it
     adds besides has one, too. At most eight lines are told; a last one then counts the others.
 
     Args:
@@ -75,7 +84,7 @@ def effects_of(
         units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
     """
     steps, columns = formula.steps(), len(formula.straight)
-    yes_no = are_yes_no(columns, units)
+    yes_no, digits = are_yes_no(columns, units), digits_of(columns, units)
     low, high = _between(columns, units, yes_no)
     ends = np.stack([low, high])
     ends = ends if units is None else units(ends)
@@ -98,13 +107,14 @@ def effects_of(
                 besides = besides + (height if edge.sign == ">" else -height)
             else:
                 after = ", besides its steps"
-                yield edge.words(names, yes_no), height
+                yield edge.words(names, yes_no, digits), height
         if not besides.any():
             continue
         if yes_no[i]:
             yield value_said(names, i, 1.0, yes_no) + after, besides
         else:
-            yield f"{name_of(names, i)} from {a:.4g} to {b:.4g}{after}", besides
+            ends_said = f"from {a:.{digits[i]}g} to {b:.{digits[i]}g}"
+            yield f"{name_of(names, i)} {ends_said}{after}", besides
 
 
 def in_units(effect: np.ndarray, target_units: Units | None) -> np.ndarray:

@@ -11,6 +11,7 @@ MOST = 0.7  # share of a hyperplane's weights that the named columns make up
 NAMED = 3  # columns named at most
 SAME = 1e-4  # relative difference of variances that rounding may make
 EQUALS = " = "  # between a column and one of its words, in the name of a column for that word
+DIGITS, MOST_DIGITS = 4, 15  # of a number, and at most, which is what float64 has
 FEW = 0.1  # weights of others, relative to that of a column of zeros and ones, which it outvotes
 
 
@@ -30,21 +31,30 @@ class Edge(NamedTuple):
     at: float
     others: float
 
-    def words(self, names: Sequence[str] | None, yes_no: np.ndarray) -> str:
+    def between(self, yes_no: np.ndarray) -> bool:
+        """True if the column has zeros and ones, and they lie on the two sides of the plane.
+
+        Shapes:
+            yes_no ``[columns]``.
+        """
+        return bool(yes_no[self.column]) and 0 <= self.at <= 1
+
+    def words(self, names: Sequence[str] | None, yes_no: np.ndarray, digits: np.ndarray) -> str:
         """The side where the plane's function is above 0, such as "age > 30" or "city is Oslo".
 
         Args:
             names: names of the columns; by default their numbers.
             yes_no: True for each column of zeros and ones.
+            digits: numbers of digits, see :func:`digits_of`.
 
         Shapes:
-            yes_no ``[columns]``.
+            yes_no, digits ``[columns]``.
         """
-        if yes_no[self.column] and 0 <= self.at <= 1:
+        if self.between(yes_no):
             mostly = "mostly " if self.others > FEW else ""
             return mostly + value_said(names, self.column, float(self.sign == ">"), yes_no)
         about = "about " if self.others else ""
-        return f"{name_of(names, self.column)} {self.sign} {about}{self.at:.4g}"
+        return f"{name_of(names, self.column)} {self.sign} {about}{self.at:.{digits[self.column]}g}"
 
 
 def edge_of(
@@ -113,7 +123,7 @@ def side_of(
     """
     edge, yes_no = edge_of(weight, bias, units), are_yes_no(len(weight), units)
     if edge is not None:
-        return edge.words(names, yes_no)
+        return edge.words(names, yes_no, digits_of(len(weight), units))
     told, rest = most_of(weight)
     words = [level_said(names, i, weight[i] > 0, yes_no) for i in told.tolist()]
     return ", ".join([*words, "…"] if rest > (1 - MOST) * np.abs(weight).sum() + 1e-12 else words)
@@ -144,7 +154,41 @@ def are_yes_no(columns: int, units: Callable[[np.ndarray], np.ndarray] | None = 
     return (most > 0) & (np.abs((above - mean) ** 2 - most) <= SAME * most)
 
 
-def value_said(names: Sequence[str] | None, column: int, value: float, yes_no: np.ndarray) -> str:
+def digits_of(columns: int, units: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
+    """The number of digits in which each column's values are told, four or more, ``[columns]``.
+
+    The values of a column that vary little about a large mean, such as years or times, differ in
+    late digits alone: they have as many more as its mean has than its deviation.
+
+    Args:
+        columns: number of columns.
+        units: function from standardized inputs to the user's units, ``[n, columns]`` -> the same;
+            None if inputs are not standardized, so that nothing is known of them.
+
+    Shapes:
+        ``-> [columns]``.
+
+    Example:
+        >>> digits_of(3, lambda x: x * [10, 5, 300] + [40, 2010, 1.7e9])
+        array([ 4,  6, 10])
+    """
+    if units is None:
+        return np.full(columns, DIGITS)
+    ends = units(np.stack([-np.ones(columns), np.ones(columns)]))
+    low, high = np.nan_to_num(ends, posinf=0.0, neginf=0.0)
+    size, gap = np.maximum(np.abs(low), np.abs(high)), np.abs(high - low)
+    ratio = np.divide(size, gap, out=np.ones(columns), where=gap > 0)
+    more = np.floor(np.log10(np.maximum(ratio, 1))).astype(int)
+    return np.minimum(DIGITS + more, MOST_DIGITS)
+
+
+def value_said(
+    names: Sequence[str] | None,
+    column: int,
+    value: float,
+    yes_no: np.ndarray,
+    digits: np.ndarray | None = None,
+) -> str:
     """A value of a column in words: "age = 30", or of zeros and ones "city is (not) Oslo".
 
     Args:
@@ -152,9 +196,10 @@ def value_said(names: Sequence[str] | None, column: int, value: float, yes_no: n
         column: number of the column.
         value: value in the user's units.
         yes_no: True for each column of zeros and ones.
+        digits: numbers of digits, see :func:`digits_of`; by default four.
 
     Shapes:
-        yes_no ``[columns]``.
+        yes_no, digits ``[columns]``.
 
     Example:
         >>> value_said(["city = Oslo"], 0, 0.0, np.array([True]))
@@ -163,7 +208,7 @@ def value_said(names: Sequence[str] | None, column: int, value: float, yes_no: n
     name, near = name_of(names, column), round(value, 3)  # as scaling back may lose digits
     if yes_no[column] and near in (0, 1) and EQUALS in name:
         return name.replace(EQUALS, " is " if near else " is not ", 1)
-    return f"{name} = {value:.4g}"
+    return f"{name} = {value:.{DIGITS if digits is None else digits[column]}g}"
 
 
 def level_said(names: Sequence[str] | None, column: int, high: bool, yes_no: np.ndarray) -> str:

@@ -22,10 +22,10 @@ from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.inputs import (
     check_inputs,
-    check_sample,
     check_training,
     in_single,
     one_label_each,
+    one_sample,
 )
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
@@ -216,7 +216,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         """A row of a data frame or sparse matrix as an array, ``[D]``, checked; others as is."""
         if isinstance(x, np.ndarray) or not (hasattr(x, "to_numpy") or issparse(x)):
             return x
-        checked: Any = check_sample(self, x)
+        checked: Any = check_inputs(self, one_sample(self, x))
         return checked.toarray()[0] if issparse(checked) else checked[0]
 
     def measure(self, X: Any, y: Any, sample_weight: Any = None) -> Measures:

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from small_estimators import classifier, regressor
 
 from structnet.estimators.checked import Checked
-from structnet.estimators.inputs import check_inputs, check_sample, check_training
+from structnet.estimators.inputs import check_inputs, check_training, one_sample
 from structnet.routing import Samples
 from structnet.routing.on_demand import DenseRows
 from structnet.routing.samples import counted
@@ -44,7 +44,7 @@ def test_any_format_becomes_rows(kind: type) -> None:
     assert (taker.n_features_in_, taker.sample_shape_) == (3, (3,))
     assert check_inputs(taker, given).toarray().tolist() == DENSE.tolist()
     assert check_inputs(taker, DENSE) is not None  # a dense one may follow
-    row = check_sample(taker, csr_matrix(DENSE)[1])
+    row = check_inputs(taker, one_sample(taker, csr_matrix(DENSE)[1]))
     assert row.shape == (1, 3) and row.toarray().tolist() == [[1, 0, 0]]
 
 
@@ -74,7 +74,7 @@ def test_another_number_of_columns() -> None:
     with pytest.raises(ValueError, match="X has 2 features, but Taker is expecting 3"):
         check_inputs(taker, csr_matrix(DENSE[:, :2]))
     with pytest.raises(ValueError, match=r"x must be one sample.*Got shape \[3, 3\]"):
-        check_sample(taker, csr_matrix(DENSE))
+        one_sample(taker, csr_matrix(DENSE))
 
 
 def test_those_that_take_none_say_so() -> None:

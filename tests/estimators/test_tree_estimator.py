@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -16,10 +17,11 @@ from small_estimators import regressor
 
 from structnet import to_networkx
 from structnet.estimators.tree_estimator import path_matrix
-from structnet.neural_tree.estimator import NeuralTreeClassifier
+from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.plot import plot_growth, plot_model_tree
 from structnet.routing import export_text, summary
 from structnet.routing.topology import Topology
+from structnet.softmax_tree import SoftmaxTreeClassifier
 
 
 def members(model: Any) -> list[Any]:
@@ -124,7 +126,33 @@ def test_an_explanation_of_numbers_is_in_their_units(
 
 def test_the_first_member_explains(pair: NeuralTreeClassifier, blobs: tuple) -> None:
     X, _ = blobs
-    assert pair.explain(X[0]) == members(pair)[0].explain(X[0])
+    told = pair.explain(X[0])
+    assert replace(told, whole=None, whole_of="") == members(pair)[0].explain(X[0])
+
+
+@pytest.mark.parametrize("family", [NeuralTreeClassifier, SoftmaxTreeClassifier])
+def test_an_explanation_ends_with_what_all_trees_predict(family: type) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    y = (X[:, 0] * X[:, 1] > 0) * 1 + (X[:, 2] > 0.5)
+    model = family(n_members=3, random_state=0).fit(X[:300], y[:300])
+    predicted, contrary = model.predict(X[300:]), 0
+    for row, k in zip(X[300:], predicted, strict=True):
+        told = model.explain(row)
+        np.testing.assert_allclose(told.whole, model.predict_proba([row])[0])
+        assert f"\nof all 3 trees: class {k}, " in str(told)
+        contrary += int(np.argmax(told.mixture)) != k
+    assert contrary
+
+
+def test_an_explanation_of_numbers_ends_with_those_of_all_trees() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.c_[np.sin(3 * X[:, 0]), X[:, 1]]
+    model = NeuralTreeRegressor(n_members=2, random_state=0).fit(X, y)
+    for given in (X[3], X[3:4], X[3].tolist()):
+        told = model.explain(given)
+        assert told.whole == pytest.approx(model.predict(X[3:4])[0])
+        assert told.whole_of == "all 2 trees"
 
 
 @pytest.mark.parametrize(

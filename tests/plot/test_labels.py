@@ -100,6 +100,11 @@ def test_few_of_all_ways_to_shorten_a_line_are_measured(room: float) -> None:
     assert widths[0] <= room < widths[1] and short.endswith("…")
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_numbers_that_are_not_finite_are_written_as_they_are(value: str) -> None:
+    assert captions.brief(float(value), 3) == captions._power(float(value), 2) == value
+
+
 def test_letters_of_another_font_in_names_of_classes() -> None:
     lacking = letters_of("STIXGeneral") - letters_of("sans-serif")
     letter = min(each for each in lacking if each.isprintable() and ord(each) < 0xE000)

@@ -60,6 +60,36 @@ def test_parts_add_up(seed: int, likelihood: Likelihood) -> None:
         assert total(told) == pytest.approx([np.log(first / second)])
 
 
+def test_parts_add_up_to_what_all_leaves_predict() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 10, (400, 3))
+    model = NeuralTreeRegressor(random_state=0).fit(x, np.sin(x[:, 0]) * x[:, 1])
+    shared = 0
+    for row in x[:30]:
+        told = model.explain(row)
+        assert total(told) == pytest.approx(model.predict([row]), rel=1e-3, abs=1e-3)
+        apart = abs(told.prediction[0] - told.mixture[0]) > 0.05
+        assert not apart or told.parts[-1].name == "the other leaves"
+        shared += apart
+    assert shared > 5
+
+
+def test_parts_of_classes_are_of_the_class_that_is_predicted() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 6))
+    y = (x[:, 0] * x[:, 1] > 0) * 1 + (x[:, 2] > 0.5) + (rng.random(500) < 0.15)
+    model = NeuralTreeClassifier(random_state=0).fit(x[:300], y[:300])
+    differ = 0
+    for row in x[300:]:
+        told, shares = model.explain(row), model.predict_proba([row])[0]
+        first, second = np.argsort(-shares)[:2].tolist()
+        assert told.odds == (str(first), str(second))
+        odds = np.log(shares[first] / shares[second])
+        assert total(told) == pytest.approx([odds], rel=1e-3, abs=1e-3)
+        differ += int(np.argmax(told.prediction)) != first
+    assert differ > 2
+
+
 def test_a_column_alone_adds_its_own_part() -> None:
     """Of units that read one column each, a part is the difference that its column makes."""
     rng = np.random.default_rng(0)

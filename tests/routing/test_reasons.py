@@ -10,12 +10,18 @@ import torch
 from scipy.sparse import csr_matrix
 from scipy.special import logit
 
-from structnet import LabelTreeClassifier, NeuralTreeClassifier, SoftmaxTreeClassifier
+from structnet import (
+    LabelTreeClassifier,
+    NeuralTreeClassifier,
+    NeuralTreeRegressor,
+    SoftmaxTreeClassifier,
+)
 from structnet.estimators.counts import CountStandardizer
 from structnet.label_tree import LabelTree
 from structnet.neural_tree import NeuralTree, presets
 from structnet.neural_tree.clipped import Clipped
 from structnet.routing import explain
+from structnet.routing.reasons import reason
 
 NAMES = ["age", "height", "debt", "rent"]
 
@@ -183,3 +189,41 @@ def test_a_router_of_units_tells_what_each_column_adds() -> None:
         parts = [float(part) for part in re.findall(r"\(([+-].*?)\)", said)]
         [probability] = {found.choices[0].probability}
         assert sum(parts) == pytest.approx(np.log(probability / (1 - probability)))
+
+
+def test_a_column_of_yes_and_no_is_no_cause_where_both_values_take_the_branch() -> None:
+    tree = NeuralTree(presets.table(num_outputs=2), shape=(2,))
+    tree.split(0)
+    mean, deviation = np.array([0.2, 30.0]), np.array([0.4, 9.0])  # a fifth is in Oslo
+    router = tree.nodes[0].router
+    for bias, zero, one in (
+        (0.7, "city = Oslo = 0 > about -0.5", "city = Oslo = 1 > about -0.5"),
+        (-0.1, "city is not Oslo", "city is Oslo"),
+    ):
+        router.weight.data, router.bias.data = torch.tensor([[0.4, 0.05]]), torch.tensor([bias])
+        for value, said in ((0.0, zero), (1.0, one)):
+            x = (np.array([value, 30.0]) - mean) / deviation
+            taken = int(router(torch.tensor(x[None]).float()).item() < 0)
+            found = reason(
+                tree, 0, taken, 1 - taken, x, ["city = Oslo", "age"], lambda x: x * deviation + mean
+            )
+            assert found == said
+
+
+def test_values_about_a_large_mean_are_told_in_digits_that_differ() -> None:
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.integers(0, 2, 600) + 0.0, 1.7e9 + rng.uniform(0, 1000, 600)]
+    y = (X[:, 1] > 1.7e9 + 500) * 1
+    model = SoftmaxTreeClassifier(depth=1, k=1, random_state=0).fit(X, y)
+    [told] = re.findall(r"feature 1 [<>] (?:about )?(\S+)\)", model.export_text())
+    assert float(told) == pytest.approx(1.7e9 + 500, rel=0, abs=20)
+    [choice] = model.explain(X[0]).choices
+    found = re.fullmatch(r"feature 1 = (\S+) [<>] (?:about )?(\S+)", choice.reason)
+    assert found is not None and float(found[2]) == float(told)
+    assert float(found[1]) == pytest.approx(X[0, 1], rel=0, abs=1)
+    rows = NeuralTreeRegressor(max_leaves=1, random_state=0).fit(X, 3.0 * X[:, 1] - 5e9)
+    [line] = re.findall(r"feature 1 from (\S+) to (\S+): ", rows.export_text())
+    low, high = map(float, line)
+    assert high - low == pytest.approx(2 * X[:, 1].std(), rel=0.05)
+    [value] = [part.name for part in rows.explain(X[0]).parts if part.name.startswith("feature 1")]
+    assert float(value.split(" = ")[1]) == pytest.approx(X[0, 1], rel=0, abs=1)

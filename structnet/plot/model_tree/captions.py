@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,11 +146,12 @@ def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> list[str]:
 
 
 def brief(value: float, digits: int) -> str:
-    """A number rounded to some digits, without a power of ten unless it is very large or small.
+    """A number rounded to some digits, without a power of ten unless it is very large or small;
+    NaN and infinity as they are.
 
     Example:
-        >>> [brief(value, 3) for value in (1.5, 78712.0, -0.0000131)]
-        ['1.5', '78700', '-1.31e-5']
+        >>> [brief(value, 3) for value in (1.5, 78712.0, -0.0000131, float("inf"))]
+        ['1.5', '78700', '-1.31e-5', 'inf']
     """
     if not LEAST <= abs(value) < MOST:
         return _power(value, digits) if value else "0"
@@ -159,6 +161,8 @@ def brief(value: float, digits: int) -> str:
 
 def _power(value: float, digits: int) -> str:
     """A number with a power of ten, in few letters: 78712.0 in two digits is "7.9e4"."""
+    if not isfinite(value):
+        return f"{value}"
     mantissa, power = f"{value:.{digits - 1}e}".split("e")
     return f"{mantissa}e{int(power)}"
 

@@ -93,9 +93,10 @@ def panels_said(
 
 
 def rules_said(told: Reading) -> list[tuple[str, str]]:
-    """The largest rules of the leaves that predict by rules, a text for each with its colour.
+    """What columns and their steps add most to leaves that are sums of these, a text for each leaf
+    with its colour.
 
-    If more than four leaves do, there is no room for any.
+    If there are more than four such leaves, there is no room for any.
 
     Args:
         told: tree with its names and units.

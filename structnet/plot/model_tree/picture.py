@@ -104,8 +104,8 @@ def plot_model_tree(
     unknown, in which columns the samples of its branches differ; and, for more than two classes,
     which of them mostly take which branch.
 
-    Above the tree are the largest rules of leaves that add up steps of columns, if there are few
-    such leaves.
+    Above the tree is what columns and their steps add most to leaves that are sums of these, if
+    there are few such leaves.
 
     Without samples, nodes are boxes with their numbers: inner nodes blue, leaves yellow.
 
