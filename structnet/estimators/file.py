@@ -94,7 +94,7 @@ class OneFileMixin:
             raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
         try:
             given = {name: _given(value) for name, value in config["parameters"].items()}
-            if unknown := given.keys() - set(cls._get_param_names()):  # type: ignore[attr-defined]
+            if unknown := given.keys() - set(cls._get_param_names()):  # type: ignore[attr-defined]  # of scikit-learn
                 raise ValueError(
                     f"this version has no parameter {', '.join(sorted(unknown))}; fit it anew"
                 )
