@@ -21,7 +21,7 @@ from structnet.tensor_tree.rare_labels import known_labels
 from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
 from structnet.tensor_tree.word_choice import Choice, affixes_help, letters_tell, words_tell
 from structnet.trees.examples import TreeExamples
-from structnet.trees.vocabulary import NONE, Vocabulary
+from structnet.trees.vocabulary import Vocabulary
 
 
 class Reading(NamedTuple):
@@ -90,8 +90,9 @@ def read_by(
     if affixes:
         learn, validation = learn.with_affixes(), validation and validation.with_affixes()
     vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
-    nodes = (node for tree in learn.trees for node in tree.postorder(once=True))
-    carried = any(min(vocabulary.encode(node)) != NONE for node in nodes)
+    carried = vocabulary.inner_numbers or any(
+        node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
+    )
     question = replace(question, carried=carried)
     if letters:
         vocabulary = vocabulary.with_letters()

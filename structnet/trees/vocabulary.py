@@ -139,7 +139,8 @@ class Vocabulary:
                     if label not in here:
                         here.add(label)
                         counts[label] = counts.get(label, 0) + 1
-        both = ((types, typed and unknown), (tokens, True))
+        may_be = typed and unknown and any(number_of(label) is not None for label in types)
+        both = ((types, may_be), (tokens, True))
         by_value = [may and (are_many(x) if numbers is None else numbers) for x, may in both]
         kept, words = (
             [

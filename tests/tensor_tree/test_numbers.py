@@ -328,6 +328,9 @@ def test_few_numbers_at_inner_nodes_are_operators():
     assert set(map(str, range(5))) < set(model.trained_.vocabulary.types)
     assert not model.trained_.question.carried
     assert np.isfinite(model.predict(["(9 (+ 1.25 x))"])).all()  # another operator, no number
+    # Nor are there any where all numbers are to be read, and none is at an inner node.
+    told = TreeLSTMRegressor(cell="tucker", numbers=True, **few).fit(expressions(80, 3)[0], y)
+    assert np.isfinite(told.predict(["(9 1.25 x)"])).all()
 
 
 def test_digits_stay_words_bit_by_bit():
