@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from structnet.checks import wrong
-from structnet.tensor_tree.bag_occlusion import said_without_each
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
-from structnet.tensor_tree.predictor import BesideBag
+from structnet.tensor_tree.counts.bag_occlusion import said_without_each
+from structnet.tensor_tree.counts.beside import BesideBag
 from structnet.training.metrics import evaluating
 from structnet.training.modules import device_of
 from structnet.trees.forest import Forest

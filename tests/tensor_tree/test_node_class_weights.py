@@ -14,7 +14,8 @@ from sklearn.base import clone
 
 from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
-from structnet.tensor_tree.label_table import BesideTable, LabelTable
+from structnet.tensor_tree.counts.beside import BesideTable
+from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
 
