@@ -21,6 +21,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, weighted_mean
 from structnet.routing.topology import Topology
 from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
+from structnet.training.modules import device_of
 
 PROBE = 32  # samples by which a random frozen part is recognised
 
@@ -96,7 +97,6 @@ def cached(
     samples: Samples,
     *,
     batch_size: int,
-    device: torch.device,
     max_bytes: float,
 ) -> AtLeaf | None:
     """All samples as they arrive at a leaf, on the CPU.
@@ -106,7 +106,7 @@ def cached(
     """
     if samples.augment is not None or not max_bytes:
         return None
-    places = np.arange(min(PROBE, len(samples)))
+    places, device = np.arange(min(PROBE, len(samples))), device_of(tree)
     probes = (samples[places].to(device) for _ in range(2))  # twice, as a Dataset may augment
     once, again = (at_leaf(tree, leaf, probe).to("cpu") for probe in probes)
     if not _equal(once, again) or once.nbytes / len(places) * len(samples) > max_bytes:
