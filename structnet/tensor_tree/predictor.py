@@ -23,7 +23,7 @@ from structnet.tensor_tree.top_down_tree_lstm import TopDownTreeLSTM
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.training.gains import is_better
 from structnet.training.metrics import batch_starts
-from structnet.training.modules import hold_constant, not_compiled
+from structnet.training.modules import not_compiled
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
@@ -131,7 +131,7 @@ class TreePredictor(nn.Module):
 
 
 def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: int) -> None:
-    """Registers the weight of each class in a module, as a buffer that no file holds.
+    """Registers the weight of each class in a module, as a buffer.
 
     Shapes:
         class_weight ``[outputs]``.
@@ -144,9 +144,7 @@ def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: i
             f"class_weight must have shape [{outputs}], one per output; got "
             f"{list(class_weight.shape)}"
         )
-    module.register_buffer("class_weight", None, persistent=False)
-    if class_weight is not None:
-        hold_constant(module, "class_weight", class_weight)
+    module.register_buffer("class_weight", class_weight)
 
 
 def losses_of(
