@@ -18,7 +18,7 @@ from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
 from structnet.tensor_tree.top_down_tree_lstm import TopDownTreeLSTM
 from structnet.tensor_tree.tree_lstm import TreeLSTM
-from structnet.training.modules import hold_constant, not_compiled
+from structnet.training.modules import not_compiled
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
@@ -153,7 +153,7 @@ class TreePredictor(TreeAnswers):
 
 
 def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: int) -> None:
-    """Registers the weight of each class in a module, as a buffer that no file holds.
+    """Registers the weight of each class in a module, as a buffer.
 
     Shapes:
         class_weight ``[outputs]``.
@@ -166,9 +166,7 @@ def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: i
             f"class_weight must have shape [{outputs}], one per output; got "
             f"{list(class_weight.shape)}"
         )
-    module.register_buffer("class_weight", None, persistent=False)
-    if class_weight is not None:
-        hold_constant(module, "class_weight", class_weight)
+    module.register_buffer("class_weight", class_weight)
 
 
 def losses_of(
