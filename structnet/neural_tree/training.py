@@ -176,7 +176,8 @@ def train(
     linear = is_linear_model(tree, train) and growth.strength is not None
     if settings.refine_epochs and not linear:
         said.part = "refinement, "
-        said.say(f"refinement of the whole tree: {settings.refine_epochs} epochs at most")
+        epochs = f"{settings.refine_epochs} epoch{'s' * (settings.refine_epochs > 1)}"
+        said.say(f"refinement of the whole tree: {epochs} at most")
         refined = _refined(
             *(tree, settings, train, validation, growth.strength),
             checkpoint=refinement,

@@ -256,7 +256,7 @@ def table_with_targets(name: str, data: Mapping[str, Any], target: str | None) -
     table = read_table(name, data)
     place = target_place(table, target, data)
     found, left_out = with_targets(table, place)
-    print(*[f"{name}: {line}\n" for line in left_out], sep="", end="")
+    print(*[f"{line}, in {name}\n" for line in left_out], sep="", end="")
     return found, place
 
 

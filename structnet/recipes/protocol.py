@@ -43,7 +43,7 @@ def sizes_of(data: RunData) -> dict[str, int]:
 def sizes_in_words(data: RunData) -> str:
     """The number of examples in each part of a run's data, in words."""
     what = {"train": "to train on", "validation": "for validation", "test": "to test"}
-    return ", ".join(f"{size:,} {what[part]}" for part, size in sizes_of(data).items())
+    return ", ".join(f"{size:,} {what[part]}" for part, size in sizes_of(data).items() if size)
 
 
 class Recipe:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:  # not for help, which is shown at once
+    import numpy as np
 
 DIGITS = 4  # of a number
 WHOLE = 1e15  # below which a float64 has all digits of a whole number

@@ -157,7 +157,8 @@ def train(
         draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
     last = state.history.records[-1]
-    line = "{epoch} iterations, {leaves} leaves, {seconds:.1f} s".format_map(last)
+    leaves = "1 leaf" if last["leaves"] == 1 else f"{last['leaves']} leaves"
+    line = f"{last['epoch']} iterations, {leaves}, {last['seconds']:.1f} s"
     alone = depth is None and last["leaves"] == 1
     progress.say_when_due(f"{line}; {ONE_LEAF.format(name)}" if alone else line, last=True)
     how = state.settings, state.growth, state.round

@@ -71,7 +71,7 @@ def test_what_a_run_is_asked(run: tuple[Path, Done]) -> None:
     assert again.json["test"]["accuracy"] == done.json["test"]["accuracy"]
     assert again.json["test"]["recall_at_3"] <= done.json["test"]["recall_at_5"]
     asked = call("predict", folder, "0", "7", "--top", "2")
-    assert len(asked.json["answers"]) == 2 and "test example 7" in asked.out
+    assert len(asked.json["answers"]) == 2 and "test example 7, in truth " in asked.out
     assert "numbers of test examples" in call("predict", folder, "x").err
     assert call("plot", folder).status == 0
 

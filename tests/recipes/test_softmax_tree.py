@@ -54,6 +54,7 @@ def test_train(run: tuple[Path, Done]) -> None:
     there = {path.name for path in folder.iterdir()}
     assert {"tree.png", "nodes.png", "errors.png", "summary.txt", "history.jsonl"} <= there
     assert "3 iterations, 4 leaves, " in done.err
+    assert " to train on, " in done.out and " for validation" not in done.out  # as it does not grow
     assert "coverage" in (folder / "summary.txt").read_text()
 
 

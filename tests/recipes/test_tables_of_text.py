@@ -82,7 +82,7 @@ def test_rows_without_a_target_are_left_out_and_counted(homes: Homes, tmp_path: 
         rows.insert(10, [*row[:-1], ""])
     path = write(tmp_path / "some.csv", rows)
     some = ran("evaluate", homes.run, "--data", path)
-    assert f"{path}: left out: 20 rows without a target\n" in some.out
+    assert f"left out: 20 rows without a target, in {path}\n" in some.out
     assert some.json["sizes"] == whole.json["sizes"] == {"test": 60}
     assert some.json["test"]["accuracy"] == whole.json["test"]["accuracy"]
     assert len(answers(homes, path)) == 80

@@ -175,7 +175,7 @@ def _of_test(model: Opened, texts: Sequence[str], file: str, ask: AskOfLabels) -
     """The likeliest labels of test examples, by their numbers."""
     test = own_data(model.run, model.place).test
     rows = np.array([example_number(text, len(test), f"{file}, or ") for text in texts])
-    names = [f"test example {row}, {model.labels[test.labels[row]]}" for row in rows]
+    names = [f"test example {row}, in truth {model.labels[test.labels[row]]}" for row in rows]
     return _named(model, test.features[rows], names, ask)
 
 
