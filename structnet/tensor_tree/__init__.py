@@ -21,7 +21,7 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 ``tree_lstm``           the encoder: an LSTM with any aggregator
 ``recursive_network``   any aggregator and a tanh, without gates
 ``inputs``              the input vectors of leaves and other nodes
-``gates``               the element-wise part of the LSTM, plain and with its backward written out
+``gates``               the element-wise part of the LSTM
 ``heads``               the paper's classifiers on top of an encoder
 ``child_sum_cell``      an LSTM with one set of weights for all nodes
 ``child_sum_tree_lstm`` this LSTM over label vectors, for trees of any kind
