@@ -254,6 +254,20 @@ def check_fields(
         )
 
 
+def check_sums(sums: frozenset[str], message: State) -> None:
+    """Checks that each field to sum is one of a message.
+
+    Raises:
+        ValueError: one is not.
+    """
+    unknown = sorted(map(repr, sums - message.keys()))
+    if unknown:
+        raise ValueError(
+            f"sums of a cell must be names of fields of its messages, which are "
+            f"{', '.join(map(repr, message))}; got {', '.join(unknown)}"
+        )
+
+
 def shapes_of(rows: State) -> dict[str, torch.Size]:
     """The shape of one row of each field."""
     return {name: x.shape[1:] for name, x in rows.items()}
@@ -266,4 +280,5 @@ def example_message(cell: Cell, bottom: State) -> State:
     with torch.no_grad():
         message = cell.message(Edges(Stack(1, 1, key, 0), bottom))
     check_states("message", message)
+    check_sums(sums_of(cell), message)
     return message

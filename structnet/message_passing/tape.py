@@ -32,7 +32,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from structnet.message_passing.cell import State, check_fields, check_states, matrices
+from structnet.message_passing.cell import (
+    State,
+    check_fields,
+    check_states,
+    check_sums,
+    matrices,
+)
 from structnet.message_passing.scheduling import Inbox, Outbox, Schedule, Stack
 from structnet.training.backward import refuse_second_derivatives
 
@@ -77,6 +83,7 @@ class Tape:
         """Writes one stack of messages, each field ``[rows, ..]``, into the buffers."""
         if not self.buffers:
             check_states("message", fields)
+            check_sums(self.sums, fields)
             self.open(fields)
         check_fields("message", fields, stack, self.shapes)
         in_order = [fields[name] for name in self.buffers]

@@ -22,7 +22,7 @@ from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import Shape, allocate
 from structnet.training.modules import hold_constant, not_compiled, restore_constants
 from structnet.trees.forest import Forest
-from structnet.trees.numbering import positions
+from structnet.trees.numbering import node_numbers
 
 
 class TreeLSTM(WithInputs):
@@ -198,7 +198,7 @@ class TreeLSTM(WithInputs):
         """
         self.check_sweep(forest)
         if backend == "levels" and covers(self, forest):
-            chosen = None if nodes is None else positions(nodes, forest.num_nodes)
+            chosen = None if nodes is None else node_numbers(nodes, forest.num_nodes)
             return sweep(self, forest, chosen)
         return propagate(forest, _Cell(self), nodes, backend)
 

@@ -231,5 +231,12 @@ def test_forests_that_the_model_cannot_read(
 
 
 def test_no_such_node():
+    model, forest = CONFIGURATIONS[0].model(), forest_for(CONFIGURATIONS[0], 0)
     with pytest.raises(IndexError, match="out of bounds"):
-        CONFIGURATIONS[0].model().states(forest_for(CONFIGURATIONS[0], 0), nodes=[10_000])
+        model.states(forest, nodes=[10_000])
+    said = f"nodes must be numbers from 0 to {forest.num_nodes - 1}. Got -1."
+    for nodes in ([0, -1], torch.tensor([-1])):
+        with pytest.raises(IndexError, match=exactly(said)):
+            model.states(forest, nodes)
+        with pytest.raises(IndexError, match=exactly(said)):
+            propagate(forest, _Cell(model), nodes)
