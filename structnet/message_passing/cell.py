@@ -21,7 +21,8 @@ Product = Callable[[Tensor, tuple[Tensor, ...], Tensor | None], Tensor]
 class Rows:
     """Rows in runs of equal length; a run has one key, and its rows share the key's parameters.
 
-    The parameters of all keys are stacked along their first mode, ``[num_keys, ...]``.
+    The parameters of all keys are stacked along their first mode, ``[num_keys, ...]``. A cell with
+    the same parameters for all keys needs none of the functions below.
 
     On the backend "levels", shorter runs are filled up with rows of padding. They have the token of
     a real row and messages that others receive, or zeros, so that a cell can compute them like any
