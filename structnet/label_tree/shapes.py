@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -160,6 +161,28 @@ def random_tree(num_labels: int, arity: int = 2, seed: int = 0) -> LabelCodes:
     """
     _checked(np.ones(num_labels), arity)
     return in_order(np.random.default_rng(seed).permutation(num_labels), arity)
+
+
+def frequencies(counts: Any, num_labels: int) -> np.ndarray:
+    """The frequency of each label, as the tree is built by; ones if none are given.
+
+    Labels that never occur would share the deepest branch, and a later sample of one would be far
+    less probable than in a tree that mixes them in. So each counts as one that occurs as rarely as
+    any.
+
+    Shapes:
+        counts ``[labels]``, or None -> ``[labels]``, float64.
+
+    Raises:
+        ValueError: there is not one number for each label.
+    """
+    counts = np.ones(num_labels) if counts is None else np.asarray(counts, np.float64)
+    if counts.shape != (num_labels,):
+        raise ValueError(
+            f"counts must be [{num_labels}], one for each class. Got {list(counts.shape)}."
+        )
+    least = counts[counts > 0].min(initial=counts.max())
+    return np.where(counts == 0, least, counts)
 
 
 def beginning(

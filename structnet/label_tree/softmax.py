@@ -25,7 +25,7 @@ from structnet.label_tree.recorded import Recorded
 from structnet.label_tree.rows import path_log_prob
 from structnet.label_tree.saved import check_parameters, codes_in, take_sizes
 from structnet.label_tree.settings import GAINS, METHODS, PRIORS
-from structnet.label_tree.shapes import beginning
+from structnet.label_tree.shapes import beginning, frequencies
 from structnet.routing.path_log_prob import leaf_log_prob
 
 
@@ -48,7 +48,8 @@ class TreeSoftmaxLoss(Recorded):
 
     In training mode it records statistics of each label's examples at the nodes on their way;
     :meth:`reassign`, called from time to time, moves labels to the children that their examples
-    prefer. For a single node, where nothing can move, nothing is recorded.
+    prefer. For a single node, where nothing can move, nothing is recorded. For some hundred classes
+    or classes without a hierarchy, a flat or adaptive softmax is better; the guide has figures.
 
     Args:
         in_features: size of the representation r.
@@ -56,7 +57,8 @@ class TreeSoftmaxLoss(Recorded):
         arity: number of children of a node.
         tree: initial tree: "huffman" or "complete" by the counts, "random", or
             :class:`.LabelCodes`, whose arity is then used.
-        counts: frequency of each label; by default all are equal.
+        counts: frequency of each label; a label that never occurs counts as one that occurs as
+            rarely as any. By default all are equal.
         max_depth: largest number of decisions on a path after a reassignment.
         bias: learn a bias for each child?
         gain, prior, prior_weight, method: rules of the reassignment; see :func:`.reassign`.
@@ -67,6 +69,7 @@ class TreeSoftmaxLoss(Recorded):
         ignore_index: target that does not count; its output is 0, and so is the loss of a batch in
             which nothing counts.
         seed: seed of a random tree.
+        device, dtype: device and floating-point type of the weights.
 
     Shapes:
         input ``[..., in_features]``; target ``[...]``, int64, with the same leading axes.
@@ -76,9 +79,16 @@ class TreeSoftmaxLoss(Recorded):
 
     Example:
         >>> loss = TreeSoftmaxLoss(8, n_classes=1000, arity=10)
-        >>> found = loss(torch.zeros(4, 8), torch.tensor([0, 1, 998, 999]))
-        >>> found.output.shape, round(found.loss.item(), 3)  # log 1000, as nothing is learned
-        (torch.Size([4]), 6.908)
+        >>> x, target = torch.zeros(4, 8), torch.tensor([0, 1, 998, 999])
+        >>> round(loss(x, target).loss.item(), 3)  # log 1000, as nothing is learned
+        6.908
+        >>> optimizer = torch.optim.Adam(loss.parameters())
+        >>> for epoch in range(2):
+        ...     for step in range(3):
+        ...         optimizer.zero_grad()
+        ...         loss(x, target).loss.backward()
+        ...         optimizer.step()
+        ...     found = loss.reassign(optimizer)  # resets its state at nodes that start anew
     """
 
     layout: Tensor  # the children of each node, as in LabelCodes
@@ -102,6 +112,8 @@ class TreeSoftmaxLoss(Recorded):
         sparse: bool = False,
         ignore_index: int = -100,
         seed: int = 0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ):
         super().__init__()
         check_integer("in_features", in_features, 1, owner="TreeSoftmaxLoss")
@@ -110,17 +122,10 @@ class TreeSoftmaxLoss(Recorded):
         check_number("memory", memory, 0, 1, owner="TreeSoftmaxLoss")
         check_bool("sparse", sparse, "TreeSoftmaxLoss")
         check_bool("bias", bias, "TreeSoftmaxLoss")
-        for name, value, known in (
-            ("gain", gain, GAINS),
-            ("prior", prior, PRIORS),
-            ("method", method, METHODS),
-        ):
-            check_one_of(name, value, known, "TreeSoftmaxLoss")
-        counts = np.ones(n_classes) if counts is None else np.asarray(counts, np.float64)
-        if counts.shape != (n_classes,):
-            raise ValueError(
-                f"counts must be [{n_classes}], one for each class. Got {list(counts.shape)}."
-            )
+        check_one_of("gain", gain, GAINS, "TreeSoftmaxLoss")
+        check_one_of("prior", prior, PRIORS, "TreeSoftmaxLoss")
+        check_one_of("method", method, METHODS, "TreeSoftmaxLoss")
+        counts = frequencies(counts, n_classes)
         codes = beginning(tree, counts, arity, seed, max_depth)
         self.in_features, self.n_classes, self.max_depth = in_features, n_classes, max_depth
         check_number("prior_weight", prior_weight, 0, open=True, owner="TreeSoftmaxLoss")
@@ -136,8 +141,7 @@ class TreeSoftmaxLoss(Recorded):
         self.register_buffer("seen", torch.from_numpy(rows.seen))
         self.register_buffer("mask", torch.zeros(shape, dtype=torch.bool), persistent=False)
         self._take(codes)
-
-    # The tree
+        self.to(device=device, dtype=dtype)
 
     @property
     def codes(self) -> LabelCodes:
@@ -249,8 +253,6 @@ class TreeSoftmaxLoss(Recorded):
         self._begin_anew()
         self._take(codes)
 
-    # Training
-
     def forward(self, input: Tensor, target: Tensor) -> TreeSoftmaxOutput:
         """The log-probabilities of targets, and their mean loss.
 
@@ -305,8 +307,6 @@ class TreeSoftmaxLoss(Recorded):
         if self.training and len(self.seen):
             self._record(row, p)
         return batch.new_zeros(len(labels)).index_add(0, example, log_p)
-
-    # Answers
 
     def branch_log_prob(self, input: Tensor) -> Tensor:
         """The log-probability of each node's children; -inf in empty slots.

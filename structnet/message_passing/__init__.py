@@ -1,5 +1,8 @@
 """Message passing over forests, level by level, from the leaves up.
 
+``tutorials/guides/trees.md`` has a cell of two layers, run over a DGL graph, and one with weights
+of its own for each type; :func:`propagate` has one that counts.
+
 ======================  ==========================================================================
 ``cell``                :class:`Cell`: the message of a child and the state of a node
 ``propagation``         :func:`propagate`: runs a cell over a forest, level by level

@@ -21,33 +21,29 @@ Product = Callable[[Tensor, tuple[Tensor, ...], Tensor | None], Tensor]
 class Rows:
     """Rows in runs of equal length; a run has one key, and its rows share the key's parameters.
 
-    The parameters of all keys are stacked along their first mode, ``[num_keys, ...]``.
+    The parameters of all keys are stacked along their first mode, ``[num_keys, ...]``. A cell with
+    the same parameters for all keys needs none of the functions below.
 
     On the backend "levels", shorter runs are filled up with rows of padding. They have the token of
     a real row and messages that others receive, or zeros, so that a cell can compute them like any
     row; no result depends on them. Only what is computed over rows, such as the mean of a batch
     normalisation, must leave them out, by ``real``. Even then it depends on the backend: each calls
     a cell with other nodes at once, and with equal subtrees once.
-
-    Attributes:
-        plain: True on the reference backend, where a cell must use plain torch operations only, so
-            that autograd can compute derivatives of any order.
     """
 
     def __init__(self, stack: Stack, product: Product | None):
-        self.stack = stack
-        self.plain = product is None
+        self._stack = stack
         self._product = product
 
     def _real(self, device: torch.device) -> Tensor:
-        stack = self.stack
+        stack = self._stack
         if stack.real is None:
             return torch.ones(stack.runs * stack.length, dtype=torch.bool, device=device)
         return torch.from_numpy(stack.real[stack.first : stack.end]).to(device)
 
     def split(self, x: Tensor) -> Tensor:
         """Separates the runs: ``[rows, ...]`` -> ``[runs, length, ...]``."""
-        return x.reshape(self.stack.runs, self.stack.length, *x.shape[1:])
+        return x.reshape(self._stack.runs, self._stack.length, *x.shape[1:])
 
     def join(self, x: Tensor) -> Tensor:
         """The inverse of :meth:`split`: ``[runs, length, ...]`` -> ``[rows, ...]``."""
@@ -55,7 +51,7 @@ class Rows:
 
     def select(self, parameter: Tensor) -> Tensor:
         """The parameter of each run: ``[num_keys, ...]`` -> ``[runs, ...]``."""
-        keys = self.stack.keys
+        keys = self._stack.keys
         return parameter if keys is None else parameter.index_select(0, keys)
 
     def product(self, x: Tensor, *weights: Tensor) -> Tensor:
@@ -71,7 +67,7 @@ class Rows:
         """
         if self._product is None or torch.is_autocast_enabled(x.device.type):
             return torch.matmul(x, self.select(matrices(weights, x)))
-        return self._product(x, weights, self.stack.keys)
+        return self._product(x, weights, self._stack.keys)
 
 
 def matrices(weights: Sequence[Tensor], x: Tensor) -> Tensor:
@@ -259,6 +255,20 @@ def check_fields(
         )
 
 
+def check_sums(sums: frozenset[str], message: State) -> None:
+    """Checks that each field to sum is one of a message.
+
+    Raises:
+        ValueError: one is not.
+    """
+    unknown = sorted(map(repr, sums - message.keys()))
+    if unknown:
+        raise ValueError(
+            f"sums of a cell must be names of fields of its messages, which are "
+            f"{', '.join(map(repr, message))}; got {', '.join(unknown)}"
+        )
+
+
 def shapes_of(rows: State) -> dict[str, torch.Size]:
     """The shape of one row of each field."""
     return {name: x.shape[1:] for name, x in rows.items()}
@@ -271,4 +281,5 @@ def example_message(cell: Cell, bottom: State) -> State:
     with torch.no_grad():
         message = cell.message(Edges(Stack(1, 1, key, 0), bottom))
     check_states("message", message)
+    check_sums(sums_of(cell), message)
     return message

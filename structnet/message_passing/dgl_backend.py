@@ -3,8 +3,8 @@
 ``DGLGraph.prop_nodes`` walks through the levels under autograd. DGL passes edges and nodes to a
 user-defined function in an order of its own, in buckets of equal degree; so every row gathers its
 own parameters, and every mailbox is sorted by ``pos``, with the bottom's message in empty places.
-All rows are ``plain``, which tells a cell not to use hand-written functions. It is slow, correct to
-any order of derivatives, and the reference that the fast backend is tested against.
+It uses no autograd function of our own. It is slow, correct to any order of derivatives, and the
+reference that the fast backend is tested against.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from structnet.message_passing.tape import Finish, Tape
 from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 from structnet.trees.memory import collector_paused
-from structnet.trees.numbering import positions
+from structnet.trees.numbering import node_numbers
 
 
 @not_compiled
@@ -61,8 +61,9 @@ def propagate(
         IndexError: ``nodes`` are not numbers of nodes, or out of range.
         TypeError: ``forest`` is not a Forest, the cell lacks something, or one of its functions
             does not return a dictionary of tensors.
-        ValueError: the backend is unknown, or a function of the cell does not return a row for each
-            that it gets, in the fields and shapes of ``bottom`` or of the other messages.
+        ValueError: the backend is unknown, ``sums`` of the cell has a name that no field of its
+            messages has, or a function of the cell does not return a row for each that it gets, in
+            the fields and shapes of ``bottom`` or of the other messages.
         RuntimeError: with "levels": a transform of ``torch.func`` is asked for; or, in the backward
             pass, a second derivative.
 
@@ -89,7 +90,7 @@ def propagate(
     check_one_of("backend", backend, ("levels", "dgl"), "propagate")
     check_forest(forest)
     check_cell(cell)
-    nodes = forest.roots if nodes is None else positions(nodes, forest.num_nodes)
+    nodes = forest.roots if nodes is None else node_numbers(nodes, forest.num_nodes)
     if backend == "levels":
         return _by_levels(forest, cell, nodes)
     from structnet.message_passing.dgl_backend import by_dgl

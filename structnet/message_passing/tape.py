@@ -1,16 +1,26 @@
 """The buffers of one sweep, which autograd would copy at each level.
 
-The messages of all levels are in one buffer for each field. A few small autograd functions replace
-the derivatives of autograd; empty tensors ("ties") make it run them in the right order:
+Messages of all levels are in one buffer for each field, and so are the gradients of what nodes
+received. Autograd would make a new buffer at each level; so these functions are hidden from it:
 
-- :class:`_Send` writes the messages of a level into the buffers; its backward pass pulls, for each
-  message, the gradients of its receivers;
-- :class:`_Receive` reads the inboxes of a level; its backward pass leaves gradients for _Send;
-- :class:`_Product` multiplies by typed weights; its backward pass leaves its factors for
-  :class:`_WeightGradient`, which computes one gradient for the whole sweep instead of one a level.
+=================  ============================================  ==================================
+function           forward                                       backward
+=================  ============================================  ==================================
+:class:`_Send`     writes a stack of messages into the buffers   sums up what their receivers left
+:class:`_Receive`  reads the inboxes of a stack of nodes         leaves the gradients it gets
+:class:`_Product`  multiplies rows by the weights of their keys  adds to the weights' gradients
+:class:`_Joined`   puts weights side by side                     gives the weights these gradients
+:class:`Finish`    copies the states that are returned           clears what an earlier one has left
+=================  ============================================  ==================================
 
-Since both directions pull, no addition is scattered, which would be slow on a CPU and in random
-order on a GPU.
+Autograd runs the backward pass of a function after those of all that used its output. A chain of
+empty tensors ("ties") makes each send use the output of the send before it, and each receipt that
+of the latest send: gradients are left before they are summed up.
+
+Gradients of weights are added up in place, as a tree of many levels has many products with few of
+many types' weights; autograd would make a gradient of all weights for each of them. Sums of
+messages and of their gradients are read from lists of rows, as scattered additions would be slow on
+a CPU and in random order on a GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +32,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from structnet.message_passing.cell import State, check_fields, check_states, matrices
+from structnet.message_passing.cell import (
+    State,
+    check_fields,
+    check_states,
+    check_sums,
+    matrices,
+)
 from structnet.message_passing.scheduling import Inbox, Outbox, Schedule, Stack
 from structnet.training.backward import refuse_second_derivatives
 
@@ -42,10 +58,10 @@ class Tape:
         self.shapes: dict[str, torch.Size] = {}  # of one message
         self.left: dict[str, Tensor] = {}
         self.tie: Tensor | None = None  # output of the latest send, which orders it before the next
-        # For the ids of some weights, and the shape they are read in: the weights, the weights side
-        # by side, and their tie.
-        self.weights: dict[tuple, tuple[tuple[Tensor, ...], Tensor, Tensor]] = {}
-        self.factors: dict[tuple, list[tuple[Tensor, Tensor, Tensor | None]]] = {}
+        # By the weights and the shape they are read in: a list for their gradients, and all of them
+        # side by side.
+        self.weights: dict[tuple, tuple[list[Tensor], Tensor]] = {}
+        self.gradients: list[list[Tensor]] = []  # these lists, empty but in a backward pass
 
     def open(self, fields: State) -> None:
         """Allocates the buffers for all messages of the sweep, of which ``fields`` are examples."""
@@ -67,6 +83,7 @@ class Tape:
         """Writes one stack of messages, each field ``[rows, ..]``, into the buffers."""
         if not self.buffers:
             check_states("message", fields)
+            check_sums(self.sums, fields)
             self.open(fields)
         check_fields("message", fields, stack, self.shapes)
         in_order = [fields[name] for name in self.buffers]
@@ -79,15 +96,14 @@ class Tape:
 
     def product(self, x: Tensor, weights: tuple[Tensor, ...], keys: Tensor | None) -> Tensor:
         """Each run of ``[runs, .., length, i]`` times the weights of its key, put side by side."""
-        name = (x.dim(), x.shape[-1], *map(id, weights))  # the matrices' shape, and the weights
+        name = (x.dim(), x.shape[-1], *weights)  # tensors are keys by what they are, not by value
         if name not in self.weights:
-            with torch.no_grad():
-                joined = matrices(weights, x)
-            tie = _WeightGradient.apply(self, name, *weights)
-            # While the weights are held, no other tensor can have their ids.
-            self.weights[name] = (weights, joined.detach(), tie)
-        _, joined, tie = self.weights[name]
-        return _Product.apply(self, name, keys, tie, x, joined)
+            self.gradients.append([])
+            joined = _Joined.apply(self.gradients[-1], x.detach(), *weights)
+            self.weights[name] = self.gradients[-1], joined
+        gradients, joined = self.weights[name]
+        shapes = [weight.shape for weight in weights]
+        return _Product.apply(gradients, shapes, keys, x, joined)
 
 
 class _Send(torch.autograd.Function):
@@ -163,73 +179,52 @@ class Finish(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple:
         refuse_second_derivatives("the levels backend", "backend='dgl'")
         ctx.tape.left.clear()
-        ctx.tape.factors.clear()
+        for of_weights in ctx.tape.gradients:
+            of_weights.clear()
         return None, *gradients
+
+
+class _Joined(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gradients: list[Tensor], x: Tensor, *weights: Tensor) -> Tensor:
+        ctx.gradients = gradients
+        ctx.set_materialize_grads(False)
+        return matrices(weights, x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, _: None) -> tuple:
+        found = tuple(ctx.gradients)
+        ctx.gradients.clear()
+        return None, None, *found
 
 
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        tape: Tape,
-        name: tuple,
+        gradients: list[Tensor],
+        shapes: list[torch.Size],
         keys: Tensor | None,
-        tie: Tensor,
         x: Tensor,
-        weight: Tensor,
+        joined: Tensor,
     ) -> Tensor:
-        ctx.tape, ctx.name, ctx.keys = tape, name, keys
-        ctx.save_for_backward(x, weight)
-        return _typed_product(x, weight, keys)
+        ctx.gradients, ctx.shapes, ctx.keys = gradients, shapes, keys
+        ctx.save_for_backward(x, joined)
+        return _typed_product(x, joined, keys)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        x, weight = ctx.saved_tensors
-        if ctx.needs_input_grad[3]:  # the tie needs a gradient if a weight does
-            # Detached, as the tape must not refer to the graph, which refers to the tape.
-            ctx.tape.factors.setdefault(ctx.name, []).append((x.detach(), gradient, ctx.keys))
-        return None, None, None, None, _typed_product(gradient, weight.mH, ctx.keys), None
-
-
-class _WeightGradient(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, tape: Tape, name: tuple, *weights: Tensor) -> Tensor:
-        ctx.tape, ctx.name = tape, name
-        ctx.shapes = [weight.shape for weight in weights]
-        return weights[0].new_empty(0)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, tie: Tensor) -> tuple:
-        factors = ctx.tape.factors.pop(ctx.name)
-        few: list[tuple[Tensor, Tensor]] = []
-        many: list[tuple[Tensor, ...]] = []
-        parts: list[tuple[Tensor, Tensor, Tensor]] = []
-        for x, dy, keys in factors:
-            if keys is not None:
-                parts.append((x, dy, keys))
-            elif x.numel() + dy.numel() < sum(map(math.prod, ctx.shapes)):
-                few.append((x, dy))  # cheaper to concatenate than to add to every weight
-            else:
-                many.append((x, dy))
-        if few:
-            many.append(tuple(torch.cat(same, -2) for same in zip(*few, strict=True)))
-        gradients = []
-        begin = 0
-        for shape in ctx.shapes:
-            lead, rows = factors[0][0].dim() - 2, factors[0][0].shape[-1]
-            columns = slice(begin, begin + math.prod(shape[lead:]) // rows)
-            begin = columns.stop
-            gradient = None
-            for x, dy in many:
-                gradient = _add_outer(gradient, x, dy[..., columns])
-            if gradient is None:
-                gradient = tie.new_zeros(*shape[:lead], rows, columns.stop - columns.start)
-            for x, dy, keys in parts:
-                _add_typed_outer(gradient, x, dy[..., columns], keys)
-            gradients.append(gradient.view(shape))
-        return None, None, *gradients
+        x, joined = ctx.saved_tensors
+        if ctx.needs_input_grad[4]:
+            if not ctx.gradients:
+                ctx.gradients += [joined.new_zeros(shape) for shape in ctx.shapes]
+            flat = [matrices([each], x) for each in ctx.gradients]
+            parts = gradient.split([each.shape[-1] for each in flat], -1)
+            for each, part in zip(flat, parts, strict=True):
+                _add_typed_outer(each, x, part, ctx.keys)
+        return None, None, None, _typed_product(gradient, joined.mH, ctx.keys), None
 
 
 # On a CPU, a matrix with more entries costs more to copy than a product of its own does.
@@ -248,17 +243,11 @@ def _typed_product(x: Tensor, weight: Tensor, keys: Tensor | None) -> Tensor:
     return torch.matmul(x, weight.index_select(0, keys))
 
 
-def _add_outer(total: Tensor | None, x: Tensor, dy: Tensor) -> Tensor:
-    """``total + x' dy`` for each key, in place."""
-    if total is None:
-        return torch.matmul(x.mH, dy)
-    total.flatten(0, -3).baddbmm_(x.mH.flatten(0, -3), dy.flatten(0, -3))
-    return total
-
-
-def _add_typed_outer(total: Tensor, x: Tensor, dy: Tensor, keys: Tensor) -> None:
+def _add_typed_outer(total: Tensor, x: Tensor, dy: Tensor, keys: Tensor | None) -> None:
     """Adds the gradient of :func:`_typed_product` with respect to the weight to ``total``."""
-    if x.device.type == "cpu" and total.dim() == 3 and total[0].numel() > _LARGE:
+    if keys is None:
+        total.flatten(0, -3).baddbmm_(x.mH.flatten(0, -3), dy.flatten(0, -3))
+    elif x.device.type == "cpu" and total.dim() == 3 and total[0].numel() > _LARGE:
         for i, key in enumerate(keys.tolist()):
             total[key].addmm_(x[i].mH, dy[i])
     else:

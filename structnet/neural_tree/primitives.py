@@ -35,7 +35,7 @@ class Primitives:
 
     Args:
         router: function whose module maps ``[n, *shape]`` to ``[n]`` or ``[n, 1]``, the logit of
-            going left. None grows a chain without branches.
+            going left, without a sigmoid. None grows a chain without branches.
         transformer: function whose module maps ``[n, *shape]`` to ``[n, *another]``. None grows a
             tree without transformers.
         solver: function whose module maps ``[n, *shape]`` to ``[n, outputs]``: logits of classes,
@@ -117,14 +117,22 @@ class Primitives:
         Raises:
             TooSmallError: the maps are too small for it.
             TypeError: the function does not return a module.
-            ValueError: the module does not run on such samples, or does not give one number for
-                each.
+            ValueError: the module does not run on such samples, does not give one number for each,
+                or ends in a sigmoid or softmax.
         """
         module, after = make("router", self.router, shape)
         if after not in ((), (1,)):
             raise ValueError(
                 f"the router for samples of shape {list(shape)} gives {list(after)} for each; "
                 "expected one logit each"
+            )
+        last = module
+        while isinstance(last, nn.Sequential) and len(last):
+            last = last[-1]
+        if isinstance(last, nn.Sigmoid | nn.LogSigmoid | nn.Softmax | nn.LogSoftmax):
+            raise ValueError(
+                f"the router ends in {type(last).__name__}; expected a logit, to which the tree "
+                "applies a sigmoid itself"
             )
         return module
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structnet.errors import NotATreeError
+from structnet.errors import GraphError, NotATreeError
 from structnet.trees.end_to_end import offsets_of
 from structnet.trees.schema import edges_by_place, make_graph
 from structnet.trees.tree import Tree
@@ -342,5 +342,17 @@ def _parents(offsets: np.ndarray, children: np.ndarray) -> np.ndarray:
 
 
 def as_topology(tree: Topology | DGLGraph) -> Topology:
-    """The topology of a DGL graph, or the topology itself."""
+    """The topology of a DGL graph, or the topology itself.
+
+    Raises:
+        GraphError: it is a model, whose topology was meant, or :meth:`Topology.from_graph` fails.
+    """
+    if isinstance(getattr(tree, "topology", None), Topology):
+        kind, own = type(tree).__name__, hasattr(tree, "leaf_log_prob")
+        raise GraphError(
+            f"expected a Topology or a DGL graph of the schema; got a {kind}, whose attribute "
+            "topology is one"
+            + ", and whose method leaf_log_prob gives what its leaves have for samples"
+            * own
+        )
     return tree if isinstance(tree, Topology) else Topology.from_graph(tree)

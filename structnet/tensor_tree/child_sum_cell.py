@@ -215,5 +215,5 @@ class _Cell:
         p = self.p.index_select(0, own).index_select(0, nodes.owner)
         kept = nodes.sum(torch.sigmoid(p + box["forget"]) * box["c"])
         i, o, u = y.chunk(3, -1)
-        h, c = lstm_state(i, o, u, kept, nodes.plain)
+        h, c = lstm_state(i, o, u, kept)
         return {"h": h, "c": c}

@@ -17,12 +17,12 @@ from structnet.message_passing.scheduling import Layout, check_forest
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
-from structnet.tensor_tree.gates import forget, lstm_state
+from structnet.tensor_tree.gates import lstm_state
 from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import Shape, allocate
 from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
-from structnet.trees.numbering import positions
+from structnet.trees.numbering import node_numbers
 
 
 class TreeLSTM(WithInputs):
@@ -198,7 +198,7 @@ class TreeLSTM(WithInputs):
         """
         self.check_sweep(forest)
         if backend == "levels" and covers(self, forest):
-            chosen = None if nodes is None else positions(nodes, forest.num_nodes)
+            chosen = None if nodes is None else node_numbers(nodes, forest.num_nodes)
             return sweep(self, forest, chosen)
         return propagate(forest, _Cell(self), nodes, backend)
 
@@ -228,11 +228,9 @@ class _Cell:
         if model.forget == "child":
             self.weights.append(model.forget_weight)
         # If parents have no input of their own, they add nothing to the forget gates: a child can
-        # apply its own gate, and only the sum of what is kept matters. If the aggregation is a sum
-        # too, both are one field.
+        # apply its own gate, and only the sum of what is kept matters.
         self.sends_kept = model.forget == "child" and not model.inner_inputs
-        self.joined = self.sends_kept and model.aggregator.summed
-        self.sums = frozenset(["joined", "kept"] + ["aggregate"] * model.aggregator.summed)
+        self.sums = frozenset(["kept"] * self.sends_kept + ["aggregate"] * model.aggregator.summed)
         if model.forget == "child":
             places = self.layout.num_keys // max(len(model.forget_bias), 1)
             self.forget_bias = model.forget_bias.repeat_interleave(places, 0)  # [num_keys, c]
@@ -240,7 +238,7 @@ class _Cell:
     def leaf(self, nodes: Nodes) -> State:
         x = self.model.look_up(nodes.tokens)
         i, o, u = torch.addmm(self.model.leaf_bias, x, self.model.leaf_weight).chunk(3, -1)
-        h, c = lstm_state(i, o, u, None, nodes.plain)
+        h, c = lstm_state(i, o, u, None)
         return {"h": h, "c": c}
 
     def bottom(self) -> State:
@@ -250,38 +248,27 @@ class _Cell:
     def message(self, edges: Edges) -> State:
         h, c = edges.split(edges.src["h"]), edges.split(edges.src["c"])  # [runs, length, c]
         z = edges.product(h, *self.weights) if self.weights else h[..., :0]
-        sent = {}
+        sent: State = {}
         if self.model.forget == "child":
-            bias = edges.select(self.forget_bias)
-            if self.joined:
-                (joined,) = forget(z, bias, c, True, edges.plain)
-                return {"joined": edges.join(joined)}
-            if self.sends_kept:
-                z, sent["kept"] = forget(z, bias, c, False, edges.plain)
-            else:
-                z, sent["f"] = z[..., : self.width], z[..., self.width :] + bias.unsqueeze(1)
+            f = z[..., self.width :] + edges.select(self.forget_bias).unsqueeze(1)
+            sent |= {"kept": torch.sigmoid(f) * c} if self.sends_kept else {"f": f}
         if not self.sends_kept:
             sent["c"] = c
-        sent["aggregate"] = self.aggregator.message(edges, z if self.width else h)
+        z = z[..., : self.width] if self.width else h
+        sent["aggregate"] = self.aggregator.message(edges, z)
         return {name: edges.join(x) for name, x in sent.items()}
 
     def reduce(self, nodes: Nodes) -> State:
         x = self.model.own_inputs(nodes)
-        received = nodes.mailbox["joined" if self.joined else "aggregate"]
-        kept = None
-        if self.joined:
-            received, kept = received[:, : self.width], received[:, self.width :]
-        i, o, u, *forget_gates = self._gates(nodes, received, x)
-        if kept is None:
-            kept = self._kept(nodes, forget_gates, x)
-        h, c = lstm_state(i, o, u, nodes.split(kept), nodes.plain)
+        i, o, u, *forget_gates = self._gates(nodes, nodes.mailbox["aggregate"], x)
+        h, c = lstm_state(i, o, u, nodes.split(self._kept(nodes, forget_gates, x)))
         return {"h": nodes.join(h), "c": nodes.join(c)}
 
     def _gates(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
         """The aggregator's tensors, G of ``[runs, length, c]``; a user's may be anything."""
         found: Any = self.aggregator.reduce(nodes, received, x)
-        count, stack = self.aggregator.gates, nodes.stack
-        shape = (stack.runs, stack.length, self.model.hidden_size)
+        count = self.aggregator.gates
+        shape = (*nodes.split(nodes.tokens).shape, self.model.hidden_size)
         got = [_shape(x) for x in found] if isinstance(found, Sequence) else _shape(found)
         if got != [shape] * count:
             raise ValueError(

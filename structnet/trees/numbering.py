@@ -149,3 +149,17 @@ def positions(indices: object, length: int) -> np.ndarray:
                 f"{indices.dtype} of shape {list(indices.shape)}"
             )
     return np.ascontiguousarray(np.atleast_1d(np.arange(length)[indices]))
+
+
+def node_numbers(nodes: object, num_nodes: int) -> np.ndarray:
+    """The numbers of chosen nodes, ``[n]``, int64: as :func:`positions`, but none below 0.
+
+    Raises:
+        IndexError: they are of another kind, or out of range.
+    """
+    found = positions(nodes, num_nodes)
+    if not isinstance(nodes, slice):
+        least = np.asarray(nodes.cpu() if hasattr(nodes, "cpu") else nodes).min(initial=0)
+        if least < 0:
+            raise IndexError(f"nodes must be numbers from 0 to {num_nodes - 1}. Got {least}.")
+    return found

@@ -35,6 +35,11 @@ class Vocabulary:
         inner_numbers: True to read an inner label that is not listed by its value as well: a node
             without a token gets the number as token, and the unknown type.
 
+    Attributes:
+        types: type of each inner label, as a dictionary in the order of types; None for one type.
+        tokens: token of each label, as a dictionary in the order of tokens; ``list(tokens)`` is the
+            argument.
+
     Raises:
         VocabularyError: a label is listed twice, the arity is not an int >= 0 or None, or
             ``inner_numbers`` is given without ``types`` and ``unknown``.
@@ -43,6 +48,8 @@ class Vocabulary:
         >>> vocabulary = Vocabulary(types=["MAX", "MIN"], tokens="0123456789", arity=5)
         >>> vocabulary.type_of("MIN"), vocabulary.token_of("7")
         (1, 7)
+        >>> vocabulary.types, list(vocabulary.tokens)[7]
+        ({'MAX': 0, 'MIN': 1}, '7')
         >>> vocabulary.type_of("MINN")
         Traceback (most recent call last):
             ...

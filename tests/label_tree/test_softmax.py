@@ -248,6 +248,19 @@ def test_more_answers_than_labels(labels: int) -> None:
     assert (numbers[:, labels:] == -1).all() and (values[:, labels:] == -torch.inf).all()
 
 
+def test_a_label_that_never_occurs_is_not_at_the_bottom() -> None:
+    depth = TreeSoftmaxLoss(6, 23, 3, counts=[0] * 12 + [1] * 10 + [200]).codes.depth
+    assert depth[22] == 1 and depth[:12].mean() == pytest.approx(depth[12:22].mean(), abs=0.5)
+    for given, used in (([0, 2, 5], [2, 2, 5]), ([0, 0], [0, 0])):
+        assert TreeSoftmaxLoss(6, len(given), counts=given).counts.tolist() == used
+
+
+def test_device_and_dtype() -> None:
+    loss = TreeSoftmaxLoss(6, 23, device="cpu", dtype=torch.float64)
+    assert loss(torch.zeros(2, 6).double(), torch.tensor([0, 22])).output.dtype == torch.float64
+    assert TreeSoftmaxLoss(6, 23, device="meta").weight.is_meta
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

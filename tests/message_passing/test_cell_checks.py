@@ -71,6 +71,17 @@ def test_a_cell_may_lack_sums_and_bottom(kind: type[Least], backend: str):
 
 
 @both_backends
+def test_a_sum_of_a_field_that_no_message_has(backend: str):
+    cell = Least(Sum())
+    cell.sums = {"typo"}
+    with pytest.raises(
+        ValueError,
+        match=r"^sums of a cell must be names of fields of its messages, which are 'h'; got 'typo'",
+    ):
+        propagate(FOREST, cell, backend=backend)
+
+
+@both_backends
 def test_without_leaves_a_cell_needs_its_bottom(backend: str):
     tree = random_dependency_tree(random.Random(1))
     forest = Forest.from_trees([tree], VOCABULARY)  # all of whose nodes have a type

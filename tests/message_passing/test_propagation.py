@@ -144,7 +144,7 @@ def test_states_of_any_nodes(configuration: Configuration, backend: str):
     model = configuration.model()
     forest = forest_for(configuration, 3)
     every = model.states(forest, nodes=range(forest.num_nodes), backend=backend)
-    nodes = [forest.num_nodes - 1, 0, 2, 0, -1]
+    nodes = [forest.num_nodes - 1, 0, 2, 0]
     some = model.states(forest, nodes=nodes, backend=backend)
     for name in ("h", "c"):
         assert every[name].shape == (forest.num_nodes, model.hidden_size)
@@ -231,5 +231,12 @@ def test_forests_that_the_model_cannot_read(
 
 
 def test_no_such_node():
+    model, forest = CONFIGURATIONS[0].model(), forest_for(CONFIGURATIONS[0], 0)
     with pytest.raises(IndexError, match="out of bounds"):
-        CONFIGURATIONS[0].model().states(forest_for(CONFIGURATIONS[0], 0), nodes=[10_000])
+        model.states(forest, nodes=[10_000])
+    said = f"nodes must be numbers from 0 to {forest.num_nodes - 1}. Got -1."
+    for nodes in ([0, -1], torch.tensor([-1])):
+        with pytest.raises(IndexError, match=exactly(said)):
+            model.states(forest, nodes)
+        with pytest.raises(IndexError, match=exactly(said)):
+            propagate(forest, _Cell(model), nodes)

@@ -189,7 +189,7 @@ class Blind(Sum):
 
     def reduce(self, nodes) -> dict[str, Tensor]:
         h = super().reduce(nodes)["h"]
-        return {"h": h.detach() if nodes.stack.keys.tolist() == [1] else h}
+        return {"h": h.detach() if nodes.select(torch.arange(2)).tolist() == [1] else h}
 
 
 def test_a_cell_that_stops_gradients(poisoned_memory: None):
@@ -278,6 +278,30 @@ def test_a_weight_that_is_read_in_two_shapes():
     wanted = gradients(propagate(FOREST, cell, backend="dgl")["h"].sum(), cell)
     found = gradients(propagate(FOREST, cell)["h"].sum(), cell)
     torch.testing.assert_close(found, wanted)
+
+
+class Pair(Sum):
+    """A cell that multiplies by two weights at once; one is laid out by columns, one is wider."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(self.weight.detach().mT)
+        self.wider = nn.Parameter(torch.randn(2, 4, 8))
+
+    def reduce(self, nodes) -> dict[str, Tensor]:
+        y = nodes.product(nodes.split(nodes.mailbox["h"]), self.weight, self.wider)
+        return {"h": torch.tanh(nodes.join(y.unflatten(-1, (3, 4)).sum(-2)))}
+
+
+@pytest.mark.parametrize("frozen", [None, "weight", "wider"])
+def test_two_weights_at_once(frozen: str | None):
+    cell = Pair().double()
+    if frozen:
+        getattr(cell, frozen).requires_grad_(False)
+    h = propagate(FOREST, cell)["h"]
+    wanted = gradients(propagate(FOREST, cell, backend="dgl")["h"].sum(), cell)
+    torch.testing.assert_close(gradients(h.sum(), cell), wanted)
+    torch.testing.assert_close(gradients(h.sum(), cell), wanted)  # nothing is left of the first
 
 
 @both_backends

@@ -46,6 +46,12 @@ class Apply(nn.Module):
             "the router for samples of shape [3] gives [2] for each; expected one logit each",
         ),
         (
+            one(router=lambda shape: nn.Sequential(nn.Linear(*shape, 1), nn.Sigmoid())),
+            ValueError,
+            "the router ends in Sigmoid; expected a logit, to which the tree applies a sigmoid "
+            "itself",
+        ),
+        (
             one(router=lambda shape: 7),
             TypeError,
             "the function that makes a router must return an nn.Module. Got int for samples of "

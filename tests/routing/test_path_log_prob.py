@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from paths import FIVE, permuted, products, random_branches
 from tree_shapes import LEFT_LEAF, SMALL, numbered, shapes, turned, with_chains
 
+from structnet.errors import GraphError
 from structnet.routing.path_log_prob import leaf_log_prob, node_log_prob
 from structnet.routing.topology import Topology
 
@@ -118,3 +119,16 @@ def test_a_tree_is_stored_without_tensors_of_a_device() -> None:
     before = pickle.dumps(topology)
     leaf_log_prob(topology, torch.zeros(1, 5))
     assert pickle.dumps(topology) == before
+
+
+def test_a_model_is_told_of_its_topology() -> None:
+    class Model:
+        topology = FIVE
+
+        def leaf_log_prob(self, x: torch.Tensor) -> torch.Tensor:
+            raise NotImplementedError
+
+    said = "got a Model, whose attribute topology is one, and whose method leaf_log_prob gives"
+    for function in (leaf_log_prob, node_log_prob):
+        with pytest.raises(GraphError, match=said):
+            function(Model(), torch.zeros(2, 5))

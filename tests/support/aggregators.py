@@ -9,7 +9,7 @@ import torch
 from configurations import AGGREGATORS
 from torch import Tensor
 
-from structnet.message_passing.cell import Edges, Nodes, matrices
+from structnet.message_passing.cell import Edges, Nodes
 from structnet.message_passing.scheduling import Stack
 from structnet.tensor_tree import Aggregator
 
@@ -36,28 +36,20 @@ def one_run(length: int, key: int) -> Stack:
     return Stack(1, length, torch.tensor([key]), 0)
 
 
-def times(x: Tensor, weights: tuple[Tensor, ...], keys: Tensor) -> Tensor:
-    """Rows times their own keys' matrices, as the fast backend has a function for it."""
-    return x @ matrices(weights, x)[keys]
-
-
-def aggregated(
-    aggregator: Aggregator, t: int, h: Tensor, x: Tensor | None, plain: bool = False
-) -> Tensor:
+def aggregated(aggregator: Aggregator, t: int, h: Tensor, x: Tensor | None) -> Tensor:
     """What nodes of type t get from message and reduce, ``[n, G, c]``."""
     n = len(h)
-    product = None if plain else times
     received = []
     for j in range(aggregator.arity):
         key = t * aggregator.arity + j if aggregator.positional else t
-        edges = Edges(one_run(n, key), {}, product)
+        edges = Edges(one_run(n, key), {})
         weight = aggregator.message_weight()
         z = edges.split(h[:, j])
         z = z if weight is None else edges.product(z, weight)
         received.append(edges.join(aggregator.message(edges, z)))
     mailbox = torch.stack(received, 1)
     mailbox = mailbox.sum(1) if aggregator.summed else mailbox
-    nodes = Nodes(one_run(n, t), torch.full((n,), -1), {}, product=product)
+    nodes = Nodes(one_run(n, t), torch.full((n,), -1), {})
     return torch.stack([nodes.join(y) for y in aggregator.reduce(nodes, mailbox, x)], 1)
 
 

@@ -52,7 +52,8 @@ class Gated(Sum):
         return {"h": edges.src["h"], "gate": times(edges, edges.src["h"], self.weight)}
 
     def reduce(self, nodes: Nodes) -> State:
-        bias = nodes.select(self.bias).repeat_interleave(nodes.stack.length, 0)
+        length = nodes.split(nodes.tokens).shape[1]
+        bias = nodes.join(nodes.select(self.bias).unsqueeze(1).expand(-1, length, -1))
         gate = torch.sigmoid(nodes.mailbox["gate"] + bias[nodes.owner])
         return {"h": torch.tanh(nodes.sum(gate * nodes.mailbox["h"]))}
 

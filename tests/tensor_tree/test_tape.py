@@ -72,8 +72,8 @@ def test_a_sweep_leaves_nothing_behind(use: str):
 @pytest.mark.parametrize("aggregator", AGGREGATORS)
 def test_one_weight_gradient_a_sweep(aggregator: str, monkeypatch: pytest.MonkeyPatch):
     made = []
-    apply = tape._WeightGradient.apply
-    monkeypatch.setattr(tape._WeightGradient, "apply", lambda *a: made.append(a) or apply(*a))
+    apply = tape._Joined.apply
+    monkeypatch.setattr(tape._Joined, "apply", lambda *a: made.append(a) or apply(*a))
     configuration = Configuration(aggregator, "child", "zero", False)
     forest = Forest.from_trees([chain(50)], VOCABULARY)
     propagate(forest, _Cell(configuration.model()))
