@@ -173,18 +173,15 @@ class BesideBag(Beside, TreeAnswers):
         """
         if guess is None:
             return examples, held_out
-        rest = examples.targets.numpy() - guess
-        unit = max(rest.std(), 1e-12)
+        unit = max((examples.targets.numpy() - guess).std(), 1e-12)
         self.shares.copy_(torch.tensor([unit, 1.0]))
 
-        def with_rest(of: TreeExamples, rest: np.ndarray) -> TreeExamples:
-            targets = (rest / unit).astype(np.float32)
+        def rest(of: TreeExamples, said: np.ndarray) -> TreeExamples:
+            targets = ((of.targets.numpy() - said) / unit).astype(np.float32)
             return TreeExamples(of.forest, targets, of.weights, of.roots_per_example)
 
-        if held_out is None:
-            return with_rest(examples, rest), None
-        lacking = (held_out.targets - self.bag(held_out.forest)).numpy()
-        return with_rest(examples, rest), with_rest(held_out, lacking)
+        judged = held_out and rest(held_out, self.bag(held_out.forest).numpy())
+        return rest(examples, guess), judged
 
     @property
     def known(self) -> dict[str, Any]:
