@@ -16,7 +16,8 @@ drops most of the columns.
 With few samples in each class, the best few kinds, the flat softmax and all penalties are trained
 to the end, if possible on all samples, as overfitting shows late, and a brief training favours
 narrow leaves. One kind is taken over a simpler one only if its advantage is not due to chance; the
-plain decision tree is the simplest, and a stronger penalty is simpler. Unless all this is cheap,
+plain decision tree is the simplest, and a stronger penalty is simpler; so are fewer leaves, but if
+only some samples are used, more leaves, which gain most from the others. Unless all this is cheap,
 trees that begin surely behind the flat softmax, and stronger penalties that begin far behind, are
 given up after one iteration, and kinds that begin nearly as well are compared once more with the
 penalties found. Nothing weaker is tried where hardly a mistake is left. If only some samples are
@@ -81,8 +82,8 @@ FLAT = 4e10  # largest number of sums for a flat softmax in a trial: some second
 # not vectorised, counts as SPARSE.
 WHOLE, SPARSE = 1e10, 16
 COST = 5e8  # largest number of sums for a decision tree on single features: about a second
-# One on sparse rows is first grown on one row of so many: at best, the odds of a mistake fall in
-# proportion to the number of rows.
+# A costlier plain one, up to so many times, is first grown on one row of so many: at best, the odds
+# of a mistake fall in proportion to the number of rows.
 PROBED = 4
 
 Kind = ChosenSettings
@@ -159,7 +160,8 @@ class _Search:
             good = [kind for kind in good if kind in flat or not tried[kind].exceeds(least, SURE)]
         if len(good) == 1:
             return good[0]
-        good.sort(key=lambda kind: (kind.depth, kind.start != "centroids"))
+        order = 1 if self._most == len(self.points) else -1  # leaves gain most from further rows
+        good.sort(key=lambda kind: (order * (kind.depth or 0), kind.start != "centroids"))
         return lowest({kind: self._wrong_about(kind, iterations=self._length) for kind in good})
 
     def _compared_again(self, tried: dict[Kind, Wrongness], found: Kind) -> Kind:
@@ -274,29 +276,26 @@ class _Search:
         return wrong.exceeds(least, FAR)
 
     def _plain_is_as_good(self, best: Kind) -> bool:
-        """True if the plain decision tree, on as many samples as affordable, is no more wrong."""
-        given, part = self.given, self._parts[0]
+        """True if the plain decision tree is no more wrong.
+
+        If it is costly, it is given up if a part of the rows shows it far behind. Of sparse rows it
+        always is: columns are many and mostly 0, so that each decision parts few rows from the
+        others, and the tree is a long chain.
+        """
+        given, parts = self.given, self._parts
         open_ = given.depth is None and given.k is None and given.start in (None, "axes")
         limited = self.growth is not None and self.growth.deepest < math.inf
-        if not open_ or limited:
+        number = len(parts[0].learn)
+        sums = axes_sums(parts[0].learn, math.log2(number + 1))
+        if not open_ or limited or sums > PROBED * COST:
             return False
-        sums = max(axes_sums(part.learn, math.log2(len(part.learn) + 1)), 1)
-        number = int(len(part.learn) * COST / sums)
-        if number < len(part.learn) / 4:
-            return False
-        parts = self._parts
-        if number < len(part.learn):
-            parts = [part.fewer(number, given.seed)]
-        how = parts, self._length
-        least = self._wrong_about(best, *how)
-        if self.points.sparse and len(part.learn) >= PROBED * FEWEST:
-            # Columns are many and mostly 0, so that each decision parts few rows from the others:
-            # the tree is a long chain, which costs more than estimated.
-            few = [part.fewer(len(part.learn) // PROBED, given.seed) for part in parts]
-            odds = max(self._odds(least), 0.5 / len(part.learn))  # half a mistake
+        least = self._wrong_about(best, iterations=self._length)
+        if (sums > COST or self.points.sparse) and number >= PROBED * FEWEST:
+            few = [part.fewer(number // PROBED, given.seed) for part in parts]
+            odds = max(self._odds(least), 0.5 / number)  # half a mistake
             if self._odds(self._wrong_about(self._plain, few)) > PROBED * odds:
                 return False
-        return not self._wrong_about(self._plain, *how).exceeds(least)
+        return not self._wrong_about(self._plain, iterations=self._length).exceeds(least)
 
     def _odds(self, wrong: Wrongness) -> float:
         """The odds of being wrong."""

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 
 from structnet.softmax_tree.fold import STEPS
 from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.start import CODES
 
 LOOKED = 64  # rows and columns by which the thresholds of a feature are estimated
 
@@ -26,13 +27,14 @@ def flat_sums(points: Points) -> float:
 def axes_sums(points: Points, depth: float) -> float:
     """An estimate of the number of sums to grow a decision tree on single features.
 
-    Each threshold between two rows of different values takes one sum for each class.
+    Each threshold between two rows of different values takes one sum for each class, or each of
+    their codes.
 
     Args:
         points: rows to learn from.
         depth: depth of the tree.
     """
-    each = _thresholds(points.x) * points.num_classes + math.log2(len(points) + 1)
+    each = _thresholds(points.x) * min(points.num_classes, CODES) + math.log2(len(points) + 1)
     return _entries(points.x) * depth * each
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from structnet.estimators.scale import fractions
 from structnet.softmax_tree.draft import Draft
@@ -31,8 +31,7 @@ MEANS_STEPS = 10
 DRAWN = 8  # trees to choose from, as some are far better than others
 LARGEST = 100  # largest number of weights of an initial hyperplane on sparse rows
 QUIET = threading.Lock()
-
-
+CODES = 32  # random numbers of a class by which trees on single features tell many classes apart
 WIDE = 10  # smallest default limit on the classes of a leaf
 
 
@@ -148,24 +147,40 @@ def axes_draft(points: Points, depth: int | None, k: int, seed: int) -> Draft:
     """
     if depth == 0:
         return complete_draft(points, 0, k, "centroids", seed)
-    grower = DecisionTreeClassifier(max_depth=depth, random_state=seed)
     some = _in_32_bits(points, seed)
     weights = some.weights / some.weights.max()  # scikit-learn has absolute thresholds for them
+    how: dict[str, Any] = {"max_depth": depth, "random_state": seed}
+    grower, targets = DecisionTreeClassifier(**how), some.y
+    if points.num_classes > CODES:
+        grower, targets = DecisionTreeRegressor(**how), _codes(points.num_classes, seed)[some.y]
     # scikit-learn takes many classes for numbers; the filters of warnings are those of all threads.
     with QUIET, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        found = grower.fit(some.x, some.y, sample_weight=weights).tree_
+        found = grower.fit(some.x, targets, weights).tree_
     left, right = found.children_left, found.children_right
     draft = Draft([(a, b) if a > 0 else () for a, b in zip(left, right, strict=True)], [])
-    counts = found.value[:, 0] * found.weighted_n_node_samples[:, None]
+    shape = found.node_count, points.num_classes
+    counts = csr_matrix((weights, (found.apply(some.x), some.y)), shape)
     for node, below in enumerate(draft.children):
         if below:
             draft.nodes.append(_axis(points, found.feature[node], found.threshold[node]))
             continue
-        here = np.zeros(points.num_classes)
-        here[grower.classes_] = counts[node]
+        here = counts[node].toarray()[0]
         draft.nodes.append(first_leaf(here, k, points.num_features, points.sparse))
     return draft
+
+
+def _codes(num_classes: int, seed: int) -> np.ndarray:
+    """Random signs for each class, ``[K, CODES]``, of which a tree of many classes is grown.
+
+    They nearly keep the distances of classes, so that the squared error of a tree that predicts
+    them is nearly the Gini impurity, at the cost of few classes.
+
+    Reference:
+        Joly, Geurts, Wehenkel, "Random Forests with Random Projections of the Output Space for High
+        Dimensional Multi-label Classification", ECML PKDD 2014.
+    """
+    return np.random.default_rng(seed).choice([-1.0, 1.0], (num_classes, CODES))
 
 
 def _in_32_bits(points: Points, seed: int) -> Points:

@@ -345,25 +345,9 @@ def test_a_plain_tree_of_sparse_rows_is_given_up_if_a_quarter_of_them_shows_it_f
     assert sizes == [100] + [400] * whole and (found.max_iter == 0) == whole
 
 
-def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:
-    """Cells of a fine grid, of which a few cuts say nothing."""
-    rng = np.random.default_rng(0)
-    x, cells = rng.random((4000, 2)), rng.integers(0, 5, (10, 10))
-    y = cells[tuple((10 * x).astype(int).T)]
-    found = train(x.astype(np.float32), y, num_classes=5).settings
-    assert (found.start, found.max_iter) == ("axes", 0)
-    given = train(x.astype(np.float32), y, SoftmaxTreeSettings(k=2), num_classes=5).settings
-    assert given.k == 2
-
-
 def test_what_no_iteration_changes_is_not_chosen() -> None:
     found = train(*_rows(), SoftmaxTreeSettings(depth=1, max_iter=0), num_classes=3).settings
     assert found.leaf_penalty == 1
-
-
-def test_sparse_rows_without_entries() -> None:
-    y = np.arange(100) % 2
-    assert train(csr_matrix((100, 5), dtype=np.float32), y, num_classes=2).tree is not None
 
 
 def _rows() -> tuple[np.ndarray, np.ndarray]:
@@ -396,3 +380,14 @@ def test_trees_that_begin_behind_the_flat_one_end(monkeypatch: pytest.MonkeyPatc
         assert found_of(many(400, 4000), SoftmaxTreeSettings()).depth == 0
         longer = {trial.kind.depth for trial in tried if trial.iterations != 1}
         assert bool(longer - {0, 1000}) == more
+
+
+@pytest.mark.parametrize(("rows", "taken"), [(4000, 1), (6000, 2)])
+def test_more_leaves_are_taken_where_further_rows_remain(
+    rows: int, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two depths that are as good, by 4,000 rows."""
+    monkeypatch.setattr(choice, "WHOLE", 0)
+    noted(monkeypatch, lambda kind, *_: 10 if kind.depth in (1, 2) else 30)
+    settings = SoftmaxTreeSettings(start="centroids", leaf_penalty=1)
+    assert chosen(many(400, rows), settings, None)[0].depth == taken

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
-from structnet.softmax_tree import SoftmaxTreeSettings
+from structnet.softmax_tree import SoftmaxTreeSettings, train
 from structnet.softmax_tree.choice import chosen
 from structnet.softmax_tree.fold import Fold
 from structnet.softmax_tree.points import Points
@@ -58,3 +59,19 @@ def test_trees_on_single_features_are_tried_whatever_came_before(
 
     found = found_of(monkeypatch, mistakes, SoftmaxTreeSettings(leaf_penalty=1))
     assert (found.start, found.depth) == ("axes", 2)
+
+
+def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:
+    """Cells of a fine grid, of which a few cuts say nothing."""
+    rng = np.random.default_rng(0)
+    x, cells = rng.random((4000, 2)), rng.integers(0, 5, (10, 10))
+    y = cells[tuple((10 * x).astype(int).T)]
+    found = train(x.astype(np.float32), y, num_classes=5).settings
+    assert (found.start, found.max_iter) == ("axes", 0)
+    given = train(x.astype(np.float32), y, SoftmaxTreeSettings(k=2), num_classes=5).settings
+    assert given.k == 2
+
+
+def test_sparse_rows_without_entries() -> None:
+    y = np.arange(100) % 2
+    assert train(csr_matrix((100, 5), dtype=np.float32), y, num_classes=2).tree is not None
