@@ -141,7 +141,6 @@ def test_a_deepening_and_a_split_are_tried_at_once() -> None:
 @pytest.mark.parametrize("limit", [{"max_transformers": 0}, {"max_leaves": 1}, {"lookahead": 1}])
 def test_limits_are_kept(limit: dict[str, int]) -> None:
     growth = growth_of(*grid(1200, 0, noise=0.05), **limit)
-    growth.tree.nodes[0].transformers.append(torch.nn.Identity())
     growth.step()
     assert not unfolded(growth)
 
