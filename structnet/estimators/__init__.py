@@ -6,6 +6,7 @@
 ``scale``               :class:`Standardizer`, the one scaler; means and deviations of any size
 ``tails``               :class:`BentStandardizer`, which bends columns with heavy tails
 ``counts``              :class:`CountStandardizer`, for sparse counts; the scaler of linear models
+``logistic``            :func:`logistic_regression`, of counts or of any rows
 ``class_weights``       :func:`weighed`: classes that count more or less than their samples
 ``held_out``            :func:`hold_out`: samples set aside, for choices or a test
 ``outliers``            :func:`warn_of_far_targets`: numbers that outweigh all others

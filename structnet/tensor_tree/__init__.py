@@ -33,7 +33,6 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 ``counted``             the counts of things that occur in trees
 ``label_bag``           counts of labels and pairs, and a linear model on them
 ``piece_counts``        counts of pieces of words, for words that no training tree has
-``logistic``            fits this linear model for classes, in few steps
 ``bag_occlusion``       outputs of this linear model for a tree with each of its subtrees hidden
 ``ridge``               ridge regression whose penalty is chosen by cross-validation
 ``row_space``           wide rows as coordinates, at most as many as there are rows
