@@ -19,7 +19,7 @@ the variables a to f. A run on your own trees takes a file like the one that it 
 or without targets, or a tree. A run on a table or on images takes a file of rows, with the columns
 that it was trained on (or, if they are a table, these rows, typed as 3,4 or on the standard input),
 or the numbers of test examples, for which it also explains its answer.
-Without an INPUT, the standard input is read, as UTF-8."""
+Without an INPUT, or for -, the standard input is read, as UTF-8."""
 EXAMPLES = """\
   structnet predict runs/first "[MAX 2 9 [MIN 4 7 ] 0 ]"
   structnet predict runs/sum "( a ( and b ) )" "a"
@@ -39,7 +39,7 @@ def run(words: Sequence[str]) -> None:
         ValueError: there are no inputs, nor any on the standard input.
     """
     recipe, run, ask, own, texts = asked("predict RUN INPUT...", words, ABOUT, EXAMPLES, Written)
-    if not texts and not sys.stdin.isatty():
+    if texts == ["-"] or (not texts and not sys.stdin.isatty()):
         texts = [text] if (text := sys.stdin.read().strip()) else []
     answers = answers_to(recipe, run, texts, ask)
     result = {"model": recipe.name, "run": str(run), "asked": values_of(ask)} | own.told(answers)

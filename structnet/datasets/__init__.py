@@ -22,7 +22,6 @@
 ``fasttext_file``       labelled text in fastText's format
 ``standard_library``    functions of Python's standard library as syntax trees
 ``planted``             points drawn from a known hierarchy
-``_kernels``            the compiled loop over a text's bytes
 ``named``               :func:`load`: images and rows by the name of the data set
 ``catalogue``           one-line descriptions of the data sets
 ``arrays``              :class:`Arrays`: images or rows, loaded and scaled

@@ -38,6 +38,7 @@ class Arrays:
         features, targets: names of the columns; None if they have none.
         encoding: way in which the columns of a table became numbers; None for other data.
         x_test_read: test inputs as they were read, before they were scaled; None if they are not.
+        notes: lines on how a table was read.
 
     Shapes:
         x ``[N, C, H, W]`` images or ``[N, d]`` features; y ``[N]`` classes or ``[N, m]`` targets.
@@ -62,6 +63,7 @@ class Arrays:
     targets: tuple[str, ...] | None = None
     encoding: Encoding | None = None
     x_test_read: np.ndarray | csr_matrix | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_one_of("task", self.task, TASKS)
@@ -93,7 +95,7 @@ class Arrays:
             bend: True to bend columns with heavy tails, and take logarithms of sparse counts, see
                 :func:`.learned_scale`.
             about: other attributes: ``name``, ``split``, ``files``, ``features``, ``targets``,
-                ``encoding``.
+                ``encoding``, ``notes``.
 
         Shapes:
             inputs ``[N, d]``, targets ``[N]`` or ``[N, m]``.

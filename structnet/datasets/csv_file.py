@@ -112,16 +112,18 @@ class Table:
             self._parsed[column] = found
         return self._parsed[column]
 
-    def texts(self, column: int) -> list[str]:
-        """The fields of one column, numbered from 0.
+    def without_gaps(self, column: int) -> tuple[Table, list[str]]:
+        """The rows that have a value in a column, numbered from 0, and the fields of the others."""
+        gaps = [row[column].lower() in MISSING for row in self.rows]
+        if not any(gaps):
+            return self, []
+        kept = [i for i, gap in enumerate(gaps) if not gap]
+        rows, lines = [self.rows[i] for i in kept], [self.lines[i] for i in kept]
+        left_out = [row[column] for row, gap in zip(self.rows, gaps, strict=True) if gap]
+        return Table(self.path, self.names, rows, lines), left_out
 
-        Raises:
-            TableError: a field is missing.
-        """
-        for i, row in enumerate(self.rows):
-            if row[column].lower() in MISSING:
-                message = f"{_missing(row[column])}; fill it in, or leave the row out"
-                raise self.error(i, column, message)
+    def texts(self, column: int) -> list[str]:
+        """The fields of one column, numbered from 0."""
         return [row[column] for row in self.rows]
 
 

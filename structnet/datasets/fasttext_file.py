@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 
-from structnet.datasets._kernels import tokens_of
 from structnet.trees.end_to_end import offsets_of
 
 PREFIX = "__label__"
@@ -99,27 +101,33 @@ def read_fasttext(
         >>> [line.tolist() for line in X], y.tolist()
         ([[0, 1], [0, 2]], ['cat', 'dog'])
     """
+    number: defaultdict[bytes, int] = defaultdict(count().__next__)
+    found, lengths = array("i"), array("i")
     try:
-        text = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            for row in file:
+                tokens = row.split()
+                found.extend(map(number.__getitem__, tokens))
+                lengths.append(len(tokens))
     except OSError as error:
         raise LabelledTextError(f"{path} cannot be read: {error.strerror}") from None
-    numbers, lines, start, length = tokens_of(np.frombuffer(text, np.uint8))
-    spans = zip(start.tolist(), length.tolist(), strict=True)
+    numbers, size = np.frombuffer(found, np.int32), len(lengths)
+    line = np.repeat(np.arange(size), lengths)  # the line of each token
+    names: list[str] = []
     try:
-        names = [text[first : first + size].decode() for first, size in spans]
-    except UnicodeDecodeError as error:
-        bad = text.count(b"\n", 0, text.find(error.object)) + 1
+        names.extend(token.decode() for token in number)
+    except UnicodeDecodeError:
+        bad = line[numbers == len(names)][0] + 1
         raise LabelledTextError(f"{path}, line {bad}: the text is not UTF-8") from None
     is_label = np.array([name.startswith(PREFIX) for name in names], bool)
-    line = np.repeat(np.arange(len(lines) - 1), np.diff(lines))  # the line of each token
     own = is_label[numbers] if len(names) else np.zeros(0, bool)
-    sizes = [np.bincount(line[which], minlength=len(lines) - 1) for which in (own, ~own)]
+    sizes = [np.bincount(line[which], minlength=size) for which in (own, ~own)]
     kept = _checked_lines(path, *sizes)
     of_words, known_words = _numbered(names, ~is_label, words)
     of_labels, known_labels = _numbered(names, is_label, labels)
     ids, at = of_words[numbers[~own]], line[~own]
     there = ids != UNKNOWN
-    sizes[1] = np.bincount(at[there], minlength=len(lines) - 1)
+    sizes[1] = np.bincount(at[there], minlength=size)
     offsets = [offsets_of(size[kept]) for size in sizes]
     left_out = int((~there).sum())
     return LabelledText(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from structnet.datasets.table_columns import Encoding
 from structnet.parse.packed import unpacked
 
 MAX_CLASSES = 20  # different whole numbers at most that are taken for classes by default
+NUMBERED = 20  # least number of rows whose different whole numbers are no coincidence
 
 
 def load(
@@ -36,6 +38,7 @@ def load(
         path: path of the file. Its columns become numbers as :mod:`.table_columns` says. A first
             column without a name holds labels of rows, and is no feature.
         target: name of the column to predict, or its number from 1; by default the last column.
+            Rows that have nothing in it are left out, also those of the test file.
         task: "classification" or "regression"; by default classification if the target has text, or
             has whole numbers, at most 20 different ones that occur at least twice on average.
         header, delimiter: arguments of :func:`structnet.datasets.csv_file.read`.
@@ -49,7 +52,7 @@ def load(
         x ``[N, d]``; y ``[N]`` classes or ``[N, 1]`` targets.
 
     Raises:
-        TableError: a field among numbers is none, a target is missing, rows have different lengths,
+        TableError: a field among numbers is none, no row has a target, rows have different lengths,
             no column becomes numbers, all rows have the same class, the test file has other columns
             or classes, or text is among more than 20 different values of a target whose task is not
             given. The message names the line and the column.
@@ -68,16 +71,21 @@ def load(
     """
     table = csv_file.read(path, header, delimiter)
     column = target_column(table, target)
+    table, left_out = with_targets(table, column)
     texts = table.texts(column)
     task = task or _guess(table, column, texts)
     check_one_of("task", task, TASKS)
-    other = None if test is None else _same_columns(table, test, delimiter)
+    other = None
+    if test is not None:
+        other, more = with_targets(_same_columns(table, test, delimiter), column)
+        left_out += tuple(f"{line}, in {other.path}" for line in more)
     classes = class_names(texts) if task == "classification" else None
     used = feature_columns(table, column, without)
     y, train = _targets(table, column, classes), np.arange(len(table.rows))
     if other is None:
         strata = y if classes else None
-        train, drawn, split = set_aside(table.path, len(y), test_fraction, seed, strata)
+        name = "; ".join([str(table.path), *left_out])
+        train, drawn, split = set_aside(name, len(y), test_fraction, seed, strata)
     encoding = Encoding.learned(table, used, train)
     x = encoding(table, used)
     if other is not None:
@@ -100,7 +108,67 @@ def load(
         features=encoding.features,
         encoding=encoding,
         targets=names and (names[column],),
+        notes=(*notes_on(table, column, target, used), *left_out),
     )
+
+
+def with_targets(table: Table, column: int) -> tuple[Table, tuple[str, ...]]:
+    """The rows that have a target, and a line on how many have none, if any.
+
+    Args:
+        table: fields of the file.
+        column: number of the column to predict, from 0.
+
+    Raises:
+        TableError: no row has a target.
+    """
+    found, gaps = table.without_gaps(column)
+    if not found.rows:
+        raise TableError(
+            f"{table.path}: {_title(table, column)}, the column to predict, has no value in any row"
+        )
+    words = ", ".join(repr(field) for field in dict.fromkeys(gaps) if field)
+    rows = f"{len(gaps):,} row{'s' * (len(gaps) > 1)} without a target"
+    return found, (f"left out: {rows}{f' ({words})' * bool(words)}",) if gaps else ()
+
+
+def notes_on(
+    table: Table, column: int, target: str | int | None, used: Sequence[int]
+) -> Iterator[str]:
+    """What a reader should know of a table's columns: which one is predicted, which may be ids.
+
+    Columns like ids are named if there are others. They have different whole numbers that rise from
+    row to row, or are at least half of those between the least and the largest.
+
+    Args:
+        table: fields of the file.
+        column: number of the column to predict, from 0.
+        target: the same as the user gave it; None if it is the last by default.
+        used: numbers of the features' columns, from 0.
+    """
+    last = "" if target is not None else " (the last column; --target names another)"
+    yield f"target: {_title(table, column)}{last}"
+    found = [each for each in used if _is_like_ids(table.parsed(each))]
+    if found and len(found) < len(used):
+        names = ", ".join(_title(table, each) for each in found)
+        flag = quote(",".join(table.names[i] if table.names else str(i + 1) for i in found))
+        out = f"--without {flag} leaves {'it' if len(found) == 1 else 'them'} out"
+        yield f"all values different, as of ids: {names} ({out})"
+
+
+def _title(table: Table, column: int) -> str:
+    """The name of a column in quotes, or its number from 1."""
+    name = table.names and table.names[column]
+    return repr(name) if name else f"column {column + 1}"
+
+
+def _is_like_ids(values: np.ndarray) -> bool:
+    """Whether numbers look like ids, see :func:`notes_on`; NaN is none. ``[rows]``."""
+    if len(values) < NUMBERED or not np.array_equal(values, np.floor(values)):
+        return False
+    steps = np.diff(np.sort(values))
+    dense = len(values) >= (values.max() - values.min() + 1) / 2
+    return bool(steps.all() and (dense or (np.diff(values) > 0).all()))
 
 
 def target_column(table: Table, target: str | int | None = None) -> int:
@@ -196,7 +264,7 @@ def class_numbers(
         ``[rows]``, int64.
 
     Raises:
-        TableError: a row has an unknown class, or a field is missing.
+        TableError: a row has an unknown class.
     """
     numeric = all(map(csv_file.is_number, classes))
     places = {float(name) if numeric else name: i for i, name in enumerate(classes)}

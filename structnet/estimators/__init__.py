@@ -4,7 +4,8 @@
 ``inputs``              the checks of samples, targets and weights
 ``checked``             :class:`Checked`, what has been checked; classes, weights, seeds
 ``scale``               :class:`Standardizer`, the one scaler; means and deviations of any size
-``tails``               :class:`BentStandardizer`, which bends columns with heavy tails
+``tails``               :class:`BentStandardizer`, which bends columns with heavy tails, by
+                        ``_tail_kernels``
 ``counts``              :class:`CountStandardizer`, for sparse counts; the scaler of linear models
 ``logistic``            :func:`logistic_regression`, of counts or of any rows
 ``class_weights``       :func:`weighed`: classes that count more or less than their samples

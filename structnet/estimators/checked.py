@@ -171,9 +171,10 @@ def counting_places(weights: np.ndarray | None, least: int) -> np.ndarray | None
         return None
     kept = np.flatnonzero(weights)
     if len(kept) < least:
+        without = f"all but {len(kept)} of" if len(kept) else "all"
         raise ValueError(
-            f"all but {len(kept)} of {len(weights)} samples have the weight zero; expected at "
-            f"least {least} above it"
+            f"{without} {len(weights)} samples have the weight zero; expected at least {least} "
+            "above it"
         )
     return kept
 

@@ -5,9 +5,10 @@ has nearly all of its rows at one place, and linear maps tell them apart only wi
 
     bent(x) = standardized(Phi^-1(share of the rows below x, and half of those at x))
 
-Phi is the distribution function of the normal distribution. Between at most 256 of its points the
+Phi is the distribution function of the normal distribution. Between at most 64 of its points the
 curve is linear, beyond them a logarithm, and always rises, so that a threshold or "high" means the
-same in either unit.
+same in either unit. The points are evenly spaced where the column is bent, not by rows: tails have
+few rows, and are what the curve is for.
 
 Reference:
     Gorishniy et al., "Revisiting Deep Learning Models for Tabular Data", NeurIPS 2021, who put all
@@ -25,12 +26,12 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from scipy.special import ndtri
 
+from structnet.estimators._tail_kernels import FAR, bend
 from structnet.estimators.scale import Standardizer, moments
 
 HEAVY = 3.0  # least excess kurtosis of a heavy tail; a normal column has 0, an exponential one 6
 GROUPS = 16  # groups of rows, by size of a column, whose means tell how much it could explain
-KNOTS = 256  # largest number of points of a curve
-FAR = 1.0  # how much farther a number is, bent, for each factor e beyond the range of those seen
+KNOTS = 64  # largest number of points of a curve
 FARTHEST = 700.0  # largest exponent that float64 can hold
 LEAST = 1e-12  # smallest share of the rows for a value to be a point, as its score must be finite
 MANY = 1000  # largest number of columns in which tails are looked for: counts of words have more
@@ -68,7 +69,7 @@ class BentStandardizer(Standardizer):
         >>> sizes, y = np.exp(np.linspace(0, 9, 100))[:, None], np.arange(100.0)[:, None]
         >>> scale = BentStandardizer.learned(sizes, y)
         >>> [len(bend.x) for bend in scale.bends]
-        [100]
+        [51]
         >>> scale(sizes[[0, 49, 50, 99]]).round(1).ravel().tolist()
         [-2.6, -0.0, 0.0, 2.6]
     """
@@ -139,23 +140,17 @@ class BentStandardizer(Standardizer):
         if not self.bends:
             return super().__call__(values)
         values = values.toarray() if issparse(values) else values
-        found = (values - self.mean) / self.sd  # in float64, as a curve may be steep
-        if len(found) == 1:  # all columns together, as each call of numpy takes microseconds
-            columns = self._curves[0]
-            found[0, columns] = _bent_row(found[0, columns], *self._curves[1:])
-            return found.astype(np.result_type(values, np.float32), copy=False)
-        for i, x, y in self.bends:
-            found[:, i] = _bent(found[:, i], x, y)
+        # In float64, as a curve may be steep.
+        found = np.ascontiguousarray((values - self.mean) / self.sd)
+        bend(found, *self._curves)
         return found.astype(np.result_type(values, np.float32), copy=False)
 
     @cached_property
-    def _curves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The bent columns ``[b]``, and their curves: x and y ``[b, points]``, inf at the ends."""
-        most = max(len(bend.x) for bend in self.bends)
-        both = np.full((2, len(self.bends), most), np.inf)
-        for found, (_, x, y) in zip(both.swapaxes(0, 1), self.bends, strict=True):
-            found[:, : len(x)] = x, y
-        return np.array([bend.column for bend in self.bends]), *both
+    def _curves(self) -> tuple[np.ndarray, ...]:
+        """The bent columns ``[b]``, where their curves begin ``[b + 1]``, and all x and all y."""
+        columns, x, y = zip(*self.bends, strict=True)
+        starts = np.cumsum([0, *map(len, x)])
+        return np.array(columns), starts, np.concatenate(x), np.concatenate(y)
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
         """Scaled values back in their own units. ``[n, *shape] -> [n, *shape]``.
@@ -195,39 +190,17 @@ def _bend(column: int, z: np.ndarray, y: np.ndarray, counts: np.ndarray) -> Bend
         return None
     if _line_explains(z, y, counts) > _groups_explain(groups, y, counts):
         return None
-    if len(counted) > KNOTS:
-        evenly = np.linspace(below[counted[0]], below[counted[-1]], KNOTS)
-        counted = counted[np.unique(np.searchsorted(below[counted], evenly))]
     values, scores = values[counted], ndtri(below[counted])
+    if len(counted) > KNOTS:
+        evenly = np.linspace(scores[0], scores[-1], KNOTS)
+        kept = np.unique(np.searchsorted(scores, evenly))
+        values, scores = values[kept], scores[kept]
     [mean], [sd] = moments(np.interp(z, values, scores)[:, None], counts)
     return Bend(column, values, (scores - mean) / sd)
 
 
-def _bent(numbers: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The curve through some points. ``[n] -> [n]``.
-
-    Beyond its ends it goes on as a logarithm: heavy tails have numbers many times as far out as any
-    seen before, and a line there would give them all the say.
-    """
-    beyond = (numbers - np.clip(numbers, x[0], x[-1])) / (x[-1] - x[0])
-    return np.interp(numbers, x, y) + FAR * np.sign(beyond) * np.log1p(np.abs(beyond))
-
-
-def _bent_row(numbers: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The same for one number of each curve. numbers ``[b]``, x and y ``[b, points]``."""
-    each, last = np.arange(len(x)), np.isfinite(x).sum(1) - 1
-    first, end = x[:, 0], x[each, last]
-    inside = np.clip(numbers, first, end)
-    here = np.minimum((x <= inside[:, None]).sum(1), last) - 1
-    x_here, y_here = x[each, here], y[each, here]
-    slope = (y[each, here + 1] - y_here) / (x[each, here + 1] - x_here)
-    bent = np.where(inside == end, y[each, last], slope * (inside - x_here) + y_here)
-    beyond = (numbers - inside) / (end - first)
-    return bent + FAR * np.sign(beyond) * np.log1p(np.abs(beyond))
-
-
 def _straight(numbers: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The inverse of :func:`_bent`. ``[n] -> [n]``."""
+    """The inverse of a curve. ``[n] -> [n]``."""
     beyond = (numbers - np.clip(numbers, y[0], y[-1])) / FAR
     farther = np.expm1(np.minimum(np.abs(beyond), FARTHEST)) * (x[-1] - x[0])
     return np.interp(numbers, y, x) + np.sign(beyond) * farther

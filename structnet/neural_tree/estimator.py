@@ -125,7 +125,7 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
         if self.loss != "gaussian" or self.path != "multi":
             raise ValueError(
                 "return_std=True is for mixtures of Gaussians; expected loss='gaussian' and "
-                f"path='multi'. Got {self.loss!r} and {self.path!r}."
+                f"path='multi'. Got loss={self.loss or 'squared_error'!r} and path={self.path!r}."
             )
         asked = zip(self.members_, self._asked(check_inputs(self, X)), strict=True)
         moments = [member.moments(tree, x, self.batch_size) for member, (tree, x) in asked]

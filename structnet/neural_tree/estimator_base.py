@@ -269,7 +269,10 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
         if held_out is None:
             strata = given.y if is_classifier(self) else None
-            places = hold_out(len(given.y), self.validation_fraction, int(seeds[0]), strata)
+            try:
+                places = hold_out(len(given.y), self.validation_fraction, int(seeds[0]), strata)
+            except ValueError as error:
+                raise ValueError(f"{error}, or X_val and y_val") from None
             learn, validation = map(given.take, places)
         else:
             learn, validation = given, held_out

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -30,7 +30,7 @@ from structnet.routing.on_demand import FromDataset
 from structnet.routing.samples import Samples
 from structnet.training.checkpoint import copy_state
 from structnet.training.metrics import evaluate, most_at_once
-from structnet.training.processes import own_device
+from structnet.training.modules import device_of
 from structnet.training.threads import Threads
 
 FALL = 0.2  # ratio of each strength to the one before
@@ -63,9 +63,7 @@ def _is_linear(tree: NeuralTree, samples: Samples) -> bool:
     return linear and plain and same and len(samples) >= 2 * PARTS
 
 
-def fit_linear(
-    tree: NeuralTree, samples: Samples, *, seed: int, device: str | torch.device = "cpu"
-) -> float | None:
+def fit_linear(tree: NeuralTree, samples: Samples, *, seed: int) -> float | None:
     """Moves a linear model to the penalised optimum that predicts unseen samples best.
 
     The largest of 14 strengths leaves hardly more than a constant; each of the others is a fifth of
@@ -78,7 +76,6 @@ def fit_linear(
         tree: tree for which :func:`is_linear_model` is true.
         samples: samples to learn from.
         seed: seed that determines which parts are held out.
-        device: device to compute on, where the tree is.
 
     Returns:
         The strength, or None if the tree was left unchanged.
@@ -99,9 +96,9 @@ def fit_linear(
     for part in tree.parameters():
         nn.init.zeros_(part)  # weights without an effect on the loss stay 0
     try:
-        with Threads(own_device(device)).kept():
+        with Threads(device_of(tree)).kept():
             fitted = _squares if _has_squares(tree, samples) else _descended
-            strength = fitted(tree, samples, seed, device)
+            strength = fitted(tree, samples, seed)
         with torch.no_grad():
             torch._foreach_mul_([*tree.parameters()], unit)
         return strength
@@ -119,9 +116,9 @@ def _has_squares(tree: NeuralTree, samples: Samples) -> bool:
     return squares and math.prod(sizes) * min(sizes) <= COMPUTED
 
 
-def _squares(tree: NeuralTree, samples: Samples, _: int, device: str | torch.device) -> float:
+def _squares(tree: NeuralTree, samples: Samples, _: int) -> float:
     """Computes the optimum for squared errors, with the strength of least leave-one-out error."""
-    tree.loss(samples[:1].to(device))  # refuses targets that do not fit the outputs
+    tree.loss(samples[:1].to(device_of(tree)))  # refuses targets that do not fit the outputs
     every = samples[np.arange(len(samples))]
     x, y = (part.double().cpu().numpy() for part in (every.x, every.targets))
     unit = y.size / 2  # scikit-learn's penalty for a strength of 1
@@ -133,7 +130,7 @@ def _squares(tree: NeuralTree, samples: Samples, _: int, device: str | torch.dev
     return float(ridge.alpha_) / unit
 
 
-def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torch.device) -> float:
+def _descended(tree: NeuralTree, samples: Samples, seed: int) -> float:
     """Finds the optimum of any loss by L-BFGS, with the strength of least held-out loss."""
     parts = _parts(samples, seed)
     models = [copy.deepcopy(tree) for _ in parts]
@@ -141,7 +138,7 @@ def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torc
     def unseen(strength: float) -> float:
         total = 0.0
         for model, (learn, held) in zip(models, parts, strict=True):
-            _minimise(model, samples, learn, strength, device)
+            _minimise(model, samples, learn, strength)
             size = _at_once(samples)
             loss = evaluate(model, samples[held], batch_size=size)["loss"]
             total += loss * len(held)
@@ -149,7 +146,7 @@ def _descended(tree: NeuralTree, samples: Samples, seed: int, device: str | torc
 
     strengths = _strengths(samples)
     strength = strengths[_lowest(map(unseen, strengths))]
-    _minimise(tree, samples, np.arange(len(samples)), strength, device)
+    _minimise(tree, samples, np.arange(len(samples)), strength)
     return strength
 
 
@@ -182,7 +179,6 @@ def start_linear(
     validation: Samples,
     *,
     seed: int,
-    device: str | torch.device = "cpu",
 ) -> float | None:
     """Starts a tree on a table as the model of :func:`fit_linear`, unless it is better already.
 
@@ -193,7 +189,7 @@ def start_linear(
 
     Args:
         tree: tree, which is changed in place.
-        samples, seed, device: see :func:`fit_linear`.
+        samples, seed: see :func:`fit_linear`.
         validation: samples by which the tree and the model are compared.
 
     Returns:
@@ -206,12 +202,12 @@ def start_linear(
         return None
     found = copy.deepcopy(tree)
     if gaussian:
-        strength = _begin_gaussian(found, samples, validation, seed=seed, device=device)
+        strength = _begin_gaussian(found, samples, validation, seed)
     else:
-        strength = _kept(fit_linear(found, samples, seed=seed, device=device), samples)
+        strength = _kept(fit_linear(found, samples, seed=seed), samples)
     if strength is None:
         return None
-    losses = [of_each(each.losses, each, validation, device) for each in (found, tree)]
+    losses = [of_each(each.losses, each, validation) for each in (found, tree)]
     gain, error = decrease(losses[0], losses[1], validation.counts(), tree.likelihood)
     if not gain <= SURE * error:  # or nan, if the samples are not all finite
         return None
@@ -232,7 +228,7 @@ def _kept(strength: float | None, samples: Samples) -> float | None:
 
 
 def _begin_gaussian(
-    tree: NeuralTree, samples: Samples, validation: Samples, **how: Any
+    tree: NeuralTree, samples: Samples, validation: Samples, seed: int
 ) -> float | None:
     """Sets the means to the optimum of squared errors, and all deviations to what these leave.
 
@@ -244,7 +240,7 @@ def _begin_gaussian(
     means = nn.Linear(solver.in_features, columns).to(solver.weight)
     alone = copy.deepcopy(tree)
     alone.likelihood, alone.nodes[0].solver = SquaredError(), means
-    strength = _kept(fit_linear(alone, samples, **how), samples)
+    strength = _kept(fit_linear(alone, samples, seed=seed), samples)
     if strength is None:
         return None
     square = evaluate(alone, validation)["loss"]
@@ -276,7 +272,6 @@ def _minimise(
     samples: Samples,
     places: np.ndarray,
     strength: float,
-    device: str | torch.device,
 ) -> None:
     optimizer = torch.optim.LBFGS(
         tree.parameters(),
@@ -285,7 +280,7 @@ def _minimise(
         tolerance_change=1e-6,
         line_search_fn="strong_wolfe",
     )
-    batches, [weights, _] = _read_again(samples, places, device), _parameters(tree)
+    batches, [weights, _] = _read_again(samples, places, device_of(tree)), _parameters(tree)
 
     def closure() -> Tensor:
         optimizer.zero_grad()
@@ -302,7 +297,7 @@ def _minimise(
 
 
 def _read_again(
-    samples: Samples, places: np.ndarray, device: str | torch.device
+    samples: Samples, places: np.ndarray, device: torch.device
 ) -> Callable[[], Iterable[Samples]]:
     """A function that gives the batches at each call; a single batch is kept in memory."""
     batches = partial(_batches, samples, places, device)

@@ -75,7 +75,9 @@ class NeuralTreeSettings:
             with hard borders, which may have as few as 8 samples, explain more, as where rules have
             thresholds, a split with such a start is trained too; and where a sum of thresholds of
             several columns explains more than regions, deepenings whose units start as its steps.
-            Either counts if it is better beyond chance, or has no more leaves.
+            Either counts if it is better beyond chance, or has no more leaves. Where columns have
+            few values and regions among the steps between these explain most, a split is trained
+            too whose transformer starts as these steps.
         cache_bytes: largest size in bytes of the cache of what reaches a leaf; without a cache, the
             tree above the leaf is run at every step.
         prune: share of the training samples that each branch must have. A split with a smaller

@@ -189,13 +189,13 @@ def train(
         strict = settings.prune is not None and not has_heavy_tails(tree, everything)
         how = settings if strict else replace(settings, prune=None)
         if linear:
-            fit_linear(tree, everything, seed=settings.seed, device=device)
+            fit_linear(tree, everything, seed=settings.seed)
         else:
             after = _last_epochs(settings, refined), how, everything, growth.strength
             tree, last = _finished(tree, *after, device, said)
     if settings.prune is not None and not strict:
         counted = train if everything is None else everything
-        tree = _pruned(tree, settings, counted, validation, device)
+        tree = _pruned(tree, settings, counted, validation)
     return replace(_so_far(growth, refined, last), tree=tree)
 
 
@@ -341,7 +341,6 @@ def _pruned(
     settings: NeuralTreeSettings,
     train: Samples,
     validation: Samples,
-    device: str | torch.device,
 ) -> NeuralTree:
     """The tree without the branches that too few samples take, as far as validation allows.
 
@@ -353,7 +352,7 @@ def _pruned(
     assert settings.prune is not None
 
     def losses(each: NeuralTree) -> np.ndarray:
-        return of_each(each.losses, each, validation, device)
+        return of_each(each.losses, each, validation)
 
     before, counts = losses(tree), validation.counts()
     _, noise = gained(before, np.zeros_like(before), counts)

@@ -12,7 +12,7 @@ from structnet.checks import check_one_of
 from structnet.neural_tree.joined import Joined
 from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.node import NOTHING, Node, alike, leaf_paths, module_list, run_nodes
-from structnet.neural_tree.primitives import Primitives, shape_after
+from structnet.neural_tree.primitives import Primitives, Shape, shape_after
 from structnet.neural_tree.routed import Choose, Routed, choice
 from structnet.routing.hard_path import follow
 from structnet.routing.samples import Samples
@@ -109,13 +109,18 @@ class NeuralTree(Routed):
         """The number of transformers on the way to a node, including the node's own."""
         return sum(len(self.nodes[v].transformers) for v in self.topology.path(node))
 
-    def new_split(self, leaf: int) -> tuple[nn.Module, nn.Module, nn.Module]:
+    def new_split(
+        self, leaf: int, shape: Shape | None = None
+    ) -> tuple[nn.Module, nn.Module, nn.Module]:
         """A new router and two new solvers to split a leaf with.
+
+        Args:
+            shape: shape of the samples at the router; by default, as they arrive at the leaf.
 
         Raises:
             ValueError: the node is not a leaf, or the tree's primitives have no routers.
         """
-        shape = self._leaf(leaf).shape
+        shape = self._leaf(leaf).shape if shape is None else shape
         if self.primitives.router is None:
             raise ValueError(f"this tree has no routers to split node {leaf} with")
         solvers = (self.primitives.make_solver(shape)[0] for _ in range(2))

@@ -14,14 +14,20 @@ from structnet.parse.lines import text_of
 from structnet.parse.reading import Leaves, Parsing
 from structnet.trees.tree import Tree
 
+# Fields that may be empty, whose values could else be taken for those of a field beside them.
+_NAMED = {"posonlyargs", "vararg", "kwonlyargs", "kw_defaults", "kwarg"}
+_NAMED |= {"decorator_list", "returns", "orelse", "finalbody", "upper", "step", "default_value"}
+
 
 def python(source: str | bytes | ast.AST, *, fields: bool = False, contexts: bool = True) -> Tree:
     """The abstract syntax tree of Python source.
 
     A node is labelled with its class in :mod:`ast`, the outermost one with ``Module``; its children
-    are the values of its fields in order, where the items of a list follow each other. Names are
-    leaves labelled as they are written, constants leaves labelled with their ``repr``. Fields that
-    are None are left out, but the constant None is not.
+    are the values of its fields in order, where the items of a list follow each other. Values of
+    optional fields that could be taken for those of another, such as the ``orelse`` of a loop or
+    the ``upper`` bound of a slice, stand below a node with the field's name. Names are leaves
+    labelled as they are written, constants leaves labelled with their ``repr``. Fields that are
+    None are left out, but the constant None is not, and None in a list is a leaf.
 
     Reading takes about 230 times the memory of the text, and 1000 times that of the densest texts;
     Python's own tree takes most of it.
@@ -30,7 +36,7 @@ def python(source: str | bytes | ast.AST, *, fields: bool = False, contexts: boo
         source: text of a module, where bytes have the encoding that they declare, or UTF-8; or a
             node of :mod:`ast`, such as that of a function.
         fields: True to put a node with the field's name above the values of each field that is not
-            empty. Otherwise the body of an ``if`` and its ``else`` are one row of children.
+            empty.
         contexts: False to leave out ``Load``, ``Store`` and ``Del``, which say how a name is used.
 
     Raises:
@@ -40,6 +46,9 @@ def python(source: str | bytes | ast.AST, *, fields: bool = False, contexts: boo
     Example:
         >>> python("x = 1 + y", contexts=False)
         <Tree (Module (Assign (Name x) (BinOp (Constant 1) Add (Name y))))>
+        >>> python("x[1:]", contexts=False), python("x[:1]", contexts=False)
+        (<Tree (Module (Expr (Subscript (Name x) (Slice (Constant 1)))))>,
+         <Tree (Module (Expr (Subscript (Name x) (Slice (upper (Constant 1))))))>)
         >>> python(ast.parse("f(x)").body[0].value, contexts=False)
         <Tree (Call (Name f) (Name x))>
         >>> python("print(")
@@ -87,26 +96,25 @@ class _Field(tuple):
 
 
 def _below(node: ast.AST, fields: bool, contexts: bool) -> list[Any]:
-    """What stands below a node: other nodes, leaves as text, fields if they are asked for."""
+    """What stands below a node: other nodes, leaves as text, fields that have a node."""
     below: list[Any] = []
     constant = isinstance(node, ast.Constant)
     for name in node._fields:
         value = getattr(node, name, None)
         if constant and name == "value":
-            values = [_written(value)]
+            values: list[Any] = [_written(value)]
         elif value is None:
             continue
         else:
-            values = value if isinstance(value, list) else [value]
             values = [
                 item if isinstance(item, ast.AST) else str(item)
-                for item in values
-                if item is not None and (contexts or not isinstance(item, ast.expr_context))
+                for item in (value if isinstance(value, list) else [value])
+                if contexts or not isinstance(item, ast.expr_context)
             ]
-        if not fields:
-            below += values
-        elif values:
+        if values and (fields or (name in _NAMED and not isinstance(node, ast.IfExp))):
             below.append(_Field((name, values)))
+        else:
+            below += values
     return below
 
 

@@ -1,12 +1,11 @@
-"""Colours for any number of classes or regions.
+"""Colours for any number of classes.
 
 Reference:
-    Paul Tol, "Colour Schemes", SRON technical note 09-002, 2021: the schemes "muted" and "pale".
+    Paul Tol, "Colour Schemes", SRON technical note 09-002, 2021: the scheme "muted".
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from colorsys import hsv_to_rgb
 
 import numpy as np
@@ -15,9 +14,6 @@ MUTED = (
     "#332288", "#88CCEE", "#44AA99", "#117733", "#999933",
     "#DDCC77", "#CC6677", "#882255", "#AA4499", "#777777",
 )  # fmt: skip
-PALE = ("#BBCCEE", "#FFCCCC", "#CCDDAA", "#EEEEBB", "#CCEEFF", "#DDDDDD")
-
-
 GOLDEN = 0.618034  # step around the colour wheel that keeps successive hues far apart
 
 
@@ -29,27 +25,6 @@ def class_colors(number: int) -> list[str]:
         (['#332288', '#88CCEE'], 100)
     """
     return list(MUTED[:number]) if number <= len(MUTED) else _around(number)
-
-
-def region_colors(beside: Sequence[Collection[int]]) -> list[str]:
-    """A pale colour for each region; neighbours have different ones.
-
-    Args:
-        beside: neighbours of each region.
-
-    Example:
-        >>> region_colors([{1}, {0, 2}, {1}])
-        ['#BBCCEE', '#FFCCCC', '#CCDDAA']
-    """
-    used: list[int] = []
-    for neighbours in beside:
-        taken = {used[j] for j in neighbours if j < len(used)}
-        free = [c for c in range(max(len(PALE), len(taken) + 1)) if c not in taken]
-        # The least used one, so that all colours are used.
-        used.append(min(free, key=lambda c: (used.count(c), c)))
-    more = max([0, *used]) + 1 - len(PALE)
-    colors = [*PALE, *(shaded(color, 0.35) for color in _around(max(more, 0)))]
-    return [colors[c] for c in used]
 
 
 def shaded(color: str, strength: float) -> str:

@@ -105,6 +105,6 @@ def _draw(ax: Axes, bars: list, labels: list[str], legend: dict[str, str]) -> No
 
 def _says(told: Explanation, prediction: tuple[float, ...]) -> str:
     if told.class_names is None:
-        return ", ".join(f"{mean:.4g}" for mean in prediction)
+        return told.says(prediction)
     best = int(np.argmax(prediction))
     return f"{cut(told.class_names[best])}: {percent(prediction[best], 1)}"

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import TABLES
 from structnet.datasets.csv_file import Table, TableError, read
-from structnet.datasets.table import class_numbers, target_column
+from structnet.datasets.table import class_numbers, target_column, with_targets
 from structnet.datasets.table_columns import Column, Encoding
 from structnet.estimators import Standardizer
 from structnet.estimators.counts import scale_of_lists
@@ -90,13 +91,26 @@ class ArrayData:
         return (
             f"{sizes_in_words(self)} ({arrays.split}); "
             f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
-            + lines_of_encoding(arrays.encoding)
+            + lines_on_table(arrays)
         )
 
 
-def lines_of_encoding(encoding: Encoding | None) -> str:
-    """What a table's columns became, each line behind a line break; empty if all are numbers."""
-    return "" if encoding is None else "".join(f"\n{line}" for line in encoding.lines())
+class Noted(Protocol):
+    """Data that may come from a table."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Lines on how the table was read."""
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """The way in which its columns became numbers; None for other data."""
+
+
+def lines_on_table(data: Noted) -> str:
+    """What is to be known of a table and its columns, each line behind a line break."""
+    lines = chain(data.notes, () if data.encoding is None else data.encoding.lines())
+    return "".join(f"\n{line}" for line in lines)
 
 
 def load_arrays(data: str, folder: Path | None, **options: Any) -> Arrays:
@@ -211,7 +225,7 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
 
 
 def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Samples:
-    """The rows of a file with their targets.
+    """The rows of a file with their targets; those without are left out, which is printed.
 
     Args:
         name: the file, which has the columns of the table that the tree was trained on.
@@ -219,16 +233,31 @@ def labelled_rows(name: str, data: Mapping[str, Any], target: str | None) -> Sam
         target: column that the tree was trained to predict, as the user gave it.
 
     Raises:
-        TableError: a column is missing, a field among numbers is none, or a class is unknown to the
-            tree.
+        TableError: a column is missing, a field among numbers is none, no row has a target, or a
+            class is unknown to the tree.
     """
-    table = read_table(name, data)
-    place = target_place(table, target, data)
+    table, place = table_with_targets(name, data, target)
     x = inputs(table, data, place)
     if data["classes"] is not None:
         return Samples(x, torch.from_numpy(classes(table, place, data["classes"])))
     y = scale_of(data["y_scale"])(table.numbers([place])).astype(np.float32)
     return Samples(x, torch.from_numpy(y))
+
+
+def table_with_targets(name: str, data: Mapping[str, Any], target: str | None) -> tuple[Table, int]:
+    """The rows of a file that have a target, and its column; how many have none is printed.
+
+    Args:
+        name, data, target: arguments of :func:`labelled_rows`.
+
+    Raises:
+        TableError: there is no column to predict, or no row has a target.
+    """
+    table = read_table(name, data)
+    place = target_place(table, target, data)
+    found, left_out = with_targets(table, place)
+    print(*[f"{name}: {line}\n" for line in left_out], sep="", end="")
+    return found, place
 
 
 def columns(table: Table, data: Mapping[str, Any], target: int | None = None) -> list[int | None]:

@@ -20,12 +20,12 @@ from structnet.datasets.catalogue import TEXTS
 from structnet.datasets.fasttext_file import PREFIX
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
-from structnet.recipes.arrays import lines_of_encoding
+from structnet.recipes.arrays import lines_on_table
 from structnet.recipes.data_settings import DataSettings
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_lstm.model import OF_NAME
 from structnet.recipes.words import counted, outputs, place_of
-from structnet.routing.words import percent
+from structnet.routing.words import in_digits, percent
 from structnet.text import Words
 from structnet.training.files import locked
 
@@ -85,8 +85,8 @@ def _of_trees(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"equal to an earlier one: {found['copies']:,}{others * bool(found['copies'])}"
     if "target" in found:
         target = found["target"]
-        mean, deviation = target["mean"], target["deviation"]
-        yield f"numbers to predict: {_spread(target)}; mean {mean:.4g}, deviation {deviation:.4g}"
+        mean, deviation = in_digits(target["mean"]), in_digits(target["deviation"])
+        yield f"numbers to predict: {_spread(target)}; mean {mean}, deviation {deviation}"
     elif found["classes"]:
         whole = sum(found["classes"].values())
         shown = list(found["classes"].items())[:SHOWN]
@@ -120,7 +120,7 @@ def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     inputs = f"inputs of {' x '.join(map(str, shape))}"
     sizes = f"{len(data.y_train):,} examples to train on and {len(data.y_test):,} to test"
     predicted = outputs(data.num_outputs, data.classes is not None)
-    say(f"{sizes} ({data.split}); {inputs}, {predicted}{lines_of_encoding(data.encoding)}")
+    say(f"{sizes} ({data.split}); {inputs}, {predicted}{lines_on_table(data)}")
     return {
         "data": name,
         "files": {path: {"published": published} for path, published in files.items()},

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from structnet.datasets.tree_file_formats import Place
-from structnet.routing.words import aligned, percent
+from structnet.routing.words import aligned, in_digits, percent
 
 MOST_CLASSES = 12  # of a confusion matrix that is printed whole
 MOST_MISTAKES = 10  # printed, as pairs of classes or one by one
@@ -36,11 +36,13 @@ def in_words(found: Mapping[str, Any]) -> str:
     """A prediction, or the true class or values, as one line.
 
     Example:
-        >>> in_words({"class": "oak", "probability": 0.5}), in_words({"values": {"price": 2.0}})
-        ('class oak, 50.0 %', 'price 2')
+        >>> in_words({"class": "oak", "probability": 0.5})
+        'class oak, 50.0 %'
+        >>> in_words({"values": {"price": 390364.9, "rooms": 2.0}})
+        'price 390365, rooms 2'
     """
     if "values" in found:
-        return ", ".join(f"{name} {value:.4g}" for name, value in found["values"].items())
+        return ", ".join(f"{name} {in_digits(value, 6)}" for name, value in found["values"].items())
     sure = f", {percent(found['probability'], 1)}" if "probability" in found else ""
     return f"class {found['class']}{sure}"
 
@@ -59,7 +61,7 @@ def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
     """
     for name, value in tested.items():
         if isinstance(value, float):
-            yield f"{name}: {value:.4g}"
+            yield f"{name}: {in_digits(value)}"
     if "confusion" in tested:
         yield from _confusion(**tested["confusion"])
     for each in tested.get("mistakes", [])[:MOST_MISTAKES]:

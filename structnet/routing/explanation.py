@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,8 @@ from scipy.sparse import issparse
 from structnet.routing.parts import Part, parts_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reasons import reason
-from structnet.routing.words import percent
+from structnet.routing.sides import digits_of
+from structnet.routing.words import in_digits, in_digits_each, percent
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Explanation:
         whole: prediction of a model of which the tree is only a part, in the same form; None if it
             is all of the model.
         whole_of: name of that model, such as "the tree and counts of n-grams".
+        digits: numbers of digits of predicted numbers, see :func:`.digits_of`; empty for four.
+        target_names: names of predicted numbers; None if they have none.
     """
 
     choices: tuple[Choice, ...]
@@ -73,32 +76,38 @@ class Explanation:
     odds: tuple[str, str] | None = None
     whole: tuple[float, ...] | None = None
     whole_of: str = ""
+    digits: tuple[int, ...] = ()
+    target_names: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         of_odds = []
         if self.odds is not None:
             total = sum(part.values[0] for part in self.parts)
             of_odds = [
-                f"  log-odds of {self.odds[0]} against {self.odds[1]}: {total:.4g}, of which"
+                f"  log-odds of {self.odds[0]} against {self.odds[1]}: {in_digits(total)}, of which"
             ]
-        last = [] if self.whole is None else [f"of {self.whole_of}: {self._says(self.whole)}"]
+        last = [] if self.whole is None else [f"of {self.whole_of}: {self.says(self.whole)}"]
         return "\n".join(
             [
                 *map(str, self.choices),
                 f"leaf {self.leaf}, reached with {percent(self.probability, 1)}",
-                f"its prediction: {self._says(self.prediction)}",
-                f"of all leaves: {self._says(self.mixture)}",
+                f"its prediction: {self.says(self.prediction)}",
+                f"of all leaves: {self.says(self.mixture)}",
                 *of_odds,
-                *(f"  {part}" for part in self.parts),
+                *(f"  {part.words(self.digits)}" for part in self.parts),
                 *last,
             ]
         )
 
     __repr__ = __str__  # what a notebook shows
 
-    def _says(self, prediction: tuple[float, ...]) -> str:
+    def says(self, prediction: tuple[float, ...]) -> str:
+        """A prediction in words: the likeliest class with its probability, or the numbers."""
         if self.class_names is None:
-            return ", ".join(f"{mean:.4g}" for mean in prediction)
+            numbers = in_digits_each(prediction, self.digits)
+            names = self.target_names or [""] * len(numbers)
+            pairs = zip(names, numbers, strict=True)
+            return ", ".join(f"{name} {number}".lstrip() for name, number in pairs)
         best = int(np.argmax(prediction))
         return f"class {self.class_names[best]}, {percent(prediction[best], 1)}"
 
@@ -173,7 +182,10 @@ def explain(
         found, classes = parts_of(tree, leaf, row, predicted, *told)
         if names is not None and classes is not None:
             odds = names[classes[0]], names[classes[1]]
-    return Explanation(choices, probability, leaf, prediction, mixture, names, found, odds)
+    # Log-odds are told in four digits, as many as what adds up to them.
+    digits = () if names is not None else tuple(digits_of(len(mixture), to_units).tolist())
+    words = Explanation(choices, probability, leaf, prediction, mixture, names, found, odds)
+    return replace(words, digits=digits)
 
 
 def _row(x: Any) -> np.ndarray | None:

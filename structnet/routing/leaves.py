@@ -11,7 +11,8 @@ from structnet.routing.batches import answers
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
 from structnet.routing.samples import Samples, counted
-from structnet.routing.words import percent
+from structnet.routing.sides import digits_of
+from structnet.routing.words import in_digits_each, percent
 
 SAID, MOST_SAID = 0.15, 3  # least share of a class that is named, and most classes named
 
@@ -130,7 +131,10 @@ def leaf_words(told: Reading, predictions: Mapping[int, np.ndarray]) -> dict[int
     if told.class_names is None:
         scale = told.target_units or (lambda means: means)
         means = {leaf: scale(mean[None])[0] for leaf, mean in predictions.items()}
-        return {leaf: ", ".join(f"{each:.4g}" for each in mean) for leaf, mean in means.items()}
+        return {
+            leaf: ", ".join(in_digits_each(mean, digits_of(len(mean), told.target_units)))
+            for leaf, mean in means.items()
+        }
     words = {}
     for leaf, shares in predictions.items():
         order = np.argsort(-shares, kind="stable")[:MOST_SAID].tolist()

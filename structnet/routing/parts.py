@@ -11,6 +11,7 @@ from structnet.routing.formula import formula_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.rules import NOTHING, in_units
 from structnet.routing.sides import are_yes_no, digits_of, value_said
+from structnet.routing.words import in_digits_each
 
 MOST = 8  # columns told
 ZEROS, AVERAGE = "a row of zeros", "an average row"
@@ -33,8 +34,18 @@ class Part(NamedTuple):
     values: tuple[float, ...]
 
     def __str__(self) -> str:
-        sign = "" if self.name in (ZEROS, AVERAGE) else "+"
-        return f"{self.name}: " + ", ".join(f"{value:{sign}.4g}" for value in self.values)
+        return self.words()
+
+    def words(self, digits: Sequence[int] = ()) -> str:
+        """The part in words, with other digits than four in the row from which all is counted.
+
+        Args:
+            digits: numbers of digits of its values, which may be far larger than what is added;
+                empty for four.
+        """
+        plus = self.name not in (ZEROS, AVERAGE)
+        values = in_digits_each(self.values, () if plus else digits, plus)
+        return f"{self.name}: {', '.join(values)}"
 
 
 def parts_of(

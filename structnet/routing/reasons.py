@@ -9,6 +9,7 @@ import numpy as np
 from structnet.routing.formula import formula_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.sides import are_yes_no, digits_of, edge_of, most_of, name_of, value_said
+from structnet.routing.words import in_digits
 
 MORE = 3  # digits of a number that must be told apart from another
 
@@ -96,5 +97,5 @@ def reason(
 
 def _apart(one: float, another: float, digits: int) -> tuple[str, str]:
     """Two numbers in some digits, or in more if they are else alike."""
-    few, more = ((f"{one:.{k}g}", f"{another:.{k}g}") for k in (digits, digits + MORE))
+    few, more = ((in_digits(one, k), in_digits(another, k)) for k in (digits, digits + MORE))
     return more if few[0] == few[1] else few

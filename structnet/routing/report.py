@@ -15,8 +15,9 @@ from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
 from structnet.routing.rules import rule_lines
 from structnet.routing.samples import Samples, counted
+from structnet.routing.sides import digits_of
 from structnet.routing.visits import passing, reach
-from structnet.routing.words import aligned, decided_words, percent
+from structnet.routing.words import aligned, decided_words, in_digits_each, percent
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ def export_text(
     """
     names, topology = names_of(tree, class_names), tree.topology
     asked = questions(tree, feature_names, units)
-    says = (lambda v: "") if x is None else _distribution(tree, x, names)
+    says = (lambda v: "") if x is None else _distribution(tree, x, names, target_units)
     classes = _classes(tree, names) if class_names is not None else (lambda v: "")
     leaves = topology.sums_below((~topology.inner).astype(np.int64))
     last = topology.num_nodes if max_depth is None else max_depth
@@ -259,7 +260,10 @@ def _leaves(number: int) -> str:
 
 
 def _distribution(
-    tree: RoutedTree, samples: Samples | Arrivals, names: tuple[str, ...] | None
+    tree: RoutedTree,
+    samples: Samples | Arrivals,
+    names: tuple[str, ...] | None,
+    units: Callable[[np.ndarray], np.ndarray] | None,
 ) -> Callable[[int], str]:
     """A function that describes the samples at a node."""
     if isinstance(samples, Arrivals):
@@ -280,7 +284,8 @@ def _distribution(
             return share
         if names is None:
             assert came.mean is not None  # as for every tree that predicts numbers
-            return share + ", mean " + ", ".join(f"{mean:.4g}" for mean in came.mean[v])
+            digits = digits_of(came.mean.shape[1], units)
+            return share + ", mean " + ", ".join(in_digits_each(came.mean[v], digits))
         assert came.best is not None and came.of_best is not None  # as it predicts classes
         return f"{share}, {percent(came.of_best[v], 1)} of them class {names[came.best[v]]}"
 

@@ -22,6 +22,7 @@ from structnet.routing.sides import (
     side_of,
     value_said,
 )
+from structnet.routing.words import in_digits
 
 MOST = 8  # effects told of a node
 NOTHING = 1e-6  # effect, relative to the largest, below which rounding alone may explain it
@@ -66,7 +67,7 @@ def rule_lines(
             effect, what = _of_class(effect, class_names)
         else:
             effect = in_units(effect, target_units)
-        values = ", ".join(f"{value:+.4g}" for value in effect)
+        values = ", ".join(in_digits(value, plus=True) for value in effect)
         found.append((np.abs(effect).max(), f"{where}: {what}{values}"))
     found.sort(key=lambda each: -each[0])
     lines = [line for size, line in found if size > NOTHING * found[0][0]]

@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structnet.routing.words import DIGITS, in_digits
+
 MOST = 0.7  # share of a hyperplane's weights that the named columns make up
 NAMED = 3  # columns named at most
 SAME = 1e-4  # relative difference of variances that rounding may make
 EQUALS = " = "  # between a column and one of its words, in the name of a column for that word
-DIGITS, MOST_DIGITS = 4, 15  # of a number, and at most, which is what float64 has
+MOST_DIGITS = 15  # of a number, which is what float64 has
 FEW = 0.1  # weights of others, relative to that of a column of zeros and ones, which it outvotes
 
 
@@ -54,7 +56,8 @@ class Edge(NamedTuple):
             mostly = "mostly " if self.others > FEW else ""
             return mostly + value_said(names, self.column, float(self.sign == ">"), yes_no)
         about = "about " if self.others else ""
-        return f"{name_of(names, self.column)} {self.sign} {about}{self.at:.{digits[self.column]}g}"
+        at = in_digits(self.at, digits[self.column])
+        return f"{name_of(names, self.column)} {self.sign} {about}{at}"
 
 
 def edge_of(
@@ -208,7 +211,7 @@ def value_said(
     name, near = name_of(names, column), round(value, 3)  # as scaling back may lose digits
     if yes_no[column] and near in (0, 1) and EQUALS in name:
         return name.replace(EQUALS, " is " if near else " is not ", 1)
-    return f"{name} = {value:.{DIGITS if digits is None else digits[column]}g}"
+    return f"{name} = {in_digits(value, DIGITS if digits is None else digits[column])}"
 
 
 def level_said(names: Sequence[str] | None, column: int, high: bool, yes_no: np.ndarray) -> str:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+DIGITS = 4  # of a number
+WHOLE = 1e15  # below which a float64 has all digits of a whole number
+
 
 def percent(share: float, digits: int = 0) -> str:
     """A share, from 0 to 1, in percent.
@@ -13,6 +18,43 @@ def percent(share: float, digits: int = 0) -> str:
         ('14 %', '13.7 %')
     """
     return f"{100 * share:.{digits}f} %"
+
+
+def in_digits(value: float, digits: int = DIGITS, plus: bool = False) -> str:
+    """A number in some digits, or more if its whole part has more, as a table may have it.
+
+    Args:
+        value: number.
+        digits: number of digits.
+        plus: True for a sign before a number above 0, too.
+
+    Example:
+        >>> in_digits(390364.9), in_digits(2019.46), in_digits(0.1234567), in_digits(1.5e20)
+        ('390365', '2019', '0.1235', '1.5e+20')
+        >>> in_digits(2019.46, 6), in_digits(3.5, plus=True)
+        ('2019.46', '+3.5')
+    """
+    form = ".0f" if 10**digits <= abs(value) + 0.5 < WHOLE else f".{digits}g"
+    return f"{value:{'+' if plus else ''}{form}}"
+
+
+def in_digits_each(
+    values: Sequence[float] | np.ndarray,
+    digits: Sequence[int] | np.ndarray = (),
+    plus: bool = False,
+) -> list[str]:
+    """Each of several numbers, see :func:`in_digits`.
+
+    Args:
+        values: numbers.
+        digits: number of digits of each; empty for four.
+        plus: True for a sign before numbers above 0, too.
+
+    Shapes:
+        both ``[n]``.
+    """
+    pairs = zip(values, digits if len(digits) else [DIGITS] * len(values), strict=True)
+    return [in_digits(value, each, plus) for value, each in pairs]
 
 
 def decided_words(decided: float | None) -> str:

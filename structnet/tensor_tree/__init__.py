@@ -18,40 +18,30 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 
 ======================  ==========================================================================
 ``aggregators``         the forms of Eq. (4), one per file; the scale of their first weights
-``tree_lstm``           the encoder: an LSTM with any aggregator
+``tree_lstm``,          the encoder: an LSTM with any aggregator, the input vectors of its nodes,
+``inputs``, ``gates``   its element-wise part
 ``recursive_network``   any aggregator and a tanh, without gates
-``inputs``              the input vectors of leaves and other nodes
-``gates``               the element-wise part of the LSTM, plain and with its backward written out
 ``heads``               the paper's classifiers on top of an encoder
-``child_sum_cell``      an LSTM with one set of weights for all nodes
-``child_sum_tree_lstm`` this LSTM over label vectors, for trees of any kind
+``child_sum_cell``,     an LSTM with one set of weights for all nodes; over label vectors, for trees
+``child_sum_tree_lstm`` of any kind
 ``top_down_tree_lstm``  this LSTM from the roots down, over the states of nodes
+``number_embedding``    vectors computed from the values of numbers among labels
 ``readout``             pools the states of a tree's nodes, from the root's to attention over all
-``number_embedding``,   numbers among labels: vectors computed from their values, their sums
-``number_sums``         for the linear model
 ``predictor``           classes, labels or numbers of trees, classes of nodes
-``counted``             the counts of things that occur in trees
-``label_bag``           counts of labels and pairs, and a linear model on them
-``piece_counts``        counts of pieces of words, for words that no training tree has
-``bag_occlusion``       outputs of this linear model for a tree with each of its subtrees hidden
-``ridge``               ridge regression whose penalty is chosen by cross-validation
-``row_space``           wide rows as coordinates, at most as many as there are rows
-``label_table``         how often nodes with a label have each class, mixed into a node predictor
-``rare_labels``         which labels of few trees are worth a vector of their own
-``cell_choice``         which cells are worth training, and which of them is best
-``word_choice``         whether the words of texts at leaves, and their letters, help to predict
+``counts``              what trees contain, and models of these counts beside the Tree-LSTM
 ``settings``            the hyper-parameters of a model for users' trees
-``building``            builds a model for given labels and a given question
+``targets``             what is asked about trees, and samples with their answers
 ``reading``             what a model reads of trees: words, affixes, the labels it knows
-``training``            from trees to a trained model
+``building``            builds a model for given labels and a given question
+``training``,           from trees to a trained model; which cells are worth training
+``cell_choice``
 ``explanation``,        how much each part of a tree matters to a prediction for it, and for one
 ``node_explanation``    of its nodes
 ``estimator``           the base of the scikit-learn estimators; ``samples`` checks their data
 ``classifier``,         classes or labels of trees, numbers of trees, classes of nodes
 ``regressor``,
 ``node_classifier``
-``compiled``            the same sweep as compiled loops, on a CPU
-``gpu``                 the sweep of the default model on a GPU
+``compiled``, ``gpu``   the same sweeps as compiled loops: on a CPU; of the default model on a GPU
 ``parameters``          parameters of known shapes, made only if they fit in memory
 ======================  ==========================================================================
 

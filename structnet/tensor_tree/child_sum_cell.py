@@ -21,7 +21,6 @@ from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT
 from structnet.tensor_tree.compiled.child_sum_sweep import covers, sweep
 from structnet.tensor_tree.gates import lstm_state
 from structnet.tensor_tree.parameters import Shape, allocate, check_shapes
-from structnet.training.modules import hold_constant, restore_constants
 from structnet.trees.forest import Forest
 
 
@@ -72,13 +71,12 @@ class ChildSumCell(nn.Module):
         }
         self.shapes = {**allocate(self, shapes | by_place if order else shapes), **by_place}
         if not order:
-            hold_constant(self, "place_gate", np.ones((1, c)))
-            hold_constant(self, "place_bias", np.zeros((1, c)))
+            self.register_buffer("place_gate", torch.empty(1, c))
+            self.register_buffer("place_bias", torch.empty(1, c))
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draws the initial weights."""
-        restore_constants(self)
         e, c = len(self.weight), self.hidden_size
         self.weight.normal_(std=e**-0.5)
         self.forget_weight.normal_(std=0.5 * e**-0.5)
@@ -89,6 +87,9 @@ class ChildSumCell(nn.Module):
         if self.order:
             self.place_gate.normal_(1.0, 0.1)
             self.place_bias.normal_(0.0, 0.1)
+        else:
+            self.place_gate.fill_(1.0)
+            self.place_bias.zero_()
 
     def states(
         self,

@@ -18,9 +18,9 @@ from structnet.estimators.checked import seed_from
 from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.tensor_tree.aggregators import Aggregator
-from structnet.tensor_tree.building import Question, Targets
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
+from structnet.tensor_tree.targets import Question, Targets
 from structnet.tensor_tree.training import Trained, train
 from structnet.training.history import History
 from structnet.training.metrics import evaluating
@@ -144,14 +144,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             read = f"{', '.join(first)} and {last}" if first else last
             lines.append(f"reads the {read} of the nodes' states")
         if told.bag:
-            tree, bag = model.shares.tolist()
-            if self.trained_.question.kind == "nodes":
-                counts, other = "a table of the classes of each label beside it", "table"
-            else:
-                form = "" if model.bag.form == "count" else f" ({model.bag.form})"
-                counts = f"a linear model on {len(model.bag.weight):,} counts{form} beside it"
-                other = "model"
-            lines.append(f"{counts}: weights {tree:.2g} of the tree and {bag:.2g} of the {other}")
+            lines.append(model.told())
         if best is not None:
             held = any(name.startswith("validation") for name in best)
             of = f"best epoch {best['epoch']} of {len(self.history_)}"

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from structnet.checks import wrong
-from structnet.tensor_tree.bag_occlusion import said_without_each
+from structnet.routing.words import in_digits
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
-from structnet.tensor_tree.predictor import BesideBag
+from structnet.tensor_tree.counts.bag_occlusion import said_without_each
+from structnet.tensor_tree.counts.beside import BesideBag
 from structnet.training.metrics import evaluating
 from structnet.training.modules import device_of
 from structnet.trees.forest import Forest
@@ -80,7 +81,7 @@ class TreeExplanation:
     def heading(self) -> str:
         """The answer and its score, in a few words."""
         if self.answer is None:
-            return f"prediction {self.score:.6g}"
+            return f"prediction {in_digits(self.score, 6)}"
         return f"{self.answer}: log-odds {self.score:.3f}"
 
     def top(self, count: int = LISTED) -> list[tuple[Tree, float]]:

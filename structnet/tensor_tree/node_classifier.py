@@ -19,12 +19,12 @@ from structnet.estimators.failed_fit import whole
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
 from structnet.estimators.likeliest import top_of
-from structnet.tensor_tree.building import Targets
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import column_of, log_odds
 from structnet.tensor_tree.node_explanation import NodeExplanation, explain_node
 from structnet.tensor_tree.samples import node_labels, node_weights, numbered
 from structnet.tensor_tree.settings import TreeLSTMSettings
+from structnet.tensor_tree.targets import Targets
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import own_nodes
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.optimize import minimize
 from torch import Tensor, nn
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
@@ -16,14 +14,11 @@ from structnet.routing.samples import weighted_mean
 from structnet.tensor_tree.child_sum_cell import looked_up
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.heads import ClassLogits, check_one_each, forest_of
-from structnet.tensor_tree.label_bag import LabelBag
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
 from structnet.tensor_tree.top_down_tree_lstm import TopDownTreeLSTM
 from structnet.tensor_tree.tree_lstm import TreeLSTM
-from structnet.training.gains import is_better
-from structnet.training.metrics import batch_starts
-from structnet.training.modules import hold_constant, not_compiled
+from structnet.training.modules import not_compiled
 from structnet.training.targets import check_classes
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
@@ -32,7 +27,34 @@ from structnet.trees.ways_down import Entries, all_entries
 KINDS = ("classes", "labels", "numbers")
 
 
-class TreePredictor(nn.Module):
+class Answers(nn.Module):
+    """What predictors of trees and of nodes have in common.
+
+    Attributes:
+        kind: one of ``KINDS``; "classes" for nodes.
+    """
+
+    kind: str
+
+    def asked(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """The targets, ``[n]`` or ``[n, outputs]``, and how much each counts, ``[n]``."""
+        raise NotImplementedError
+
+    def losses_as_weighed(self, batch: Any) -> Tensor:
+        """The loss of each example times its weight, ``[examples]``."""
+        targets, counts = self.asked(batch)
+        return losses_of(self.kind, self(batch.forest), targets) * counts
+
+
+class TreeAnswers(Answers):
+    """Predictions of modules whose outputs are of examples."""
+
+    def asked(self, batch: TreeExamples) -> tuple[Tensor, Tensor]:
+        targets, weights = batch.targets, batch.weights
+        return targets, torch.ones(len(targets)).to(targets.device) if weights is None else weights
+
+
+class TreePredictor(TreeAnswers):
     """Predicts the class, the labels, or some numbers of each example.
 
     Args:
@@ -131,7 +153,7 @@ class TreePredictor(nn.Module):
 
 
 def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: int) -> None:
-    """Registers the weight of each class in a module, as a buffer that no file holds.
+    """Registers the weight of each class in a module, as a buffer.
 
     Shapes:
         class_weight ``[outputs]``.
@@ -144,9 +166,7 @@ def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: i
             f"class_weight must have shape [{outputs}], one per output; got "
             f"{list(class_weight.shape)}"
         )
-    module.register_buffer("class_weight", None, persistent=False)
-    if class_weight is not None:
-        hold_constant(module, "class_weight", class_weight)
+    module.register_buffer("class_weight", class_weight)
 
 
 def losses_of(
@@ -179,107 +199,22 @@ def losses_of(
     ).mean(-1)
 
 
-class BesideBag(nn.Module):
-    """A predictor of trees and a linear model on their labels, mixed by weights.
-
-    Validation examples choose the weights. For classes the weighted log-probabilities of both are
-    added (stacking); for numbers the predictor's weighted output is added to the linear model's.
-
-    Args:
-        tree: the predictor, of classes or of numbers.
-        bag: the linear model.
-
-    Attributes:
-        shares: weights of the predictor and of the linear model, ``[2]``; for classes their sum is
-            at most 1, and less where both are overconfident.
-
-    Shapes:
-        output: that of the predictor.
-
-    Reference: Wolpert, "Stacked Generalization", Neural Networks 5, 1992.
-    """
-
-    shares: Tensor
-
-    def __init__(self, tree: TreePredictor, bag: LabelBag):
-        super().__init__()
-        self.tree, self.bag, self.kind = tree, bag, tree.kind
-        self.register_buffer("shares", torch.full((2,), 0.5))
-
-    def forward(self, forest: Forest) -> Tensor:
-        return self.mixed(self.tree(forest), self.bag(forest))
-
-    def mixed(self, tree: Tensor, bag: Tensor) -> Tensor:
-        """The mixed output, from the outputs of both parts; all ``[n, outputs]``."""
-        tree, bag = self._comparable(tree, bag)
-        return self.shares[0] * tree + self.shares[1] * bag
-
-    def parts(self, forest: Forest) -> tuple[Tensor, ...]:
-        """The output of each part, ``[n, outputs]``."""
-        return self._comparable(self.tree(forest), self.bag(forest))
-
-    def _comparable(self, *said: Tensor) -> tuple[Tensor, ...]:
-        return said if self.kind == "numbers" else tuple(each.log_softmax(-1) for each in said)
-
-    @torch.no_grad()
-    def choose(self, examples: TreeExamples, batch_size: int = 500) -> None:
-        """Sets the shares that fit some examples best, which neither part has learned from."""
-        parts = []
-        for start in batch_starts(examples, batch_size):
-            batch = examples[slice(start, start + batch_size)]
-            parts.append((*self.parts(batch.forest), batch.targets))
-        tree, bag, targets = (
-            torch.cat(column).cpu().double() for column in zip(*parts, strict=True)
-        )
-        count = torch.ones(len(targets)) if examples.weights is None else examples.weights.cpu()
-        if self.kind == "numbers":
-            weight, most = count.unsqueeze(1), self.shares[0].item()
-            best = (weight * tree * (targets - bag)).sum() / (weight * tree.square()).sum()
-            share = best.nan_to_num(0.0).clamp(0, most)
-            before, after = (
-                (targets - bag - part * tree).square().sum(1).numpy() for part in (0.0, share)
-            )
-            # A gain that is no larger than its own noise may come from a single example.
-            sure = len(targets) < 2 or is_better(before, after, 1, count.numpy())
-            self.shares[0] = share if sure else 0.0
-            return
-        self.shares.copy_(best_shares(torch.stack([tree, bag]), targets, count))
-
-
-def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
-    """The weights with which two models' log-probabilities fit some examples best.
-
-    Args:
-        said: log-probabilities of both models, float64.
-        targets: classes.
-        count: weight of each example.
-
-    Shapes:
-        said ``[2, n, classes]``; targets, count ``[n]``; output ``[2]``, with a sum of at most 1.
-    """
-
-    def loss(shares: np.ndarray) -> tuple[float, np.ndarray]:
-        weight = torch.from_numpy(shares).requires_grad_()
-        with torch.enable_grad():
-            mixed = torch.einsum("m,mnk->nk", weight, said)
-            total = F.cross_entropy(mixed, targets.long(), reduction="none") @ count.double()
-            # If few examples cannot tell the models apart, both count.
-            total = total + (weight - 0.5).square().sum()
-        return total.item(), torch.autograd.grad(total, weight)[0].numpy()
-
-    # With a sum above 1, a few examples that both get right would allow any degree of certainty.
-    at_most = {"type": "ineq", "fun": lambda x: 1 - x.sum(), "jac": lambda x: -np.ones(2)}
-    how: dict[str, Any] = {"method": "SLSQP", "bounds": [(0.0, 1.0)] * 2}
-    found = minimize(loss, np.full(2, 0.5), jac=True, constraints=at_most, **how)
-    return torch.from_numpy(np.clip(found.x, 0, 1))
-
-
-class NodeAnswers(ClassLogits):
+class NodeAnswers(ClassLogits, Answers):
     """Predictions of modules whose outputs are logits of nodes.
 
     The logits are ``[nodes of all trees, num_classes]``, with nodes in preorder, tree after tree:
     see :meth:`structnet.Forest.preorder`.
     """
+
+    kind = "classes"
+
+    def asked(self, batch: NodeExamples) -> tuple[Tensor, Tensor]:
+        return batch.labels.clamp(min=0), self.counts(batch)
+
+    def losses_as_weighed(self, batch: NodeExamples) -> Tensor:
+        trees = torch.from_numpy(batch.order.trees).to(batch.labels.device)
+        losses = super().losses_as_weighed(batch)
+        return losses.new_zeros(len(batch)).index_add_(0, trees, losses)
 
     def weights_of(self, classes: Tensor) -> Tensor:
         """The weights of nodes of some classes. ``[n] -> [n]``."""

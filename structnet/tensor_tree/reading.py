@@ -9,19 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structnet.tensor_tree.building import (
-    Question,
-    Targets,
-    default_size,
-    known_vectors,
-    labels_of_trees,
-)
-from structnet.tensor_tree.label_bag import FORMS
-from structnet.tensor_tree.rare_labels import known_labels
+from structnet.checks import wrong
+from structnet.tensor_tree.aggregators.full_tensor import FullTensor
+from structnet.tensor_tree.counts.label_bag import FORMS
+from structnet.tensor_tree.counts.rare_labels import known_labels, labels_of_trees
+from structnet.tensor_tree.counts.word_choice import Choice, affixes_help, letters_tell, words_tell
 from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
-from structnet.tensor_tree.word_choice import Choice, affixes_help, letters_tell, words_tell
+from structnet.tensor_tree.targets import Question, Targets
+from structnet.text.vectors import read_vectors
+from structnet.text.words import Words
 from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
+
+SIZE = 64  # of a node's state
+MOST = 2_000_000  # parameters of a full tensor of that size; a step with 20 million takes 0.3 s
 
 
 class Reading(NamedTuple):
@@ -98,7 +99,7 @@ def read_by(
         vocabulary = vocabulary.with_letters()
     if given.hidden_size is None:
         given = replace(given, hidden_size=default_size(given, vocabulary, question))
-    known = None if vectors is None else known_vectors(vectors, vocabulary, given)
+    known = None if vectors is None else _known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])
     return Reading(learn, validation, question, given, vocabulary, letters, affixes, forms, known)
@@ -153,3 +154,48 @@ def _worth_knowing(every: Vocabulary, learn: Targets, question: Question) -> Voc
     )
     numbers = {"numbers": every.numbers, "inner_numbers": every.inner_numbers}
     return Vocabulary(types, tokens, every.arity, unknown=True, **numbers)
+
+
+def default_size(settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Question) -> int:
+    """The length of a node's state if the settings name none.
+
+    Example:
+        >>> wide, asked = Vocabulary("pqrst", "abc", arity=3), Question("classes", 2)
+        >>> [default_size(TreeLSTMSettings(cell=name), wide, asked) for name in ("tucker", "full")]
+        [64, 18]
+    """
+    if settings.cell != "full":
+        return SIZE
+    assert vocabulary.arity is not None  # as it is counted for this cell
+    modes = vocabulary.arity + question.carried  # an input vector is one more
+
+    def parameters(c: int) -> int:
+        return vocabulary.num_types * FullTensor.count(c, modes, gates=3)
+
+    return next((c for c in range(SIZE, 1, -1) if parameters(c) <= MOST), 1)
+
+
+def _known_vectors(
+    path: str | Path, vocabulary: Vocabulary, settings: TreeLSTMSettings
+) -> tuple[np.ndarray, np.ndarray]:
+    """The vectors in a file for the tokens of a vocabulary, and a mask of the tokens that have one.
+
+    Shapes:
+        ``[num_tokens, size]``; ``[num_tokens]``, bool.
+
+    Raises:
+        ValueError: the cell has no label vectors, or the file has none of the words.
+        TextError: the file does not contain vectors.
+    """
+    if settings.cell != "child-sum":
+        raise wrong("vectors", "None for all cells but 'child-sum'", str(path))
+    tokens = [token if isinstance(token, str) else None for token in vocabulary.tokens]
+    words = [token for token in tokens if token is not None]
+    read, found = read_vectors(path, Words(words, [1] * len(words)))
+    if not found.any():
+        raise ValueError(f"{path} has a vector for none of the {len(words)} words of the trees")
+    vectors = np.zeros((vocabulary.num_tokens, read.shape[1]))
+    which = np.zeros(vocabulary.num_tokens, bool)
+    places = [i for i, token in enumerate(tokens) if token is not None]
+    vectors[places], which[places] = read, found
+    return vectors, which

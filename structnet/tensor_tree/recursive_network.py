@@ -16,7 +16,7 @@ from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import allocate
-from structnet.training.modules import hold_constant, not_compiled, restore_constants
+from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 
 
@@ -81,14 +81,14 @@ class RecursiveNetwork(WithInputs):
         self.layout = Layout(num_types, arity, own.positional, own.pads)
         shapes = {"leaf_weight": (size, hidden_size), "leaf_bias": (hidden_size,)}
         self.shapes = allocate(self, shapes)
-        hold_constant(self, "bottom_state", np.zeros((1, hidden_size)))
+        self.register_buffer("bottom_state", torch.empty(1, hidden_size))
         self.reset_parameters()
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draws the initial weights, except the aggregator's and the inputs."""
-        restore_constants(self)
         self.draw_leaf_weights()
+        self.bottom_state.zero_()
 
     @not_compiled
     def node_states(

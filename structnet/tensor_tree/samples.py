@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from structnet.estimators.inputs import check_weights, off_torch, plain_labels, plain_numbers
 from structnet.parse.conversion import as_tree
-from structnet.tensor_tree.building import Targets
+from structnet.tensor_tree.targets import Targets
 from structnet.trees.label_words import without_words
 from structnet.trees.tree import Tree
 

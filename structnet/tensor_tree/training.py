@@ -10,28 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from structnet.tensor_tree.building import (
-    Question,
-    Targets,
-    bag_sizes,
-    build,
-    child_sum,
-    fit_number_scale,
-    labels_of_trees,
-    table_sizes,
-)
+from structnet.tensor_tree.building import build, new_model
 from structnet.tensor_tree.cell_choice import best_of, cells
-from structnet.tensor_tree.label_bag import LabelBag
-from structnet.tensor_tree.label_table import BesideTable, LabelTable
-from structnet.tensor_tree.predictor import (
-    BesideBag,
-    NodeAnswers,
-    NodePredictor,
-    TreePredictor,
-    losses_of,
-)
-from structnet.tensor_tree.reading import Reading, read_by
-from structnet.tensor_tree.settings import CELLS, RARE, TreeLSTMSettings
+from structnet.tensor_tree.counts.beside import with_counts
+from structnet.tensor_tree.predictor import Answers, NodePredictor
+from structnet.tensor_tree.reading import read_by
+from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
+from structnet.tensor_tree.targets import Question, Targets
 from structnet.training.fitting import fit
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
@@ -39,7 +24,6 @@ from structnet.training.metrics import accuracy, batch_starts, evaluating
 from structnet.training.modules import device_of
 from structnet.training.schedules import one_cycle
 from structnet.training.seeding import random_states_kept
-from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
 BATCH = 500  # held-out examples that are predicted at once
@@ -60,7 +44,7 @@ class Trained:
         affixes: True if words at leaves are read with their affixes.
     """
 
-    model: TreePredictor | BesideBag | NodePredictor | BesideTable
+    model: Any
     vocabulary: Vocabulary
     question: Question
     settings: TreeLSTMSettings
@@ -78,17 +62,12 @@ class Trained:
                 f"To be saved, the 'cell' parameter must be one of {list(CELLS)}. Got "
                 f"{self.settings.cell_name}; use pickle for an aggregator of your own."
             )
-        bag = self.model.bag if isinstance(self.model, BesideBag) else None
         return {
             "vocabulary": self.vocabulary.to_dict(),
             "question": asdict(self.question),
             "settings": asdict(self.settings),
             "history": list(self.history),
-            "pairs": len(bag.pairs) if bag else 0,
-            "values": len(bag.values) if bag else 0,
-            "pieces": len(bag.pieces.codes) if bag and bag.pieces is not None else 0,
-            "form": bag.form if bag else None,
-            "alike": bag is not None and bag.alike,
+            "known": self.model.known if self.settings.bag else {},
             "affixes": self.affixes,
         }
 
@@ -98,20 +77,12 @@ class Trained:
         vocabulary = Vocabulary.from_dict(config["vocabulary"])
         question = Question(**config["question"])
         settings = TreeLSTMSettings(**config["settings"])
-        rest = question, settings, History(config["history"]), config["affixes"]
+        history = History(config["history"])
         with random_states_kept(torch.device("cpu")):
-            model = build(settings, vocabulary, question)
-        if settings.bag and isinstance(model, NodePredictor):
-            table = LabelTable(**table_sizes(vocabulary, question))
-            return cls(BesideTable(model, table), vocabulary, *rest)
+            model: Answers = build(settings, vocabulary, question)
         if settings.bag:
-            sizes = bag_sizes(vocabulary, question)
-            sizes |= {name: config[name] for name in ("form", "alike")}
-            sizes |= {f"num_{each}": config[each] for each in ("pairs", "values", "pieces")}
-            bag = LabelBag(**sizes)
-            assert isinstance(model, TreePredictor)
-            return cls(BesideBag(model, bag), vocabulary, *rest)
-        return cls(model, vocabulary, *rest)
+            model = with_counts(model, vocabulary, question, **config["known"])
+        return cls(model, vocabulary, question, settings, history, config["affixes"])
 
 
 def train(
@@ -182,26 +153,16 @@ class _Candidate:
         with evaluating(model):
             for start in batch_starts(examples, BATCH):
                 batch = examples[slice(start, start + BATCH)].to(device)
-                outputs, kind = model(batch.forest), self.trained.question.kind
-                if isinstance(model, NodeAnswers):
-                    losses = losses_of("classes", outputs, batch.labels.clamp(min=0))
-                    each = (losses * model.counts(batch)).cpu().numpy()
-                    found.append(np.add.reduceat(each, batch.order.offsets[:-1]))
-                    continue
-                losses = losses_of(kind, outputs, batch.targets)
-                losses = losses if batch.weights is None else losses * batch.weights
-                found.append(losses.cpu().double().numpy())
+                found.append(model.losses_as_weighed(batch).cpu().double().numpy())
         return np.concatenate(found)
 
     def refit(self) -> None:
-        """Fits the linear part beside the Tree-LSTM to the validation examples too."""
+        """Fits the model of counts beside the Tree-LSTM to the validation examples too."""
         assert self.validation is not None
-        model, every = self.trained.model, self.learn.with_others(self.validation)
-        if isinstance(model, BesideTable):
-            model.table.fit(self._examples(every), model.tree.class_weight)
-        elif isinstance(model, BesideBag):
-            seed = self.trained.settings.seed
-            _fit_bag(model, self._examples(every), seed, every.groups, chosen=True)
+        trained, every = self.trained, self.learn.with_others(self.validation)
+        if trained.settings.bag:
+            examples, seed = self._examples(every), trained.settings.seed
+            trained.model.fit_bag(examples, None, seed, every.groups, chosen=True)
 
 
 def _candidate(
@@ -223,12 +184,13 @@ def _candidate(
     held_out = None
     if read.validation is not None:
         held_out = read.validation.examples(question, read.vocabulary)
-    model = _untrained(read, examples, device, train_vectors)
+    model = new_model(read, examples.forest, device, train_vectors)
     given = replace(given, bag=given.bag and not (held_out is None and question.kind == "nodes"))
-    mixed = _beside(model, read, examples) if given.bag else None
-    to_learn, to_judge = examples, held_out
-    if isinstance(mixed, BesideBag):
-        to_learn, to_judge = _left_open(mixed, examples, held_out, read)
+    mixed, to_learn, to_judge = None, examples, held_out
+    if given.bag:
+        mixed = with_counts(model, read.vocabulary, question, examples.forest, read.letters)
+        guess = mixed.fit_bag(examples, held_out, given.seed, read.learn.groups, forms=read.forms)
+        to_learn, to_judge = mixed.left_open(examples, held_out, guess)
     assert given.epochs and given.batch_size and given.weight_decay is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
     history = fit(
@@ -248,88 +210,9 @@ def _candidate(
     )
     if mixed is not None and held_out is not None:
         with evaluating(mixed):
-            mixed.to(device).choose(held_out.to(device))  # type: ignore[arg-type]  # of trees
+            mixed.to(device).choose(held_out.to(device))
     trained = Trained(mixed or model, read.vocabulary, question, given, history, read.affixes)
     return _Candidate(trained, read.learn, read.validation)
-
-
-def _untrained(
-    read: Reading, examples: Any, device: str | torch.device, train_vectors: bool
-) -> TreePredictor | NodePredictor:
-    """A new model, which knows the vectors of words and the scale of numbers."""
-    given, known = read.settings, read.vectors
-    with random_states_kept(torch.device(device)):
-        torch.manual_seed(given.seed)
-        model = build(given, read.vocabulary, read.question)
-        fit_number_scale(model, examples.forest)
-        if known is not None:
-            child_sum(model).set_vectors(*known, frozen=not train_vectors)
-    if given.cell == "child-sum" and given.label_dropout is None:
-        types, tokens = labels_of_trees(examples.forest, read.vocabulary)
-        if known is not None:
-            tokens[known[1]] = np.inf  # its vector is known
-        child_sum(model).drop_rare_labels(types, tokens, RARE)
-    return model
-
-
-def _beside(
-    model: TreePredictor | NodePredictor, read: Reading, examples: Any
-) -> BesideBag | BesideTable:
-    """The model beside a linear one, which is not fitted yet; or beside a table, which is."""
-    if isinstance(model, NodePredictor):
-        table = LabelTable(**table_sizes(read.vocabulary, read.question))
-        table.fit(examples, model.class_weight)
-        return BesideTable(model, table)
-    sizes = bag_sizes(read.vocabulary, read.question)
-    return BesideBag(model, LabelBag.knowing(examples.forest, read.letters, **sizes))
-
-
-def _left_open(
-    mixed: BesideBag, examples: Any, held_out: Any, read: Reading
-) -> tuple[TreeExamples, TreeExamples | None]:
-    """Fits the linear model; returns the examples with the targets that are left to the tree.
-
-    For numbers these are the residuals of the linear model, each predicted without learning from
-    its example: the residuals of examples it has learned from are too small.
-    """
-    seed, groups = read.settings.seed, read.learn.groups
-    guess = _fit_bag(mixed, examples, seed, groups, held_out, forms=read.forms)
-    if guess is None:
-        return examples, held_out
-    rest = examples.targets.numpy() - guess
-    unit = max(rest.std(), 1e-12)
-    mixed.shares.copy_(torch.tensor([unit, 1.0]))
-
-    def with_rest(of: TreeExamples, rest: np.ndarray) -> TreeExamples:
-        targets = (rest / unit).astype(np.float32)
-        return TreeExamples(of.forest, targets, of.weights, of.roots_per_example)
-
-    if held_out is None:
-        return with_rest(examples, rest), None
-    lacking = (held_out.targets - mixed.bag(held_out.forest)).numpy()
-    return with_rest(examples, rest), with_rest(held_out, lacking)
-
-
-def _fit_bag(
-    mixed: BesideBag,
-    examples: Any,
-    seed: int,
-    groups: np.ndarray | None,
-    held_out: Any = None,
-    **how: Any,
-) -> np.ndarray | None:
-    """Fits the linear model; for numbers, returns cross-validated predictions of the examples.
-
-    Args:
-        how: further arguments of :meth:`.LabelBag.fit_numbers`.
-    """
-    if mixed.kind == "classes":
-        mixed.bag.fit_classes(examples, held_out, seed)
-        return None
-    weights = None if examples.weights is None else examples.weights.double().numpy()
-    targets = examples.targets.double().numpy()
-    given = examples.forest, targets, weights, seed
-    return mixed.bag.fit_numbers(*given, groups=groups, **how)
 
 
 def judged_by(question: Question) -> dict[str, Any]:

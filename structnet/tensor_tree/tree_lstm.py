@@ -20,7 +20,7 @@ from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import forget, lstm_state
 from structnet.tensor_tree.inputs import WithInputs
 from structnet.tensor_tree.parameters import Shape, allocate
-from structnet.training.modules import hold_constant, not_compiled, restore_constants
+from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 from structnet.trees.numbering import positions
 
@@ -132,7 +132,7 @@ class TreeLSTM(WithInputs):
             node_slack=2**25 // self.aggregator.numbers_a_node(),
         )
         if bottom == "zero":
-            hold_constant(self, "bottom_state", np.zeros((2, 1, hidden_size)))
+            self.register_buffer("bottom_state", torch.empty(2, 1, hidden_size))
         self.shapes = allocate(self, self._shapes(input_size))
         self.shapes["bottom_state"] = (2, 1, hidden_size)
         self.reset_parameters()
@@ -159,8 +159,8 @@ class TreeLSTM(WithInputs):
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draws the initial weights, except the aggregator's and the inputs."""
-        restore_constants(self)
         self.draw_leaf_weights()
+        self.bottom_state.zero_()
         if self.forget == "child":
             self.forget_weight.normal_().mul_(0.5 * (HIDDEN_MOMENT * self.hidden_size) ** -0.5)
             # L f^2 = 1/2 at first: cell states neither grow nor vanish with depth.

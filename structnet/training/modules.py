@@ -1,4 +1,4 @@
-"""Torch modules: their size, plain calls, constants whatever is loaded, ``torch.compile``."""
+"""Torch modules: their size, plain calls, ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from itertools import chain
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.modules import module as of_all
 
 P = ParamSpec("P")
@@ -61,53 +60,6 @@ def is_plain(module: nn.Module, *kinds: type[nn.Module]) -> bool:
         return False
     watched = any(getattr(module, f"_{hooks}") for hooks in _HOOKS)
     return not watched and not any(getattr(of_all, f"_global_{hooks}") for hooks in _HOOKS)
-
-
-def hold_constant(module: nn.Module, name: str, value: np.ndarray | Tensor) -> None:
-    """Registers a buffer that no file holds, and sets it again whenever a state is loaded.
-
-    A module that is made on the device "meta" has no numbers, and ``to_empty`` gives it any. Those
-    of its parameters come from the file that is loaded then; these come from here.
-
-    Args:
-        value: numbers as an array, for a buffer of the default device and dtype; or the buffer.
-
-    Shapes:
-        value ``[...]``.
-
-    Example:
-        >>> with torch.device("meta"):
-        ...     model = nn.Linear(1, 2)
-        ...     hold_constant(model, "scale", np.ones(2))
-        >>> keys = model.to_empty(device="cpu").load_state_dict(nn.Linear(1, 2).state_dict())
-        >>> model.scale
-        tensor([1., 1.])
-    """
-    if isinstance(value, Tensor):
-        module.register_buffer(name, value, persistent=False)
-        if value.is_meta:  # its numbers are not known to anyone
-            return
-        value = value.detach().double().cpu().numpy().copy()
-    else:
-        buffer = torch.tensor(value, dtype=torch.get_default_dtype())
-        module.register_buffer(name, buffer, persistent=False)
-    if "constants" not in vars(module):
-        module.register_load_state_dict_post_hook(restore_constants)
-    vars(module).setdefault("constants", {})[name] = value
-
-
-@torch.no_grad()
-def restore_constants(module: nn.Module, *_: Any) -> None:
-    """Sets a module's own constants; those of its children are left as they are."""
-    for name, value in getattr(module, "constants", {}).items():
-        buffer = getattr(module, name)
-        if buffer is None or buffer.shape != value.shape:  # somebody has put another there
-            continue
-        if buffer.is_meta:  # load_state_dict(assign=True) has put the parameters elsewhere
-            device = next((p.device for p in module.parameters()), buffer.device)
-            buffer = torch.empty_like(buffer, device=device)
-            setattr(module, name, buffer)
-        buffer.copy_(torch.from_numpy(value))
 
 
 def not_compiled(function: Callable[P, T]) -> Callable[P, T]:

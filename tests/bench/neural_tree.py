@@ -128,7 +128,7 @@ def candidate_row(name: str, kind: str, grown: str, batch: int, repeats: int, se
     tree, samples = make_tree(grown, seed), make_samples(2 * batch, seed)
     leaf = int(tree.topology.leaves[0])
     make, new = (Split, tree.new_split) if kind == "split" else (Deepening, tree.new_deepening)
-    how = {"batch_size": batch, "device": torch.device("cpu"), "max_bytes": 4e9}
+    how = {"batch_size": batch, "max_bytes": 4e9}
     at_leaf = cached(tree, leaf, samples, **how)
     fast, slow = (
         step_of(make(tree, leaf, new(leaf)), data, batch, seed) for data in (at_leaf, samples)

@@ -300,7 +300,6 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ),
         ('a,b\n"0,005",x\n' + MORE, "got '0,005'; write the decimals of the column with points"),
         ("a,b\n1e999,x\n" + MORE, "expected a finite number; got '1e999'"),
-        ("a,b\n1,x\n2,\n", r"\('b'\): the value is missing; fill it in, or leave the row out"),
         (
             "a,d,e,b\n" + "".join(f"A{i},2024-05-1{i},,x\n" for i in range(9)),
             r"data\.csv has no feature that becomes numbers: 'a' \(text of too many different "
@@ -312,8 +311,9 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
             r"\(--without a\)$",
         ),
         ("a;b\n1;x\n2\n", "line 3, column 2: the row has 1 field; line 1 has 2"),
-        ("a,b\n1,x\n2,?\n", r"line 3, column 2 \('b'\): the value is missing \('\?'\)"),
-        ("1,0.5\n2,nan\n", r"line 2, column 2: the value is missing \('nan'\)"),
+        ("a,b\n1,\n2,?\n", r"data\.csv: 'b', the column to predict, has no value in any row$"),
+        ("1,nan\n2,\n", r"data\.csv: column 2, the column to predict, has no value in any row$"),
+        ("a,b\n1,x\n2,?\n", r"data\.csv; left out: 1 row without a target \('\?'\): too few"),
         ('a,b\n"1\n",x\n2e,y\n' + MORE, r"line 4, column 1 \('a'\): expected a number; got '2e'"),
         ('a,b\n1,x\n2,"y\n3,z\n', "line 3: unexpected end of data"),
         ('a,b\n1,x\n2,"y"z\n', "line 3: "),

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from structnet.estimators import logistic as module
 from structnet.estimators.logistic import SOLVER, logistic_regression
-from structnet.tensor_tree.label_bag import LabelBag
+from structnet.tensor_tree.counts.label_bag import LabelBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
@@ -106,8 +106,8 @@ def test_a_linear_model_goes_on_from_its_first_fit(
         begun.append(args[-1])
         return logistic_regression(*args)
 
-    monkeypatch.setattr("structnet.tensor_tree.label_bag.logistic_regression", recorded)
-    monkeypatch.setattr("structnet.tensor_tree.label_bag.space_of", lambda *_: None)
+    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.logistic_regression", recorded)
+    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.space_of", lambda *_: None)
     trees = [Tree("A", [Tree(TOKENS[i % 3]), Tree(TOKENS[i % 2])]) for i in range(60)]
     sizes = {"num_types": len(TYPES), "num_tokens": len(TOKENS), "num_outputs": 3, "roots": 1}
     y = np.arange(60) % 3

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import ndtri
 from scipy.stats import kurtosis
 from sklearn.linear_model import LinearRegression
 
@@ -75,6 +76,13 @@ def test_many_values_need_few_points() -> None:
     [bend] = BentStandardizer.learned(X, np.arange(5000) % 2).bends
     assert KNOTS // 2 < len(bend.x) <= KNOTS
     assert abs(kurtosis(BentStandardizer.learned(X, np.arange(5000) % 2)(X)[:, 0])) < 0.5
+
+
+def test_curves_follow_tails_as_closely_as_the_middle() -> None:
+    x = np.exp(3 * np.random.default_rng(3).normal(size=(5000, 1)))
+    exact = ndtri((np.argsort(np.argsort(x[:, 0])) + 0.5) / len(x))
+    found = BentStandardizer.learned(x, np.arange(5000) % 2)(x)[:, 0]
+    assert np.abs(found - exact).max() < 0.1
 
 
 @pytest.mark.parametrize("classes", [True, False])

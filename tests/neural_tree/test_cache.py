@@ -53,7 +53,7 @@ def make_candidate(tree: NeuralTree, leaf: int, kind: str) -> Candidate:
 
 
 def cache(tree: NeuralTree, leaf: int, samples: Samples, **how) -> AtLeaf | None:
-    how = {"batch_size": 16, "device": torch.device("cpu"), "max_bytes": 1e9} | how
+    how = {"batch_size": 16, "max_bytes": 1e9} | how
     return cached(tree, leaf, samples, **how)
 
 

@@ -125,7 +125,7 @@ def test_what_is_read_again_differently_is_not_cached() -> None:
             x, y = super().__getitem__(index)
             return x + 0.1 * torch.randn_like(x), y
 
-    how = {"batch_size": 16, "device": torch.device("cpu"), "max_bytes": 1e9}
+    how = {"batch_size": 16, "max_bytes": 1e9}
     tree = make_tree()
     for kind, expected in ((Dataset64, True), (Noisy, False)):
         samples = Samples.from_dataset(kind(make_samples()))

@@ -55,7 +55,7 @@ def samples(size: int, heights: list[float]) -> Samples:
 )
 def test_only_cuts_that_separate_nothing_go(heights: list, children: list) -> None:
     split, validation = stairs(heights), samples(300, heights)
-    smaller, loss = merged(split, samples(200, heights), validation, 0.01, "cpu")
+    smaller, loss = merged(split, samples(200, heights), validation, 0.01)
     assert smaller.topology.to_lists() == children and smaller.steps
     assert (smaller is split) == (children == CUTS)
     assert loss == pytest.approx(evaluate(smaller, validation)["loss"])
@@ -67,8 +67,7 @@ def test_all_cuts_that_go_cost_no_more_than_allowed() -> None:
     heights = [0.0, 0.2, 3.0, 3.2]
     split, validation = stairs(heights), samples(4000, heights)
     leaves = [
-        len(merged(split, validation, validation, least, "cpu")[0].solvers)
-        for least in (0.0, 0.007, 0.02)
+        len(merged(split, validation, validation, least)[0].solvers) for least in (0.0, 0.007, 0.02)
     ]
     assert leaves == [4, 3, 2]
 
@@ -78,7 +77,7 @@ def test_one_leaf_in_place_of_two_is_their_mean_by_shares() -> None:
     split, train = stairs(heights), samples(1000, heights)
     kept = (train.x[:, 0] < 0.25) | (torch.arange(1000) % 3 == 0)
     train = Samples(train.x, train.targets, kept.float() * 1000 / kept.sum())
-    smaller, _ = merged(split, train, samples(300, heights), 0.05, "cpu")
+    smaller, _ = merged(split, train, samples(300, heights), 0.05)
     assert smaller.topology.to_lists() == [(1, 2), (), (3, 4), (), ()]
     lower = train.x[kept & (train.x[:, 0] < 0.5), 0]
     share = (lower > 0.25).double().mean().item()
@@ -99,7 +98,7 @@ def test_a_growth_takes_the_smaller_split(monkeypatch: pytest.MonkeyPatch) -> No
         growth.step()
         old = root.losses(validation).detach().numpy()
         trained = growth._train_candidates(0)["split"][1]
-        smaller, loss = merged(trained, rest, validation, least, "cpu")
+        smaller, loss = merged(trained, rest, validation, least)
         found.append((len(smaller.solvers), loss))
     assert found[1][0] < found[0][0] and found[1][1] <= found[0][1] + 0.003
     monkeypatch.undo()
@@ -117,7 +116,7 @@ def test_a_split_is_judged_without_the_cuts_that_go() -> None:
     """Its gain, by which it is taken or not, is that of the split which is put into the tree."""
     heights = [0.0, 0.1, 3.0, 3.1]  # each lower cut gains about 0.001
     split, train, validation = stairs(heights), samples(800, heights), samples(4000, heights)
-    judge = judging.Judge(split.tree, train, validation, NeuralTreeSettings(), "cpu")
+    judge = judging.Judge(split.tree, train, validation, NeuralTreeSettings())
     before = judge.before()
     gain, smaller = judge.judged(0.0, before, split, train, validation)
     assert gain.leaves == len(smaller.solvers) == 2

@@ -302,7 +302,7 @@ def test_a_branch_that_no_sample_takes_goes_however_surely_it_helps_a_little() -
     nn.init.constant_(tree.nodes[0].router.bias, 11.0)
     samples = Samples(torch.rand(1000, 2), (torch.arange(1000) % 20 == 0).long())
     without = prune(tree, samples, 0.01)
-    losses = [of_each(each.losses, each, samples, "cpu") for each in (tree, without)]
+    losses = [of_each(each.losses, each, samples) for each in (tree, without)]
     gain, error = gained(*losses, samples.counts())
     assert -1e-4 < gain < -2 * error
     settings = NeuralTreeSettings(prune=0.01, min_gain=0.0)  # as in the paper

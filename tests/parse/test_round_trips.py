@@ -180,6 +180,9 @@ def test_networkx(tree):
     assert parse.networkx_tree(graph) == tree
 
 
+# Fields of Python's syntax trees that have a node of their own, beside the else of statements.
+NAMED = {"posonlyargs", "vararg", "kwonlyargs", "kw_defaults", "kwarg", "decorator_list"}
+NAMED |= {"returns", "finalbody", "upper", "step", "default_value"}
 SOURCES = sorted(Path(parse.__file__).parent.glob("*.py"))
 
 
@@ -193,8 +196,11 @@ def test_python(path):
             if isinstance(node, ast.Constant) and name == "value":
                 below.append(Tree(repr(value)))
                 continue
-            values = value if isinstance(value, list) else [value]
-            below += [tree(item) for item in values if item is not None]
+            if value is None or value == []:
+                continue
+            values = [tree(item) for item in (value if isinstance(value, list) else [value])]
+            named = name in NAMED or (name == "orelse" and isinstance(value, list))
+            below += [Tree(name, values)] if named else values
         return Tree(type(node).__name__, below)
 
     source = path.read_text(encoding="utf-8")

@@ -29,8 +29,8 @@ from scipy.sparse import csr_matrix
 from structnet import NeuralTreeRegressor, SoftmaxTreeClassifier
 from structnet.neural_tree import NeuralTree, SquaredError, presets
 from structnet.plot import plot_model_tree, plot_partition
-from structnet.plot.model_tree.partition import BORDER, FULLEST, PALEST, _beside, _draw_borders
-from structnet.plot.palette import class_colors, confidence, region_colors, shaded
+from structnet.plot.model_tree.partition import BORDER, FULLEST, PALEST, _draw_borders, _groups
+from structnet.plot.palette import class_colors, confidence, shaded
 from structnet.routing import Samples
 
 
@@ -96,8 +96,6 @@ def test_the_key_says_what_lines_are(plane: tuple) -> None:
     legend = plot_partition(tree, data, ax=axes(), resolution=30).get_legend()
     names = [text.get_text() for text in legend.get_texts()]
     assert names == ["0", "1", "2", "the prediction changes", "border of leaves"]
-    with pytest.raises(ValueError, match=r"'color' parameter must be .*'leaf'.* Got 'hue'"):
-        plot_partition(tree, data, ax=axes(), color="hue")
 
 
 def test_numbers_and_their_prediction_have_one_scale() -> None:
@@ -111,13 +109,10 @@ def test_numbers_and_their_prediction_have_one_scale() -> None:
 
 def test_partition_shows_greedy_leaves(plane: tuple[NeuralTree, Samples]) -> None:
     tree, data = plane
-    ax = plot_partition(tree, data, ax=axes(), resolution=30, color="leaf")
-    drawn = np.array(mesh_of(ax).get_array()).reshape(30, 30)
+    ax = plot_partition(tree, data, ax=axes(), resolution=30)
     xs, ys = (np.linspace(*limits, 30) for limits in (ax.get_xlim(), ax.get_ylim()))
     grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
-    ends = tree.apply_path(torch.from_numpy(grid).float()).numpy().reshape(30, 30)
-    order = tree.topology.from_left()
-    assert [order[i] for i in drawn.ravel()] == ends.ravel().tolist()
+    ends = tree.apply_path(torch.from_numpy(grid).float()).numpy()
     assert sorted(map(number_of, ax.texts)) == sorted(f"leaf {leaf}" for leaf in np.unique(ends))
     for text in ax.texts:
         point = torch.tensor([text.get_position()], dtype=torch.float32)
@@ -236,15 +231,13 @@ def test_borders_surround_every_region() -> None:
     assert all(x % 1 or y % 1 for x, y in drawn)  # none is inside a region
 
 
-def test_regions_side_by_side_have_colours_of_their_own() -> None:
+def test_regions_side_by_side_are_of_different_groups() -> None:
     number = np.random.default_rng(0).integers(0, 30, (9, 9)).repeat(3, axis=0).repeat(3, axis=1)
-    colors = np.array(region_colors(_beside(number, 30)))[number]
+    groups = _groups(number, 30)[number]
     beside = ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1]))
     corners = ((np.s_[1:, 1:], np.s_[:-1, :-1]), (np.s_[1:, :-1], np.s_[:-1, 1:]))
     for a, b in (*beside, *corners):
-        assert (colors[a] != colors[b])[number[a] != number[b]].all()
-    everybody = region_colors([set(range(20)) - {i} for i in range(20)])
-    assert len(set(everybody)) == 20
+        assert (groups[a] != groups[b])[number[a] != number[b]].all()
 
 
 @pytest.mark.parametrize(("unit", "offset"), [(1e9, 0.0), (1e-9, 0.0), (0.01, 1e6)])

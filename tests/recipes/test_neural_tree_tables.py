@@ -22,6 +22,7 @@ from structnet.recipes.neural_tree.answers import output
 from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.run import Run
 from structnet.routing import Samples
+from structnet.routing.words import in_digits
 from structnet.training import CheckpointError
 
 FEATURES = ("area", "age", "rooms")
@@ -89,10 +90,17 @@ def test_a_tree_is_measured_on_another_file(houses: Houses, tmp_path: Path) -> N
     metric = "mse" if target == "price" else "accuracy"
     assert expected > 0 and expected != 1
     assert done.json["test"][metric] == pytest.approx(expected, rel=1e-4)
-    assert done.json["test"].keys() == {metric, *(f"{metric}_{path}" for path in PATHS[1:])}
+    ways, more = [f"{metric}_{path}" for path in PATHS[1:]], {}
+    if target == "price":
+        r2 = 1 - expected / houses.price.var()
+        more = {"r2": pytest.approx(r2, rel=1e-4), "rmse": pytest.approx(expected**0.5, rel=1e-4)}
+        assert f"rmse: {in_digits(expected**0.5)}\n" in done.out
+    assert {name: done.json["test"][name] for name in more} == more
+    assert list(done.json["test"]) == [*more, metric, *ways]
     one = call("evaluate", houses.run, "--data", tmp_path / "new.csv", "--path", "greedy").json
     greedy = f"{metric}_greedy"
-    assert one["test"] == {greedy: pytest.approx(done.json["test"][greedy])}
+    assert one["test"][greedy] == pytest.approx(done.json["test"][greedy])
+    assert list(one["test"]) == [*(f"{name}_greedy" for name in more), greedy]
 
 
 def test_without_names_the_columns_are_those_of_the_training(
@@ -116,6 +124,8 @@ def test_rows_are_predicted_from_the_standard_input(
     ):
         monkeypatch.setattr("sys.stdin", io.StringIO(text))
         assert ran("predict", houses.run).json["answers"] == expected[:size]
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        assert ran("predict", houses.run, "-").json["answers"] == expected[:size]
     monkeypatch.setattr("sys.stdin", io.StringIO("area,age\n1,2\n"))
     assert "error: the input has no column 'rooms', a feature" in refused("predict", houses.run)
     monkeypatch.setattr("sys.stdin", io.StringIO("1 2 3 " * 1000))
@@ -207,7 +217,7 @@ def test_a_place_says_which_column_of_a_file_without_names_is_the_target(tmp_pat
         ("area,age,rooms\n1,2,3\n", "which the tree predicts; expected one"),
         ("area,age,rooms,price,kind\n", "has a header and no rows"),
         ("area,age,rooms,price,kind\n1,2,two,3,new\n", "line 2, column 3 ('rooms'): expected a n"),
-        ("area,age,rooms,price,kind\n1,2,3,,\n", "the value is missing"),
+        ("area,age,rooms,price,kind\n1,2,3,,\n", "the column to predict, has no value in"),
         ("", "is empty"),
     ],
 )
@@ -288,9 +298,22 @@ def test_targets_are_told_and_drawn_in_their_units(
         assert "of them class new" in text
         return
     prices = data.arrays.y_scale.inverse(data.test.targets.numpy())
-    assert f" 100.0 % of samples, mean {prices.mean():.4g}\n" in text
+    assert f" 100.0 % of samples, mean {in_digits(prices.mean())}\n" in text
     assert drawn[0].targets.numpy() == pytest.approx(prices)
     assert drawn[0].x is data.test.x
+
+
+def test_a_number_is_explained_with_its_name_and_all_that_adds_up_to_it(houses: Houses) -> None:
+    target = Run(houses.run).config["data"]["targets"][0]
+    done = ran("predict", houses.run, "3")
+    lines = dict(line.split(": ", 1) for line in done.out.splitlines()[1:-1] if ": " in line)
+    kept = [name.strip().partition(" ")[0] for name in lines if name.startswith("  ")]
+    assert {*FEATURES, "an"} <= {*kept}
+    if target == "price":
+        price = done.json["answers"][0]["values"]["price"]
+        assert lines["of all leaves"] == f"price {in_digits(price)}" == f"price {price:.0f}"
+        told = sum(float(value) for name, value in lines.items() if name.startswith("  "))
+        assert told == pytest.approx(price, rel=0, abs=5)
 
 
 @pytest.fixture
@@ -309,7 +332,7 @@ def test_each_of_several_targets_has_its_name(robot: Path) -> None:
     found, names = done.json["answers"][0], list(sarcos.TARGETS)
     assert [list(found[what]) for what in ("values", "true")] == [names, names]
     lines = dict(line.split(": ", 1) for line in done.out.splitlines() if ": " in line)
-    said = ", ".join(f"{name} {value:.4g}" for name, value in found["values"].items())
+    said = ", ".join(f"{name} {in_digits(value)}" for name, value in found["values"].items())
     assert lines["of all leaves"] == said
     for what in ("its prediction", "true"):
         assert [part.rpartition(" ")[0] for part in lines[what].split(", ")] == names

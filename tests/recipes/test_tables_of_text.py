@@ -51,12 +51,15 @@ def write(path: Path, rows: list[list[str]], names: list[str] | None = NAMES) ->
 @pytest.fixture(scope="module", params=FAMILIES)
 def homes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Homes:
     folder, rows = tmp_path_factory.mktemp(request.param), rows_of(400, 1)
-    data = write(folder / "homes.csv", rows)
+    more = [[*row[:-1], kind] for row, kind in zip(rows_of(2, 4), ("", "NA"), strict=True)]
+    data = write(folder / "homes.csv", rows + more)
     done = ran(
         "train", request.param, "--data", data, "--out", folder / "run", *FAMILIES[request.param]
     )
     assert "text, one number for each value: 'city' (2 values)" in done.out
     assert "left out: 'when' (dates)" in done.out
+    assert "left out: 2 rows without a target ('NA')\n" in done.out
+    assert "target: 'kind' (the last column; --target names another)\n" in done.out
     assert done.json["test"]["accuracy"] > 0.85
     return Homes(request.param, folder / "run", rows)
 
@@ -70,6 +73,30 @@ def test_new_rows_are_measured_as_the_own_ones(homes: Homes, tmp_path: Path) -> 
     assert own == json.loads((homes.run / "result.json").read_text())["test"]["accuracy"]
     new = write(tmp_path / "new.csv", rows_of(300, 2))
     assert ran("evaluate", homes.run, "--data", new).json["test"]["accuracy"] > 0.85
+
+
+def test_rows_without_a_target_are_left_out_and_counted(homes: Homes, tmp_path: Path) -> None:
+    rows = rows_of(60, 5)
+    whole = ran("evaluate", homes.run, "--data", write(tmp_path / "whole.csv", rows))
+    for row in rows_of(20, 6):
+        rows.insert(10, [*row[:-1], ""])
+    path = write(tmp_path / "some.csv", rows)
+    some = ran("evaluate", homes.run, "--data", path)
+    assert f"{path}: left out: 20 rows without a target\n" in some.out
+    assert some.json["sizes"] == whole.json["sizes"] == {"test": 60}
+    assert some.json["test"]["accuracy"] == whole.json["test"]["accuracy"]
+    assert len(answers(homes, path)) == 80
+
+
+def test_all_is_told_that_adds_up_to_an_answer(homes: Homes) -> None:
+    if homes.model == "label-tree":
+        return
+    lines = ran("predict", homes.run, 3).out.splitlines()
+    assert lines[0] == "test example 3"
+    whole, *parts = (line.split(": ") for line in lines if line.startswith("  "))
+    assert whole[0].startswith("  log-odds of ") and parts[0][0] == "  an average row"
+    added = sum(float(part[1]) for part in parts)
+    assert added == pytest.approx(float(whole[1].removesuffix(", of which")), abs=0.01)
 
 
 def test_columns_are_found_by_name_and_may_be_fewer(homes: Homes, tmp_path: Path) -> None:

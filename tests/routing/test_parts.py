@@ -39,6 +39,20 @@ def test_the_main_cause_is_told_beside_steps() -> None:
     assert "feature 1 > about 7.0" in second
 
 
+@pytest.mark.parametrize(("mean", "most"), [(2000, 0.05), (4e5, 5), (1.7e9, 5)])
+def test_what_is_told_of_a_target_of_a_large_mean_adds_up(mean: float, most: float) -> None:
+    """Numbers read from the text, in which none has an exponent."""
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    size = 5 if mean == 2000 else 1000
+    model = NeuralTreeRegressor(max_leaves=1, random_state=0).fit(x, mean + size * (x @ [1, 2, 3]))
+    text = str(model.explain(x[7]))
+    assert "e+" not in text
+    whole, *parts = (float(line.split(": ")[1]) for line in text.splitlines()[2:])
+    assert len(parts) == 4
+    assert sum(parts) == pytest.approx(whole, rel=0, abs=most)
+    assert whole == pytest.approx(model.predict(x[[7]])[0], rel=0, abs=most)
+
+
 @given(st.integers(0, 2**32 - 1), st.sampled_from([Categorical(), GaussianMixture()]))
 def test_parts_add_up(seed: int, likelihood: Likelihood) -> None:
     """Of any layer of units, some of them with ceilings, and more columns than are told."""

@@ -11,7 +11,7 @@ from label_counts import SIZES, counted
 from random_trees import VOCABULARY, random_trees
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
-from structnet.tensor_tree.label_bag import FORMS, LabelBag
+from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 

@@ -11,10 +11,10 @@ from hiding import without
 from random_trees import random_trees, with_texts
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
-from structnet.tensor_tree import bag_occlusion
-from structnet.tensor_tree.bag_occlusion import said_without_each
+from structnet.tensor_tree.counts import bag_occlusion
+from structnet.tensor_tree.counts.bag_occlusion import said_without_each
+from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.explanation import HIDDEN
-from structnet.tensor_tree.label_bag import FORMS, LabelBag
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
 

@@ -1,9 +1,7 @@
-"""Constants that no file holds, in modules that are made on "meta" and loaded."""
+"""Constants of modules that are made on "meta" and loaded, or that begin anew."""
 
 from __future__ import annotations
 
-import copy
-import pickle
 import random
 from collections.abc import Callable
 
@@ -20,7 +18,6 @@ from structnet.tensor_tree import (
     TreeReadout,
     WeightedSum,
 )
-from structnet.training.modules import hold_constant
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 
@@ -83,39 +80,8 @@ def test_a_state_that_is_assigned_sets_the_constants(name: str):
     assert_equal(model, trained)
 
 
-@every_model
-def test_copies_set_their_own_constants(name: str):
-    trained = MAKERS[name]()
-    for model in (copy.deepcopy(trained), pickle.loads(pickle.dumps(trained))):
-        for each in model.buffers():
-            each.fill_(7)
-        model.load_state_dict(trained.state_dict())
-        assert_equal(model, trained)
-
-
 @pytest.mark.parametrize("name", ["tree-lstm", "recursive", "child-sum"])
 def test_reset_parameters_sets_the_constants(name: str):
     model, wanted = emptied(MAKERS[name]), MAKERS[name]()
     model.reset_parameters()
     torch.testing.assert_close(dict(model.named_buffers()), dict(wanted.named_buffers()))
-
-
-@every_model
-def test_constants_are_not_in_files(name: str):
-    found = MAKERS[name]().state_dict().keys()
-    assert not {"bottom_state", "place_gate", "place_bias", "class_weight"} & set(found)
-
-
-def test_constants_keep_their_precision():
-    model = ChildSumTreeLSTM(4, len(TYPES), len(TOKENS), order=False).bfloat16()
-    model.load_state_dict(model.state_dict())
-    assert {each.dtype for each in model.buffers()} == {torch.bfloat16}
-
-
-def test_what_replaced_a_constant_stays() -> None:
-    model = nn.Linear(1, 2)
-    hold_constant(model, "scale", torch.ones(2))
-    for other in (None, torch.arange(3.0)):
-        model.scale = other
-        model.load_state_dict(nn.Linear(1, 2).state_dict())
-        assert model.scale is other

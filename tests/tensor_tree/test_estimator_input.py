@@ -11,7 +11,7 @@ from expressions import QUICK, data
 from small_estimators import held_out
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
-from structnet.tensor_tree.building import Targets
+from structnet.tensor_tree.targets import Targets
 from structnet.training.checkpoint import CheckpointError
 
 

@@ -13,9 +13,9 @@ from small_estimators import held_out
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree import estimator as module
-from structnet.tensor_tree import label_bag, ridge
-from structnet.tensor_tree.building import Targets
+from structnet.tensor_tree.counts import label_bag, ridge
 from structnet.tensor_tree.samples import numbered
+from structnet.tensor_tree.targets import Targets
 
 TOLD: dict[str, Any] = {"epochs": 1, "hidden_size": 4, "random_state": 0}
 NAMES = [f"{i // 6}.py" for i in range(60)]

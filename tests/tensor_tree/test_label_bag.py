@@ -22,11 +22,11 @@ from structnet.estimators.held_out import parted
 from structnet.estimators.logistic import SOLVER
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
-from structnet.tensor_tree.building import Targets
-from structnet.tensor_tree.label_bag import FORMS, LabelBag
-from structnet.tensor_tree.predictor import BesideBag
-from structnet.tensor_tree.ridge import PENALTIES
-from structnet.tensor_tree.row_space import space_of
+from structnet.tensor_tree.counts.beside import BesideBag
+from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
+from structnet.tensor_tree.counts.ridge import PENALTIES
+from structnet.tensor_tree.counts.row_space import space_of
+from structnet.tensor_tree.targets import Targets
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
@@ -114,7 +114,7 @@ def spelled(number: int, telling: str, seed: int) -> tuple[TreeExamples, TreeExa
 def test_held_out_examples_choose_the_form_of_the_counts_of_classes(
     monkeypatch: pytest.MonkeyPatch, telling: str, form: str, asked: int
 ) -> None:
-    monkeypatch.setattr("structnet.tensor_tree.label_bag.ASKED", asked)
+    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.ASKED", asked)
     learn, held = spelled(200, telling, seed=0)
     types, tokens = int(learn.forest.types.max()) + 1, int(learn.forest.tokens.max()) + 1
     sizes = {"num_types": types, "num_tokens": tokens, "num_outputs": 2, "roots": 1}
@@ -135,7 +135,7 @@ def test_held_out_examples_choose_the_form_of_the_counts_of_classes(
 def test_a_class_of_one_example_is_among_those_that_choose_the_form(
     monkeypatch: pytest.MonkeyPatch, rare: int
 ) -> None:
-    monkeypatch.setattr("structnet.tensor_tree.label_bag.ASKED", 20)
+    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.ASKED", 20)
     trees = [Tree("A", [Tree(TOKENS[i % 3])]) for i in range(200)]
     forest = Forest.from_trees(trees, VOCABULARY)
     for place in range(0, 200, 40):
@@ -191,8 +191,8 @@ def test_the_linear_model_is_that_of_the_counts(
 ) -> None:
     """In the span of wide rows as in all columns, and for numbers with the penalty that is best."""
     number, rng = 30 if wide else 100, np.random.default_rng(0)
-    monkeypatch.setattr("structnet.tensor_tree.row_space.WIDE", 0.01 if wide else 1.0)
-    monkeypatch.setattr("structnet.tensor_tree.label_bag.DENSER", 100)
+    monkeypatch.setattr("structnet.tensor_tree.counts.row_space.WIDE", 0.01 if wide else 1.0)
+    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.DENSER", 100)
     trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))][:number]
     forest, y = Forest.from_trees(trees, VOCABULARY), rng.integers(3, size=number)
     weights = rng.uniform(0.1, 5, number) if weighted else None

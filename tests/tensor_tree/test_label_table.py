@@ -13,7 +13,8 @@ from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
 
 from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
-from structnet.tensor_tree.label_table import BesideTable, LabelTable
+from structnet.tensor_tree.counts.beside import BesideTable
+from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
 
@@ -56,7 +57,7 @@ def test_the_better_of_both_counts_more():
     forest = Forest.from_trees(trees, VOCABULARY)
     tree = NodePredictor(ChildSumTreeLSTM(4, len(TYPES), len(TOKENS)), CLASSES)
     model = BesideTable(tree, LabelTable(**SIZES)).eval()
-    model.table.count[:-1].random_(9)
+    model.bag.count[:-1].random_(9)
     with torch.no_grad():
         parts = [part.argmax(1) for part in model.parts(forest)]
     given = torch.tensor([c for each in classes for c in each])

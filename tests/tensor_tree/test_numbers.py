@@ -16,9 +16,9 @@ import torch
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor, parse
 from structnet.errors import GraphError
 from structnet.tensor_tree import ChildSumTreeLSTM, RecursiveNetwork, TreeLSTM
-from structnet.tensor_tree.label_bag import FORMS, LabelBag
+from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
+from structnet.tensor_tree.counts.number_sums import NumberSums
 from structnet.tensor_tree.number_embedding import FURTHEST, NumberEmbedding
-from structnet.tensor_tree.number_sums import NumberSums
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import number_of, token_of_number, values_of
 from structnet.trees.tree import Tree

@@ -12,11 +12,11 @@ import pytest
 from hiding import without
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
-from structnet.tensor_tree import piece_counts
-from structnet.tensor_tree.building import Question, Targets
-from structnet.tensor_tree.label_bag import FORMS, PIECES, LabelBag
-from structnet.tensor_tree.piece_counts import PieceCounts
-from structnet.tensor_tree.word_choice import Choice, letters_tell, words_tell
+from structnet.tensor_tree.counts import piece_counts
+from structnet.tensor_tree.counts.label_bag import FORMS, PIECES, LabelBag
+from structnet.tensor_tree.counts.piece_counts import PieceCounts
+from structnet.tensor_tree.counts.word_choice import Choice, letters_tell, words_tell
+from structnet.tensor_tree.targets import Question, Targets
 from structnet.trees import with_words
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import own_nodes, spelled

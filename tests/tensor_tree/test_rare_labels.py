@@ -13,8 +13,16 @@ from small_estimators import held_out
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, reading
-from structnet.tensor_tree.building import child_sum, labels_of_trees
-from structnet.tensor_tree.rare_labels import ALONE, MOST, PRIOR, SURE, TOLD, known_labels
+from structnet.tensor_tree.building import child_sum
+from structnet.tensor_tree.counts.rare_labels import (
+    ALONE,
+    MOST,
+    PRIOR,
+    SURE,
+    TOLD,
+    known_labels,
+    labels_of_trees,
+)
 from structnet.training.checkpoint import CheckpointError
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import Text

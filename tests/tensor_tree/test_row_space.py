@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix, random
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from structnet.tensor_tree.row_space import RowSpace, space_of
+from structnet.tensor_tree.counts.row_space import RowSpace, space_of
 
 
 def wide(number: int = 30, columns: int = 400, common: float = 0.0) -> csr_matrix:
@@ -95,5 +95,5 @@ def test_the_more_is_said_of_a_row_the_sooner_its_span_is_taken(
     rows = csr_matrix(np.eye(100, 200))
     assert space_of(rows) is None
     assert space_of(rows, outputs=10) is not None
-    monkeypatch.setattr("structnet.tensor_tree.row_space.MOST", 99)
+    monkeypatch.setattr("structnet.tensor_tree.counts.row_space.MOST", 99)
     assert space_of(rows, outputs=10) is None

@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
-from structnet.tensor_tree.building import Question, Targets, child_sum
-from structnet.tensor_tree.label_bag import FORMS, LabelBag
-from structnet.tensor_tree.word_choice import Choice, words_tell
+from structnet.tensor_tree.building import child_sum
+from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
+from structnet.tensor_tree.counts.word_choice import Choice, words_tell
+from structnet.tensor_tree.targets import Question, Targets
 from structnet.trees import Tree, with_words
 
 GOOD, BAD = ("fine", "lovely", "superb", "bright"), ("awful", "dull", "poor", "broken")
@@ -148,7 +149,7 @@ def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
     learn, held = targets.take(np.arange(160)), targets.take(np.arange(160, 240))
     question = Question("classes", 2)
     assert words_tell(Choice.of(learn, held, question, 0))
-    monkeypatch.setattr("structnet.tensor_tree.word_choice.MOST", 50)
+    monkeypatch.setattr("structnet.tensor_tree.counts.word_choice.MOST", 50)
     assert words_tell(Choice.of(learn, held, question, 0))
     noise = learn._replace(y=np.random.default_rng(0).permutation(learn.y))
     assert not words_tell(Choice.of(noise, held, question, 0))
@@ -178,7 +179,8 @@ def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_examples_say_by_their_weights_whether_words_tell(part: int, monkeypatch) -> None:
-    monkeypatch.setattr("structnet.tensor_tree.word_choice.ENOUGH", 80)  # the validation examples
+    enough = "structnet.tensor_tree.counts.word_choice.ENOUGH"
+    monkeypatch.setattr(enough, 80)  # the validation examples
     samples, wrong = [(with_words(tree),) for tree in X], np.arange(240) % 4 < 2
     parts = [Targets(samples[:160], Y[:160]), Targets(samples[160:], Y[160:])]
     for weights, tell in ((np.where(wrong, 1e-6, 1.0), True), (None, False)):

@@ -21,6 +21,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, weighted_mean
 from structnet.routing.topology import Topology
 from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
+from structnet.training.modules import device_of
 
 PROBE = 32  # samples by which a random frozen part is recognised
 
@@ -96,7 +97,6 @@ def cached(
     samples: Samples,
     *,
     batch_size: int,
-    device: torch.device,
     max_bytes: float,
 ) -> AtLeaf | None:
     """All samples as they arrive at a leaf, on the CPU.
@@ -106,7 +106,7 @@ def cached(
     """
     if samples.augment is not None or not max_bytes:
         return None
-    places = np.arange(min(PROBE, len(samples)))
+    places, device = np.arange(min(PROBE, len(samples))), device_of(tree)
     probes = (samples[places].to(device) for _ in range(2))  # twice, as a Dataset may augment
     once, again = (at_leaf(tree, leaf, probe).to("cpu") for probe in probes)
     if not _equal(once, again) or once.nbytes / len(places) * len(samples) > max_bytes:
@@ -217,6 +217,7 @@ class Split(Candidate):
         modules: router or solver of each node of a small tree.
         topology: topology of that tree; by default a router with two solvers.
         steps: True if its routers begin with hard borders, between regions without slopes.
+        transformer: transformer of the samples before they reach the routers; None for none.
     """
 
     def __init__(
@@ -226,8 +227,10 @@ class Split(Candidate):
         modules: Sequence[nn.Module],
         topology: Topology | None = None,
         steps: bool = False,
+        transformer: nn.Module | None = None,
     ):
         super().__init__(tree, leaf, modules, steps)
+        self.transformer = transformer
         self.topology = Topology([(1, 2), (), ()]) if topology is None else topology
         self._ends = (*(modules[v] for v in self._inner), *self.solvers)
 
@@ -243,7 +246,8 @@ class Split(Candidate):
         return [[*self._ends]] if all(map(is_a_map, self._ends)) else []
 
     def new_leaves(self, batch: AtLeaf) -> tuple[Tensor, Tensor]:
-        logits, outputs = run_ends(self.topology, self._ends, batch.features, self.joined)
+        features = batch.features if self.transformer is None else self.transformer(batch.features)
+        logits, outputs = run_ends(self.topology, self._ends, features, self.joined)
         return leaf_paths(self.topology, logits, batch.log_prob, bool(self.joined)), outputs
 
     def pruned(self, shares: np.ndarray, least: float) -> Split:
@@ -261,8 +265,7 @@ class Split(Candidate):
         topology, merged = self.topology.survivors(self.topology.sums_below(at), least)
         if topology.num_nodes in (1, len(self.parts)):
             return self
-        tree, modules = self.tree, [self.parts[chain[-1]] for chain in merged]
-        return Split(tree, self.leaf, modules, topology, self.steps)
+        return self._with([self.parts[chain[-1]] for chain in merged], topology)
 
     def ending(self, ends: Mapping[int, nn.Module]) -> Split:
         """The split that ends at some of its nodes.
@@ -275,11 +278,15 @@ class Split(Candidate):
             below = () if v in ends else self.topology.children_of(v)
             children.append(tuple(range(len(nodes), len(nodes) + len(below))))
             nodes += below
-        modules = [ends.get(v, self.parts[v]) for v in nodes]
-        return Split(self.tree, self.leaf, modules, Topology(children), self.steps)
+        return self._with([ends.get(v, self.parts[v]) for v in nodes], Topology(children))
+
+    def _with(self, modules: Sequence[nn.Module], topology: Topology) -> Split:
+        return Split(self.tree, self.leaf, modules, topology, self.steps, self.transformer)
 
     def put(self) -> list[int]:
         tree, nodes = self.tree, {0: self.leaf}
+        if self.transformer is not None:
+            tree.deepen(self.leaf, [self.transformer, self.solvers[0]])
         for v in self._inner:
             below = self.topology.children_of(v)
             # A router may take a solver's place at first; its own split moves it.

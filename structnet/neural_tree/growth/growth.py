@@ -134,7 +134,7 @@ class Growth:
         self.device, self.settings = own_device(device), settings
         self.tree = tree.to(self.device)
         self._optimizer, self.schedule, self.schedule_per = optimizer, schedule, schedule_per
-        self._judge = Judge(self.tree, self.train, self.validation, settings, self.device)
+        self._judge = Judge(self.tree, self.train, self.validation, settings)
         self.metrics, self.callbacks = dict(metrics or {}), callbacks
         self.epoch_callbacks = epoch_callbacks
         self.progress = Progress.of(progress)
@@ -245,8 +245,8 @@ class Growth:
 
         A linear model at its penalised optimum is not trained.
         """
-        how: dict[str, Any] = {"seed": self._seed("linear"), "device": self.device}
-        self.strength = start_linear(self.tree, self.train, self.validation, **how)
+        seed = self._seed("linear")
+        self.strength = start_linear(self.tree, self.train, self.validation, seed=seed)
         loss = math.inf
         if not self.strength or not is_linear_model(self.tree, self.train):
             loss = self._train(self.tree, "root", 0, self.train, self.validation)
@@ -290,14 +290,13 @@ class Growth:
         train, validation = cached_each(
             *(self.tree, leaf, (self.train, self.validation)),
             batch_size=self.batch_size,
-            device=self.device,
             max_bytes=self.settings.cache_bytes,
         )
         if expected(self.tree, leaf, train) < self.settings.min_samples:
             return {}
         before = self._judge.before()
         counts, least = self.validation.counts(), self.settings.min_gain
-        if not can_gain(self.tree, leaf, validation, before, counts, least, self.device):
+        if not can_gain(self.tree, leaf, validation, before, counts, least):
             return {}
         best: dict[str, tuple[Gain, Candidate]] = {}
         for kind, candidates in proposals.items():  # a split comes first

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split
@@ -27,14 +26,12 @@ class Judge:
         tree: tree in its present state.
         train, validation: samples.
         settings: settings; ``prune``, ``min_gain`` and ``gain_errors`` are used.
-        device: device of the tree.
     """
 
     tree: NeuralTree
     train: Samples
     validation: Samples
     settings: NeuralTreeSettings
-    device: str | torch.device
 
     def before(self) -> np.ndarray:
         """The losses of the validation samples in the present tree. ``[n]``."""
@@ -75,7 +72,7 @@ class Judge:
             return self._smaller(pruned, train)
         if len(split.solvers) > 2:
             least = SPARED * self.settings.min_gain
-            split = merged(split, self.train, self.validation, least, self.device)[0]
+            split = merged(split, self.train, self.validation, least)[0]
             shares = self._shares(split, train)
         return split, float(shares.min())
 
@@ -91,4 +88,4 @@ class Judge:
         return decrease(before, after, self.validation.counts(), self.tree.likelihood)
 
     def _each(self, answer: Callable[[Any], Tensor], samples: Samples | AtLeaf) -> np.ndarray:
-        return of_each(answer, self.tree, samples, self.device)
+        return of_each(answer, self.tree, samples)

@@ -5,7 +5,8 @@ explains more than its noise, though eight regions together explain everything. 
 that make such regions are trained and judged as one. Residuals that follow lines have wide regions
 with soft borders, those that follow thresholds many small ones with hard borders: where these
 explain more, a split of each kind is trained. Where a sum of thresholds explains more than both, a
-deepening is trained that starts as this sum.
+deepening is trained that starts as this sum; where regions among the steps of codes do, a deepening
+and a split as one.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 
 from structnet.neural_tree.growth.candidate import AtLeaf, Split
+from structnet.neural_tree.growth.codes import Codes, find_codes
 from structnet.neural_tree.growth.criterion import Criterion
 from structnet.neural_tree.growth.regions import Cut, Regions, find_regions
 from structnet.neural_tree.growth.router_start import SPREAD
@@ -40,13 +43,16 @@ class Starts(NamedTuple):
         regions: regions of a split, for one or two splits; empty if a single region is best; None
             if there are too few samples to tell.
         sum: function that gives the steps of a deepening; none if they do not pay.
+        codes: function of a number of units that gives the steps of codes with regions among them,
+            as which a split after a transformer starts; None if they do not pay.
     """
 
     regions: list[Regions] | None
     sum: Callable[[], Sum]
+    codes: Callable[[int], Codes | None]
 
 
-NO_STARTS = Starts(None, lambda: Sum([]))
+NO_STARTS = Starts(None, lambda: Sum([]), lambda units: None)
 
 
 def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float = 0.0) -> Starts:
@@ -54,7 +60,8 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
 
     Regions come from :func:`.find_regions` and, if these are better, also from :func:`.find_steps`.
     Sums of steps, from :func:`.find_sum`, must be better than the former, and than the latter by
-    one cut less. They are sought when they are asked for, as that takes time.
+    one cut less; regions among steps of codes, from :func:`.find_codes`, better than both. These
+    are sought when they are asked for, as that takes time.
 
     Args:
         tree, leaf: tree, and node of the leaf.
@@ -70,14 +77,24 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
     steps = find_steps(x, y, w, most, least)
     one_less = steps.value + Criterion.of(y, w).price_of_constant(x.shape[1])
     sought = partial(find_sum, x, y, w, MOST_STEPS, least)
-    x, y, w = (part[:: -(-len(x) // LINED)] for part in (x, y, w))
+    some = np.linspace(0, len(x) - 1, min(len(x), LINED)).astype(np.int64)
+    x, y, w = x[some], y[some], w[some]
     lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(x))
-    of_all = 0.0 if lines is None else lines.value * total / float(w.sum())  # of as many samples
+    times = total / float(w.sum())  # for values of as many samples
+    of_all = 0.0 if lines is None else lines.value * times
     rivals = min(of_all, one_less)
     found = [] if lines is None or lines.value >= 0 else [lines]
     found += [steps] * (steps.value < of_all)
     regions = None if lines is None and not found else found
-    return Starts(regions, lambda: _better(sought(), rivals))
+
+    def codes(units: int) -> Codes | None:
+        if leaf and not found:  # what is worth the time below the root shows in lines, too
+            return None
+        among = find_codes(x, y, w, most, max(FEW, ROOM * prune * len(x)), units)
+        pays = among is not None and among.regions.value * times < min(of_all, steps.value)
+        return among if pays else None
+
+    return Starts(regions, lambda: _better(sought(), rivals), codes)
 
 
 def _better(added: Sum, rivals: float) -> Sum:
@@ -104,24 +121,30 @@ def is_linear(modules: Sequence[nn.Module], shape: Sequence[int]) -> bool:
 
 
 def split_into(
-    tree: NeuralTree, leaf: int, modules: Sequence[nn.Module], regions: Regions
+    tree: NeuralTree,
+    leaf: int,
+    regions: Regions,
+    modules: Sequence[nn.Module] | None = None,
+    transformer: nn.Module | None = None,
 ) -> Split:
     """A split of a leaf whose routers start as the cuts between regions.
 
     Args:
         tree, leaf: tree, and node of the leaf.
-        modules: router and two solvers; further ones are made.
         regions: regions of the samples.
+        modules: router and two solvers; further ones are made.
+        transformer: transformer before the routers, in whose outputs the regions are; or None.
     """
-    (first, *solvers), routers = modules, []
+    shape = regions.axes.shape[1:]
+    (first, *solvers), routers = modules or tree.new_split(leaf, shape), []
     for cut in filter(None, regions.cuts):
         routers.append(first)
-        first, solver, _ = tree.new_split(leaf)
+        first, solver, _ = tree.new_split(leaf, shape)
         solvers.append(solver)
         _start(routers[-1], cut, regions)
     rest = iter(routers), iter(solvers)
     parts = [next(rest[cut is None]) for cut in regions.cuts]
-    return Split(tree, leaf, parts, Topology(regions.children), steps=regions.steps)
+    return Split(tree, leaf, parts, Topology(regions.children), regions.steps, transformer)
 
 
 @torch.no_grad()

@@ -16,6 +16,7 @@ from structnet.routing.samples import Samples
 from structnet.routing.visits import shares
 from structnet.training.gains import gained
 from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
+from structnet.training.modules import device_of
 
 HEAVY = 6.0  # kurtosis of errors with heavy tails; that of normal ones is 3
 
@@ -24,22 +25,20 @@ def of_each(
     answer: Callable[[Any], Tensor],
     tree: NeuralTree,
     samples: Samples | AtLeaf,
-    device: str | torch.device,
 ) -> np.ndarray:
     """The results of a function for all samples, with the tree in evaluation mode.
 
     Args:
-        answer: function of a batch, ``[batch, ...]``.
+        answer: function of a batch on the tree's device, ``[batch, ...]``.
         tree: tree that is put into evaluation mode.
         samples: samples.
-        device: device of the tree.
 
     Shapes:
         -> ``[n, ...]``, float64.
     """
     size = most_at_once(samples, 1000)  # as in validation
     with evaluating(tree):
-        batches = taken(samples, batch_starts(samples, size), size, device)
+        batches = taken(samples, batch_starts(samples, size), size, device_of(tree))
         found = [answer(batch).double().cpu().numpy() for batch in batches]
     return np.concatenate(found)
 
@@ -107,7 +106,6 @@ def can_gain(
     losses: np.ndarray,
     counts: np.ndarray | None,
     least: float,
-    device: str | torch.device,
 ) -> bool:
     """True if the samples at a leaf have a loss above the gain that a decision requires.
 
@@ -119,7 +117,6 @@ def can_gain(
         losses: loss of each sample in the present tree, ``[n]``.
         counts: weights of the samples, ``[n]``; None counts each as one.
         least: required gain, a mean over all samples.
-        device: device of the tree.
     """
     if not isinstance(tree.likelihood, Categorical | SquaredError):
         return True
@@ -128,5 +125,5 @@ def can_gain(
         here = at_leaf(tree, leaf, batch) if isinstance(batch, Samples) else batch
         return here.log_prob.exp()
 
-    lost = of_each(reached, tree, samples, device) * losses
+    lost = of_each(reached, tree, samples) * losses
     return bool(np.average(lost, weights=counts) > least)

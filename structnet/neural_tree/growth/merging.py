@@ -29,7 +29,6 @@ def merged(
     train: Samples,
     validation: Samples,
     least: float,
-    device: str | torch.device,
 ) -> tuple[Split, float]:
     """A split without the cuts that together gain hardly anything.
 
@@ -41,20 +40,19 @@ def merged(
         train: samples whose shares weigh the solvers in a mean.
         validation: samples by which it is judged.
         least: gain that all cuts that are left out may have together.
-        device: device of the split.
 
     Returns:
         The split, itself if all of its cuts are needed, and its validation loss.
     """
 
     def loss(each: Split) -> float:
-        losses = of_each(each.losses, each.tree, validation, device)
+        losses = of_each(each.losses, each.tree, validation)
         return float(np.average(losses, weights=validation.counts()))
 
     topology, found, lost = split.topology, split, loss(split)
     most = lost + least
     at = np.zeros(topology.num_nodes)
-    reached = of_each(split.shares, split.tree, train, device)
+    reached = of_each(split.shares, split.tree, train)
     at[topology.leaves] = np.average(reached, axis=0, weights=train.counts())
     at = topology.sums_below(at)
     ends = {v: split.parts[v] for v in topology.leaves.tolist()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from structnet.neural_tree.cost import count_parameters
 from structnet.neural_tree.growth.candidate import Candidate, Deepening, Split, at_leaf
+from structnet.neural_tree.growth.codes import start_units
 from structnet.neural_tree.growth.lookahead import (
     NO_STARTS,
     Starts,
@@ -64,7 +66,7 @@ def propose(
     seed_epoch(seed, 0)
     taken = set().union(*map(_learned, (tree, *others)))
     found: dict[str, list[Candidate]] = {"split": [], "deepen": []}
-    starts = NO_STARTS
+    starts, unfolded = NO_STARTS, list[Split]()
     # A module for which the map at the leaf is too small makes no candidate.
     if _may_split(tree, leaf, settings):
         with suppress(TooSmallError):
@@ -81,11 +83,13 @@ def propose(
                 found["deepen"].append(Deepening(tree, leaf, modules))
                 if may_have_steps(tree, leaf, modules):
                     found["deepen"] += _sums(tree, leaf, starts.sum())
+                    unfolded = _unfolded(tree, leaf, starts)
                 _check_new(taken, found["deepen"])
     if settings.warm_start_solvers:
         for candidate in (*found["split"], *found["deepen"]):
             if isinstance(candidate, Split) or not candidate.steps:  # a sum has its own solver
                 _start_solvers(tree, leaf, candidate)
+    found["split"] += unfolded
     return {kind: candidates for kind, candidates in found.items() if candidates}
 
 
@@ -116,10 +120,7 @@ def _splits(
     """The splits: one that starts at random, or one for each way to make regions."""
     if regions is None:
         return [Split(tree, leaf, modules)]
-    return [
-        split_into(tree, leaf, tree.new_split(leaf) if i else modules, each)
-        for i, each in enumerate(regions)
-    ]
+    return [split_into(tree, leaf, each, None if i else modules) for i, each in enumerate(regions)]
 
 
 def _sums(tree: NeuralTree, leaf: int, added: Sum) -> list[Deepening]:
@@ -127,6 +128,16 @@ def _sums(tree: NeuralTree, leaf: int, added: Sum) -> list[Deepening]:
     ways = (True, False) if added.steps else ()
     found = (deepen_by(tree, leaf, tree.new_deepening(leaf), added, alone) for alone in ways)
     return [each for each in found if each is not None]
+
+
+def _unfolded(tree: NeuralTree, leaf: int, starts: Starts) -> list[Split]:
+    """The split among steps of codes, after a transformer which has these as its units; if any."""
+    transformer: Any = tree.new_deepening(leaf)[0]
+    codes = starts.codes(transformer[0].out_features)
+    if codes is None:
+        return []
+    regions = start_units(transformer, codes)
+    return [split_into(tree, leaf, regions, transformer=transformer)]
 
 
 def _most_leaves(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> int:

@@ -137,12 +137,18 @@ def find_regions(
         >>> found.children, abs(found.cuts[0].threshold) < 0.1
         ([(1, 2), (), ()], True)
     """
+    varies = np.ptp(x, axis=0) > 0
+    if varies.any() and not varies.all():  # as where most units of a layer are 0
+        found = find_regions(x[:, varies], residuals, weights, most, least)
+        return (
+            None if found is None else found._replace(axes=found.axes @ np.eye(len(varies))[varies])
+        )
     criterion = Criterion.of(residuals, weights)
     price = criterion.price_of_line(x.shape[1])
     if price > EVIDENCE * criterion.outputs * len(x):
         return _of_few_columns(x, residuals, weights, most, least)
     columns = np.eye(x.shape[1])
-    straight = _paying(x, residuals, weights, columns, most, least)
+    straight = paying(x, residuals, weights, columns, most, least)
     if weights.sum() < PATTERN * least or not 2 <= x.shape[1] <= MOST:
         return straight
     across = _turned(x, residuals, weights, most, least, straight.value)
@@ -162,7 +168,7 @@ def _of_few_columns(
     while number <= most_columns and criterion.price_of_line(number) <= evidence:
         axes = np.zeros((number, x.shape[1]))
         axes[np.arange(number), np.sort(telling[:number])] = 1.0
-        regions = _paying(x, y, weights, axes, most, least)
+        regions = paying(x, y, weights, axes, most, least)
         value = regions.value + number * math.log(x.shape[1])  # the price of choosing these columns
         if value < (0.0 if found is None else found.value):
             found = regions._replace(value=value)
@@ -188,7 +194,7 @@ def _turned(
     plane, step = plane_of(x, y, weights), math.pi / 2 / TURNS
 
     def best_at(angles: Iterable[float]) -> tuple[float, Regions]:
-        tried = [(a, _paying(x, y, weights, turned(plane, a), most, least)) for a in angles]
+        tried = [(a, paying(x, y, weights, turned(plane, a), most, least)) for a in angles]
         return min(tried, key=lambda each: each[1].value)
 
     best = best_at(step * i for i in range(TURNS))
@@ -198,7 +204,7 @@ def _turned(
     return best[1]
 
 
-def _paying(
+def paying(
     x: np.ndarray,
     y: np.ndarray,
     weights: np.ndarray,
@@ -206,15 +212,19 @@ def _paying(
     most: int,
     least: float,
 ) -> Regions:
-    """The regions of the best criterion along some axes."""
+    """The regions of the best criterion along some axes, as :func:`find_regions` has them.
+
+    Shapes:
+        axes ``[axes, columns]``.
+    """
     z = np.column_stack([np.ones(len(x)), x @ axes.T])
-    regions, left = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
+    regions, left, varying = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
     criterion = Criterion.of(y, weights)
-    return with_best(regions, left, criterion, criterion.price_of_line(len(axes)))
+    return with_best(regions, left, criterion, [*map(criterion.price_of_line, varying)])
 
 
 def with_best(
-    regions: Regions, left: Sequence[float], criterion: Criterion, price: float
+    regions: Regions, left: Sequence[float], criterion: Criterion, prices: Sequence[float]
 ) -> Regions:
     """The regions after as many cuts as have the lowest criterion.
 
@@ -222,18 +232,22 @@ def with_best(
         regions: regions after all cuts, whose nodes are in the order of the cuts.
         left: sum of squares of the residuals that is left after 0, 1, 2, ... cuts.
         criterion: criterion of the residuals.
-        price: price of a cut.
+        prices: price of each cut.
     """
-    values = criterion.values(left) + price * np.arange(len(left))
+    values = criterion.values(left) + np.cumsum([0.0, *prices])
     i = int(values.argmin())
     return regions.first(1 + 2 * i)._replace(value=float(values[i]))
 
 
 def _grown(
     z: np.ndarray, y: np.ndarray, weights: np.ndarray, axes: np.ndarray, most: int, least: float
-) -> tuple[Regions, list[float]]:
-    """As many regions as allowed, and the sum of squares left after each number of cuts."""
-    regions = Regions([()], [None], axes)
+) -> tuple[Regions, list[float], list[int]]:
+    """As many regions as allowed, and the sum of squares left after each number of cuts.
+
+    Also, for each cut, by how many the axes that vary in a region become more, of both its sides
+    together: the others, such as steps that are cut at, cost a fit nothing.
+    """
+    regions, varying = Regions([()], [None], axes), list[int]()
     left = [float(weights @ np.square(y).sum(1) - _products(z, y, weights).explained())]
     waiting: list[tuple[float, int, Cut]] = []  # a heap: the cut that explains most comes first
 
@@ -241,6 +255,9 @@ def _grown(
         cut = _best_cut(z, y, counted, least)
         if cut is not None:
             heapq.heappush(waiting, (-cut.gain, node, cut))
+
+    def vary(members: np.ndarray) -> int:
+        return int(np.ptp(z[members, 1:], axis=0).astype(bool).sum())
 
     look(0, weights)
     while waiting and len(left) < most:
@@ -250,10 +267,12 @@ def _grown(
         regions.children[node], regions.cuts[node] = (first, first + 1), cut
         regions.children.extend([(), ()])
         regions.cuts.extend([None, None])
-        look(first, weights * (cut.members & below))
-        look(first + 1, weights * (cut.members & ~below))
+        sides = cut.members & below, cut.members & ~below
+        look(first, weights * sides[0])
+        look(first + 1, weights * sides[1])
         left.append(left[-1] - cut.gain)
-    return regions, left
+        varying.append(sum(map(vary, sides)) - vary(cut.members))
+    return regions, left, varying
 
 
 def _products(z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Products:

@@ -59,4 +59,5 @@ def find_steps(
         left.append(left[-1] - gain)
     regions = Regions(children, cuts, np.eye(columns), steps=True)
     criterion = Criterion.of(residuals, weights)
-    return with_best(regions, left, criterion, criterion.price_of_constant(columns))
+    prices = [criterion.price_of_constant(columns)] * (len(left) - 1)
+    return with_best(regions, left, criterion, prices)

@@ -205,8 +205,14 @@ def deepen_by(
     solver.weight[:, :first] = torch.cat([answer, -answer], dim=1)
     solver.bias.copy_(old.bias)
     for unit, step in enumerate(found.steps, first):
-        slope = HARD / max(step.reach, 1e-6)
-        layer.weight[unit, step.column] = slope
-        layer.bias[unit] = 0.5 - slope * step.threshold  # rises from 0 to 1 around it
-        clipped.most[unit] = 1.0
+        set_step(layer, clipped, unit, step)
     return Deepening(tree, leaf, modules, steps=True)
+
+
+@torch.no_grad()
+def set_step(layer: Any, clipped: Clipped, unit: int, step: Step) -> None:
+    """Turns a unit of a layer, whose weights are 0, into a step, from 0 to 1 at its threshold."""
+    slope = HARD / max(step.reach, 1e-6)
+    layer.weight[unit, step.column] = slope
+    layer.bias[unit] = 0.5 - slope * step.threshold
+    clipped.most[unit] = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +11,12 @@ import torch
 from scipy.sparse import issparse
 from torch import Tensor
 
-from structnet.checks import check_integer, check_one_of
+from structnet.checks import check_integer
 from structnet.plot.model_tree.captions import brief
 from structnet.plot.model_tree.key import ONE_LEAF
 from structnet.plot.model_tree.region_words import FONT, around, write_leaves
 from structnet.plot.names import short_names
-from structnet.plot.palette import class_colors, confidence, region_colors
+from structnet.plot.palette import class_colors, confidence
 from structnet.plot.style import (
     MARKERS,
     add_legend,
@@ -54,7 +55,6 @@ def plot_partition(
     ax: Axes | None = None,
     feature_names: Sequence[str] | None = None,
     resolution: int = 200,
-    color: str = "prediction",
 ) -> Axes:
     """Draws the leaf to which each point of the plane goes, and the prediction there.
 
@@ -76,8 +76,6 @@ def plot_partition(
         ax: axes to draw on; by default new ones.
         feature_names: labels of the axes; by default an estimator's own.
         resolution: number of points of the grid in each direction.
-        color: "prediction", as above, or "leaf" for a pale colour for each leaf, different from its
-            neighbours'.
 
     Shapes:
         X ``[n, 2]``.
@@ -94,7 +92,6 @@ def plot_partition(
         >>> [text.get_text() for text in ax.texts]
         ['leaf 0: ...\\n100 % of samples']
     """
-    check_one_of("color", color, ("prediction", "leaf"))
     told = read(tree, X, y, class_names, feature_names)
     tree, x, names = told.tree, told.samples, told.class_names
     samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
@@ -127,19 +124,16 @@ def plot_partition(
     targets = None if samples is None else samples.targets.cpu().numpy()
     if names is None:
         scale = _scale_of_numbers(predicted, targets)
-        bar = _draw_means(ax, sides, predicted[..., 0], scale, color == "prediction")
+        bar = _draw_means(ax, sides, predicted[..., 0], scale)
         ax.figure.colorbar(bar, ax=ax, label="target, and its prediction")
         _draw_contours(ax, sides, predicted[..., 0])
         handles = _draw_numbers(ax, places, targets, scale) | _line("predicted mean", "black")
     else:
-        if color == "prediction":
-            bar = _draw_classes(ax, sides, np.exp(predicted))
-            percent_axis(ax.figure.colorbar(bar, ax=ax, label=SURE, shrink=0.6).ax)
+        bar = _draw_classes(ax, sides, np.exp(predicted))
+        percent_axis(ax.figure.colorbar(bar, ax=ax, label=SURE, shrink=0.6).ax)
         _draw_boundaries(ax, sides, np.exp(predicted))
         handles = _draw_samples(ax, places, targets, names)
         handles |= _line("the prediction changes", "black")
-    if color == "leaf":
-        _draw_regions(ax, tree, sides, regions)
     handles |= _draw_borders(ax, sides, regions)
     _add_legend(ax, handles, ONE_LEAF if len(tree.topology.leaves) == 1 else None)
     columns = ("feature 0", "feature 1") if told.feature_names is None else told.feature_names
@@ -175,23 +169,8 @@ def _grid(x: np.ndarray, resolution: int) -> tuple[list[np.ndarray], np.ndarray]
     return sides, np.stack(np.meshgrid(*sides), axis=-1)
 
 
-def _draw_regions(
-    ax: Axes, tree: RoutedTree, sides: Sequence[np.ndarray], regions: np.ndarray
-) -> None:
-    """Fills the region of each leaf with a pale colour."""
-    from matplotlib.colors import ListedColormap
-
-    leaves = tree.topology.from_left()
-    place = np.zeros(tree.topology.num_nodes, int)
-    place[leaves] = np.arange(len(leaves))
-    number = place[regions]
-    colors = ListedColormap(region_colors(_beside(number, len(leaves))))
-    limits: dict[str, Any] = {"vmin": -0.5, "vmax": len(leaves) - 0.5}
-    ax.pcolormesh(*sides, number, cmap=colors, **limits, **MESH)
-
-
-def _beside(number: np.ndarray, regions: int) -> list[set[int]]:
-    """The neighbouring regions of each region on a grid, also those that touch at a corner."""
+def _groups(number: np.ndarray, regions: int) -> np.ndarray:
+    """Groups of regions on a grid, of which no two touch each other, not even at a corner."""
     beside: list[set[int]] = [set() for _ in range(regions)]
     up, down, right, left = number[1:], number[:-1], number[:, 1:], number[:, :-1]
     corners = (up[:, 1:], down[:, :-1]), (up[:, :-1], down[:, 1:])
@@ -199,7 +178,11 @@ def _beside(number: np.ndarray, regions: int) -> list[set[int]]:
         for one, other in np.unique(np.stack([a[a != b], b[a != b]], axis=1), axis=0).tolist():
             beside[one].add(other)
             beside[other].add(one)
-    return beside
+    groups: list[int] = []
+    for neighbours in beside:
+        taken = {groups[j] for j in neighbours if j < len(groups)}
+        groups.append(next(group for group in count() if group not in taken))
+    return np.array(groups)
 
 
 def _draw_borders(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) -> dict[str, Any]:
@@ -209,7 +192,7 @@ def _draw_borders(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) ->
         return {}
     # A contour takes milliseconds: one surrounds many regions, of which no two touch each other.
     number = number.reshape(regions.shape)
-    groups = np.array(region_colors(_beside(number, len(leaves))))[number]
+    groups = _groups(number, len(leaves))[number]
     for group in np.unique(groups):
         style: dict[str, Any] = {"colors": BORDER, "linewidths": 1.0, "zorder": 2}
         ax.contour(*sides, groups == group, [0.5], **style)
@@ -246,13 +229,10 @@ def _scale_of_numbers(predicted: np.ndarray, targets: np.ndarray | None) -> Any:
     return Normalize(values.min(), values.max())
 
 
-def _draw_means(
-    ax: Axes, sides: Sequence[np.ndarray], mean: np.ndarray, scale: Any, filled: bool
-) -> Any:
+def _draw_means(ax: Axes, sides: Sequence[np.ndarray], mean: np.ndarray, scale: Any) -> Any:
     from matplotlib.cm import ScalarMappable
 
-    if filled:
-        ax.pcolormesh(*sides, mean, cmap="viridis", norm=scale, alpha=0.6, **MESH)
+    ax.pcolormesh(*sides, mean, cmap="viridis", norm=scale, alpha=0.6, **MESH)
     return ScalarMappable(scale, "viridis")
 
 

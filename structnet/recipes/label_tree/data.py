@@ -20,7 +20,9 @@ from structnet.datasets.table import (
     class_names,
     class_numbers,
     feature_columns,
+    notes_on,
     target_column,
+    with_targets,
 )
 from structnet.datasets.table_columns import Encoding
 from structnet.estimators.counts import learned_scale, scale_of_lists
@@ -29,7 +31,7 @@ from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.label_tree.choice import may_be_direct
-from structnet.recipes.arrays import lines_of_encoding, read_table
+from structnet.recipes.arrays import lines_on_table, read_table
 from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
@@ -52,6 +54,7 @@ class LabelData:
         scale: scaler of the rows; None if they are not scaled.
         columns: names of the "features" and of the "targets" of a table; None for other data.
         encoding: way in which the columns of a table became numbers; None for other data.
+        notes: lines on how a table was read.
     """
 
     name: str
@@ -63,6 +66,7 @@ class LabelData:
     scale: Standardizer | None = field(default=None, kw_only=True)
     columns: dict[str, Any] | None = field(default=None, kw_only=True)
     encoding: Encoding | None = field(default=None, kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def describe(self) -> dict[str, Any]:
         """The description in ``config.json``, by which the same data are recognized."""
@@ -83,7 +87,7 @@ class LabelData:
         """The numbers of examples, labels and features, in words, and the columns of a table."""
         return (
             f"{sizes_in_words(self)}; {counted(len(self.labels), 'label')}, "
-            f"{counted(self.train.features.size, 'feature')}{lines_of_encoding(self.encoding)}"
+            f"{counted(self.train.features.size, 'feature')}{lines_on_table(self)}"
         )
 
 
@@ -230,6 +234,7 @@ def _rows(settings: LabelTreeRunSettings, described: Mapping[str, Any] | None) -
     else:
         table = read_table(settings.data)
         target = target_column(table, settings.rows.target)
+        table, left_out = with_targets(table, target)
         labels = class_names(table.texts(target))
         fractions = any(is_number(name) and not float(name).is_integer() for name in labels)
         if fractions and all(map(is_number, labels)):
@@ -244,7 +249,8 @@ def _rows(settings: LabelTreeRunSettings, described: Mapping[str, Any] | None) -
         x = encoding(table, used)
         named = encoding.names and list(encoding.names)
         columns = {"features": named, "targets": table.names and [table.names[target]]}
-        told = {"columns": columns, "encoding": encoding}
+        notes = *notes_on(table, target, settings.rows.target, used), *left_out
+        told = {"columns": columns, "encoding": encoding, "notes": notes}
     scale: Standardizer | None = learned_scale(x[places[0]], y[places[0]].astype(np.int64))
     if described is not None:
         before = scale_of_lists(described.get("scale"))

@@ -14,7 +14,7 @@ from structnet.datasets import read_fasttext
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.datasets.svmlight_file import read as read_svmlight
 from structnet.label_tree import Examples, Features
-from structnet.recipes.arrays import classes, inputs, read_table, target_place
+from structnet.recipes.arrays import classes, inputs, read_table, table_with_targets
 from structnet.recipes.label_tree import runs
 from structnet.recipes.label_tree.data import (
     LabelData,
@@ -117,8 +117,7 @@ def _rows_of(model: Opened, file: str) -> Examples:
     """The rows of a file as the tree takes them, with their labels, -1 for unknown ones."""
     settings = model.run.settings(LabelTreeRunSettings, model.place)
     if model.columns is not None:
-        table = read_table(file, model.rows)
-        column = target_place(table, settings.rows.target, model.rows)
+        table, column = table_with_targets(file, model.rows, settings.rows.target)
         x = features_of(inputs(table, model.rows, column).numpy())
         return Examples(x, classes(table, column, model.labels))
     # The file that the run learned from also tells where columns are numbered from.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from structnet.recipes.recipe import Answer, Probabilities, example_number
 from structnet.recipes.words import in_words
 from structnet.routing import Samples
 from structnet.routing.batches import BATCH, ask
-from structnet.routing.explanation import Explanation, explain
+from structnet.routing.explanation import explain
 from structnet.training.modules import device_of
 
 
@@ -60,17 +61,35 @@ def measured(
     tree: NeuralTree,
     samples: Samples,
     data: Described,
-    paths: Sequence[str] = PATHS,
+    paths: Sequence[str] | None = None,
     batch_size: int = BATCH,
 ) -> dict[str, float]:
-    """The score of each way through a tree; that of all leaves has the plain name of the metric."""
-    metric = "mse" if data["classes"] is None else "accuracy"
-    return {
-        metric if path == "multi" else f"{metric}_{path}": score(
-            output(tree, samples, path, batch_size), samples.targets, data
-        )
-        for path in paths
-    }
+    """The score of each way through a tree; that of all leaves has the plain name of the metric.
+
+    Of numbers, the first way has also R2, the share of their variance that is explained (unless it
+    is 0; the mean of all targets), and the root of the squared error, in the units of the file.
+
+    Args:
+        tree: tree.
+        samples: samples.
+        data: description of the data, as in ``config.json``.
+        paths: ways; None for all, of which a tree with one leaf has one.
+        batch_size: number of samples computed at once.
+    """
+    numbers = data["classes"] is None
+    found: dict[str, float] = {}
+    for path in paths or (PATHS if tree.num_leaves > 1 else PATHS[:1]):
+        way = "" if path == "multi" else f"_{path}"
+        predicted = output(tree, samples, path, batch_size)
+        right = score(predicted, samples.targets, data)
+        if numbers and not found:
+            errors = (predicted - samples.targets).double().square().mean(0)
+            variance = samples.targets.double().var(0, correction=0)
+            if (variance > 0).all():
+                found[f"r2{way}"] = 1 - (errors / variance).mean().item()
+            found[f"rmse{way}"] = math.sqrt(right)
+        found[f"{'mse' if numbers else 'accuracy'}{way}"] = right
+    return found
 
 
 def of_ensemble(outputs: Sequence[Tensor], targets: Tensor, data: Described) -> float:
@@ -116,7 +135,8 @@ def of_example(model: Opened, own: ArrayData, text: str, path: str) -> Answer:
     prediction, true = _prediction(predicted, data), _true(example, data)
     units = None if data["y_scale"] is None else lambda means: _in_units(means, data)
     told = explain(tree, example.x[0], data["classes"], units, **own.told(number))
-    lines, leaf = [f"test example {text}", *_explained(told, data)], told.leaf
+    told = replace(told, target_names=data["targets"])
+    lines, leaf = [f"test example {text}", *str(told).splitlines()], told.leaf
     if path not in ("multi", "greedy"):  # the explanation covers these two
         generator = _generator(tree)
         leaf = int(ask(tree, example.x, lambda x: tree.apply_path(x, path, generator)))
@@ -125,14 +145,6 @@ def of_example(model: Opened, own: ArrayData, text: str, path: str) -> Answer:
     (told_true,) = true.values()
     values = {"example": number, **prediction, "leaf": leaf, "true": told_true}
     return Answer("\n".join(lines), values, _shares(predicted, data))
-
-
-def _explained(told: Explanation, data: Described) -> list[str]:
-    lines = str(told).splitlines()
-    if told.class_names is None:  # the last two lines do not name the targets
-        said = {"its prediction": told.prediction, "of all leaves": told.mixture}
-        lines[-2:] = [f"{what}: {in_words(_named(means, data))}" for what, means in said.items()]
-    return lines
 
 
 def _prediction(output: Tensor, data: Described) -> dict[str, Any]:

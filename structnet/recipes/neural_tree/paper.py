@@ -324,7 +324,9 @@ def ours(runs: Sequence[Run], quantities: Iterable[str]) -> dict[str, list[float
 def _figure(result: Mapping[str, Any], name: str) -> float:
     if name in ERRORS:
         test, way = result["test"], ERRORS[name]
-        return test[f"mse{way}"] if "mse" in test else 1 - test[f"accuracy{way}"]
+        metric = "mse" if "mse" in test else "accuracy"
+        figure = test.get(f"{metric}{way}", test[metric])  # a tree of one leaf has one way
+        return figure if metric == "mse" else 1 - figure
     value, unit = result["details"][DETAILS[name][0]], DETAILS[name][1]
     return value if unit == 1 else value / unit
 

@@ -15,7 +15,7 @@ from structnet.recipes.neural_tree import runs
 from structnet.recipes.neural_tree.answers import measured, of_example, of_rows
 from structnet.recipes.neural_tree.data import everything, load_data
 from structnet.recipes.neural_tree.runs import Opened
-from structnet.recipes.neural_tree.settings import PATHS, AskOfTree, NeuralTreeRunSettings
+from structnet.recipes.neural_tree.settings import AskOfTree, NeuralTreeRunSettings
 from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say, is_file, one_file
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
@@ -103,8 +103,8 @@ def read(run: Run, file: str, place: Place) -> Samples:
 
 
 def measure(model: Opened, examples: Samples, ask: AskOfTree) -> dict[str, float]:
-    """The accuracy, or the mean squared error, for each way through the tree."""
-    paths = PATHS if ask.path is None else (ask.path,)
+    """The accuracy, or the squared error and R2, of the ways through the tree."""
+    paths = None if ask.path is None else (ask.path,)
     return measured(model.tree, examples, model.data, paths, ask.batch_size)
 
 

@@ -202,7 +202,7 @@ def _of_example(
     told = explain(trees[0], test.x[number], names, **own.told(number))
     choices = mean_choices(trees, x)
     (best,), (probability,) = (part[0].tolist() for part in choices.top(1))
-    lines = [f"test example {text}", *str(told).splitlines()[:-1]]
+    lines = [f"test example {text}", *str(told).splitlines()]
     if len(trees) > 1:
         lines.append(f"of all {len(trees)} trees: class {names[best]}, {percent(probability, 1)}")
     values = {"class": names[best], "probability": probability}

@@ -14,7 +14,7 @@ from structnet.datasets.tree_file_targets import KINDS, NODES, has_target
 from structnet.parse.packed import kind_of
 from structnet.recipes.recipe import Answer, Probabilities
 from structnet.recipes.tree_file.data import read_like, read_typed
-from structnet.routing.words import percent
+from structnet.routing.words import in_digits, percent
 from structnet.training.checkpoint import CheckpointError
 from structnet.trees.tree import Tree
 
@@ -147,14 +147,14 @@ def _answer(
         return Answer(f"{of}{labelled}{right}", values | ({} if true is None else {"true": true}))
     if model.told["task"] == "regression":
         values["number"] = float(predicted)
-        words = f"{shown}: {float(predicted):.4g}"
+        words = f"{shown}: {in_digits(float(predicted), 6)}"
     else:
         probability = max((shares or {}).values())
         values |= {"class": str(predicted), "probability": probability}
         words = f"{shown}: {predicted}, {percent(probability, 1)}"
     if true is not None:
         values["true"] = true
-        words += f"; true: {true:g}" if isinstance(true, float) else f"; true: {true}"
+        words += f"; true: {in_digits(true, 6) if isinstance(true, float) else true}"
     told = Probabilities(list(shares), partial(dict, shares)) if shares else None
     return Answer(words, values, told)
 

@@ -23,7 +23,7 @@ from structnet.recipes.recipe import Say
 from structnet.recipes.tree_file.settings import Source, TreeFileSettings
 from structnet.recipes.tree_lstm.trees import DATA_SEED
 from structnet.recipes.words import counted
-from structnet.routing.words import percent
+from structnet.routing.words import in_digits, percent
 
 FILES = 5  # per class, for whole files to be held out: fewer are too few to learn from
 
@@ -254,7 +254,7 @@ def _say_split(data: TreeFileData, source: Source, say: Say) -> None:
     if data.group is not None and not (source.test_file and source.validation_file):
         say(f"held out: whole groups; no {data.group} is both in what is drawn and in the rest")
     if data.classes is None:
-        say(f"numbers to predict; their mean is {data.baseline:.4g}")
+        say(f"numbers to predict; their mean is {in_digits(data.baseline)}")
     else:
         targets = data.train.each_target
         share = percent(targets.count(data.baseline) / len(targets))

@@ -15,7 +15,7 @@ from structnet.plot.names import cut, short_names
 from structnet.plot.style import WRONG, as_written, one_axes, write_cells
 from structnet.recipes.tree_file.answers import Opened, relabelled, said_of
 from structnet.recipes.tree_lstm.trees import nearest_size
-from structnet.routing.words import percent
+from structnet.routing.words import in_digits, percent
 from structnet.training.checkpoint import CheckpointError
 from structnet.trees.tree import Tree
 
@@ -74,7 +74,9 @@ def draw_example(model: Opened, examples: TreeFile) -> Axes:
         return _draw_nodes(tree, predicted, true, model.told["target"] == NODES)
     ax = plot_tree(list(tree) if isinstance(tree, tuple) else tree)
     sure = "" if shares is None else f", {percent(max(shares.values()))} sure"
-    shown = f"{predicted:.4g}" if model.told["task"] == "regression" else cut(str(predicted), 60)
+    shown = (
+        in_digits(predicted, 6) if model.told["task"] == "regression" else cut(str(predicted), 60)
+    )
     known = "" if true is None else f"\ntrue: {cut(str(true), 60)}"
     as_written(ax.set_title(f"predicted: {shown}{sure}{known}", fontsize=11))
     return ax

@@ -12,12 +12,36 @@ from scipy.sparse import csr_matrix
 
 from structnet.trees.forest import Forest
 from structnet.trees.number_tokens import FIRST
+from structnet.trees.vocabulary import Vocabulary
 
 MOST = 10  # trees up to which a label is used to estimate what rare labels are worth
 SURE = 4  # trees from which a label is always known, whatever its field
 TOLD = 0.1  # reliability from which a label is known
 PRIOR = 10.0  # number of labels that the estimate from all fields weighs as much as
 ALONE = 0.1  # weight of a label of one tree, counted as useless: it may never come again
+
+
+def labels_of_trees(forest: Forest, vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
+    """The number of trees of a forest that have each type, and each token.
+
+    Shapes:
+        ``[num_types]``, ``[num_tokens]``, float64.
+    """
+    order = forest.preorder()
+    tree = order.trees
+
+    entry, words = forest.words_at(order.nodes)
+
+    def counted(tree: np.ndarray, label: np.ndarray, size: int) -> np.ndarray:
+        there = (label >= 0) & (label < FIRST)
+        once = np.unique(tree[there] * size + label[there]) % size
+        return np.bincount(once, minlength=size).astype(float)
+
+    tokens = np.concatenate((forest.tokens[order.nodes], words))
+    return (
+        counted(tree, forest.types[order.nodes], vocabulary.num_types),
+        counted(np.concatenate((tree, tree[entry])), tokens, vocabulary.num_tokens),
+    )
 
 
 def known_labels(

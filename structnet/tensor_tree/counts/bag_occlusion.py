@@ -15,8 +15,8 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from structnet.tensor_tree.counted import Counted, beside, labels_met
-from structnet.tensor_tree.label_bag import LabelBag
+from structnet.tensor_tree.counts.counted import Counted, beside, labels_met
+from structnet.tensor_tree.counts.label_bag import LabelBag
 from structnet.trees import _kernels
 from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest

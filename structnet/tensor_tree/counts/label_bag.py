@@ -5,9 +5,9 @@ tell their order, nor do the counts of their labels.
 
 Much of what is asked about trees depends on what they contain, wherever it is, and a linear model
 learns that best from few examples. It is therefore mixed with the Tree-LSTM, see
-:class:`structnet.tensor_tree.predictor.BesideBag`. Words and names matter by how rare they are, as
-in tf-idf; for sizes and numbers of labels the counts themselves, or their logarithms, are better:
-held-out examples choose. Of two trees it reads how alike they are, which no sum over one tells.
+:class:`.BesideBag`. Words and names matter by how rare they are, as in tf-idf; for sizes and
+numbers of labels the counts themselves, or their logarithms, are better: held-out examples choose.
+Of two trees it reads how alike they are, which no sum over one tells.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from structnet.estimators.held_out import parted
 from structnet.estimators.logistic import logistic_regression
-from structnet.tensor_tree.counted import (
+from structnet.tensor_tree.counts.counted import (
     Counted,
     beside,
     labels_met,
@@ -35,10 +35,10 @@ from structnet.tensor_tree.counted import (
     under,
     words_of,
 )
-from structnet.tensor_tree.number_sums import NumberSums
-from structnet.tensor_tree.piece_counts import PieceCounts
-from structnet.tensor_tree.ridge import PENALTIES, best_ridge, folds_of
-from structnet.tensor_tree.row_space import space_of
+from structnet.tensor_tree.counts.number_sums import NumberSums
+from structnet.tensor_tree.counts.piece_counts import PieceCounts
+from structnet.tensor_tree.counts.ridge import PENALTIES, best_ridge, folds_of
+from structnet.tensor_tree.counts.row_space import space_of
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.vocabulary import NONE

@@ -11,10 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.tensor_tree.counted import words_of
-from structnet.tensor_tree.predictor import NodeAnswers, NodePredictor, best_shares
-from structnet.training.metrics import batch_starts
-from structnet.trees.examples import NodeExamples
+from structnet.tensor_tree.counts.counted import words_of
 from structnet.trees.forest import Forest
 from structnet.trees.ways_down import Entries
 
@@ -86,52 +83,3 @@ class LabelTable(nn.Module):
         """The places of each stored node's type and token, -1 for none. ``[num_nodes]`` each."""
         words = words_of(forest.tokens, self.num_words)
         return forest.types, np.where(words >= 0, self.num_types + words, -1)
-
-
-class BesideTable(NodeAnswers):
-    """A predictor of nodes and a table of their labels, mixed by weights of log-probabilities.
-
-    Args:
-        tree: the predictor.
-        table: the table.
-
-    Attributes:
-        shares: weights of both, ``[2]``, with a sum of at most 1, as in
-            :class:`structnet.tensor_tree.predictor.BesideBag`.
-
-    Shapes:
-        output: logits ``[entries, num_classes]``, by default of all nodes in preorder.
-    """
-
-    shares: Tensor
-
-    def __init__(self, tree: NodePredictor, table: LabelTable):
-        super().__init__()
-        self.tree, self.table = tree, table
-        self.register_buffer("shares", torch.full((2,), 0.5))
-
-    def forward(self, forest: Forest, entries: Entries | None = None) -> Tensor:
-        tree, table = self.parts(forest, entries)
-        return self.shares[0] * tree + self.shares[1] * table
-
-    def weights_of(self, classes: Tensor) -> Tensor:
-        return self.tree.weights_of(classes)
-
-    def parts(self, forest: Forest, entries: Entries | None = None) -> tuple[Tensor, Tensor]:
-        """The output of each part, ``[entries, num_classes]``."""
-        of_tree = self.tree(forest, entries=entries).log_softmax(-1)
-        return of_tree, self.table(forest, entries)
-
-    @torch.no_grad()
-    def choose(self, examples: NodeExamples, batch_size: int = 500) -> None:
-        """Sets the shares that fit some examples best, which neither part has learned from."""
-        said, targets, counts = [], [], []
-        for start in batch_starts(examples, batch_size):
-            batch = examples[slice(start, start + batch_size)]
-            known = batch.labels >= 0
-            said.append(torch.stack(self.parts(batch.forest))[:, known].cpu())
-            targets.append(batch.labels[known].cpu())
-            counts.append(self.counts(batch)[known].cpu())
-        which = torch.cat(targets)
-        if len(which):
-            self.shares.copy_(best_shares(torch.cat(said, 1).double(), which, torch.cat(counts)))

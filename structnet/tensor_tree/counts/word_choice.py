@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from structnet.estimators.held_out import hold_out
-from structnet.tensor_tree.building import Question, Targets, bag_sizes
-from structnet.tensor_tree.label_bag import FORMS, HARDER, LabelBag
+from structnet.tensor_tree.counts.label_bag import FORMS, HARDER, LabelBag
+from structnet.tensor_tree.counts.sizes import bag_sizes
 from structnet.tensor_tree.settings import MANY, TreeLSTMSettings
+from structnet.tensor_tree.targets import Question, Targets
 from structnet.training.gains import is_better
 from structnet.trees.examples import TreeExamples
 from structnet.trees.spelling import word_of
