@@ -7,6 +7,7 @@
 ``tails``               :class:`BentStandardizer`, which bends columns with heavy tails, by
                         ``_tail_kernels``
 ``counts``              :class:`CountStandardizer`, for sparse counts; the scaler of linear models
+``logistic``            :func:`logistic_regression`, of counts or of any rows
 ``class_weights``       :func:`weighed`: classes that count more or less than their samples
 ``held_out``            :func:`hold_out`: samples set aside, for choices or a test
 ``outliers``            :func:`warn_of_far_targets`: numbers that outweigh all others

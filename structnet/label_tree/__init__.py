@@ -32,8 +32,8 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``settings``, ``training``            all settings and defaults; training in threads
 ``touched``                           what a pass over examples changes, to undo it
 ``examples``,                         training data; the initial weights of a single node of all
-``discriminant_analysis``,            labels on dense rows; of a tree that is not learned on sparse
-``naive_bayes``                       ones
+``discriminant_analysis``,            labels on dense rows, also few; of a tree not learned, on
+``few_rows``, ``naive_bayes``         sparse ones
 ``choice``, ``trials``                choose settings that are not given, on held-out examples
 ``estimator``, ``streaming``,         the scikit-learn class; its ``partial_fit``; the rate and the
 ``stream``                            scale that follow from the samples so far
@@ -63,7 +63,8 @@ Differences from the paper:
   next word of Brown, its perplexity is below Huffman's by 3 % with 5 children (test part, three
   seeds) and by 1 % with 20, the default (validation part, one seed); its accuracy is the same.
 - A single node of all labels, the default if it is better on held-out samples, is a softmax
-  regression: on dense rows it starts as a :func:`.discriminant` analysis and learns in minibatches.
+  regression: on dense rows it starts as a :func:`.discriminant` analysis, or of few rows half as
+  a logistic regression (:func:`.solved`), and learns in minibatches.
 - On sparse rows a single node, or each of a tree that is not learned, is naive Bayes if that is
   better on held-out samples, as where classes have few rows: :func:`.start_as_naive_bayes`.
 - By default, statistics are halved at each reassignment, as they come from older weights.

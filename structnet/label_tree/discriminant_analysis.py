@@ -8,15 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from structnet.estimators.held_out import parted
-from structnet.label_tree.examples import Examples, label_means
+from structnet.label_tree.examples import Examples, label_means, tenths
 from structnet.label_tree.features import Features
 
 SHARES = (0.1, 0.01, 0.001, 0.4, 1.0)  # of the identity in the covariance; by default the first
 CERTAINTIES = (1.0, 0.5, 0.2, 0.05, 0.0)  # factors of the weights; the first one is the default
-LEAST = 40  # number of examples from which on some are held out to try these
-ENOUGH, PARTS = 1_000, 10  # held-out rows up to which further parts are held out, and most parts
+DOUBT = 0.5  # rows of another label that might be among those held out
 CELLS = 1_000_000  # largest number of scores, for examples and labels, that are computed to try one
+FEWEST = 40  # number of rows that are held out, though they have more scores
 COLUMNS = 1_000  # number above which all columns are taken as equally varying and uncorrelated
 ROWS = 20  # largest number of examples per column from which the covariance is estimated, ...
 MANY = 10_000  # ... though always from this many if there are
@@ -86,12 +85,8 @@ def discriminant(
         >>> middle.round(2).tolist()  # where both are equally likely
         [5.0]
     """
-    way, share, certainty = 0, SHARES[0], CERTAINTIES[0]
-    features, single = examples.features, np.finfo(np.float32)
-    unit = np.sqrt(features.sum_of_squares / features.values.size) or 1.0
-    unit = max(float(unit), float(single.tiny))
-    if len(examples) >= LEAST:
-        way, share, certainty = _best(examples, num_classes, unit, seed)
+    unit, single = unit_of(examples), np.finfo(np.float32)
+    way, share, certainty = _best(examples, num_classes, unit, seed)
     moments = _moments(examples, num_classes, unit, seed)
     weight, bias = (certainty * each for each in _solved(moments, way, share))
     weight /= unit
@@ -100,48 +95,66 @@ def discriminant(
     return weight.astype(np.float32), (bias + moments.log_share).astype(np.float32)
 
 
+def unit_of(examples: Examples) -> float:
+    """The root mean square of all numbers of dense rows, above 0."""
+    features = examples.features
+    unit = float(np.sqrt(features.sum_of_squares / features.values.size))
+    return max(unit or 1.0, float(np.finfo(np.float32).tiny))
+
+
+def losses_of(logits: np.ndarray, labels: np.ndarray, number: int) -> np.ndarray:
+    """The losses of held-out rows, as if half a row of the likeliest other label were among many.
+
+    So many are the rows learned from: of few, all may be predicted well though a label is not as
+    sure as that.
+
+    Args:
+        logits: scores of all labels.
+        labels: labels of the rows.
+        number: number of rows learned from.
+
+    Shapes:
+        logits ``[n, num_classes]``; labels, output ``[n]``.
+
+    Reference:
+        Platt, Probabilistic outputs for support vector machines, 1999, Sec. 2.2, with Krichevsky's
+        and Trofimov's half of an observation.
+    """
+    log_p = logits - logsumexp(logits, axis=1, keepdims=True)
+    own = np.take_along_axis(log_p, labels[:, None], 1)[:, 0]
+    np.put_along_axis(log_p, labels[:, None], -np.inf, 1)
+    doubt = DOUBT / (number + 2 * DOUBT)
+    return -(1 - doubt) * own - doubt * log_p.max(1)
+
+
 def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple[int, float, float]:
     """The way to shrink, the identity's share and the certainty of the least loss on held-out rows.
 
-    A tenth of few rows is too small to show how rarely a sure label is wrong: several random tenths
-    are held out, one after the other, until they have enough rows.
+    The first of each if no rows can be held out.
     """
-    parts = -(-ENOUGH // max(len(examples) // 10, 1))
-    each = [_losses(examples, num_classes, unit, seed + part) for part in range(min(parts, PARTS))]
-    found = [losses for losses in each if losses is not None]
-    if not found:
-        return 0, SHARES[0], CERTAINTIES[0]
-    total = np.sum(found, axis=0)
+    total = np.zeros((WAYS, len(SHARES), len(CERTAINTIES)))
+    for learn, held in tenths(examples, seed):
+        most = max(CELLS // num_classes, FEWEST)
+        total += _losses(learn, held[:: max(-(-len(held) // most), 1)], num_classes, unit, seed)
     way, share, certainty = np.unravel_index(np.argmin(total), total.shape)
     return int(way), SHARES[share], CERTAINTIES[certainty]
 
 
-def _losses(examples: Examples, num_classes: int, unit: float, seed: int) -> np.ndarray | None:
-    """The summed losses on a held-out tenth; None if nothing can be judged.
-
-    Shapes:
-        -> ``[WAYS, SHARES, CERTAINTIES]``.
-    """
-    learn, held = parted(len(examples), 0.1, seed, examples.labels)
-    if held is None:
-        return None
-    most = max(CELLS // num_classes, LEAST)
-    parts = examples[learn], examples[held[:: max(-(-len(held) // most), 1)]]
-    if any(len(part.shares) and not part.shares.any() for part in parts):
-        return None
-    moments, held_out = _moments(parts[0], num_classes, unit, seed), parts[1]
-    labels = held_out.labels[:, None]
-    weights = held_out.shares if len(held_out.shares) else np.ones(len(held_out))
+def _losses(
+    learn: Examples, held: Examples, num_classes: int, unit: float, seed: int
+) -> np.ndarray:
+    """The summed losses on held-out rows, ``[WAYS, SHARES, CERTAINTIES]``."""
+    moments = _moments(learn, num_classes, unit, seed)
     found = np.full((WAYS, len(SHARES), len(CERTAINTIES)), np.inf)
     # Without axes, the share of the identity and the way to shrink change nothing.
     kinds = list(product(range(WAYS), range(len(SHARES)))) if moments.axes is not None else [(0, 0)]
     for way, row in kinds:
         weight, bias = _solved(moments, way, SHARES[row])
-        scores = held_out.features.table @ (weight / unit).T + bias
+        scores = held.features.table @ (weight / unit).T + bias
         for column, certainty in enumerate(CERTAINTIES):
             logits = certainty * scores + moments.log_share
-            losses = logsumexp(logits, axis=1) - np.take_along_axis(logits, labels, 1)[:, 0]
-            found[way, row, column] = weights @ losses
+            losses = losses_of(logits, held.labels, len(learn))
+            found[way, row, column] = held.weighed(losses)
     return found
 
 

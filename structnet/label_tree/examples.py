@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy.sparse import csr_matrix, issparse
 from structnet.label_tree.features import Features
 
 AXES = 100  # random ones; so many features need none
+ENOUGH, PARTS = 1_000, 10  # held-out rows up to which further parts are held out, and most parts
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class Examples:
         """The sum of the weights."""
         return float(self.shares.sum(dtype=np.float64)) if len(self.shares) else float(len(self))
 
+    def weighed(self, numbers: np.ndarray) -> float:
+        """The sum of one number for each example, ``[n]``, by weight."""
+        return float(self.shares @ numbers if len(self.shares) else numbers.sum())
+
     @property
     def effective(self) -> float:
         """The number of examples of equal weight whose mean would be as certain."""
@@ -65,6 +71,36 @@ class Examples:
             return float(rows @ shares)
         counts = np.repeat(shares, np.diff(features.offsets))
         return float(np.square(features.values, dtype=np.float64) @ counts)
+
+
+def tenths(examples: Examples, seed: int) -> Iterator[tuple[Examples, Examples]]:
+    """Pairs of examples to learn from, and of held-out ones of the same labels.
+
+    A tenth of few examples is too small to show how rarely a sure label is wrong: the tenths of one
+    cross-validation, which have the same labels as far as possible, are held out one after the
+    other until they have enough examples. There may be none, as if each label has one example.
+
+    Args:
+        examples: examples; those without weight are left out.
+        seed: seed of the choice of tenths.
+
+    Example:
+        >>> rows = Examples(Features.from_table(np.eye(20)), np.arange(20) % 2)
+        >>> [held.labels.tolist() for learn, held in tenths(rows, seed=0)][:2]
+        [[0, 1], [0, 1]]
+    """
+    if len(examples.shares):
+        examples = examples[examples.shares > 0]
+    size = len(examples)
+    order = np.random.default_rng(seed).permutation(size)
+    order = order[np.argsort(examples.labels[order], kind="stable")]
+    part = np.empty(size, np.int64)
+    part[order] = np.arange(size) % PARTS
+    for number in range(min(-(-ENOUGH // max(size // PARTS, 1)), PARTS)):
+        learn, held = examples[part != number], examples[part == number]
+        held = held[np.isin(held.labels, learn.labels)]
+        if len(held):
+            yield learn, held
 
 
 def guessing_loss(counts: np.ndarray) -> float:

@@ -12,14 +12,15 @@ from scipy.special import logsumexp
 from structnet.estimators.held_out import hold_out
 from structnet.label_tree.arrays import TreeArrays
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.discriminant_analysis import ENOUGH, LEAST, PARTS, UNSEEN
-from structnet.label_tree.examples import Examples
+from structnet.label_tree.discriminant_analysis import FEWEST, UNSEEN
+from structnet.label_tree.examples import ENOUGH, PARTS, Examples
 from structnet.label_tree.features import Features
 
 # Of these three, the first number is the default.
 PRIORS = (1.0, 0.1, 0.3, 3.0, 10.0, 30.0)  # average rows beside a child's own
 CERTAINTIES = (0.2, 1.0, 0.5, 0.1, 0.05, 0.0)  # factors of the weights
 POWERS = (1.0, 0.0, 0.5)  # of the labels' numbers of examples, as which the labels count
+LEAST = 40  # number of examples from which on some are held out to try these
 CELLS = 300_000  # largest number of scores, for examples and children, that are computed to try one
 
 
@@ -131,7 +132,7 @@ def _best(
         learn, held = (examples[rows] for rows in hold_out(len(examples), 0.1, seed + part))
         # Labels of which all examples are held out cannot be judged.
         judged = np.flatnonzero(np.isin(held.labels, learn.labels))
-        most = max(CELLS // paths.shape[0], LEAST)
+        most = max(CELLS // paths.shape[0], FEWEST)
         # Of all held-out examples evenly, as rows may be sorted by label.
         held = held[judged[:: max(-(-len(judged) // most), 1)]]
         if not learn.weight or not held.weight:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from structnet.checks import check_integer, check_number, check_one_of, wrong
 from structnet.label_tree._assignment_kernels import greedy
@@ -281,24 +282,28 @@ def clustered(
 
 def _clusters(x: np.ndarray, arity: int, capacity: int, rng: np.random.Generator) -> np.ndarray:
     """The cluster of each vector, in sizes that a tree allows. ``[n, size] -> [n]``."""
-    centres = [x[rng.integers(len(x))]]
-    nearest = ((x - centres[0]) ** 2).sum(1)
-    for _ in range(arity - 1):  # far from the others, as k-means++ draws them
-        total = nearest.sum()
+    number, squares = np.arange(len(x)), np.einsum("nd,nd->n", x, x)[:, None]
+    middle = np.empty((arity, x.shape[1]))
+    nearest = np.full(len(x), np.inf)
+    for k in range(arity):  # far from the others, as k-means++ draws them
+        total = nearest.sum() if k else 0.0
         chosen = rng.choice(len(x), p=nearest / total) if total > 0 else rng.integers(len(x))
-        centres.append(x[chosen])
-        nearest = np.minimum(nearest, ((x - x[chosen]) ** 2).sum(1))
-    middle, choice = np.array(centres), np.full(len(x), -1)
+        middle[k] = x[chosen]
+        away = x - middle[k]
+        nearest = np.minimum(nearest, np.einsum("nd,nd->n", away, away))
+    choice = np.full(len(x), -1)
     for _ in range(30):
-        distance = (x**2).sum(1)[:, None] - 2 * x @ middle.T + (middle**2).sum(1)
+        distance = x @ (-2 * middle.T)
+        distance += squares + np.einsum("kd,kd->k", middle, middle)
         # If a cluster is full, those vectors go elsewhere that lose least by it.
         second = np.partition(distance, 1, axis=1)[:, 1:2]
         now = greedy(second - distance, capacity)
         if (now == choice).all():
             break
         choice = now
-        for slot in np.unique(choice):
-            middle[slot] = x[choice == slot].mean(0)
+        members = csr_matrix((np.ones(len(x)), (choice, number)), (arity, len(x)))
+        sizes = np.bincount(choice, minlength=arity)[:, None]
+        middle = np.where(sizes > 0, (members @ x) / np.maximum(sizes, 1), middle)
     return choice
 
 

@@ -17,9 +17,9 @@ from structnet.estimators.inputs import classes_of_stream
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree.choice import for_stream
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.discriminant_analysis import LEAST
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
+from structnet.label_tree.naive_bayes import LEAST
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Columns, Stream, rescale
 from structnet.label_tree.training import Training, begin
@@ -67,7 +67,8 @@ class StreamMixin:
         of three per class, starts from nothing. If all settings of reassignments have their
         defaults, ``prior_weight`` is 10 and ``memory`` 0.98, so that few labels move by chance.
         After ``fit``, the rate is a tenth of that of ``fit``, and scales and labels stay as they
-        are.
+        are. Unlike ``fit``, a stream neither bends heavy tails nor takes logarithms of counts, as
+        its first samples may be too few to show which: give it ``numpy.log1p`` of such numbers.
 
         Args:
             X, y: samples, as for :meth:`fit`.

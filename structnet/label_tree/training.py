@@ -18,8 +18,8 @@ import torch
 from structnet.label_tree._node_kernels import WIDE, train_node
 from structnet.label_tree._sgd_kernels import train_dense, train_sparse
 from structnet.label_tree.codes import LabelCodes, share_moved
-from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.label_tree.examples import Examples, guessing_loss, label_means, random_axes
+from structnet.label_tree.few_rows import solved
 from structnet.label_tree.naive_bayes import check_rows, start_as_naive_bayes
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
@@ -53,8 +53,8 @@ def begin(
     """A label tree according to the settings, before the first step.
 
     It has learned nothing yet, except that a single node with biases that classifies dense rows
-    starts as a linear discriminant analysis, which is solved directly (:func:`.discriminant`), and
-    that nodes start as naive Bayes if the settings say so (:func:`.start_as_naive_bayes`).
+    starts as a solution (:func:`.solved`), and that nodes start as naive Bayes if the settings say
+    so (:func:`.start_as_naive_bayes`).
 
     Args:
         examples: examples to learn from.
@@ -93,7 +93,7 @@ def begin(
             tree.softmax.take_bias(arrays.bias)
     elif one and examples.features.is_table and solves:
         arrays, slots = tree.arrays(examples.features), tree.codes.slots
-        found = discriminant(examples, num_classes, settings.seed)
+        found = solved(examples, num_classes, settings.seed)
         arrays.weight[0, slots], arrays.bias[0, slots] = found
         tree.softmax.take_bias(arrays.bias)
     elif settings.epochs == 0:

@@ -62,7 +62,8 @@ def learn_vectors(
     if not met.nnz:
         return found
     rank = min(size, num_words)
-    u, s, _ = randomized_svd(_ppmi(met, smoothing), rank, n_iter=7, random_state=seed)
+    ppmi = _ppmi(met, smoothing).astype(np.float32)  # as precise as the result, in half the time
+    u, s, _ = randomized_svd(ppmi, rank, n_iter=7, random_state=seed)
     found[:, :rank] = u * np.sqrt(s)
     return found
 

@@ -19,11 +19,11 @@ from sklearn.model_selection import KFold
 
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.estimators.held_out import parted
+from structnet.estimators.logistic import SOLVER
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
 from structnet.tensor_tree.counts.beside import BesideBag
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
-from structnet.tensor_tree.counts.logistic import SOLVER
 from structnet.tensor_tree.counts.ridge import PENALTIES
 from structnet.tensor_tree.counts.row_space import space_of
 from structnet.tensor_tree.targets import Targets
@@ -322,7 +322,7 @@ def test_held_out_samples_teach_the_linear_model_in_the_end(
     kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = {**SOLVER, "ftol": 0.0, "gtol": 1e-9}  # wherever it begins
-    monkeypatch.setattr("structnet.tensor_tree.counts.logistic.SOLVER", exact)
+    monkeypatch.setattr("structnet.estimators.logistic.SOLVER", exact)
     rng = np.random.default_rng(0)
     X = [f"(f {' '.join(rng.choice(list('abcd'), 3))})" for _ in range(60)]
     y = np.array([text.count("a") + 2 * text.count("b") for text in X])

@@ -8,7 +8,6 @@
 ``counted``           the places at which labels, words, pairs and numbers occur
 ``piece_counts``      counts of pieces of words, for words that no training tree has
 ``number_sums``       sums of the values of numbers
-``logistic``          fits the linear model for classes, in few steps
 ``ridge``             fits it for numbers, with a penalty chosen by cross-validation
 ``row_space``         wide rows as coordinates, at most as many as there are rows
 ``bag_occlusion``     outputs of the linear model for a tree with each of its subtrees hidden

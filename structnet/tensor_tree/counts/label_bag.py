@@ -25,6 +25,7 @@ from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from structnet.estimators.held_out import parted
+from structnet.estimators.logistic import logistic_regression
 from structnet.tensor_tree.counts.counted import (
     Counted,
     beside,
@@ -34,7 +35,6 @@ from structnet.tensor_tree.counts.counted import (
     under,
     words_of,
 )
-from structnet.tensor_tree.counts.logistic import logistic_regression
 from structnet.tensor_tree.counts.number_sums import NumberSums
 from structnet.tensor_tree.counts.piece_counts import PieceCounts
 from structnet.tensor_tree.counts.ridge import PENALTIES, best_ridge, folds_of

@@ -14,9 +14,9 @@ from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from structnet.tensor_tree.counts import logistic as module
+from structnet.estimators import logistic as module
+from structnet.estimators.logistic import SOLVER, logistic_regression
 from structnet.tensor_tree.counts.label_bag import LabelBag
-from structnet.tensor_tree.counts.logistic import SOLVER, logistic_regression
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
