@@ -106,7 +106,7 @@ def read_fasttext(
     try:
         with Path(path).open("rb") as file:
             for row in file:
-                tokens = row.split()
+                tokens = row.replace(b"\0", b" ").split()  # as fastText does
                 found.extend(map(number.__getitem__, tokens))
                 lengths.append(len(tokens))
     except OSError as error:

@@ -166,7 +166,8 @@ def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: i
             f"class_weight must have shape [{outputs}], one per output; got "
             f"{list(class_weight.shape)}"
         )
-    module.register_buffer("class_weight", class_weight)
+    # A copy, as loading weights writes into it.
+    module.register_buffer("class_weight", None if class_weight is None else class_weight.clone())
 
 
 def losses_of(

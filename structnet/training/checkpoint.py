@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 
 from structnet.training.files import replacing
 
-VERSION = 2
+VERSION = 3
 # Where the hash stands in a header, and what stands there while it is computed.
 _HASH, _BLANK = b'"sha256":"', b"0" * 64
 # What reading JSON that somebody changed may raise.

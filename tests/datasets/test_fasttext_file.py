@@ -22,3 +22,9 @@ def test_lines_without_labels_are_named(tmp_path: Path) -> None:
     path.write_text("\n")
     with pytest.raises(LabelledTextError, match="expected lines like '__label__x some words'"):
         read_fasttext(path)
+
+
+def test_words_end_where_those_of_fasttext_do(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"__label__a x\x00y\tz\x0b\x0cx\r\n")
+    assert read_fasttext(path).words == ("x", "y", "z")

@@ -186,3 +186,11 @@ def test_wrong_weights_of_trees_and_nodes(weights: object, message: str):
     y = [["often", "rare", "leaf"]] * 2
     with pytest.raises(ValueError, match=message):
         TreeLSTMNodeClassifier(**FEW).fit(X, y, weights)
+
+
+def test_loading_weights_of_classes_changes_no_other_model():
+    given = WEIGHTS.clone()
+    one, other = predictor(class_weight=given), predictor(class_weight=given)
+    other.load_state_dict(predictor(class_weight=2 * WEIGHTS).state_dict())
+    assert given.equal(WEIGHTS) and one.class_weight.equal(WEIGHTS)
+    assert other.class_weight.equal(2 * WEIGHTS)

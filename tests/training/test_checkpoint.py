@@ -246,8 +246,8 @@ def test_headers_that_somebody_changed(tmp_path: Path, content: str) -> None:
     ("metadata", "message"),
     [
         ({}, "is a safetensors file of another program; expected a model"),
-        ({"structnet": "model", "version": "1"}, "has format version 1; this structnet reads 2"),
-        ({"structnet": "model", "version": "2"}, "is damaged"),
+        ({"structnet": "model", "version": "2"}, "has format version 2; this structnet reads 3"),
+        ({"structnet": "model", "version": "3"}, "is damaged"),
     ],
 )
 def test_headers_that_lack_something(
