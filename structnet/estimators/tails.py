@@ -31,7 +31,7 @@ from structnet.estimators.scale import Standardizer, moments
 
 HEAVY = 3.0  # least excess kurtosis of a heavy tail; a normal column has 0, an exponential one 6
 GROUPS = 16  # groups of rows, by size of a column, whose means tell how much it could explain
-KNOTS = 64  # largest number of points of a curve
+KNOTS = 64  # points of a curve, beside those around values that many rows share
 FARTHEST = 700.0  # largest exponent that float64 can hold
 LEAST = 1e-12  # smallest share of the rows for a value to be a point, as its score must be finite
 MANY = 1000  # largest number of columns in which tails are looked for: counts of words have more
@@ -192,8 +192,9 @@ def _bend(column: int, z: np.ndarray, y: np.ndarray, counts: np.ndarray) -> Bend
         return None
     values, scores = values[counted], ndtri(below[counted])
     if len(counted) > KNOTS:
-        evenly = np.linspace(scores[0], scores[-1], KNOTS)
-        kept = np.unique(np.searchsorted(scores, evenly))
+        evenly, step = np.linspace(scores[0], scores[-1], KNOTS, retstep=True)
+        jumps = np.flatnonzero(np.diff(scores) > step)  # before values that many rows share
+        kept = np.unique([*np.searchsorted(scores, evenly), *jumps, *(jumps + 1)])
         values, scores = values[kept], scores[kept]
     [mean], [sd] = moments(np.interp(z, values, scores)[:, None], counts)
     return Bend(column, values, (scores - mean) / sd)
