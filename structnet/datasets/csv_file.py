@@ -68,6 +68,16 @@ class Table:
         labelled = len(columns) > 1 and columns[0] == 0 and all(names[1:])
         return columns[1:] if labelled and names[:1] in UNNAMED else columns
 
+    def known_as(self, column: int) -> str:
+        """What ``--without`` calls a column, numbered from 0: its name, or its number from 1.
+
+        The flag finds no column by an empty name or one of several equal names, is split at commas,
+        and takes a name that begins with a hyphen for another flag.
+        """
+        name = self.names[column] if self.names else ""
+        usable = name and not name.startswith("-") and "," not in name
+        return name if usable and (self.names or ()).count(name) == 1 else str(column + 1)
+
     def error(self, row: int, column: int, message: str) -> TableError:
         """The error for one field, whose row and column are counted from 0."""
         name = f" ({self.names[column]!r})" if self.names and self.names[column] else ""

@@ -151,7 +151,7 @@ def notes_on(
     found = [each for each in used if _is_like_ids(table.parsed(each))]
     if found and len(found) < len(used):
         names = ", ".join(_title(table, each) for each in found)
-        flag = quote(",".join(table.names[i] if table.names else str(i + 1) for i in found))
+        flag = quote(",".join(map(table.known_as, found)))
         out = f"--without {flag} leaves {'it' if len(found) == 1 else 'them'} out"
         yield f"all values different, as of ids: {names} ({out})"
 

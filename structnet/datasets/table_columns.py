@@ -99,7 +99,7 @@ class Column:
         try:
             known = replace(found, median=0.0)._numbers(table, place)[there]
         except TableError as error:
-            out = f"or leave the column out (--without {quote(name or str(place + 1))})"
+            out = f"or leave the column out (--without {quote(table.known_as(place))})"
             raise TableError(f"{error}, {out}") from None
         return replace(found, median=float(np.median(known)))
 

@@ -100,7 +100,8 @@ def _of_trees(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _spread(values: Mapping[str, float]) -> str:
-    return f"{values['least']:g} to {values['most']:g}, half of them at most {values['median']:g}"
+    least, most, median = (in_digits(values[name], 6) for name in ("least", "most", "median"))
+    return f"{least} to {most}, half of them at most {median}"
 
 
 def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
@@ -115,7 +116,7 @@ def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     files = {str(path): bool(of and is_published(of, path)) for path, of in known.items()}
     for path, published in files.items():
         check = "the published file" if published else "checked by its form"
-        say(f"{path}: {check if name in LOADERS else 'every row was read'}")
+        say(f"{path}: {check if name in LOADERS else 'read to its end'}")
     shape = list(data.x_train.shape[1:])
     inputs = f"inputs of {' x '.join(map(str, shape))}"
     sizes = f"{len(data.y_train):,} examples to train on and {len(data.y_test):,} to test"

@@ -76,12 +76,15 @@ def test_a_table(tmp_path: Path) -> None:
     path.write_text("1;2;oak\n2;3;elm\n" * 5)
     done = told(path, "--delimiter", ";", "--header", "no")
     assert done.status == 0
-    assert f"{path}: every row was read" in done.out
+    assert f"{path}: read to its end\n" in done.out
     assert done.json["classes"] == {"elm": 5, "oak": 5}
     assert told(path, "--delimiter", ";", "--header", "yes").json["targets"] == ["oak"]
     path.write_text("1,2\n2,3\n" * 5)
     found = told(path, "--task", "regression", "--target", "1").json
     assert (found["task"], found["inputs"]) == ("regression", [1])
+    path.write_text("1,2\n2,3\n" * 5 + "3,\n")
+    out = told(path).out
+    assert "left out: 1 row without a target" in out and "every row" not in out
     path.write_text("1,2\n2,three\n3\n")
     done = told(path)
     assert done.status == 2
@@ -167,6 +170,14 @@ def test_labelled_text(tmp_path: Path) -> None:
     assert told(path.name, "--data-dir", tmp_path).json["labels"] == 3
     path.write_text("__label__cat it purrs\nit barks\n")
     assert "line 2: no label; expected one that begins with __label__" in told(path).err
+
+
+def test_large_numbers_to_predict_have_all_digits_of_their_whole_part(tmp_path: Path) -> None:
+    path = tmp_path / "own.tsv"
+    rows = [f"{1_234_567 + 1_000 * i}.25\t(P (A x) (A y{i}))\n" for i in range(41)]
+    path.write_text("".join(rows))
+    said = "numbers to predict: 1234567 to 1274567, half of them at most 1254567; mean 1254567, "
+    assert said in told(path, "--task", "regression").out
 
 
 def test_the_target_that_a_training_would_guess(tmp_path: Path) -> None:

@@ -132,6 +132,8 @@ def test_the_error_of_words_among_numbers_counts_them() -> None:
         learned(rows, ("the x", "b"))
     with pytest.raises(TableError, match=r"got 'x' .*out \(--without 1\)$"):
         learned(rows, None)
+    with pytest.raises(TableError, match=r"got 'x' .*out \(--without 1\)$"):
+        learned(rows, ("x, y", "b"))
 
 
 def test_the_error_of_a_field_among_truths_says_so() -> None:

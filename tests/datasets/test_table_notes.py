@@ -79,6 +79,14 @@ def test_a_column_like_ids_is_named(load, values: list[object], alike: bool) -> 
     assert notes[1:] == (SAID,) * alike
 
 
+@pytest.mark.parametrize("name", ["", "b", "-id", '"id, of it"'])
+def test_a_column_like_ids_whose_name_is_no_flag_has_its_number(load, name: str) -> None:
+    text = f"a,{name},b,c\n" + "".join(f"{i % 3},{i},{i % 7}.5,{'ab'[i % 2]}\n" for i in range(30))
+    [_, note] = load(text).notes
+    assert note.endswith("(--without 2 leaves it out)")
+    assert len(load(text, without=["2"]).notes) == 1
+
+
 def test_few_rows_or_the_only_column_are_not_called_ids(load) -> None:
     assert len(load("a,b,c\n" + rows_of(19, list(range(19)))).notes) == 1
     assert len(load("a,c\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(30))).notes) == 1

@@ -50,10 +50,10 @@ def mesh_of(ax: Axes) -> QuadMesh:
     return mesh
 
 
-def boundaries(ax: Axes) -> list[ContourSet]:
-    """The lines between regions, which are black."""
+def boundaries(ax: Axes, color: str = "#000000") -> list[ContourSet]:
+    """The lines of a color: black where the prediction changes."""
     contours = [c for c in ax.collections if isinstance(c, ContourSet)]
-    return [c for c in contours if to_hex(c.get_edgecolor()[0]) == "#000000"]
+    return [c for c in contours if to_hex(c.get_edgecolor()[0]) == color]
 
 
 def test_the_hue_is_the_class_and_the_shade_how_sure_it_is(plane: tuple) -> None:
@@ -117,6 +117,22 @@ def test_partition_shows_greedy_leaves(plane: tuple[NeuralTree, Samples]) -> Non
     for text in ax.texts:
         point = torch.tensor([text.get_position()], dtype=torch.float32)
         assert f"leaf {int(tree.apply_path(point))}" == number_of(text)
+
+
+def test_borders_are_half_way_between_neighbours_of_different_leaves(plane: tuple) -> None:
+    tree, data = plane
+    ax = plot_partition(tree, data, ax=axes(), resolution=30)
+    xs, ys = (np.linspace(*limits, 30) for limits in (ax.get_xlim(), ax.get_ylim()))
+    grid = torch.from_numpy(np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)).float()
+    ends = tree.apply_path(grid).numpy().reshape(30, 30)
+    y, x = np.nonzero(ends[:, 1:] != ends[:, :-1])
+    expected = {*zip(2 * x + 1, 2 * y, strict=True)}  # in halves of a step of the grid
+    y, x = np.nonzero(ends[1:] != ends[:-1])
+    expected |= {*zip(2 * x, 2 * y + 1, strict=True)}
+    drawn = np.concatenate([p.vertices for c in boundaries(ax, BORDER) for p in c.get_paths()])
+    halves = 2 * (drawn - [xs[0], ys[0]]) / [xs[1] - xs[0], ys[1] - ys[0]]
+    assert np.abs(halves - halves.round()).max() < 1e-3
+    assert {*map(tuple, halves.round().astype(int))} == expected
 
 
 def test_partition_shows_where_the_mixture_changes(plane: tuple[NeuralTree, Samples]) -> None:
@@ -221,7 +237,7 @@ def test_borders_surround_every_region() -> None:
     regions = np.random.default_rng(0).integers(3, 40, (9, 9)).repeat(4, axis=0).repeat(4, axis=1)
     ax, sides = axes(), [np.arange(36.0), np.arange(36.0)]
     _draw_borders(ax, sides, regions)
-    grey = [c for c in ax.collections if to_hex(c.get_edgecolor()[0]) == BORDER]
+    grey = boundaries(ax, BORDER)
     assert len(grey) < len(np.unique(regions)) / 2  # each takes milliseconds
     drawn = {tuple(at) for c in grey for path in c.get_paths() for at in path.vertices.tolist()}
     y, x = np.nonzero(regions[:, 1:] != regions[:, :-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from structnet.neural_tree import NeuralTree, presets
 from structnet.neural_tree.cost import count_parameters
 from structnet.recipes import execution
 from structnet.recipes.neural_tree import curves, one_path, paper
-from structnet.recipes.neural_tree.answers import of_ensemble, output
+from structnet.recipes.neural_tree.answers import measured, of_ensemble, output
 from structnet.recipes.neural_tree.runs import GROWN, tree_of
 from structnet.recipes.run import Run
 from structnet.routing import Samples
@@ -45,6 +46,23 @@ def test_reproduce_compares_with_the_paper(reproduced: tuple[list, Path, Done]) 
     text = (out / "table6-mnist.md").read_text()
     assert "| 98.84 |" in text and "180 examples to train on" in text
     assert is_picture(out / "table6-mnist.png")
+
+
+def test_each_way_through_several_leaves_has_its_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    tree = NeuralTree(presets.mlp(3, width=3), shape=(4,))
+    tree.split(0)
+    samples = Samples(torch.randn(90, 4), torch.arange(90) % 3)
+    test = measured(tree, samples, {"classes": ["a", "b", "c"]})
+    runs = [SimpleNamespace(ended={"test": test, "details": {"leaves": tree.num_leaves}})]
+    names = "accuracy", "accuracy_greedy", "accuracy_most_likely", "accuracy_least_likely"
+    assert paper.ours(runs, paper.ERRORS) == {
+        quantity: [1 - test[name]] for quantity, name in zip(paper.ERRORS, names, strict=True)
+    }
+    assert test["accuracy_greedy"] != test["accuracy_least_likely"]
+    monkeypatch.setitem(paper.ERRORS, paper.LEAST, "_least")
+    with pytest.raises(KeyError, match="accuracy_least"):
+        paper.ours(runs, paper.ERRORS)
 
 
 def test_reproduce_trains_only_what_is_missing(

@@ -338,6 +338,16 @@ def test_each_of_several_targets_has_its_name(robot: Path) -> None:
         assert [part.rpartition(" ")[0] for part in lines[what].split(", ")] == names
 
 
+def test_a_target_without_a_name_has_its_number(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    np.savetxt(tmp_path / "bare.csv", rows, delimiter=",")
+    given = ["--data", tmp_path / "bare.csv", "--out", tmp_path / "run", "--primitives", "mlp"]
+    ran("train", "neural-tree", *given, *SMALL, "--width", "4", "--max-leaves", "1")
+    out = ran("predict", tmp_path / "run", "5").out
+    for what in ("its prediction", "of all leaves", "true"):
+        assert f"\n{what}: target 1 " in out
+
+
 def test_data_that_are_no_table_have_no_other_file(robot: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("1,2\n")
     err = refused("evaluate", robot, "--data", tmp_path / "new.csv")

@@ -135,7 +135,7 @@ def of_example(model: Opened, own: ArrayData, text: str, path: str) -> Answer:
     prediction, true = _prediction(predicted, data), _true(example, data)
     units = None if data["y_scale"] is None else lambda means: _in_units(means, data)
     told = explain(tree, example.x[0], data["classes"], units, **own.told(number))
-    told = replace(told, target_names=data["targets"])
+    told = replace(told, target_names=_target_names(data))
     lines, leaf = [f"test example {text}", *str(told).splitlines()], told.leaf
     if path not in ("multi", "greedy"):  # the explanation covers these two
         generator = _generator(tree)
@@ -167,5 +167,11 @@ def _in_units(scaled: np.ndarray, data: Described) -> np.ndarray:
 
 
 def _named(values: Sequence[float] | np.ndarray, data: Described) -> dict[str, Any]:
-    names = data["targets"] or [f"target {i}" for i in range(1, len(values) + 1)]
-    return {"values": dict(zip(names, map(float, values), strict=True))}
+    return {"values": dict(zip(_target_names(data) or (), map(float, values), strict=True))}
+
+
+def _target_names(data: Described) -> tuple[str, ...] | None:
+    """The names of predicted numbers, or their numbers from 1; None if classes are predicted."""
+    if data["classes"] is not None:
+        return None
+    return tuple(data["targets"] or (f"target {i}" for i in range(1, data["num_outputs"] + 1)))

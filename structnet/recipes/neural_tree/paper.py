@@ -325,7 +325,9 @@ def _figure(result: Mapping[str, Any], name: str) -> float:
     if name in ERRORS:
         test, way = result["test"], ERRORS[name]
         metric = "mse" if "mse" in test else "accuracy"
-        figure = test.get(f"{metric}{way}", test[metric])  # a tree of one leaf has one way
+        if way and result["details"]["leaves"] == 1:  # to which all ways lead
+            way = ""
+        figure = test[f"{metric}{way}"]
         return figure if metric == "mse" else 1 - figure
     value, unit = result["details"][DETAILS[name][0]], DETAILS[name][1]
     return value if unit == 1 else value / unit
