@@ -29,7 +29,7 @@ def test_numbers_are_told_in_their_units(lines: tuple) -> None:
     found = read(model, X, y[:, :1])
     np.testing.assert_allclose(found.samples.targets, y[:, :1])
     np.testing.assert_allclose(found.units(found.samples.x.double().numpy()), X, rtol=1e-5)
-    assert f"{y[:, 0].mean():.4g}" in model.export_text(X, y[:, :1])
+    assert f"mean {y[:, 0].mean():.5g}" in model.export_text(X, y[:, :1])
     ax = plot_partition(model, X, y[:, :1], ax=axes(), resolution=10)
     points = ax.collections[-1].get_offsets()
     np.testing.assert_allclose(points, X, rtol=1e-5)

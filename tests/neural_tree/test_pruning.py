@@ -284,7 +284,7 @@ def test_a_rare_branch_stays_where_it_is_missed(needed: bool, few: int) -> None:
     tree, samples = with_a_rare_branch(needed, few)
     assert prune(tree, samples, 0.01).num_leaves == 1
     settings = NeuralTreeSettings(prune=0.01)
-    kept = _pruned(tree, settings, samples, samples, "cpu").num_leaves
+    kept = _pruned(tree, settings, samples, samples).num_leaves
     assert kept == (2 if needed and few else 1)
 
 
@@ -306,7 +306,7 @@ def test_a_branch_that_no_sample_takes_goes_however_surely_it_helps_a_little() -
     gain, error = gained(*losses, samples.counts())
     assert -1e-4 < gain < -2 * error
     settings = NeuralTreeSettings(prune=0.01, min_gain=0.0)  # as in the paper
-    assert _pruned(tree, settings, samples, samples, "cpu").num_leaves == 1
+    assert _pruned(tree, settings, samples, samples).num_leaves == 1
 
 
 @pytest.mark.parametrize(("prune", "leaves"), [(0.01, 1), (0.005, 2), (None, 2)])

@@ -73,7 +73,7 @@ def test_reasons_have_the_names_and_numbers_of_the_file(file: Path, tmp_path: Pa
             assert float(value) == pytest.approx(row[column], rel=1e-3, abs=0)
             seen.add(name)
         assert " as size = " in words if table else " as feature " in words
-    assert seen == set(["size"] if table else "0123")
+    assert seen == set(["size", "height"] if table else "0123")
 
 
 def test_it_can_be_left_out_and_is_where_runs_were_before(file: Path, tmp_path: Path) -> None:

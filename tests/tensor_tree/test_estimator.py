@@ -304,8 +304,8 @@ def test_samples_of_weight_zero_are_as_if_not_given():
     assert "odd" not in model.predict(X)
     numbers = TreeLSTMRegressor(**QUICK).fit(X, range(60), sample_weight=[1] * 8 + [0] * 52)
     assert np.isfinite(numbers.history_["validation_loss"]).all()
-    for weights in ([0] * 60, [1] + [0] * 59):
-        with pytest.raises(ValueError, match="of 60 samples have the weight zero; expected"):
+    for told, weights in {"all": [0] * 60, "all but 1 of": [1] + [0] * 59}.items():
+        with pytest.raises(ValueError, match=f"{told} 60 samples have the weight zero; expected"):
             TreeLSTMClassifier(**QUICK).fit(X, y, sample_weight=weights)
 
 
