@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from structnet.neural_tree import (
     NeuralTreeSettings,
     presets,
 )
+from structnet.neural_tree.growth import codes
 from structnet.neural_tree.growth.candidate import Split
 from structnet.neural_tree.growth.codes import find_codes, start_units
 from structnet.neural_tree.growth.regions import Regions, find_regions
@@ -92,10 +94,22 @@ def test_there_are_none(kind: str) -> None:
     assert find_codes(x, centered(y), np.ones(400), most=64, least=8, units=units) is None
 
 
-def test_of_few_rows_there_is_one_region() -> None:
-    x, y = grid(30, 0)
-    found = find_codes(x, centered(y), np.ones(30), most=64, least=1, units=128)
-    assert found is not None and found.regions.children == [()]
+@pytest.mark.parametrize(("rows", "columns"), [(30, 2), (2000, 12)])
+def test_where_a_cut_costs_more_than_rows_can_tell_none_is_sought(
+    monkeypatch: pytest.MonkeyPatch, rows: int, columns: int
+) -> None:
+    x = np.random.default_rng(0).integers(CODES, size=(rows, columns))
+    y = np.random.default_rng(1).normal(size=(rows, 1))
+    monkeypatch.delattr(codes, "paying")
+    assert find_codes(x, y, np.ones(rows), most=64, least=1, units=128) is None
+
+
+def test_codes_of_a_large_grid_are_found() -> None:
+    cells, rng = np.random.default_rng(7).integers(CLASSES, size=(12, 12)), np.random.default_rng(0)
+    x = rng.integers(12, size=(2000, 2))
+    y = np.where(rng.random(2000) < 0.05, rng.integers(CLASSES, size=2000), cells[tuple(x.T)])
+    found = find_codes(x, centered(y), np.ones(2000), most=64, least=15, units=128)
+    assert found is not None and len(found.regions.children) == 2 * 12 - 1
 
 
 def test_units_are_the_steps_and_the_other_columns() -> None:
@@ -136,6 +150,22 @@ def test_a_deepening_and_a_split_are_tried_at_once() -> None:
     assert growth.tree.num_transformers(0) == 1
     assert sorted(leaves) == growth.tree.topology.leaves.tolist()
     torch.testing.assert_close(growth.tree.losses(growth.validation).detach(), losses)
+
+
+def test_a_transformer_that_is_not_new_is_refused() -> None:
+    growth = growth_of(*grid(1200, 0, noise=0.05))
+    make, made = presets.table(CLASSES).transformer, list[Any]()
+    assert make is not None
+
+    def same(shape: Any, *depth: int) -> Any:
+        made[1:] = []  # that of the deepening is new, that of the split is the same again
+        made.append(make(shape, *depth) if not made else made[0])
+        return made[0]
+
+    growth.tree.primitives = replace(growth.tree.primitives, transformer=same)
+    growth.step()
+    with pytest.raises(ValueError, match=r"^the primitives gave a Sequential that shares"):
+        growth._candidates(0)
 
 
 @pytest.mark.parametrize("limit", [{"max_transformers": 0}, {"max_leaves": 1}, {"lookahead": 1}])

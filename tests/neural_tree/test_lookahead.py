@@ -76,6 +76,20 @@ def test_of_noise_there_is_one_region() -> None:
     assert find_regions(x, noise + x[:, :2], np.ones(500), most=16, least=20).children == [()]
 
 
+@pytest.mark.parametrize("outputs", [1, 5])
+@pytest.mark.parametrize("levels", [2, 4])
+def test_columns_that_follow_from_others_make_no_cut_cheap(levels: int, outputs: int) -> None:
+    rng = np.random.default_rng(0)
+    one_hot, noise = (
+        np.eye(levels)[rng.integers(levels, size=2000)],
+        rng.normal(size=(2000, outputs)),
+    )
+    x = ((one_hot - one_hot.mean(0)) / one_hot.std(0)).astype(np.float32).astype(float)
+    x, noise = np.column_stack([x, x[:, :1]]), noise - noise.mean(0)
+    found = find_regions(x, noise, np.ones(2000), most=16, least=80)
+    assert found.children == [()]
+
+
 def test_of_too_few_samples_nothing_is_said() -> None:
     x, y = board(40, 0)
     assert find_regions(x, y[:, None] - 0.5, np.ones(40), most=16, least=2) is None
@@ -178,6 +192,16 @@ def test_where_columns_outnumber_all_there_is_no_search_for_a_few() -> None:
     assert find_regions(x, np.zeros((4, 1)), np.ones(4), most=16, least=1) is None
     assert tracemalloc.get_traced_memory()[1] < 1e8
     tracemalloc.stop()
+
+
+def test_columns_that_do_not_vary_take_no_square() -> None:
+    x = np.zeros((600, 20_000))
+    x[:, [7, 9]], y = board(600, 0)
+    tracemalloc.start()
+    found = find_regions(x, y[:, None] - 0.5, np.ones(600), most=16, least=20)
+    assert tracemalloc.get_traced_memory()[1] < 2e8  # a square of the columns would be 3 GB
+    tracemalloc.stop()
+    assert np.flatnonzero(found.axes.any(0)).tolist() == [7, 9]
 
 
 @pytest.mark.parametrize("columns", [1, MOST + 1])

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from structnet.neural_tree.growth.regions import VALUES, Regions, paying
+from structnet.neural_tree.growth.criterion import Criterion
+from structnet.neural_tree.growth.regions import EVIDENCE, VALUES, Regions, paying
 from structnet.neural_tree.growth.sums import ALIKE, Step, set_step
 
 
@@ -38,7 +39,8 @@ def find_codes(
 ) -> Codes | None:
     """The regions with the best criterion among the steps of codes; None if there are no codes.
 
-    Nor if these have too many steps for the units of a transformer.
+    Nor if these have too many steps for the units of a transformer, or so many that even the
+    cheapest cut, of the column with most steps, costs more than the samples can tell.
 
     Args:
         x, residuals, weights, most, least: see :func:`.find_regions`.
@@ -51,12 +53,16 @@ def find_codes(
         >>> codes = np.random.default_rng(0).integers(6, size=(500, 2))
         >>> y = (7 * codes[:, :1] + 5 * codes[:, 1:] ** 2) % 3 - 1.0
         >>> found = find_codes(codes, y, np.ones(500), most=8, least=8, units=128)
-        >>> len(found.steps), len(found.regions.children)
-        (10, 11)
+        >>> len(found.steps), len(found.regions.children) > 1
+        (10, True)
     """
     others, steps = _codes(x)
     axes = len(others) + len(steps)
     if not steps or 2 * len(others) + len(steps) > units:
+        return None
+    criterion = Criterion.of(residuals, weights)
+    longest = int(np.bincount([step.column for step in steps]).max())
+    if criterion.price_of_line(axes - longest - 1) > EVIDENCE * criterion.outputs * len(x):
         return None
     unfolded = np.column_stack([x[:, others], *(x[:, at.column] > at.threshold for at in steps)])
     regions = paying(unfolded, residuals, weights, np.eye(axes), most, least)

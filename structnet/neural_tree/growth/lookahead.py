@@ -61,7 +61,8 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
     Regions come from :func:`.find_regions` and, if these are better, also from :func:`.find_steps`.
     Sums of steps, from :func:`.find_sum`, must be better than the former, and than the latter by
     one cut less; regions among steps of codes, from :func:`.find_codes`, better than both. These
-    are sought when they are asked for, as that takes time.
+    are sought when they are asked for, as that takes time. Steps and sums come from all samples
+    that arrive; lines and codes from 2,000 of them, evenly spaced, or from all if these are fewer.
 
     Args:
         tree, leaf: tree, and node of the leaf.

@@ -81,10 +81,13 @@ def propose(
             modules = tree.new_deepening(leaf)
             if count_parameters(modules[0]):  # without any, it is an identity that cannot gain
                 found["deepen"].append(Deepening(tree, leaf, modules))
-                if may_have_steps(tree, leaf, modules):
+                stepped = may_have_steps(tree, leaf, modules)
+                if stepped:
                     found["deepen"] += _sums(tree, leaf, starts.sum())
-                    unfolded = _unfolded(tree, leaf, starts)
                 _check_new(taken, found["deepen"])
+                if stepped:
+                    unfolded = _unfolded(tree, leaf, modules[0], starts)
+                    _check_new(taken, unfolded)
     if settings.warm_start_solvers:
         for candidate in (*found["split"], *found["deepen"]):
             if isinstance(candidate, Split) or not candidate.steps:  # a sum has its own solver
@@ -130,12 +133,18 @@ def _sums(tree: NeuralTree, leaf: int, added: Sum) -> list[Deepening]:
     return [each for each in found if each is not None]
 
 
-def _unfolded(tree: NeuralTree, leaf: int, starts: Starts) -> list[Split]:
-    """The split among steps of codes, after a transformer which has these as its units; if any."""
-    transformer: Any = tree.new_deepening(leaf)[0]
-    codes = starts.codes(transformer[0].out_features)
+def _unfolded(tree: NeuralTree, leaf: int, like: Any, starts: Starts) -> list[Split]:
+    """The split among steps of codes, after a transformer which has these as its units; if any.
+
+    Args:
+        tree, leaf: tree, and node of the leaf.
+        like: transformer that has as many units as the new one.
+        starts: what the split may start with.
+    """
+    codes = starts.codes(like[0].out_features)
     if codes is None:
         return []
+    transformer, _ = tree.new_deepening(leaf)
     regions = start_units(transformer, codes)
     return [split_into(tree, leaf, regions, transformer=transformer)]
 
@@ -157,7 +166,7 @@ def _may_deepen(tree: NeuralTree, leaf: int, settings: NeuralTreeSettings) -> bo
 
 def _check_new(taken: set[int], candidates: Iterable[Candidate]) -> None:
     """Adds the parameters of candidates to those taken; training one must change no others."""
-    for module in (module for candidate in candidates for module in candidate.parts):
+    for module in (module for candidate in candidates for module in _new_modules(candidate)):
         learned = _learned(module)
         if taken & learned:
             raise ValueError(
@@ -166,6 +175,11 @@ def _check_new(taken: set[int], candidates: Iterable[Candidate]) -> None:
                 "time"
             )
         taken |= learned
+
+
+def _new_modules(candidate: Candidate) -> list[nn.Module]:
+    before = candidate.transformer if isinstance(candidate, Split) else None
+    return [*candidate.parts, *filter(None, [before])]
 
 
 def _learned(module: nn.Module) -> set[int]:

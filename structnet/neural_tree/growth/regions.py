@@ -31,8 +31,9 @@ VALUES = 32  # different values of a column up to which they are few, if most oc
 PLACES = np.arange(1, 16) / 16  # quantiles along an axis at which a region may be cut
 EVIDENCE = 0.25  # nats that a sample can give an output: if a cut needs more, there are too few
 PATTERN = 4  # regions for which there must be room, or rotated axes are not tried
-MANY = 1000  # largest number of columns among which a few are looked for
+MANY = 1000  # largest number of columns that vary among which a few are looked for
 FEW = 16  # largest number of these: with 128, a search would take half a minute
+SAME = 1e-9  # share of a variance up to which a column follows from others, even in float32
 RIDGE = 1e-3  # ridge as a share of the mean square, for constant columns and few samples
 
 
@@ -140,9 +141,7 @@ def find_regions(
     varies = np.ptp(x, axis=0) > 0
     if varies.any() and not varies.all():  # as where most units of a layer are 0
         found = find_regions(x[:, varies], residuals, weights, most, least)
-        return (
-            None if found is None else found._replace(axes=found.axes @ np.eye(len(varies))[varies])
-        )
+        return None if found is None else found._replace(axes=_among(varies, found.axes))
     criterion = Criterion.of(residuals, weights)
     price = criterion.price_of_line(x.shape[1])
     if price > EVIDENCE * criterion.outputs * len(x):
@@ -154,6 +153,17 @@ def find_regions(
     across = _turned(x, residuals, weights, most, least, straight.value)
     # Rotated axes, which are harder to read, must be better by the price of one more region.
     return across if across.value < straight.value - price else straight
+
+
+def _among(chosen: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Axes of the chosen columns as axes of all.
+
+    Shapes:
+        chosen ``[columns]``, bool, axes ``[axes, chosen columns]`` -> ``[axes, columns]``.
+    """
+    wide = np.zeros((len(axes), len(chosen)))
+    wide[:, chosen] = axes
+    return wide
 
 
 def _of_few_columns(
@@ -218,9 +228,9 @@ def paying(
         axes ``[axes, columns]``.
     """
     z = np.column_stack([np.ones(len(x)), x @ axes.T])
-    regions, left, varying = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
+    regions, left, more = _grown(z, y, weights, axes, most, max(least, len(axes) + 2))
     criterion = Criterion.of(y, weights)
-    return with_best(regions, left, criterion, [*map(criterion.price_of_line, varying)])
+    return with_best(regions, left, criterion, [*map(criterion.price_of_line, more)])
 
 
 def with_best(
@@ -244,10 +254,11 @@ def _grown(
 ) -> tuple[Regions, list[float], list[int]]:
     """As many regions as allowed, and the sum of squares left after each number of cuts.
 
-    Also, for each cut, by how many the axes that vary in a region become more, of both its sides
-    together: the others, such as steps that are cut at, cost a fit nothing.
+    Also, for each cut, by how many the independent axes in a region become more, of both its sides
+    together: what follows from others or does not vary, such as steps that are cut at, costs a fit
+    nothing. They become fewer by one at most: where a column of two values is cut at.
     """
-    regions, varying = Regions([()], [None], axes), list[int]()
+    regions, more = Regions([()], [None], axes), list[int]()
     left = [float(weights @ np.square(y).sum(1) - _products(z, y, weights).explained())]
     waiting: list[tuple[float, int, Cut]] = []  # a heap: the cut that explains most comes first
 
@@ -255,9 +266,6 @@ def _grown(
         cut = _best_cut(z, y, counted, least)
         if cut is not None:
             heapq.heappush(waiting, (-cut.gain, node, cut))
-
-    def vary(members: np.ndarray) -> int:
-        return int(np.ptp(z[members, 1:], axis=0).astype(bool).sum())
 
     look(0, weights)
     while waiting and len(left) < most:
@@ -271,8 +279,17 @@ def _grown(
         look(first, weights * sides[0])
         look(first + 1, weights * sides[1])
         left.append(left[-1] - cut.gain)
-        varying.append(sum(map(vary, sides)) - vary(cut.members))
-    return regions, left, varying
+        more.append(sum(_rank(z[side, 1:]) for side in sides) - _rank(z[cut.members, 1:]))
+    return regions, left, more
+
+
+def _rank(x: np.ndarray) -> int:
+    """The number of columns that vary and do not follow from the others."""
+    spread = np.ptp(x, axis=0)
+    x = (x - x.min(0))[:, spread > 0] / spread[spread > 0]
+    if x.shape[1] < 2:
+        return x.shape[1]
+    return int(np.linalg.matrix_rank(np.corrcoef(x, rowvar=False), SAME, hermitian=True))
 
 
 def _products(z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Products:
