@@ -194,7 +194,7 @@ def _bend(column: int, z: np.ndarray, y: np.ndarray, counts: np.ndarray) -> Bend
     if len(counted) > KNOTS:
         evenly, step = np.linspace(scores[0], scores[-1], KNOTS, retstep=True)
         jumps = np.flatnonzero(np.diff(scores) > step)  # before values that many rows share
-        kept = np.unique([*np.searchsorted(scores, evenly), *jumps, *(jumps + 1)])
+        kept = np.unique(np.concatenate((np.searchsorted(scores, evenly), jumps, jumps + 1)))
         values, scores = values[kept], scores[kept]
     [mean], [sd] = moments(np.interp(z, values, scores)[:, None], counts)
     return Bend(column, values, (scores - mean) / sd)
