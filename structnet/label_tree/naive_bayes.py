@@ -139,7 +139,6 @@ def _best(
             continue
         rows, known = held.features.to_csr(), _sums(learn, paths)
         on_paths = paths.T.tocsr()[held.labels]
-        weights = held.shares if len(held.shares) else np.ones(len(held))
         for place, (prior, certainty, power) in enumerate(kinds):
             if place % (len(kinds) // len(PRIORS)) == 0:
                 more, less = known.log_ratios(prior)
@@ -148,7 +147,7 @@ def _best(
             logits = logits.reshape(-1, *codes.children.shape)
             log_p = logits - logsumexp(logits, axis=2, keepdims=True)
             log_p = on_paths.multiply(log_p.reshape(len(held), -1)).sum(1)
-            total[place] -= weights @ np.asarray(log_p).ravel()
+            total[place] -= held.weighed(np.asarray(log_p).ravel())
     return kinds[total.argmin()]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -184,8 +184,8 @@ def explain(
             odds = names[classes[0]], names[classes[1]]
     # Log-odds are told in four digits, as many as what adds up to them.
     digits = () if names is not None else tuple(digits_of(len(mixture), to_units).tolist())
-    words = Explanation(choices, probability, leaf, prediction, mixture, names, found, odds)
-    return replace(words, digits=digits)
+    about = choices, probability, leaf, prediction, mixture, names, found, odds
+    return Explanation(*about, digits=digits)
 
 
 def _row(x: Any) -> np.ndarray | None:

@@ -259,6 +259,7 @@ def _grown(
     nothing. They become fewer by one at most: where a column of two values is cut at.
     """
     regions, more = Regions([()], [None], axes), list[int]()
+    ranks = list[int]()  # of each node
     left = [float(weights @ np.square(y).sum(1) - _products(z, y, weights).explained())]
     waiting: list[tuple[float, int, Cut]] = []  # a heap: the cut that explains most comes first
 
@@ -279,7 +280,9 @@ def _grown(
         look(first, weights * sides[0])
         look(first + 1, weights * sides[1])
         left.append(left[-1] - cut.gain)
-        more.append(sum(_rank(z[side, 1:]) for side in sides) - _rank(z[cut.members, 1:]))
+        ranks = ranks or [_rank(z[cut.members, 1:])]
+        ranks += [_rank(z[side, 1:]) for side in sides]
+        more.append(sum(ranks[first:]) - ranks[node])
     return regions, left, more
 
 

@@ -115,9 +115,13 @@ class Beside(Answers):
 
     def told(self) -> str:
         """The model of counts and the shares, in a line for users."""
+        what, short = self._named()
         tree, bag = self.shares.tolist()
-        counts = "a table of the classes of each label"
-        return f"{counts} beside it: weights {tree:.2g} of the tree and {bag:.2g} of the table"
+        return f"{what} beside it: weights {tree:.2g} of the tree and {bag:.2g} of the {short}"
+
+    def _named(self) -> tuple[str, str]:
+        """The model of counts in words for users, and in one word."""
+        raise NotImplementedError
 
 
 class BesideTable(Beside, NodeAnswers):
@@ -131,6 +135,9 @@ class BesideTable(Beside, NodeAnswers):
 
     def fit_bag(self, examples: NodeExamples, *_: Any, **__: Any) -> None:
         self.bag.fit(examples, self.tree.class_weight)
+
+    def _named(self) -> tuple[str, str]:
+        return "a table of the classes of each label", "table"
 
 
 class BesideBag(Beside, TreeAnswers):
@@ -193,11 +200,9 @@ class BesideBag(Beside, TreeAnswers):
             "num_pieces": 0 if pieces is None else len(pieces.codes),
         }
 
-    def told(self) -> str:
-        tree, bag = self.shares.tolist()
+    def _named(self) -> tuple[str, str]:
         form = "" if self.bag.form == "count" else f" ({self.bag.form})"
-        counts = f"a linear model on {len(self.bag.weight):,} counts{form}"
-        return f"{counts} beside it: weights {tree:.2g} of the tree and {bag:.2g} of the model"
+        return f"a linear model on {len(self.bag.weight):,} counts{form}", "model"
 
 
 def with_counts(
