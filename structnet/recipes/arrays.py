@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -91,25 +90,13 @@ class ArrayData:
         return (
             f"{sizes_in_words(self)} ({arrays.split}); "
             f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
-            + lines_on_table(arrays)
+            + lines_on_table(arrays.notes, arrays.encoding)
         )
 
 
-class Noted(Protocol):
-    """Data that may come from a table."""
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """Lines on how the table was read."""
-
-    @property
-    def encoding(self) -> Encoding | None:
-        """The way in which its columns became numbers; None for other data."""
-
-
-def lines_on_table(data: Noted) -> str:
+def lines_on_table(notes: Sequence[str], encoding: Encoding | None) -> str:
     """What is to be known of a table and its columns, each line behind a line break."""
-    lines = chain(data.notes, () if data.encoding is None else data.encoding.lines())
+    lines = [*notes, *(() if encoding is None else encoding.lines())]
     return "".join(f"\n{line}" for line in lines)
 
 

@@ -121,7 +121,8 @@ def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     inputs = f"inputs of {' x '.join(map(str, shape))}"
     sizes = f"{len(data.y_train):,} examples to train on and {len(data.y_test):,} to test"
     predicted = outputs(data.num_outputs, data.classes is not None)
-    say(f"{sizes} ({data.split}); {inputs}, {predicted}{lines_on_table(data)}")
+    about = lines_on_table(data.notes, data.encoding)
+    say(f"{sizes} ({data.split}); {inputs}, {predicted}{about}")
     return {
         "data": name,
         "files": {path: {"published": published} for path, published in files.items()},

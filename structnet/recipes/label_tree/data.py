@@ -87,7 +87,8 @@ class LabelData:
         """The numbers of examples, labels and features, in words, and the columns of a table."""
         return (
             f"{sizes_in_words(self)}; {counted(len(self.labels), 'label')}, "
-            f"{counted(self.train.features.size, 'feature')}{lines_on_table(self)}"
+            f"{counted(self.train.features.size, 'feature')}"
+            + lines_on_table(self.notes, self.encoding)
         )
 
 
