@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checks import check_bool, check_jobs, num_threads, wrong
+from structnet.checks import check_bool, check_jobs, num_threads
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
@@ -39,6 +39,7 @@ from structnet.label_tree.training import Training, begin
 from structnet.label_tree.tree import LabelTree
 from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
+from structnet.routing.reading import chosen_names
 from structnet.routing.report import Summary
 from structnet.routing.visits import leaf_of
 from structnet.training.history import History
@@ -224,21 +225,24 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
         Args:
             x: sample, or a list of token ids.
-            feature_names: names of the columns; token ids have none.
+            feature_names: names of the columns, or of the token ids.
 
         Shapes:
             x ``[features]`` or ``[1, features]``.
 
         Raises:
-            ValueError: x is not one sample like those of ``fit``, or names are given for token ids.
+            ValueError: x is not one sample like those of ``fit``, or there is not one name for each
+                column or token id.
         """
         if not self.tokens:
             return super().explain(x, feature_names=feature_names)
         check_is_fitted(self)
+        size = self.n_features_in_
+        names: Sequence[str] = [f"token {i}" for i in range(size)]
         if feature_names is not None:
-            raise wrong("feature_names", "None for token ids", feature_names, "explain")
-        [(tree, row)] = self._asked(bags_of([x], self.n_features_in_))
-        return explain(tree, row, self.classes_.tolist())
+            names = chosen_names(feature_names, size)
+        [(tree, row)] = self._asked(bags_of([x], size))
+        return explain(tree, row, self.classes_.tolist(), feature_names=names)
 
     def summary(self, X: Any = None) -> Summary:
         """The size of the tree, and the cost of a prediction; says if nodes are naive Bayes.

@@ -116,18 +116,20 @@ class Routed(nn.Module):
     def plane(self, node: int, branch: int = 0, other: int = 1) -> tuple[np.ndarray, float] | None:
         """The weights ``[features]`` and the bias of the log-odds of a child against another.
 
-        None for a leaf, and if the rows are represented by vectors of their features.
+        None for a leaf.
         """
         softmax = self.softmax
         inner = int(softmax.codes.numbering.inner[node])
-        if inner < 0 or self.embedding is not None:
+        if inner < 0:
             return None
-        there = np.flatnonzero(softmax.codes.children[inner] != EMPTY)[[branch, other]]
-        weight, bias = (
-            part[inner].detach().double().cpu().numpy()[there]
-            for part in (softmax.weight, softmax.bias)
-        )
-        return weight[0] - weight[1], float(bias[0] - bias[1])
+        one, two = np.flatnonzero(softmax.codes.children[inner] != EMPTY)[[branch, other]].tolist()
+        with torch.no_grad():
+            weight, bias = (
+                each[inner, one] - each[inner, two] for each in (softmax.weight, softmax.bias)
+            )
+            if self.embedding is not None:
+                weight = self.embedding @ weight
+        return weight.double().cpu().numpy(), float(bias)
 
     def branch_names(self, node: int) -> tuple[str, ...]:
         """The names of an inner node's branches: "child" and a number."""

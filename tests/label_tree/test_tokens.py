@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +31,29 @@ def test_lists_of_tokens(tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     again = LabelTreeClassifier.load(tmp_path / "model")
     assert (again.predict_proba(lists) == model.predict_proba(lists)).all()
-    assert "class" in str(model.explain(lists[0]))
-    with pytest.raises(ValueError, match="'feature_names' parameter of explain must be None"):
+    with pytest.raises(ValueError, match="feature_names"):
         model.explain(lists[0], feature_names=["a"])
+
+
+@pytest.mark.parametrize("vector_size", [0, 8])
+def test_an_explanation_names_the_tokens_that_decide(vector_size: int) -> None:
+    lists, y = tokens()
+    how = {**QUICK, "start": "huffman", "arity": 4, "vector_size": vector_size}
+    model = LabelTreeClassifier(**how, tokens=True)
+    model.fit(lists, y)
+    assert (model.tree_.embedding is None) == (not vector_size)
+    names = [f"word-{i}" for i in range(model.n_features_in_)]
+    for given in ({}, {"feature_names": names}):
+        found = model.explain(lists[0], **given)
+        word = "word-" if given else "token "
+        said = re.findall(rf"{word}(\d+) = ", str(found))
+        assert said and set(map(int, said)) <= set(lists[0])
+        for choice in found.choices:
+            terms = re.findall(r"\(([-+][\d.e-]+)\)", choice.reason)
+            others = len(model.tree_.topology.children_of(choice.node)) > 2
+            odds = math.log(choice.probability / (1 - choice.probability))
+            total = sum(map(float, terms))
+            assert total >= odds - 0.02 if others else total == pytest.approx(odds, abs=0.02)
 
 
 def test_a_sample_without_tokens_is_told_by_its_own_place_and_may_weigh_nothing() -> None:
