@@ -15,10 +15,8 @@ from structnet.label_tree.features import Features, as_features
 from structnet.label_tree.routed import Routed
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.softmax import TreeSoftmaxLoss
-from structnet.routing.batches import ask
 from structnet.routing.samples import Samples
 
-CELLS = 10_000_000  # probabilities that are computed at once
 
 
 class LabelTree(Routed):
@@ -134,10 +132,9 @@ class LabelTree(Routed):
         return self.predict_log_proba(x).exp()
 
     def predict(self, x: Any) -> Tensor:
-        """The likeliest label of each example. ``[n, num_features] -> [n]``."""
+        """The likeliest label of each example, by search. ``[n, num_features] -> [n]``."""
         x = x.x if isinstance(x, Samples) else x
-        size = max(1, CELLS // self.num_outputs)
-        return ask(self, x, lambda part: self.predict_log_proba(part).argmax(1), size)
+        return torch.from_numpy(self.top_k(x)[1][:, 0])
 
     # Through the compiled loops, on a CPU and in single precision
 

@@ -159,7 +159,8 @@ class SoftmaxTree(Routed, nn.Module):
 
     def predict(self, samples: Any) -> Tensor:
         """The likeliest classes. ``[n]``, int64."""
-        return self.predict_proba(samples).argmax(-1)
+        x = samples.x if isinstance(samples, Samples) else samples
+        return torch.from_numpy(self.classes_of(x))
 
     def loss(self, samples: Samples) -> Tensor:
         """The mean of losses times weights, ``[]``: negative log-likelihoods, or 2 log K.
