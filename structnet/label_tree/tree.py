@@ -18,7 +18,6 @@ from structnet.label_tree.softmax import TreeSoftmaxLoss
 from structnet.routing.samples import Samples
 
 
-
 class LabelTree(Routed):
     """Labels at the leaves of a tree, chosen by softmaxes on the way to them.
 
