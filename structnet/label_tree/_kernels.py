@@ -202,7 +202,8 @@ def rebuilt(
             capacity = 1
             for _ in range(max_depth - depth - 1):
                 capacity = min(capacity * arity, num_labels)
-        choice = optimal(scores, capacity, limit) if limit else greedy(scores, capacity)
+        # Only the one that is asked for is compiled.
+        choice = greedy(scores, capacity) if limit is None else optimal(scores, capacity, limit)
         ends = np.zeros(arity + 1, np.int64)
         for k in range(len(mine)):
             ends[choice[k] + 1] += 1

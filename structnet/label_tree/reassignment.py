@@ -130,7 +130,7 @@ def reassign(
         PRIORS[prior],
         float(prior_weight),
         max_depth or 0,
-        WAYS if method == "optimal" else 0,
+        WAYS if method == "optimal" else None,
     )
     found = LabelCodes(children, codes.num_labels)
     if prior != "anchored" and found.depth.max() > DEEP >= codes.depth.max():
