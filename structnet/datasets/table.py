@@ -185,8 +185,8 @@ def target_column(table: Table, target: str | int | None = None) -> int:
     count = table.num_columns
     if count < 2:
         raise TableError(
-            f"{table.path} has one column; a table needs a feature and a target (is the delimiter "
-            "right?)"
+            f"{table.path} has one column; a table needs a feature and a target, and a line of "
+            "trees LABEL<TAB>TREE (is the delimiter right?)"
         )
     if target is None:
         return count - 1

@@ -60,6 +60,7 @@ class TreeFile:
         unreadable: place and fault of each example that was left out.
         guesses: descriptions of the choices made for options that were not given.
         node_label: column of CoNLL-U that labels the nodes; None for their relations.
+        columns: names of the columns with trees.
     """
 
     path: Path
@@ -72,6 +73,7 @@ class TreeFile:
     guesses: tuple[str, ...]
     node_label: str | None = None
     places: Sequence[Place] = ()
+    columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -279,9 +281,8 @@ def _checked(
     said, guesses = sorted(found.unreadable + faults), tuple(found.guesses)
     origin = found.format, found.target
     places = [found.places[i] for i in kept]
-    return TreeFile(
-        path, trees, chosen if kind else None, kind, *origin, said, guesses, places=places
-    )
+    others: dict[str, Any] = {"places": places, "columns": found.columns}
+    return TreeFile(path, trees, chosen if kind else None, kind, *origin, said, guesses, **others)
 
 
 def _named_by_folders(

@@ -88,6 +88,7 @@ class Found(NamedTuple):
     format: str
     target: str | None
     guesses: list[str]
+    columns: tuple[str, ...] = ()  # names of those with trees
 
 
 def joined(parts: Sequence[Found]) -> Found:
@@ -250,7 +251,8 @@ def _of_rows(rows: Rows, asked: Asked) -> Found:
     elif said and not needed and (not rows.has(said) or rows.column(said) in columns):
         column = None
     aim = None if column is None else rows.column(column)
-    found = Found([], [], [], rows.unreadable, chosen, target or column, guesses)
+    names = tuple(rows.names[column] for column in columns)
+    found = Found([], [], [], rows.unreadable, chosen, target or column, guesses, names)
     options, of = asked.options(chosen), None if group is None else rows.column(group)
     for place, row in zip(rows.places, rows.rows, strict=True):
         belongs = "" if of is None or row[of] is None else str(row[of])

@@ -177,6 +177,26 @@ def test_labels_of_nodes_that_stand_beside_the_trees(tmp_path: Path) -> None:
     assert is_picture(tmp_path / "run" / "tree.png")
 
 
+def test_a_row_of_objects_is_read_alike_from_a_file_and_as_text(tmp_path: Path) -> None:
+    rows = [{"item": {"x": i, "y": [i] * (i % 3)}, "dear": i > 9} for i in range(20)]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ["--data", tmp_path / "own.jsonl", "--target", "dear", *SMALL]
+    ran("train", "tree-lstm", *words, "--out", tmp_path / "run")
+    new = [json.dumps({"item": row["item"], "id": 1}) for row in rows[:3]]
+    bare = [json.dumps(row["item"]) for row in rows[:3]]
+    (tmp_path / "new.jsonl").write_text("\n".join(new))
+    told = call("predict", tmp_path / "run", tmp_path / "new.jsonl").json["answers"]
+    assert [each["tree"] for each in told] == [
+        "(object (x 0) (y array))",
+        "(object (x 1) (y (array 1)))",
+        "(object (x 2) (y (array 2 2)))",
+    ]
+    for texts in (new, ["\n".join(new)], bare, ["\n".join(bare)]):
+        assert call("predict", tmp_path / "run", *texts).json["answers"] == told
+    half = call("predict", tmp_path / "run", f"{new[0]}\n{new[1][:9]}")
+    assert half.json["answers"][0] == told[0] and "\nline 2: not read: " in half.out
+
+
 def test_training_goes_on_where_it_stopped(classes_run: Path, tmp_path: Path) -> None:
     result = json.loads((classes_run / "result.json").read_text())
     copy = shutil.copytree(classes_run, tmp_path / "run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +65,9 @@ class TreeFileData:
         """The description in ``config.json``, with all that is needed to read trees like these."""
         known = {"classes": self.classes, "baseline": self.baseline, "content": self.content}
         group = {} if self.group is None else {"group": self.group}
-        return {**sizes_of(self), **self.train.told, **known, **group}
+        objects = self.train.format == "json" and self.train.columns
+        columns = {"columns": list(self.train.columns)} if objects else {}
+        return {**sizes_of(self), **self.train.told, **known, **group, **columns}
 
 
 def in_order(names: Any) -> list[str]:
@@ -140,7 +143,39 @@ def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
     """
     asked = told["format"], told["target"], told["task"]
     others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
+    columns = told.get("columns", [])
+    if told["format"] == "json" and len(columns) == 1:
+        texts = [text] if isinstance(text, str) else text
+        text = [_row_of(each, columns[0]) for some in texts for each in _documents(some)]
     return _of_a_kind(read_text(text, *asked, **others), told)
+
+
+def _documents(text: str) -> list[str]:
+    """The lines of a text that has a JSON document on the first; else the text."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines if lines and _is_json(lines[0]) else [text]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _row_of(text: str, column: str) -> str:
+    """A row that has its tree in a column, with "tree" as the column's name; others as they are.
+
+    Example:
+        >>> _row_of('{"item": {"size": 3}, "id": 7}', "item"), _row_of('{"size": 3}', "item")
+        ('{"id": 7, "tree": {"size": 3}}', '{"size": 3}')
+    """
+    value = json.loads(text) if _is_json(text) else None
+    if not isinstance(value, dict) or column not in value:
+        return text
+    tree = value.pop(column)
+    return json.dumps({**value, "tree": tree})
 
 
 def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
