@@ -159,6 +159,11 @@ def test_sparse_rows(tmp_path: Path) -> None:
     assert "trees.svm, line 2: expected COLUMN:VALUE; got '2'" in told(path).err
 
 
+def test_a_text_in_the_folder_of_data(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("it purrs\n" * 10)
+    assert told("mine.txt", "--data-dir", tmp_path).json["words"] == 2
+
+
 def test_labelled_text(tmp_path: Path) -> None:
     path = tmp_path / "animals.txt"
     path.write_text("__label__cat it purrs\n__label__dog __label__pet it barks\n__label__cat mew\n")

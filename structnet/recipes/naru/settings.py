@@ -99,6 +99,6 @@ class NaruRunSettings:
         vectors = self.sentences.vectors
         return replace(
             self,
-            data=whole_path(self.data, FILES),
+            data=whole_path(self.data, FILES, self.place.data_dir),
             sentences=replace(self.sentences, vectors=vectors and vectors.resolve()),
         )

@@ -1,0 +1,19 @@
+"""What holds for the settings of every recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from structnet.recipes import RECIPES, recipe_for
+from structnet.recipes.recipe import Place
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_file_is_looked_for_in_the_folder_of_data(name: str, tmp_path: Path) -> None:
+    for ending in RECIPES[name]().files:
+        settings = recipe_for(name, f"mine{ending}").Settings(
+            f"mine{ending}", place=Place(tmp_path)
+        )
+        assert settings.resolved().data == str(tmp_path / f"mine{ending}")
