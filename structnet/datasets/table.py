@@ -13,7 +13,7 @@ from structnet.datasets import csv_file
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import Table, TableError
 from structnet.datasets.table_columns import Encoding
-from structnet.parse.packed import unpacked
+from structnet.parse.packed import stem_of
 
 MAX_CLASSES = 20  # different whole numbers at most that are taken for classes by default
 NUMBERED = 20  # least number of rows whose different whole numbers are no coincidence
@@ -102,7 +102,7 @@ def load(
         (x_test, y_test),
         classes,
         bend,
-        name=unpacked(table.path).stem,
+        name=stem_of(table.path),
         split=split,
         files=(table.path,) if other is None else (table.path, other.path),
         features=encoding.features,

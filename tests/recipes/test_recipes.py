@@ -17,3 +17,13 @@ def test_a_file_is_looked_for_in_the_folder_of_data(name: str, tmp_path: Path) -
             f"mine{ending}", place=Place(tmp_path)
         )
         assert settings.resolved().data == str(tmp_path / f"mine{ending}")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_files_of_different_names_have_different_folders(name: str, tmp_path: Path) -> None:
+    for ending in RECIPES[name]().files:
+        recipe = recipe_for(name, f"my{ending}")
+        files = [tmp_path / f"my.{what}{ending}" for what in ("cars", "houses")]
+        cars, houses = (recipe.Settings(str(file)).resolved().name for file in files)
+        assert cars.replace("cars", "houses") == houses != cars
+        assert houses.split("-")[0] == "my.houses"

@@ -31,6 +31,7 @@ from structnet.estimators.inputs import in_single
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.label_tree.choice import may_be_direct
+from structnet.parse.packed import stem_of
 from structnet.recipes.arrays import lines_on_table, read_table
 from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
@@ -213,7 +214,9 @@ def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
         how = how.weighted(features[parts[0]])
         features = how.from_ids(ends, number[found.ids[known]])
     whole = lines_of(found, features, settings.training.seed)
-    return LabelData(Path(settings.data).stem, found.labels, how, *(whole[part] for part in parts))
+    return LabelData(
+        stem_of(Path(settings.data)), found.labels, how, *(whole[part] for part in parts)
+    )
 
 
 def lines_of(found: LabelledText, features: Features, seed: int = 0) -> LabelledLines:
@@ -258,7 +261,7 @@ def _rows(settings: LabelTreeRunSettings, described: Mapping[str, Any] | None) -
         # One of the same kind is learned again, so that data that have changed are noticed.
         scale = scale if _kind_of(before) == _kind_of(scale) else before
     whole = Examples(features_of(x if scale is None else scale(x)), y.astype(np.int64))
-    parts, name = (whole[part] for part in places), Path(settings.data).stem
+    parts, name = (whole[part] for part in places), stem_of(Path(settings.data))
     return LabelData(name, labels, None, *parts, scale=scale, **told)
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.label_tree.settings import LabelTreeSettings
+from structnet.parse.packed import stem_of
 from structnet.recipes.recipe import AskOfWords, Place, check_data, is_file, whole_path
 
 NAMES = ("planted", "brown", "pydoc")
@@ -96,7 +97,7 @@ class LabelTreeRunSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{Path(self.data).stem}-{self.training.tree or 'chosen'}"
+        return f"{stem_of(Path(self.data))}-{self.training.tree or 'chosen'}"
 
     def resolved(self) -> LabelTreeRunSettings:
         """The same settings with the absolute path of a file."""

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from structnet.checks import check_integer
 from structnet.datasets.catalogue import TEXT_SETS, TEXTS
 from structnet.label_tree.language_settings import TREES, LanguageModelSettings
+from structnet.parse.packed import stem_of
 from structnet.recipes.recipe import Place, check_data, parts, whole_path
 
 NAMES = tuple(TEXT_SETS)
@@ -68,7 +69,7 @@ class LanguageModelRunSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{Path(self.data).stem}-{self.training.tree}"
+        return f"{stem_of(Path(self.data))}-{self.training.tree}"
 
     def resolved(self) -> LanguageModelRunSettings:
         """The same settings with the absolute path of a file."""

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from structnet.checks import check_integer
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.settings import NaruSettings
+from structnet.parse.packed import stem_of
 from structnet.recipes.recipe import Place, check_data, whole_path
 
 DATA_SETS = ("brown", "wikitext-2", "pydoc")
@@ -92,7 +93,7 @@ class NaruRunSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{Path(self.data).stem}-{self.training.network}"
+        return f"{stem_of(Path(self.data))}-{self.training.network}"
 
     def resolved(self) -> NaruRunSettings:
         """The same settings with absolute paths."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, get_args
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.datasets.catalogue import TABLES
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.parse.packed import unpacked
+from structnet.parse.packed import stem_of
 from structnet.recipes.recipe import (
     Ask,
     Place,
@@ -269,7 +269,7 @@ class NeuralTreeRunSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{unpacked(Path(self.data)).stem}-{self.modules.primitives}"
+        return f"{stem_of(Path(self.data))}-{self.modules.primitives}"
 
     def resolved(self) -> NeuralTreeRunSettings:
         """The same settings with the data set's defaults for those not given.

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.checks import check_integer, check_number
+from structnet.parse.packed import stem_of
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
 from structnet.recipes.protocol import sizes_of
 from structnet.recipes.recipe import Place, Say, parts, result_of
@@ -212,7 +213,7 @@ def _pairs(members: Members) -> dict[str, list[tuple[float, float]]]:
 
 
 def _stem(choice: Choice) -> str:
-    return Path(choice.data_set).name.split(".")[0]
+    return stem_of(Path(choice.data_set))
 
 
 def _table(number: int, members: Any) -> PaperTable:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.parse.packed import stem_of
 from structnet.recipes.recipe import (
     Place,
     check_data,
@@ -108,7 +109,7 @@ class SoftmaxTreeRunSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return Path(self.data).name.split(".")[0]
+        return stem_of(Path(self.data))
 
     @property
     def growth_told(self) -> GrowthSettings | None:

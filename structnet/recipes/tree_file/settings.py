@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from structnet.checks import check_number
+from structnet.parse.packed import stem_of
 from structnet.recipes.recipe import Place
 from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
 
@@ -101,7 +102,8 @@ class TreeFileSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return Path(self.data).name.split(".")[0]
+        path = Path(self.data)
+        return path.name if path.is_dir() else stem_of(path)
 
     @property
     def free(self) -> tuple[str, ...]:
