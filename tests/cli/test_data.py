@@ -177,6 +177,14 @@ def test_labelled_text(tmp_path: Path) -> None:
     assert "line 2: no label; expected one that begins with __label__" in told(path).err
 
 
+@pytest.mark.parametrize("name", ["LINES.TXT", "lines.ft", "lines.FT"])
+def test_labelled_text_of_any_name_that_a_label_tree_learns_from(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("__label__cat it purrs\n__label__dog it barks\n")
+    assert told(tmp_path / name).json["labels"] == 2
+    (tmp_path / "plain.ft").write_text("it purrs\n")
+    assert "line 1: no label; expected one that begins with" in told(tmp_path / "plain.ft").err
+
+
 def test_large_numbers_to_predict_have_all_digits_of_their_whole_part(tmp_path: Path) -> None:
     path = tmp_path / "own.tsv"
     rows = [f"{1_234_567 + 1_000 * i}.25\t(P (A x) (A y{i}))\n" for i in range(41)]

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from structnet.datasets import load_planted, load_text, read_fasttext
-from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES
 from structnet.datasets.csv_file import is_number
 from structnet.datasets.fasttext_file import LabelledText
 from structnet.datasets.svmlight_file import read as read_svmlight
@@ -33,7 +33,7 @@ from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.label_tree.choice import may_be_direct
 from structnet.parse.packed import stem_of
 from structnet.recipes.arrays import lines_on_table, read_table
-from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
+from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
 from structnet.recipes.words import counted

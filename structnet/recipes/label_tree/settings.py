@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from structnet.checks import check_integer, check_number
-from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.parse.packed import stem_of
 from structnet.recipes.recipe import AskOfWords, Place, check_data, is_file, whole_path
 
 NAMES = ("planted", "brown", "pydoc")
-LABELLED = (".txt", ".ft")  # endings of files of labelled text
 FILES = (*LABELLED, *SPARSE, *TABLES)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from structnet.datasets import read_fasttext
-from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES
 from structnet.datasets.svmlight_file import read as read_svmlight
 from structnet.label_tree import Examples, Features
 from structnet.recipes.arrays import classes, inputs, read_table, table_with_targets
@@ -26,7 +26,7 @@ from structnet.recipes.label_tree.data import (
 from structnet.recipes.label_tree.pictures import plot_label_tree, plot_rebuilds
 from structnet.recipes.label_tree.runs import Opened
 from structnet.recipes.label_tree.runs import opened as open
-from structnet.recipes.label_tree.settings import LABELLED, AskOfLabels, LabelTreeRunSettings
+from structnet.recipes.label_tree.settings import AskOfLabels, LabelTreeRunSettings
 from structnet.recipes.recipe import (
     Answer,
     Outcome,
