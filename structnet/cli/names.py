@@ -52,7 +52,8 @@ def _guess(command: str, name: str) -> str:
     """The end of an error about a word that is not a model's name: what may have been meant."""
     for model, make in RECIPES.items():
         recipe = make()
-        flags = [f"--data {name}"] * (name in recipe.data_sets or is_file(name, recipe.files))
+        known, files = recipe.Settings.DATA_SETS, recipe.Settings.FILES
+        flags = [f"--data {name}"] * (name in known or is_file(name, files))
         if command == "reproduce":
             about = {number: of.data for number, of in recipe.tables.items() if name in of.data}
             flags = [f"--table {n}" + f" --data {name}" * (len(about[n]) > 1) for n in about]

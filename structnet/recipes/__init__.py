@@ -6,6 +6,7 @@ its recipe, and a function here; the command needs nothing else. The families sh
 ==========================  ====================================================================
 ``protocol``                the interface of a recipe
 ``recipe``                  what recipes share: settings as flags and as JSON, answers, outcomes
+``run_settings``            the base of all families' settings: their data, and what goes with these
 ``run``                     the folder of a run
 ``execution``               carries out a run, and the runs of a paper's table
 ``paper``                   a paper's table, with our figures beside the paper's

@@ -9,7 +9,8 @@ from typing import Literal
 from structnet.checks import check_integer
 from structnet.datasets import catalogue
 from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES, TEXT_SETS, TREE_SETS
-from structnet.recipes.recipe import check_data_dir, did_you_mean, is_file
+from structnet.recipes.recipe import did_you_mean, is_file
+from structnet.recipes.run_settings import check_data_dir
 from structnet.recipes.tree_file.settings import Format, Task
 
 KNOWN = TREE_SETS | catalogue.ARRAY_SETS | TEXT_SETS

@@ -12,7 +12,7 @@ from structnet.recipes.recipe import Place
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_file_is_looked_for_in_the_folder_of_data(name: str, tmp_path: Path) -> None:
-    for ending in RECIPES[name]().files:
+    for ending in RECIPES[name]().Settings.FILES:
         settings = recipe_for(name, f"mine{ending}").Settings(
             f"mine{ending}", place=Place(tmp_path)
         )
@@ -21,7 +21,7 @@ def test_a_file_is_looked_for_in_the_folder_of_data(name: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_files_of_different_names_have_different_folders(name: str, tmp_path: Path) -> None:
-    for ending in RECIPES[name]().files:
+    for ending in RECIPES[name]().Settings.FILES:
         recipe = recipe_for(name, f"my{ending}")
         files = [tmp_path / f"my.{what}{ending}" for what in ("cars", "houses")]
         cars, houses = (recipe.Settings(str(file)).resolved().name for file in files)

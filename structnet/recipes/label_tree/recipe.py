@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structnet.recipes.label_tree.paper import TABLES
-from structnet.recipes.label_tree.settings import (
-    FILES,
-    NAMES,
-    AskOfLabels,
-    Choice,
-    LabelTreeRunSettings,
-)
+from structnet.recipes.label_tree.settings import AskOfLabels, Choice, LabelTreeRunSettings
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Place
 
@@ -33,8 +27,6 @@ class LabelTreeRecipe(Recipe):
   structnet reproduce label-tree --table 1 --data pydoc
   structnet reproduce label-tree --table 1 --data brown --data-dir data --seeds 3""",
     }
-    data_sets = NAMES
-    files = FILES
     Settings = LabelTreeRunSettings
     Ask = AskOfLabels
     Choice = Choice

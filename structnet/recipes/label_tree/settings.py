@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.parse.packed import stem_of
-from structnet.recipes.recipe import AskOfWords, Place, check_data, is_file, whole_path
-
-NAMES = ("planted", "brown", "pydoc")
-FILES = (*LABELLED, *SPARSE, *TABLES)
+from structnet.recipes.recipe import AskOfWords, Place, is_file
+from structnet.recipes.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class LabelTreeRunSettings:
+class LabelTreeRunSettings(RunSettings):
     """Trains a label tree, and tests it.
 
     A label tree (Jernite et al., ICML 2017) has a label at each leaf and a softmax at each inner
@@ -80,27 +76,25 @@ class LabelTreeRunSettings:
         ValueError: a value is out of its range.
     """
 
+    DATA_SETS: ClassVar = ("planted", "brown", "pydoc")
+    FILES: ClassVar = (*LABELLED, *SPARSE, *TABLES)
+
     data: str
     rows: Rows = field(default_factory=Rows)
     training: LabelTreeSettings = field(default_factory=LabelTreeSettings)
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
-        check_data(self.data, NAMES, FILES)
+        super().__post_init__()
         if is_file(self.data, SPARSE + TABLES) and (self.rows.word_pairs or self.rows.char_ngrams):
             raise ValueError("--word-pairs and --char-ngrams are for text")
-        for name in ("target", "without"):
-            if getattr(self.rows, name) is not None and not is_file(self.data, TABLES):
-                raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
+        if not is_file(self.data, TABLES):
+            self.only_for("a table, FILE.csv", self.rows, "target", "without")
 
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{stem_of(Path(self.data))}-{self.training.tree or 'chosen'}"
-
-    def resolved(self) -> LabelTreeRunSettings:
-        """The same settings with the absolute path of a file."""
-        return replace(self, data=whole_path(self.data, FILES, self.place.data_dir))
+        return f"{super().name}-{self.training.tree or 'chosen'}"
 
 
 @dataclass(frozen=True)

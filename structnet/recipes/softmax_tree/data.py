@@ -28,7 +28,7 @@ def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
         DownloadError: the files of the data set are missing.
         ValueError: a file does not have its format, or the settings do not fit the data.
     """
-    arrays, told = _arrays(settings), settings.samples
+    arrays, told = _arrays(settings), settings.rows
     if arrays.classes is None:
         raise ValueError(
             f"{settings.data} has numbers to predict; a softmax tree predicts classes (of a file, "
@@ -59,7 +59,7 @@ def rows_of_file(file: str, settings: SoftmaxTreeRunSettings, data: dict[str, An
         ValueError: the file is of another kind, or has other columns or classes.
     """
     if is_file(file, TABLES):
-        samples = labelled_rows(file, data, settings.samples.target)
+        samples = labelled_rows(file, data, settings.rows.target)
         return Samples(samples.x.numpy().reshape(len(samples), -1), samples.targets)
     x, labels = sparse_of_file(file, settings, data)
     known = {float(name): place for place, name in enumerate(data["classes"])}
@@ -98,8 +98,7 @@ def sparse_of_file(
 
 
 def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
-    data, told, folder = settings.data, settings.samples, settings.place.data_dir
-    bend = told.bend or None  # which only files take
+    data, told, folder = settings.data, settings.rows, settings.place.data_dir
     if data in GENERATED:
         sizes = {
             "num_train": told.train_size,
@@ -110,9 +109,8 @@ def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
         return clusters.generate(uneven=data == "uneven", seed=settings.training.seed, **given)
     if data in TEXTS:
         return next_word.load(data, folder, num_classes=told.num_classes or 1000)
-    if is_file(data, SPARSE):
-        return load_arrays(data, folder, task="classification", test=told.test_file, bend=bend)
-    return load_arrays(data, folder, target=told.target, without=told.without, bend=bend)
+    task = "classification" if is_file(data, SPARSE) else None
+    return load_arrays(data, folder, task=task, **told.options())
 
 
 def _samples(x: Any, y: np.ndarray, places: np.ndarray) -> Samples:

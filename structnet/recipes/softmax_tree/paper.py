@@ -28,9 +28,9 @@ from structnet.recipes.softmax_tree.settings import (
     DATA_SETS,
     GENERATED,
     AdaptiveRunSettings,
+    Rows,
     SoftmaxTreeRunSettings,
 )
-from structnet.recipes.softmax_tree.settings import Samples as SamplesTold
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings, Start
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Choice:
     penalty: float = 1.0
     start: Start = "centroids"
     only: str | None = None
-    samples: SamplesTold = field(default_factory=SamplesTold)
+    rows: Rows = field(default_factory=Rows)
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class Choice:
         cls = AdaptiveRunSettings if kind in ADAPTIVE else SoftmaxTreeRunSettings
         penalties: dict[str, Any] = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
         training = SoftmaxTreeSettings(**penalties, start=self.start, seed=seed, **told)
-        return cls(self.data_set, self.samples, training, self.place).resolved()
+        return cls(self.data_set, self.rows, training, self.place).resolved()
 
 
 def compared(choice: Choice, seed: int) -> list[Member]:

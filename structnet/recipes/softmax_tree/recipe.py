@@ -6,12 +6,7 @@ from typing import ClassVar
 
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.softmax_tree.paper import TABLES, Choice
-from structnet.recipes.softmax_tree.settings import (
-    DATA_SETS,
-    FILES,
-    AdaptiveRunSettings,
-    SoftmaxTreeRunSettings,
-)
+from structnet.recipes.softmax_tree.settings import AdaptiveRunSettings, SoftmaxTreeRunSettings
 
 
 class SoftmaxTreeRecipe(Recipe):
@@ -28,8 +23,6 @@ class SoftmaxTreeRecipe(Recipe):
   structnet reproduce softmax-tree --table 1 --data brown --data-dir data --seeds 3
   structnet reproduce softmax-tree --table defaults --data-dir data --seeds 3""",
     }
-    data_sets = DATA_SETS
-    files = FILES
     Settings = SoftmaxTreeRunSettings
     Choice = Choice
     tables = TABLES
