@@ -13,7 +13,8 @@ its recipe, and a function here; the command needs nothing else. The families sh
 ``words``                   results in words, as the commands print them
 ``predictions``             where predictions are put: the standard output, or a CSV file
 ``letters``                 letters that the encoding of the terminal lacks
-``arrays``, ``texts``       rows and images for a run; sentences
+``arrays``, ``rows``        rows and images for a run; rows of a user's file, in the same units
+``texts``                   sentences
 ``data_sets``               what ``structnet data`` reports; ``data_settings``: its flags
 ==========================  ====================================================================
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from structnet.recipes.label_tree.paper import TABLES
 from structnet.recipes.label_tree.settings import AskOfLabels, Choice, LabelTreeRunSettings
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Place
-
-if TYPE_CHECKING:
-    from structnet.recipes.run import Run
 
 
 class LabelTreeRecipe(Recipe):
@@ -31,9 +27,3 @@ class LabelTreeRecipe(Recipe):
     Ask = AskOfLabels
     Choice = Choice
     tables = TABLES
-
-    def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
-        """The run's own test examples, scaled as its tree takes them, or those of a user's file."""
-        if file is not None:
-            return self.read(run, file, place)
-        return self.work.own_data(run, place).test

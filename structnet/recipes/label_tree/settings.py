@@ -9,16 +9,14 @@ from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.recipes.recipe import AskOfWords, Place, is_file
-from structnet.recipes.run_settings import RunSettings
+from structnet.recipes.run_settings import FileRows, RowsRunSettings
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(FileRows):
     """which examples to use
 
     Args:
-        target: column of a table to predict, by name or number from 1 (default: the last)
-        without: columns of a table to leave out, by name or number from 1
         min_count: smallest number of occurrences of a word to predict (brown and pydoc)
         word_pairs: use pairs of neighbouring words of a text as features too
         char_ngrams: use sequences of this many letters of each word as features too (default: none)
@@ -28,10 +26,6 @@ class Rows:
         train_size: number of planted points
     """
 
-    TITLE: ClassVar[str] = "data"
-
-    target: str | None = None
-    without: tuple[str, ...] | None = None
     min_count: int = 5
     word_pairs: bool = False
     char_ngrams: int | None = None
@@ -53,7 +47,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class LabelTreeRunSettings(RunSettings):
+class LabelTreeRunSettings(RowsRunSettings):
     """Trains a label tree, and tests it.
 
     A label tree (Jernite et al., ICML 2017) has a label at each leaf and a softmax at each inner
@@ -88,8 +82,6 @@ class LabelTreeRunSettings(RunSettings):
         super().__post_init__()
         if is_file(self.data, SPARSE + TABLES) and (self.rows.word_pairs or self.rows.char_ngrams):
             raise ValueError("--word-pairs and --char-ngrams are for text")
-        if not is_file(self.data, TABLES):
-            self.only_for("a table, FILE.csv", self.rows, "target", "without")
 
     @property
     def name(self) -> str:

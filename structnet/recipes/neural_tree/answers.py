@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from structnet.neural_tree import NeuralTree
-from structnet.recipes.arrays import ArrayData, inputs, read_table, scale_of
+from structnet.recipes.arrays import ArrayData, scale_of
 from structnet.recipes.neural_tree.runs import Described, Opened
 from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.recipe import Answer, Probabilities, example_number
@@ -103,9 +103,8 @@ def of_ensemble(outputs: Sequence[Tensor], targets: Tensor, data: Described) -> 
 # ---- answers
 
 
-def of_rows(model: Opened, file: str, path: str) -> list[Answer]:
-    """The predictions of a tree for the rows of a file, or of the standard input."""
-    x = inputs(read_table(file, model.data), model.data)
+def of_rows(model: Opened, x: Tensor, path: str) -> list[Answer]:
+    """The predictions of a tree for rows ``[n, *shape]`` of a file, or of the standard input."""
     predicted = output(model.tree, Samples(x, torch.zeros(len(x))), path)
     found = []
     for number, each in enumerate(predicted, 1):

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from torch import nn
 
-from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.plot import plot_model_tree
-from structnet.recipes.arrays import ArrayData, inputs, read_table
+from structnet.recipes.arrays import ArrayData
 from structnet.recipes.recipe import (
     Answer,
     Outcome,
@@ -20,15 +20,13 @@ from structnet.recipes.recipe import (
     Probabilities,
     Say,
     example_number,
-    is_file,
-    one_file,
 )
+from structnet.recipes.rows import examples_in, rows_in
 from structnet.recipes.run import Run
 from structnet.recipes.softmax_tree.comparison import trained
-from structnet.recipes.softmax_tree.data import load_data, rows_of_file, sparse_of_file
+from structnet.recipes.softmax_tree.data import load_data
 from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
 from structnet.recipes.softmax_tree.settings import (
-    FILES,
     AdaptiveRunSettings,
     SoftmaxTreeRunSettings,
 )
@@ -91,13 +89,9 @@ def read(run: Run, file: str, place: Place) -> Samples:
     Raises:
         ValueError: the file is of another kind, or the run did not learn from a file.
     """
-    settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
-    if not (is_file(file, FILES) and is_file(settings.data, FILES)):
-        raise ValueError(
-            f"--data must be FILE.csv or FILE.svm, for a run on such a file; {run} was trained "
-            f"on {settings.data}. Got {file!r}"
-        )
-    return rows_of_file(file, settings, run.config["data"])
+    samples = examples_in(file, run.settings(_settings_of(run), place), run.config["data"])
+    x = samples.x if issparse(samples.x) else samples.x.reshape(len(samples), -1)
+    return Samples(x, samples.targets)
 
 
 def measure(model: Any, examples: Samples, ask: Any) -> dict[str, float]:
@@ -114,11 +108,12 @@ def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
     """
     run, trees, place = model
     names = run.config["data"]["classes"]
-    file = one_file(texts, FILES)
-    if file is None:
+    settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
+    rows = rows_in(texts, settings, run.config["data"])
+    if rows is None:
         own = _own_data(run, place)
         return [_of_example(trees, own, text, names) for text in texts]
-    choices, found = mean_choices(trees, _inputs(run, file, place)), []
+    choices, found = mean_choices(trees, rows), []
     for i, ((k,), (p,)) in enumerate(zip(*choices.top(1), strict=True)):
         values, shares = {"class": names[k], "probability": float(p)}, _shares(choices, i, names)
         found.append(Answer(f"row {i + 1}: {in_words(values)}", values, shares))
@@ -133,16 +128,6 @@ def _shares(choices: Choices, row: int, names: Sequence[str]) -> Probabilities:
         return dict(zip(names, shares, strict=True))
 
     return Probabilities(names, of)
-
-
-def _inputs(run: Run, file: str, place: Place) -> Any:
-    settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
-    if not is_file(file, SPARSE):  # a table, or rows of one from the standard input
-        if is_file(settings.data, SPARSE) and not is_file(file, TABLES):
-            raise ValueError(f"{run} was trained on sparse rows; expected the path of FILE.svm")
-        data = run.config["data"]
-        return inputs(read_table(file, data), data).numpy()
-    return sparse_of_file(file, settings, run.config["data"])[0]
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
