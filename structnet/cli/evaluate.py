@@ -83,12 +83,13 @@ def asked(
         parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
     if words[0].startswith("-"):
         raise ValueError(f"name the run first, by its folder: {prog} ... (see {prog} --help)")
-    from structnet.recipes.execution import recipe_of, take
+    from structnet.recipes.execution import recipe_of, use
     from structnet.recipes.run import Run
 
     run = Run(words[0])
     recipe = recipe_of(run)
     said: dict[str, Any] = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
+    said["refused"] = recipe.refused
     ask, flags, rest = parse(cls or recipe.Ask, words[1:], prog, own=own, **said)
-    take(ask.place)
+    use(recipe, ask.place)
     return recipe, run, ask, flags, rest

@@ -72,12 +72,13 @@ def predict_with(
         ValueError: an input is not what the run was trained on, or there is none.
         TypeError: the model has no such flag.
     """
-    from structnet.recipes.execution import recipe_of
+    from structnet.recipes.execution import recipe_of, use
     from structnet.recipes.run import Run
 
     found = Run(run)
     recipe = recipe_of(found)
     ask = recipe.Ask(place=Place(device=device), **asked)
+    use(recipe, ask.place)
     rows = []
     for answer in answers_to(recipe, found, list(map(str, inputs)), ask):
         shares = answer.shares.of() if answer.shares else {}

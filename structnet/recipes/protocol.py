@@ -56,6 +56,7 @@ class Recipe:
         name: the word after ``structnet train``.
         examples: for "train" and "reproduce", the example commands in their help, one per line;
             other text may follow an empty line.
+        refused: names of settings that it always refuses, which its help does not name.
         parallel: True if several processes of ``torchrun`` may train one model.
         draws_inputs: True if pictures can show the user's inputs, not only the run's own data.
         Settings: a frozen dataclass, a subclass of :class:`.RunSettings`.
@@ -66,6 +67,7 @@ class Recipe:
 
     name: ClassVar[str]
     examples: ClassVar[Mapping[str, str]]
+    refused: ClassVar[Sequence[str]] = ()
     parallel: ClassVar[bool] = False
     draws_inputs: ClassVar[bool] = False
     Settings: ClassVar[type[Any]]

@@ -64,17 +64,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Ask:
-    """What ``evaluate`` and ``predict`` accept.
+    """What ``evaluate`` and ``predict`` accept."""
 
-    Args:
-        batch_size: number of examples computed at once
-    """
-
-    batch_size: int = 1000
     place: Place = field(default_factory=Place)
-
-    def __post_init__(self) -> None:
-        check_integer("batch_size", self.batch_size, 1)
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,6 @@ class AskOfWords(Ask):
     top: int = 5
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_integer("top", self.top, 1)
 
 
@@ -162,8 +153,8 @@ def values_of(settings: Any) -> Values:
     """Settings as in ``config.json``, where the fields of groups are beside the others.
 
     Example:
-        >>> values_of(Ask())
-        {'batch_size': 1000, 'data_dir': None, 'device': 'cpu', 'threads': None}
+        >>> values_of(AskOfWords())
+        {'data_dir': None, 'device': 'cpu', 'threads': None, 'top': 5}
     """
     found: Values = {}
     for each in fields(settings):
@@ -205,8 +196,8 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
     """The settings that :func:`values_of` wrote; missing fields have their defaults.
 
     Example:
-        >>> settings_from(Ask, {"batch_size": 7, "device": "cuda"})
-        Ask(batch_size=7, place=Place(data_dir=None, device='cuda', threads=None))
+        >>> settings_from(AskOfWords, {"top": 7, "device": "cuda"})
+        AskOfWords(place=Place(data_dir=None, device='cuda', threads=None), top=7)
     """
     given: Values = {}
     hints: dict[str, Any] = get_type_hints(cls)

@@ -186,8 +186,8 @@ def test_evaluate_and_predict(run: tuple[Path, Done]) -> None:
     folder, done = run
     assert call("evaluate", folder).json["test"] == done.json["test"]
     assert call("evaluate", folder, "--data", "five").json["sizes"] == {"test": 5}
-    asked = call("predict", folder, "what", "--batch-size", "7")
-    assert asked.json["asked"]["batch_size"] == 7
+    asked = call("predict", folder, "what", "--threads", "1")
+    assert asked.json["asked"]["threads"] == 1
     assert asked.out.startswith("what? 0.") and len(asked.json["answers"]) == 1
 
 

@@ -123,6 +123,21 @@ def test_a_run_that_was_killed_goes_on(run: tuple[Path, Done], tmp_path: Path) -
     assert again.json["test"] == done.json["test"]
 
 
+def test_n_jobs_are_the_threads_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from structnet.label_tree import Training
+
+    whole, threads = Training.run, []
+
+    def watched(self, *examples, **how):
+        threads.append(self.threads)
+        return whole(self, *examples, **how)
+
+    monkeypatch.setattr(Training, "run", watched)
+    ran("train", "label-tree", *QUICK, "--n-jobs", "2", "--out", tmp_path / "two")
+    ran("train", "label-tree", *QUICK, "--threads", "1", "--out", tmp_path / "one")
+    assert threads[-1] == 1 and 2 in threads
+
+
 def test_labelled_text(lines: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     how = ["--epochs", "30", "--vector-size", "8", "--word-pairs", "--char-ngrams", "3"]

@@ -13,6 +13,7 @@ class LabelTreeRecipe(Recipe):
     """Label trees on text, sparse rows and planted points."""
 
     name = "label-tree"
+    refused = ("device",)  # always computed on the CPU
     examples: ClassVar = {
         "train": """\
   structnet train label-tree --data planted --arity 4 --out runs/planted

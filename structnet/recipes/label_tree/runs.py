@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from structnet.checks import num_threads
 from structnet.label_tree import (
     LabelTree,
     LabelTreeSettings,
@@ -77,7 +78,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         elif chosen.epochs == 0 != told.epochs:
             passes = "solved"
         say(f"{kind}, {passes}")
-    training.threads = settings.place.threads or 1
+    training.threads = num_threads(settings.n_jobs)
 
     def after_epoch(training: Training) -> None:
         record = training.epochs[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from structnet.checks import check_integer, check_number
+from structnet.checks import check_integer, check_jobs, check_number
 from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.recipes.recipe import AskOfWords, Place, is_file
@@ -65,6 +65,8 @@ class LabelTreeRunSettings(RowsRunSettings):
             before it), FILE.txt (lines like "__label__x some words", as for fastText), FILE.svm
             (sparse rows), or FILE.csv (or .tsv): a table with a column to predict; text becomes
             numbers, gaps are filled, dates are left out
+        n_jobs: number of threads that train the tree, -1 for all cores; only one gives repeatable
+            results; on --resume it may be another (default: 1)
 
     Raises:
         ValueError: a value is out of its range.
@@ -77,11 +79,18 @@ class LabelTreeRunSettings(RowsRunSettings):
     rows: Rows = field(default_factory=Rows)
     training: LabelTreeSettings = field(default_factory=LabelTreeSettings)
     place: Place = field(default_factory=Place)
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_jobs(self.n_jobs)
         if is_file(self.data, SPARSE + TABLES) and (self.rows.word_pairs or self.rows.char_ngrams):
             raise ValueError("--word-pairs and --char-ngrams are for text")
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The settings that may change when a run is resumed."""
+        return ("n_jobs",)
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ class LanguageModelRecipe(Recipe):
     """Log-bilinear language models whose next word is a leaf."""
 
     name = "language-model"
+    refused = ("device",)  # always computed on the CPU
     examples: ClassVar = {
         "train": """\
   structnet train language-model --data pydoc --vector-size 50 --out runs/words

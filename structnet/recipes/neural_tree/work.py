@@ -100,7 +100,7 @@ def read(run: Run, file: str, place: Place) -> Samples:
 def measure(model: Opened, examples: Samples, ask: AskOfTree) -> dict[str, float]:
     """The accuracy, or the squared error and R2, of the ways through the tree."""
     paths = None if ask.path is None else (ask.path,)
-    return measured(model.tree, examples, model.data, paths, ask.batch_size)
+    return measured(model.tree, examples, model.data, paths)
 
 
 def answer(model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:

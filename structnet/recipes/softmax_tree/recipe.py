@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from structnet.recipes.protocol import Recipe
@@ -13,6 +14,7 @@ class SoftmaxTreeRecipe(Recipe):
     """Softmax trees with a fixed structure."""
 
     name = "softmax-tree"
+    refused: ClassVar[Sequence[str]] = ("device",)  # always computed on the CPU
     examples: ClassVar = {
         "train": """\
   structnet train softmax-tree --data digits --out runs/digits
@@ -32,6 +34,7 @@ class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):
     """Softmax trees that grow."""
 
     name = "adaptive-softmax-tree"
+    refused = (*SoftmaxTreeRecipe.refused, "depth", "k")  # those of a fixed tree
     examples: ClassVar = {
         "train": """\
   structnet train adaptive-softmax-tree --data uneven --out runs/uneven

@@ -100,13 +100,11 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    REFUSED: ClassVar = ("depth", "k")  # those of a fixed tree, which the help does not name
-
     growth: GrowthSettings = field(default_factory=GrowthSettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in self.REFUSED:
+        for name in ("depth", "k"):
             if getattr(self.training, name) is not None:
                 raise ValueError(
                     f"--{name} is for softmax-tree; adaptive-softmax-tree has --start-depth, "
