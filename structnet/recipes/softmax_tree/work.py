@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -71,8 +71,16 @@ def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say)
     return outcome
 
 
-def open(run: Run, place: Place) -> tuple[Run, list[SoftmaxTree], Place]:
-    """A run, its trained trees, and the place where they are used."""
+class Opened(NamedTuple):
+    """A run, its settings with the place where it is used, and its trained trees."""
+
+    run: Run
+    settings: SoftmaxTreeRunSettings
+    trees: list[SoftmaxTree]
+
+
+def open(run: Run, place: Place) -> Opened:
+    """The trained trees of a run."""
 
     def build(content: dict[str, Any]) -> nn.ModuleList | SoftmaxTree:
         if "tree" in content:  # a run of a time when there was always one tree
@@ -80,7 +88,8 @@ def open(run: Run, place: Place) -> tuple[Run, list[SoftmaxTree], Place]:
         return nn.ModuleList(map(SoftmaxTree.from_config, content["trees"]))
 
     found: Any = run.load_model(build)
-    return run, [found] if isinstance(found, SoftmaxTree) else list(found), place
+    trees = [found] if isinstance(found, SoftmaxTree) else list(found)
+    return Opened(run, run.settings(_settings_of(run), place), trees)
 
 
 def read(run: Run, file: str, place: Place) -> Samples:
@@ -94,24 +103,23 @@ def read(run: Run, file: str, place: Place) -> Samples:
     return Samples(x, samples.targets)
 
 
-def measure(model: Any, examples: Samples, ask: Any) -> dict[str, float]:
+def measure(model: Opened, examples: Samples, ask: Any) -> dict[str, float]:
     """The accuracy, the size and the cost of the trees."""
-    found = vars(measured(model[1], examples))
+    found = vars(measured(model.trees, examples))
     return {"accuracy": 1 - found["error"], **found}
 
 
-def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
+def answer(model: Opened, texts: Sequence[str], ask: Any) -> list[Answer]:
     """The predictions for the rows of a file, or with reasons for test examples.
 
     Raises:
         ValueError: there is more than one file, a file and a number, or no such example.
     """
-    run, trees, place = model
+    run, settings, trees = model
     names = run.config["data"]["classes"]
-    settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
     rows = rows_in(texts, settings, run.config["data"])
     if rows is None:
-        own = _own_data(run, place)
+        own = _own_data(run, settings.place)
         return [_of_example(trees, own, text, names) for text in texts]
     choices, found = mean_choices(trees, rows), []
     for i, ((k,), (p,)) in enumerate(zip(*choices.top(1), strict=True)):
@@ -141,7 +149,7 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
     if run.model_file.exists():
         told = (run.result or {}).get("details", {}).get("growth")
         growth = ChosenGrowth(**told) if told else None
-        tree = open(run, Place())[1][0]
+        tree = open(run, Place()).trees[0]
         # Read before anything is drawn: if the data are missing, no picture is written.
         reading = (data or _own_data(run, place)).reading(tree)
         found["tree.png"] = lambda: draw_widths(tree, growth)
