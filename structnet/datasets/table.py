@@ -53,9 +53,10 @@ def load(
 
     Raises:
         TableError: a field among numbers is none, no row has a target, rows have different lengths,
-            no column becomes numbers, all rows have the same class, the test file has other columns
-            or classes, or text is among more than 20 different values of a target whose task is not
-            given. The message names the line and the column.
+            no column becomes numbers, all rows have the same class, classes are numbers that occur
+            less than twice on average, the test file has other columns or classes, or text is among
+            more than 20 different values of a target whose task is not given. The message names the
+            line and the column.
         ValueError: there is no such column, there are too few rows to split, or another argument is
             wrong.
 
