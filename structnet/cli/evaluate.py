@@ -7,13 +7,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from structnet.cli.flags import parse
-from structnet.recipes.recipe import Ask, result_of
-
-if TYPE_CHECKING:
-    from structnet.recipes.protocol import Recipe
+from structnet.cli.names import asked
+from structnet.recipes.recipe import result_of
 
 ABOUT = """Measures a trained model on its own test data, or on a file of your own.
 
@@ -55,40 +51,3 @@ def run(words: Sequence[str]) -> None:
     data = str(Path(own.data).resolve()) if own.data else settings["data"]
     result = result_of(recipe.name, data, settings, sizes, tested, seconds)
     print(json.dumps(result | {"run": str(run)}))
-
-
-def asked(
-    usage: str,
-    words: Sequence[str],
-    about: str,
-    examples: str,
-    own: type | None = None,
-    cls: type | None = None,
-) -> tuple[Recipe, Any, Any, Any, list[str]]:
-    """What a command on a run was given: recipe, run, flags, the command's own flags, other words.
-
-    Args:
-        usage: the command and what follows its name.
-        words, about, examples, own: see :func:`.parse`.
-        cls: dataclass of the flags; None for the ``Ask`` of the run's recipe.
-
-    Raises:
-        ValueError: no run is named, or a flag is wrong.
-        CheckpointError: there is no such run, or it is damaged.
-    """
-    prog = f"structnet {usage}"
-    if not words or words[0] in ("-h", "--help"):
-        further = "Some models have further flags, such as --path for neural trees, which\n"
-        more = "" if cls else f"\n\n{further}'{prog} --help' explains."
-        parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
-    if words[0].startswith("-"):
-        raise ValueError(f"name the run first, by its folder: {prog} ... (see {prog} --help)")
-    from structnet.recipes.execution import recipe_of, take
-    from structnet.recipes.run import Run
-
-    run = Run(words[0])
-    recipe = recipe_of(run)
-    said: dict[str, Any] = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
-    ask, flags, rest = parse(cls or recipe.Ask, words[1:], prog, own=own, **said)
-    take(ask.place)
-    return recipe, run, ask, flags, rest

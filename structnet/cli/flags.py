@@ -49,12 +49,12 @@ def parse(
     about: str = "",
     examples: str = "",
     inputs: bool = False,
+    refused: Sequence[str] = (),
 ) -> tuple[S, Any, list[str]]:
     """The settings given by a command's words, the command's own flags, and words without a flag.
 
     Args:
-        cls: a frozen dataclass; a field that is itself one is a group of flags. If it has a
-            ``REFUSED``, the help leaves out the flags of these names.
+        cls: a frozen dataclass; a field that is itself one is a group of flags.
         words: the words after the command's name.
         prog: the command, for the help.
         own: a dataclass of the command's own flags; None for no such flags.
@@ -62,6 +62,7 @@ def parse(
         about: description in the help; by default the docstring of the class.
         examples: text below the description.
         inputs: True if words without a flag are allowed.
+        refused: names of settings that are always refused, whose flags the help leaves out.
 
     Raises:
         ValueError: a word is wrong.
@@ -89,7 +90,7 @@ def parse(
         if end.code:
             raise ValueError(_one_line(said.getvalue())) from None
         head = f"usage: {prog} [flags]\n\n{about}\n\nexamples:\n{examples}"
-        print(f"{head}\n\n{_options(_allowed(shown.getvalue(), cls), _titles(whole))}")
+        print(f"{head}\n\n{_options(_allowed(shown.getvalue(), refused), _titles(whole))}")
         raise
     for word in rest:
         if re.match(r"-(?!\.?\d).", word):  # a row may begin with a negative number
@@ -127,9 +128,9 @@ def _titles(cls: Any) -> dict[str, str]:
     return {each.name: getattr(kinds[each.name], "TITLE", each.name) for each in fields(cls)}
 
 
-def _allowed(page: str, cls: Any) -> str:
-    """A help page without the flags that the settings always refuse, ``REFUSED``."""
-    for name in getattr(cls, "REFUSED", ()):
+def _allowed(page: str, refused: Sequence[str]) -> str:
+    """A help page without the flags that are always refused."""
+    for name in refused:
         flag = name.replace("_", "-")
         page = re.sub(rf"^  --{flag} .*\n(?:   .*\n)*", "", page, flags=re.MULTILINE)
     return page

@@ -1,4 +1,4 @@
-"""Finds the model that the first word of a command names, or explains what is wrong."""
+"""Finds the model or the run that the first word of a command names, or says what is wrong."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from structnet.cli.flags import parse
 from structnet.recipes import RECIPES, recipe_for
-from structnet.recipes.recipe import did_you_mean, is_file
+from structnet.recipes.recipe import Ask, did_you_mean, is_file
 
 if TYPE_CHECKING:
     from structnet.recipes.protocol import Recipe
@@ -52,7 +53,8 @@ def _guess(command: str, name: str) -> str:
     """The end of an error about a word that is not a model's name: what may have been meant."""
     for model, make in RECIPES.items():
         recipe = make()
-        flags = [f"--data {name}"] * (name in recipe.data_sets or is_file(name, recipe.files))
+        known, files = recipe.Settings.DATA_SETS, recipe.Settings.FILES
+        flags = [f"--data {name}"] * (name in known or is_file(name, files))
         if command == "reproduce":
             about = {number: of.data for number, of in recipe.tables.items() if name in of.data}
             flags = [f"--table {n}" + f" --data {name}" * (len(about[n]) > 1) for n in about]
@@ -60,6 +62,44 @@ def _guess(command: str, name: str) -> str:
             return f", which is data; did you mean: structnet {command} {model} {flags[0]}"
     near = did_you_mean(name, list(RECIPES))
     return near or f"; expected one of {', '.join(RECIPES)} (see structnet {command} --help)"
+
+
+def asked(
+    usage: str,
+    words: Sequence[str],
+    about: str,
+    examples: str,
+    own: type | None = None,
+    cls: type | None = None,
+) -> tuple[Recipe, Any, Any, Any, list[str]]:
+    """What a command on a run was given: recipe, run, flags, the command's own flags, other words.
+
+    Args:
+        usage: the command and what follows its name.
+        words, about, examples, own: see :func:`.parse`.
+        cls: dataclass of the flags; None for the ``Ask`` of the run's recipe.
+
+    Raises:
+        ValueError: no run is named, or a flag is wrong.
+        CheckpointError: there is no such run, or it is damaged.
+    """
+    prog = f"structnet {usage}"
+    if not words or words[0] in ("-h", "--help"):
+        further = "Some models have further flags, such as --path for neural trees, which\n"
+        more = "" if cls else f"\n\n{further}'{prog} --help' explains."
+        parse(cls or Ask, ["--help"], prog, own=own, about=about, examples=examples + more)
+    if words[0].startswith("-"):
+        raise ValueError(f"name the run first, by its folder: {prog} ... (see {prog} --help)")
+    from structnet.recipes.execution import recipe_of, use
+    from structnet.recipes.run import Run
+
+    run = Run(words[0])
+    recipe = recipe_of(run)
+    said: dict[str, Any] = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
+    said["refused"] = recipe.refused
+    ask, flags, rest = parse(cls or recipe.Ask, words[1:], prog, own=own, **said)
+    use(recipe, ask.place)
+    return recipe, run, ask, flags, rest
 
 
 def models() -> str:

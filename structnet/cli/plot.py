@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from structnet.cli.evaluate import asked
+from structnet.cli.names import asked
 from structnet.recipes.recipe import Place
 
 ABOUT = """Draws the pictures of a run again, as far as it has got.

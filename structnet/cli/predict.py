@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from structnet.cli.evaluate import asked
+from structnet.cli.names import asked
 from structnet.recipes.predictions import Written, answers_to
 from structnet.recipes.recipe import values_of
 

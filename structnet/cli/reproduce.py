@@ -43,8 +43,9 @@ def run(words: Sequence[str]) -> None:
     recipe, words = chosen_recipe("reproduce", words)
     words = [re.sub("^--figure(?==|$)", "--table", word) for word in words]  # some papers have both
     prog = f"structnet reproduce {recipe.name}"
+    examples, refused = recipe.examples["reproduce"], [*{"device"}.intersection(recipe.refused)]
     choice, own, _ = parse(
-        recipe.Choice, words, prog, own=TableFlags, examples=recipe.examples["reproduce"]
+        recipe.Choice, words, prog, own=TableFlags, examples=examples, refused=refused
     )
     tables = {str(name): table for name, table in recipe.tables.items()}
     if own.table not in tables:

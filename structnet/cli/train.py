@@ -43,16 +43,17 @@ def run(words: Sequence[str]) -> None:
         recipe, words = chosen_recipe("train", words)
         prog = f"structnet train {recipe.name}"
         examples = recipe.examples["train"]
-        found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, examples=examples)
+        found, own, _ = parse(
+            recipe.Settings, words, prog, own=RunFlags, examples=examples, refused=recipe.refused
+        )
         settings = found.resolved()
         folder = own.out or Path("runs", f"{recipe.name}-{settings.name}")
-    from structnet.recipes.execution import carry_out, speaker, take
+    from structnet.recipes.execution import carry_out, speaker
     from structnet.recipes.run import Run
 
     run, say = Run(folder), speaker()
     if "--resume" not in words:
         run.refuse_any()
-    take(settings.place)
     say(f"run folder: {run}")
     result = carry_out(recipe, run, settings, say)
     if result:

@@ -23,6 +23,7 @@ PACKED = (".gz", ".bz2")
 TABLES = tuple(f".{kind}{end}" for kind in ("csv", "tsv") for end in ("", *PACKED))
 SPARSE = tuple(f".{kind}{end}" for kind in ("svm", "libsvm", "svmlight") for end in ("", *PACKED))
 TEXTS = (".txt",)
+LABELLED = (*TEXTS, ".ft")  # endings of files of labelled text
 OWN = {
     "FILE.mrg": "your own trees (or .conllu, .nwk, .jsonl, LABEL<TAB>TREE, a folder of folders)",
     "FILE.csv": "your own table (or FILE.tsv) of numbers and text, with a column to predict",

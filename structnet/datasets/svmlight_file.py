@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from structnet.checks import check_one_of
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import TableError, number
-from structnet.parse.packed import opening
+from structnet.parse.packed import opening, stem_of
 
 
 def load(
@@ -81,7 +81,7 @@ def load(
         (x_test, y_test),
         names if task == "classification" else None,
         bend,
-        name=files[0].name.split(".")[0],
+        name=stem_of(files[0]),
         split=split,
         files=tuple(files),
     )

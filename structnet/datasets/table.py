@@ -13,7 +13,7 @@ from structnet.datasets import csv_file
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import Table, TableError
 from structnet.datasets.table_columns import Encoding
-from structnet.parse.packed import unpacked
+from structnet.parse.packed import stem_of
 
 MAX_CLASSES = 20  # different whole numbers at most that are taken for classes by default
 NUMBERED = 20  # least number of rows whose different whole numbers are no coincidence
@@ -53,9 +53,10 @@ def load(
 
     Raises:
         TableError: a field among numbers is none, no row has a target, rows have different lengths,
-            no column becomes numbers, all rows have the same class, the test file has other columns
-            or classes, or text is among more than 20 different values of a target whose task is not
-            given. The message names the line and the column.
+            no column becomes numbers, all rows have the same class, classes are numbers that occur
+            less than twice on average, the test file has other columns or classes, or text is among
+            more than 20 different values of a target whose task is not given. The message names the
+            line and the column.
         ValueError: there is no such column, there are too few rows to split, or another argument is
             wrong.
 
@@ -80,6 +81,11 @@ def load(
         other, more = with_targets(_same_columns(table, test, delimiter), column)
         left_out += tuple(f"{line}, in {other.path}" for line in more)
     classes = class_names(texts) if task == "classification" else None
+    if classes and 2 * len(classes) > len(texts) and all(map(csv_file.is_number, classes)):
+        raise TableError(
+            f"{path} has numbers to predict, {len(classes):,} different ones in {len(texts):,} "
+            f"rows of {_title(table, column)}; expected classes, which occur twice on average"
+        )
     used = feature_columns(table, column, without)
     y, train = _targets(table, column, classes), np.arange(len(table.rows))
     if other is None:
@@ -102,7 +108,7 @@ def load(
         (x_test, y_test),
         classes,
         bend,
-        name=unpacked(table.path).stem,
+        name=stem_of(table.path),
         split=split,
         files=(table.path,) if other is None else (table.path, other.path),
         features=encoding.features,
@@ -245,36 +251,32 @@ def class_names(texts: Sequence[str]) -> tuple[str, ...]:
 def _targets(table: Table, column: int, classes: tuple[str, ...] | None) -> np.ndarray:
     if classes is None:
         return table.numbers([column])
-    return class_numbers(table, column, classes, "the training rows have")
+    texts = table.texts(column)
+    found = class_numbers(texts, classes)
+    if found.min() < 0:
+        row = int(found.argmin())
+        raise table.error(row, column, f"the training rows have no class {texts[row]!r}")
+    return found
 
 
-def class_numbers(
-    table: Table, column: int, classes: Sequence[str], owner: str, hint: str = ""
-) -> np.ndarray:
-    """The number of each row's class; if all names are numbers, they are compared by value.
+def class_numbers(texts: Sequence[str], classes: Sequence[str]) -> np.ndarray:
+    """The number of each class, -1 if it is not known; numbers are compared by value.
 
     Args:
-        table: fields of the file.
-        column: number of the column with the classes, from 0.
+        texts: classes.
         classes: names of the known classes.
-        owner: words that begin the error, such as "the tree has" (no class 'oak').
-        hint: words that end the error.
 
     Shapes:
-        ``[rows]``, int64.
+        ``[texts]``, int64.
 
-    Raises:
-        TableError: a row has an unknown class.
+    Example:
+        >>> class_numbers(["7.0", "8", "x"], ["6", "7"]).tolist()
+        [1, -1, -1]
     """
     numeric = all(map(csv_file.is_number, classes))
     places = {float(name) if numeric else name: i for i, name in enumerate(classes)}
-    found = []
-    for row, text in enumerate(table.texts(column)):
-        key = float(text) if numeric and csv_file.is_number(text) else text
-        if key not in places:
-            raise table.error(row, column, f"{owner} no class {text!r}{hint}")
-        found.append(places[key])
-    return np.array(found, np.int64)
+    keys = (float(text) if numeric and csv_file.is_number(text) else text for text in texts)
+    return np.array([places.get(key, -1) for key in keys], np.int64)
 
 
 def feature_columns(table: Table, target: int, without: Sequence[str | int]) -> list[int]:

@@ -48,7 +48,7 @@ def load_text(name: str | Path, data_dir: str | Path | None = None, seed: int = 
             with one sentence on each line, its words separated by blanks.
         data_dir: folder to search first for the files of a published text, and in it the folder
             with the name of the text; the cache is searched next. Books are only taken from a
-            folder named "gutenberg".
+            folder named "gutenberg". The path of a file is relative to it.
         seed: seed of the split of a text that is not split itself, 8:1:1 into training, validation
             and testing, in runs of up to 50 sentences or by book.
 
@@ -65,7 +65,7 @@ def load_text(name: str | Path, data_dir: str | Path | None = None, seed: int = 
         return _published(str(name), data_dir)
     if name == "gutenberg":
         return _books(data_dir, seed)
-    sentences = pydoc_sentences() if name == "pydoc" else read_sentences(name)
+    sentences = pydoc_sentences() if name == "pydoc" else read_sentences(Path(data_dir or "", name))
     train, validation, test = _split(sentences, seed, name)
     return Text(str(name), f"8:1:1 in runs of sentences, seed {seed}", train, validation, test)
 

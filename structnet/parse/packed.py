@@ -33,6 +33,16 @@ def unpacked(path: PurePath) -> PurePath:
     return path.with_suffix("") if path.suffix.lower() in OPENERS else path
 
 
+def stem_of(path: PurePath) -> str:
+    """The name of a file without its ending, and without that of its compression.
+
+    Example:
+        >>> stem_of(PurePath("my.houses.csv.gz")), stem_of(PurePath("data/houses.csv"))
+        ('my.houses', 'houses')
+    """
+    return unpacked(path).stem
+
+
 @contextmanager
 def opening(path: Path, mode: str = "rb", **how: Any) -> Iterator[Any]:
     """A file, decompressed while it is read.

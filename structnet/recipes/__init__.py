@@ -6,13 +6,15 @@ its recipe, and a function here; the command needs nothing else. The families sh
 ==========================  ====================================================================
 ``protocol``                the interface of a recipe
 ``recipe``                  what recipes share: settings as flags and as JSON, answers, outcomes
+``run_settings``            the base of all families' settings: their data, and what goes with these
 ``run``                     the folder of a run
 ``execution``               carries out a run, and the runs of a paper's table
 ``paper``                   a paper's table, with our figures beside the paper's
 ``words``                   results in words, as the commands print them
 ``predictions``             where predictions are put: the standard output, or a CSV file
 ``letters``                 letters that the encoding of the terminal lacks
-``arrays``, ``texts``       rows and images for a run; sentences
+``arrays``, ``rows``        rows and images for a run; rows of a user's file, in the same units
+``texts``                   sentences
 ``data_sets``               what ``structnet data`` reports; ``data_settings``: its flags
 ==========================  ====================================================================
 

@@ -16,13 +16,13 @@ import numpy as np
 
 from structnet import datasets
 from structnet.datasets import Arrays, DownloadError, load
-from structnet.datasets.catalogue import TEXTS
+from structnet.datasets.catalogue import LABELLED, TEXTS
 from structnet.datasets.fasttext_file import PREFIX
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
 from structnet.recipes.arrays import lines_on_table
 from structnet.recipes.data_settings import DataSettings
-from structnet.recipes.recipe import Say
+from structnet.recipes.recipe import Say, is_file
 from structnet.recipes.tree_lstm.model import OF_NAME
 from structnet.recipes.words import counted, outputs, place_of
 from structnet.routing.words import in_digits, percent
@@ -139,8 +139,9 @@ def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
 
 def text(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     """Reports the numbers of sentences and words in a text, or of labels, lines and words."""
-    if name.endswith(TEXTS) and _is_labelled(Path(told.data_dir or "", name)):
-        return _labelled_text(name, Path(told.data_dir or "", name), say)
+    path = Path(told.data_dir or "", name)
+    if is_file(name, LABELLED) and (not is_file(name, TEXTS) or _is_labelled(path)):
+        return _labelled_text(name, path, say)
     found = datasets.load_text(name, told.data_dir)
     parts = {part: getattr(found, part) for part in ("train", "validation", "test")}
     sizes = {part: (len(each), sum(map(len, each))) for part, each in parts.items()}

@@ -8,8 +8,9 @@ from typing import Literal
 
 from structnet.checks import check_integer
 from structnet.datasets import catalogue
-from structnet.datasets.catalogue import SPARSE, TABLES, TEXT_SETS, TEXTS, TREE_SETS
-from structnet.recipes.recipe import check_data_dir, did_you_mean, is_file
+from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES, TEXT_SETS, TREE_SETS
+from structnet.recipes.recipe import did_you_mean, is_file
+from structnet.recipes.run_settings import check_data_dir
 from structnet.recipes.tree_file.settings import Format, Task
 
 KNOWN = TREE_SETS | catalogue.ARRAY_SETS | TEXT_SETS
@@ -101,7 +102,7 @@ def kind_of(name: str, told: DataSettings) -> str:
     """
     made, file = told.generated, told.file
     trees = name not in KNOWN and bool(name) and _has_trees(name, told)
-    if not trees and name not in KNOWN and not is_file(name, TABLES + SPARSE + TEXTS):
+    if not trees and name not in KNOWN and not is_file(name, TABLES + SPARSE + LABELLED):
         expected = f"NAME must be one of {', '.join(KNOWN)}, or {' or '.join(catalogue.OWN)}; got "
         got = f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
         raise ValueError(expected + got)
@@ -117,7 +118,7 @@ def kind_of(name: str, told: DataSettings) -> str:
     check_data_dir(name, told.data_dir)
     if trees:
         return "trees"
-    texts = name in TEXT_SETS or is_file(name, TEXTS)
+    texts = name in TEXT_SETS or is_file(name, LABELLED)
     return "sets of trees" if name in TREE_SETS else "texts" if texts else "arrays"
 
 

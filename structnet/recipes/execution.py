@@ -47,7 +47,7 @@ def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, An
         KeyboardInterrupt: the training was interrupted; the message says how to continue.
     """
     refuse_processes(recipe)
-    take(settings.place)
+    use(recipe, settings.place)
     # Locked before the data are read or generated, which may take long.
     with locked(run.folder) if is_first_process() else nullcontext():
         return _carried_out(recipe, run, settings, say)
@@ -113,12 +113,16 @@ def speaker() -> Say:
     return lambda line: None
 
 
-def take(place: Place) -> None:
+def use(recipe: Recipe, place: Place) -> None:
     """Checks the device, and sets the number of threads if it is given.
 
     Raises:
-        ValueError: there is no such device.
+        ValueError: there is no such device, or the recipe does not use it.
     """
+    if "device" in recipe.refused and place.device != "cpu":
+        raise ValueError(
+            f"{recipe.name} is always computed on the CPU; got --device {place.device}"
+        )
     if place.threads is not None:
         set_threads(place.threads)
     try:
@@ -164,7 +168,7 @@ def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -
         KeyboardInterrupt: the training was interrupted; the message says how to continue.
     """
     refuse_processes(recipe)
-    take(members[0].settings.place)  # a wrong device is an error before anything begins
+    use(recipe, members[0].settings.place)  # a wrong device is an error before anything begins
     runs = [Run(folder / member.folder) for member in members]
     pairs = list(zip(members, runs, strict=True))
     for member, run in pairs:

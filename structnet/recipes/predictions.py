@@ -24,7 +24,7 @@ class Written:
 
     Args:
         out: CSV file for them, a row for each input, with the probability of every class, or of
-            the labels that --top asks for (default: the standard output)
+            the labels or words that --top asks for (default: the standard output)
     """
 
     out: Path | None = None
@@ -72,12 +72,13 @@ def predict_with(
         ValueError: an input is not what the run was trained on, or there is none.
         TypeError: the model has no such flag.
     """
-    from structnet.recipes.execution import recipe_of
+    from structnet.recipes.execution import recipe_of, use
     from structnet.recipes.run import Run
 
     found = Run(run)
     recipe = recipe_of(found)
     ask = recipe.Ask(place=Place(device=device), **asked)
+    use(recipe, ask.place)
     rows = []
     for answer in answers_to(recipe, found, list(map(str, inputs)), ask):
         shares = answer.shares.of() if answer.shares else {}
@@ -125,10 +126,11 @@ def write_table(answers: Sequence[Answer], file: TextIO) -> None:
 def _row(answer: Answer) -> dict[str, Any]:
     """The columns of an answer without its probabilities."""
     values = dict(answer.values)
-    if isinstance(values.get("labels"), dict):  # the likeliest ones, of which none may be known
-        shares = values.pop("labels")
-        best = max(shares, key=shares.__getitem__, default="")
-        values |= {"class": best, "probability": shares.get(best)}
+    for name, one in (("labels", "class"), ("words", "word")):
+        if isinstance(values.get(name), dict):  # the likeliest ones, of which none may be known
+            shares = values.pop(name)
+            best = max(shares, key=shares.__getitem__, default="")
+            values |= {one: best, "probability": shares.get(best)}
     row: dict[str, Any] = {}
     for name, of in (("values", "predicted"), ("true", "true")):  # numbers, by their targets
         if isinstance(values.get(name), dict):

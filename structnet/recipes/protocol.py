@@ -56,13 +56,10 @@ class Recipe:
         name: the word after ``structnet train``.
         examples: for "train" and "reproduce", the example commands in their help, one per line;
             other text may follow an empty line.
-        data_sets: names of the data sets that it learns from.
-        files: endings of the user's files that it learns from.
+        refused: names of settings that it always refuses, which its help does not name.
         parallel: True if several processes of ``torchrun`` may train one model.
         draws_inputs: True if pictures can show the user's inputs, not only the run's own data.
-        Settings: a frozen dataclass with fields ``data`` and ``place`` and a method ``resolved``,
-            which fills in what was not given and refuses what does not go together; it may have
-            ``free``, the names of settings that may change when a run is resumed.
+        Settings: a frozen dataclass, a subclass of :class:`.RunSettings`.
         Ask: flags of ``evaluate`` and ``predict``, :class:`.recipe.Ask` or a subclass.
         Choice: a frozen dataclass with the flags of ``reproduce``.
         tables: the papers' tables by number, others by name.
@@ -70,8 +67,7 @@ class Recipe:
 
     name: ClassVar[str]
     examples: ClassVar[Mapping[str, str]]
-    data_sets: ClassVar[Sequence[str]]
-    files: ClassVar[Sequence[str]]
+    refused: ClassVar[Sequence[str]] = ()
     parallel: ClassVar[bool] = False
     draws_inputs: ClassVar[bool] = False
     Settings: ClassVar[type[Any]]

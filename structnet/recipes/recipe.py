@@ -26,7 +26,6 @@ from typing import (
 )
 
 from structnet.checks import check_integer
-from structnet.datasets.catalogue import PACKED
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -65,17 +64,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Ask:
-    """What ``evaluate`` and ``predict`` accept.
+    """What ``evaluate`` and ``predict`` accept."""
 
-    Args:
-        batch_size: number of examples computed at once
-    """
-
-    batch_size: int = 1000
     place: Place = field(default_factory=Place)
-
-    def __post_init__(self) -> None:
-        check_integer("batch_size", self.batch_size, 1)
 
 
 @dataclass(frozen=True)
@@ -89,7 +80,6 @@ class AskOfWords(Ask):
     top: int = 5
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_integer("top", self.top, 1)
 
 
@@ -163,8 +153,8 @@ def values_of(settings: Any) -> Values:
     """Settings as in ``config.json``, where the fields of groups are beside the others.
 
     Example:
-        >>> values_of(Ask())
-        {'batch_size': 1000, 'data_dir': None, 'device': 'cpu', 'threads': None}
+        >>> values_of(AskOfWords())
+        {'data_dir': None, 'device': 'cpu', 'threads': None, 'top': 5}
     """
     found: Values = {}
     for each in fields(settings):
@@ -206,8 +196,8 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
     """The settings that :func:`values_of` wrote; missing fields have their defaults.
 
     Example:
-        >>> settings_from(Ask, {"batch_size": 7, "device": "cuda"})
-        Ask(batch_size=7, place=Place(data_dir=None, device='cuda', threads=None))
+        >>> settings_from(AskOfWords, {"top": 7, "device": "cuda"})
+        AskOfWords(place=Place(data_dir=None, device='cuda', threads=None), top=7)
     """
     given: Values = {}
     hints: dict[str, Any] = get_type_hints(cls)
@@ -250,46 +240,6 @@ def filled(group: S, known: Mapping[str, Any]) -> S:
     return replace(group, **{n: v for n, v in known.items() if getattr(group, n, 0) is None})
 
 
-def check_data(data: str, names: Sequence[str], files: Sequence[str] = ()) -> None:
-    """Refuses data that are neither a known data set nor a file with a known ending.
-
-    Raises:
-        ValueError: the data are neither of these.
-
-    Example:
-        >>> check_data("digit", ["digits", "mnist"], [".csv"])
-        Traceback (most recent call last):
-            ...
-        ValueError: --data must be one of digits, mnist, or a file whose name ends in .csv; got
-        'digit'; did you mean 'digits'?
-    """
-    if data in names or is_file(data, files):
-        return
-    known = ", ".join(names)
-    if files:
-        known += f", or a file whose name ends in {_endings(files)}"
-    raise ValueError(f"--data must be one of {known}; got {data!r}{did_you_mean(data, names)}")
-
-
-def _endings(files: Sequence[str]) -> str:
-    """The endings in words, with those of compressed files in parentheses.
-
-    Example:
-        >>> _endings([".csv", ".svm", ".svm.gz", ".svm.bz2"])
-        '.csv or .svm (.svm also compressed, as .gz or .bz2)'
-    """
-    plain = [ending for ending in files if not ending.endswith(PACKED)]
-    packed = [ending for ending in plain if ending + PACKED[0] in files]
-    if not packed:
-        return _listed(plain, "or")
-    also = f"{_listed(packed, 'and')} also compressed, as {_listed(PACKED, 'or')}"
-    return f"{_listed(plain, 'or')} ({also})"
-
-
-def _listed(words: Sequence[str], last: str) -> str:
-    return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-
-
 def is_file(data: str, files: Sequence[str]) -> bool:
     """Whether it is the path of a user's file, and not the name of a data set.
 
@@ -298,31 +248,6 @@ def is_file(data: str, files: Sequence[str]) -> bool:
         (True, False)
     """
     return data.lower().endswith(tuple(files))
-
-
-def whole_path(data: str, files: Sequence[str], folder: Path | None = None) -> str:
-    """The absolute path of a user's file, as a run may be resumed from another folder.
-
-    Args:
-        data: path, or the name of a data set, which is returned as it is.
-        files: endings of the user's files.
-        folder: folder to which the path is relative; None for the current one.
-
-    Example:
-        >>> whole_path("mnist", (".csv",)), Path(whole_path("houses.csv", (".csv",))).is_absolute()
-        ('mnist', True)
-    """
-    return str(Path(folder or "", data).resolve()) if is_file(data, files) else data
-
-
-def check_data_dir(data: str, folder: str | Path | None) -> None:
-    """Refuses a folder of published files for data that have none.
-
-    Raises:
-        ValueError: there is such a folder.
-    """
-    if data == "digits" and folder is not None:
-        raise ValueError("digits comes with scikit-learn; it has no files for --data-dir")
 
 
 def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:

@@ -143,8 +143,9 @@ class Run:
         Raises:
             CheckpointError: the file is damaged, or its settings are invalid.
         """
-        saved, told = self.settings(cls), self._told["settings"]
-        changed = {name: told[name] for name in free_of(saved) if name in told}
+        told = self._told["settings"]
+        saved: Any = self.settings(cls)  # a RunSettings
+        changed = {name: told[name] for name in saved.free if name in told}
         return settings_from(cls, values_of(saved) | changed)
 
     @property
@@ -287,7 +288,7 @@ class Run:
         Raises:
             ValueError: another setting has changed.
         """
-        free = free_of(saved)
+        free = saved.free
         with suppress(ValueError):  # the error below, which names the setting, explains it better
             found = found.resolved()
         but = f" except {' and '.join(free)}" if free else ""
@@ -370,11 +371,6 @@ def _found(settings: S, place: Place | None) -> S:
 @lru_cache(maxsize=8)  # read often, and the file may be large
 def _content(file: Path, changed: int, size: int) -> dict[str, Any]:
     return load_model(file)[1]
-
-
-def free_of(settings: Any) -> tuple[str, ...]:
-    """The names of the settings, besides the place, that may change when a run is resumed."""
-    return getattr(settings, "free", ())
 
 
 def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -1,11 +1,18 @@
-"""The texts of runs that learn from sentences."""
+"""The texts of runs that learn from sentences, and the next words that they are asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from structnet.estimators.next_words import NextWordEstimator
+from structnet.recipes.recipe import Answer, Place, Probabilities
+from structnet.recipes.run import Run
 from structnet.recipes.words import counted
+from structnet.routing.words import percent
+from structnet.text import read_sentences
 
 Texts = list[list[str]]
 
@@ -41,3 +48,43 @@ class TextData:
             f"{counted(len(self.train), 'sentence')} of {words} to learn from, "
             f"{len(self.validation):,} for validation, {len(self.test):,} to test"
         )
+
+
+def read(run: Run, file: str, place: Place) -> Texts:
+    """The sentences of a user's text."""
+    return read_sentences(file)
+
+
+def measure(model: NextWordEstimator, examples: Texts, ask: Any) -> dict[str, float]:
+    """The measures of all words but the first of each sentence, of the known ones among these."""
+    return model.measure(examples).to_dict()
+
+
+def next_words(model: NextWordEstimator, texts: Sequence[str], top: int) -> list[Answer]:
+    """The likeliest words after each beginning of a sentence, and those in it that are not known.
+
+    Args:
+        model: language model.
+        texts: beginnings of sentences, words between blanks.
+        top: number of words for each.
+
+    Raises:
+        ValueError: a text has no words.
+    """
+    beginnings = [text.split() for text in texts]
+    if not all(beginnings):
+        raise ValueError("the text has no words; expected the beginning of a sentence")
+    found = []
+    parts = zip(texts, beginnings, *model.predict_top(beginnings, top), strict=True)
+    for text, given, words, shares in parts:
+        likely = {
+            word: round(share, 6)
+            for word, share in zip(words.tolist(), shares.tolist(), strict=True)
+        }
+        said = ", ".join(f"{word} {percent(share, 1)}" for word, share in likely.items())
+        unknown = [word for word in given if word not in model.words_]
+        more = f" (not known: {', '.join(unknown)})" if unknown else ""
+        values = {"text": text, "words": likely, "unknown_words": unknown}
+        probabilities = Probabilities(list(likely), partial(dict, likely))
+        found.append(Answer(f"{text} ... {said}{more}", values, probabilities))
+    return found

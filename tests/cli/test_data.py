@@ -159,6 +159,11 @@ def test_sparse_rows(tmp_path: Path) -> None:
     assert "trees.svm, line 2: expected COLUMN:VALUE; got '2'" in told(path).err
 
 
+def test_a_text_in_the_folder_of_data(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("it purrs\n" * 10)
+    assert told("mine.txt", "--data-dir", tmp_path).json["words"] == 2
+
+
 def test_labelled_text(tmp_path: Path) -> None:
     path = tmp_path / "animals.txt"
     path.write_text("__label__cat it purrs\n__label__dog __label__pet it barks\n__label__cat mew\n")
@@ -170,6 +175,14 @@ def test_labelled_text(tmp_path: Path) -> None:
     assert told(path.name, "--data-dir", tmp_path).json["labels"] == 3
     path.write_text("__label__cat it purrs\nit barks\n")
     assert "line 2: no label; expected one that begins with __label__" in told(path).err
+
+
+@pytest.mark.parametrize("name", ["LINES.TXT", "lines.ft", "lines.FT"])
+def test_labelled_text_of_any_name_that_a_label_tree_learns_from(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("__label__cat it purrs\n__label__dog it barks\n")
+    assert told(tmp_path / name).json["labels"] == 2
+    (tmp_path / "plain.ft").write_text("it purrs\n")
+    assert "line 1: no label; expected one that begins with" in told(tmp_path / "plain.ft").err
 
 
 def test_large_numbers_to_predict_have_all_digits_of_their_whole_part(tmp_path: Path) -> None:

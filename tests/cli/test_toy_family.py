@@ -18,6 +18,7 @@ from structnet.recipes import RECIPES
 from structnet.recipes.paper import Member, PaperTable, Row, Table, values_in
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import Answer, Ask, Outcome, Place
+from structnet.recipes.run_settings import RunSettings
 from structnet.training import History, fit
 
 # ---- the family, and its recipe
@@ -33,7 +34,7 @@ class Mean(nn.Module):
 
 
 @dataclass(frozen=True)
-class ToySettings:
+class ToySettings(RunSettings):
     """Learns the mean of some numbers.
 
     Args:
@@ -41,13 +42,11 @@ class ToySettings:
         epochs: passes through them
     """
 
+    DATA_SETS = ("ones", "twos")
+
     data: str
     epochs: int = 3
     place: Place = field(default_factory=Place)
-    name = "toy"
-
-    def resolved(self) -> ToySettings:
-        return self
 
 
 class Numbers:
@@ -75,7 +74,7 @@ def make(choice: Choice, runs: Mapping) -> Table:
 
 
 class ToyRecipe(Recipe):
-    name, data_sets, files, Settings, Ask, Choice = "toy", ["ones"], (), ToySettings, Ask, Choice
+    name, Settings, Ask, Choice = "toy", ToySettings, Ask, Choice
     examples = dict.fromkeys(("train", "reproduce"), "  structnet train toy --data ones")
     tables = {1: PaperTable(["ones"], lambda choice: "table1", members, make)}  # noqa: RUF012
 
@@ -187,8 +186,8 @@ def test_evaluate_and_predict(run: tuple[Path, Done]) -> None:
     folder, done = run
     assert call("evaluate", folder).json["test"] == done.json["test"]
     assert call("evaluate", folder, "--data", "five").json["sizes"] == {"test": 5}
-    asked = call("predict", folder, "what", "--batch-size", "7")
-    assert asked.json["asked"]["batch_size"] == 7
+    asked = call("predict", folder, "what", "--threads", "1")
+    assert asked.json["asked"]["threads"] == 1
     assert asked.out.startswith("what? 0.") and len(asked.json["answers"]) == 1
 
 

@@ -9,7 +9,7 @@ import torch
 from neural_tree_runs import settings_of
 
 from structnet.datasets.csv_file import TableError, read
-from structnet.recipes import arrays
+from structnet.recipes import rows as of_file
 from structnet.recipes.neural_tree.data import load_data, shifted_and_mirrored
 
 
@@ -38,10 +38,10 @@ def test_the_columns_of_a_file_are_found_without_doubt(
     path.write_text(f"{header}\n{','.join('1' for _ in header.split(','))}\n")
     data = {"features": features, "shape": [2]}
     if expected is not None:
-        assert arrays.columns(read(path), data) == expected
+        assert of_file.columns(read(path), data) == expected
         return
     with pytest.raises(TableError, match=r"new\.csv: there are several columns 'a'"):
-        arrays.columns(read(path), data)
+        of_file.columns(read(path), data)
 
 
 def test_an_image_is_shifted_and_mirrored_whole() -> None:

@@ -15,7 +15,6 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from structnet.datasets import read_fasttext
-from structnet.estimators.scale import Standardizer
 from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.recipes.label_tree.data import LabelledLines, _split, load_data, wanted_labels
@@ -122,6 +121,21 @@ def test_a_run_that_was_killed_goes_on(run: tuple[Path, Done], tmp_path: Path) -
     again = call("train", "--resume", part)
     assert "going on after 2 of 4 epochs" in again.out
     assert again.json["test"] == done.json["test"]
+
+
+def test_n_jobs_are_the_threads_that_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from structnet.label_tree import Training
+
+    whole, threads = Training.run, []
+
+    def watched(self, *examples, **how):
+        threads.append(self.threads)
+        return whole(self, *examples, **how)
+
+    monkeypatch.setattr(Training, "run", watched)
+    ran("train", "label-tree", *QUICK, "--n-jobs", "2", "--out", tmp_path / "two")
+    ran("train", "label-tree", *QUICK, "--threads", "1", "--out", tmp_path / "one")
+    assert threads[-1] == 1 and 2 in threads
 
 
 def test_labelled_text(lines: Path, tmp_path: Path) -> None:
@@ -240,29 +254,12 @@ def test_sparse_rows(unit: float, tmp_path: Path) -> None:
     found = [next(iter(each["labels"])) for each in told.json["answers"]]
     assert np.mean(np.array(found, int) == y) > 0.9
     assert told.out.startswith(f"row 1: {found[0]} ")
-    assert "expected FILE.svm, or numbers of test examples" in refused("predict", folder, "x.csv")
+    assert "expected FILE.svm, as the run was" in refused("predict", folder, "x.csv")
     assert "expected one file, or rows, or numbers" in refused("predict", folder, file, "0")
     learnt = load_data(LabelTreeRunSettings(data=str(file)), print).train.features.weights
     assert np.square(learnt).mean() == pytest.approx(1, rel=1e-6)  # of no other rows
     file.write_text("".join(lines).replace(f":{unit} ", f":{2 * unit} "))
-    assert "other scale than" in refused("evaluate", folder)
-
-
-@pytest.mark.parametrize("before", [Standardizer.of_entries, lambda *_: None])
-def test_a_run_keeps_the_scale_of_its_version(
-    before: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng, file, folder = np.random.default_rng(0), tmp_path / "counts.svm", tmp_path / "run"
-    y = rng.integers(5, size=300)
-    lines = [f"{k} {k + 1}:{rng.integers(1, 4)} {rng.integers(6, 30)}:1\n" for k in y]
-    file.write_text("".join(lines))
-    with monkeypatch.context() as patched:
-        name = "structnet.recipes.label_tree.data.learned_scale"
-        patched.setattr(name, lambda x, y: before(x))
-        told = ran("train", "label-tree", "--data", file, "--epochs", "5", "--out", folder).json
-        answers = ran("predict", folder, "0", "1", "2").json["answers"]
-    assert ran("evaluate", folder).json["test"] == told["test"]
-    assert ran("predict", folder, "0", "1", "2").json["answers"] == answers
+    assert "other x_scale than" in refused("evaluate", folder)
 
 
 def test_a_table(tmp_path: Path) -> None:
@@ -292,8 +289,8 @@ def test_a_table(tmp_path: Path) -> None:
     assert "test example 0" in call("predict", folder, "0").out
     assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])
     asked = "train", "label-tree", "--data", file, "--out", tmp_path / "other"
-    assert "expected FILE.csv, or numbers of test" in refused("predict", folder, "x.svm")
-    assert "--data must be FILE.csv, like the" in refused("evaluate", folder, "--data", "x.svm")
+    assert "expected FILE.csv, as the run was" in refused("predict", folder, "x.svm")
+    assert "--data must be FILE.csv, like " in refused("evaluate", folder, "--data", "x.svm")
     assert "has no column 'f'" in refused(*asked, "--target", "f")
     assert "has numbers to predict" in refused(*asked, "--target", "a", "--without", "kind")
     assert "--target is for a table" in refused("train", "label-tree", *PLANTED, "--target", "a")

@@ -71,8 +71,14 @@ def test_it_goes_on(run: tuple[Path, Done], file: Path) -> None:
 def test_it_answers(run: tuple[Path, Done], file: Path) -> None:
     folder, done = run
     asked = call("predict", folder, "the cat", "an xyzzy", "--top", "2").json["answers"]
-    assert [len(each["next"]) for each in asked] == [2, 2]
+    assert [len(each["words"]) for each in asked] == [2, 2]
     assert asked[1]["unknown_words"] == ["an", "xyzzy"]
+    call("predict", folder, "the cat", "--top", "2", "--out", folder / "words.csv")
+    header, row = (folder / "words.csv").read_text().splitlines()
+    first, second = asked[0]["words"]
+    columns = "input,text,unknown_words,path,word,probability,probability of "
+    assert header == f"{columns}{first},probability of {second}"
+    assert f",{first},{asked[0]['words'][first]}," in row
     assert asked[0]["path"][0] == asked[0]["path"][-1] == 0
     assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])
     assert call("evaluate", folder, "--data", file).json["sizes"] == {"test": 60}

@@ -177,7 +177,7 @@ def test_evaluate_gives_the_scores_of_the_training(digits: tuple[Path, Done]) ->
     folder, done = digits
     whole, expected = call("evaluate", folder), done.json["test"]
     assert whole.json["test"] == pytest.approx(expected)
-    one = call("evaluate", folder, "--path", "greedy", "--batch-size", "7")
+    one = call("evaluate", folder, "--path", "greedy")
     assert one.json["test"] == {"accuracy_greedy": pytest.approx(expected["accuracy_greedy"])}
     assert "--path" in call("evaluate", folder, "--help").out
 

@@ -19,7 +19,7 @@ from structnet.recipes.softmax_tree.defaults import (
     members,
 )
 from structnet.recipes.softmax_tree.paper import Choice
-from structnet.recipes.softmax_tree.settings import Samples
+from structnet.recipes.softmax_tree.settings import Rows
 from structnet.softmax_tree import SoftmaxTreeClassifier
 
 X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
@@ -33,7 +33,7 @@ def test_every_model_learns_from_the_same_rows() -> None:
     brown = [each.settings for each in found if each.key[0] == "brown"]
     sizes = {(s.train_size, s.test_size, s.num_classes, s.seed) for s in brown}
     assert sizes == {(20_000, 5_000, 200, 3)}
-    fewer = members(Choice("uneven", samples=Samples(train_size=100)), 0)
+    fewer = members(Choice("uneven", rows=Rows(train_size=100)), 0)
     given = Settings("uneven", "softmax tree", 100, 5_000, None)
     assert fewer[0].settings == given and len(fewer) == len(NAMES)
 

@@ -81,7 +81,7 @@ def test_it_can_be_left_out_and_is_where_runs_were_before(file: Path, tmp_path: 
     ran("train", "softmax-tree", *how)
     config = tmp_path / "run" / "config.json"
     assert json.loads(config.read_text())["data"]["x_scale"].keys() == {"mean", "sd"}
-    assert SoftmaxTreeRunSettings(str(file)).samples.bend is None
-    assert not SoftmaxTreeRunSettings("digits").resolved().samples.bend
+    assert SoftmaxTreeRunSettings(str(file)).rows.bend is None
+    assert not SoftmaxTreeRunSettings("digits").resolved().rows.bend
     said = refused("train", "softmax-tree", "--data", "digits", "--bend", "True")
     assert "--bend is for a file, FILE.csv or FILE.svm, not digits" in said

@@ -88,6 +88,25 @@ def test_rows_without_a_target_are_left_out_and_counted(homes: Homes, tmp_path: 
     assert len(answers(homes, path)) == 80
 
 
+def test_rows_of_unknown_classes_count_as_missed(homes: Homes, tmp_path: Path) -> None:
+    rows = rows_of(60, 5)
+    whole = ran("evaluate", homes.run, "--data", write(tmp_path / "whole.csv", rows))
+    other = [[*row[:-1], "free"] for row in rows_of(20, 6)]
+    path = write(tmp_path / "some.csv", rows + other)
+    some = ran("evaluate", homes.run, "--data", path)
+    assert f"{path}: 20 rows of classes that the tree does not know (free) count as " in some.out
+    expected = pytest.approx(whole.json["test"]["accuracy"] * 60 / 80)
+    assert some.json["test"]["accuracy"] == expected
+    err = refused("evaluate", homes.run, "--data", write(tmp_path / "none.csv", other))
+    assert "none.csv: the tree has no class free; expected one of cheap, dear\n" in err
+
+
+def test_every_family_is_tested_on_the_same_rows(homes: Homes) -> None:
+    data = Run(homes.run).config["data"]
+    assert (data["test"], data["split"]) == (80, "20% of every class for testing, seed 0")
+    assert data["classes"] == ["cheap", "dear"] and data["targets"] == ["kind"]
+
+
 def test_all_is_told_that_adds_up_to_an_answer(homes: Homes) -> None:
     if homes.model == "label-tree":
         return

@@ -77,7 +77,7 @@ def test_results_have_one_form(trained: Trained) -> None:
     assert list(result) == keys
     assert (result["model"], result["data"]) == ("tree-lstm", trained.data)
     assert 0 <= result["test"]["accuracy"] <= 1
-    evaluated = call("evaluate", trained.folder, "--batch-size", 7).json
+    evaluated = call("evaluate", trained.folder).json
     assert list(evaluated) == keys[:-1]
     assert (evaluated["data"], evaluated["sizes"]) == (trained.data, {"test": 40})
     assert evaluated["test"] == result["test"]

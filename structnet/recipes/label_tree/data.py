@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.sparse import csr_matrix, issparse
 
-from structnet.datasets import load_planted, load_text, read_fasttext
-from structnet.datasets.catalogue import SPARSE, TABLES
-from structnet.datasets.csv_file import is_number
+from structnet.datasets import Arrays, load_planted, load_text, read_fasttext
+from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES
 from structnet.datasets.fasttext_file import LabelledText
-from structnet.datasets.svmlight_file import read as read_svmlight
-from structnet.datasets.table import (
-    class_names,
-    class_numbers,
-    feature_columns,
-    notes_on,
-    target_column,
-    with_targets,
-)
-from structnet.datasets.table_columns import Encoding
-from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.held_out import hold_out
-from structnet.estimators.inputs import in_single
-from structnet.estimators.scale import Standardizer
 from structnet.label_tree import Examples, Features, TextFeatures
 from structnet.label_tree.choice import may_be_direct
-from structnet.recipes.arrays import lines_on_table, read_table
-from structnet.recipes.label_tree.settings import LABELLED, LabelTreeRunSettings
+from structnet.parse.packed import stem_of
+from structnet.recipes.arrays import ArrayData, load_classes
+from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say, is_file
 from structnet.recipes.words import counted
+from structnet.routing import Samples
 from structnet.trees.end_to_end import offsets_of
 
 CONTEXT = 4  # words before the one to predict
@@ -47,29 +35,25 @@ class LabelData:
     """The examples of a run, with the names of their labels and the way to their features.
 
     Attributes:
-        name: name of the data.
         labels: names of the labels.
-        text: way in which words become features; None if there are no words.
         train, validation, test: examples.
-        scale: scaler of the rows; None if they are not scaled.
-        columns: names of the "features" and of the "targets" of a table; None for other data.
-        encoding: way in which the columns of a table became numbers; None for other data.
-        notes: lines on how a table was read.
+        text: way in which words become features; None for rows.
+        rows: rows that the examples are made of; None for a text.
+        name: name of a text.
     """
 
-    name: str
     labels: tuple[str, ...]
-    text: TextFeatures | None
     train: Examples
     validation: Examples
     test: Examples
-    scale: Standardizer | None = field(default=None, kw_only=True)
-    columns: dict[str, Any] | None = field(default=None, kw_only=True)
-    encoding: Encoding | None = field(default=None, kw_only=True)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    text: TextFeatures | None = field(default=None, kw_only=True)
+    rows: ArrayData | None = field(default=None, kw_only=True)
+    name: str = field(default="", kw_only=True)
 
     def describe(self) -> dict[str, Any]:
         """The description in ``config.json``, by which the same data are recognized."""
+        if self.rows is not None:
+            return self.rows.describe()
         counts = self.train.counts(len(self.labels))
         return {
             "name": self.name,
@@ -77,18 +61,16 @@ class LabelData:
             "features": self.train.features.size,
             **sizes_of(self),
             "most_frequent": int(counts.max()),
-            **({} if self.scale is None else {"scale": self.scale.to_lists()}),
-            **({} if self.columns is None else {"columns": self.columns}),
-            **({} if self.encoding is None else {"encoding": self.encoding.to_list()}),
             **({"word_weights": "TF-IDF"} if self.text is not None and self.text.lines else {}),
         }
 
     def in_words(self) -> str:
         """The numbers of examples, labels and features, in words, and the columns of a table."""
+        if self.rows is not None:
+            return self.rows.in_words()
         return (
             f"{sizes_in_words(self)}; {counted(len(self.labels), 'label')}, "
             f"{counted(self.train.features.size, 'feature')}"
-            + lines_on_table(self.notes, self.encoding)
         )
 
 
@@ -124,16 +106,12 @@ def wanted_labels(examples: Examples) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(wanted.row, times), np.repeat(wanted.col, times) - 1
 
 
-def load_data(
-    settings: LabelTreeRunSettings, say: Say, described: Mapping[str, Any] | None = None
-) -> LabelData:
+def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
     """The data of a run.
 
     Args:
         settings: settings of the run.
         say: function that prints a line for the user.
-        described: description of the data of a trained run, as in ``config.json``, whose rows may
-            be scaled in a way of before; None for a new run.
 
     Raises:
         LabelledTextError, TableError, TextError: a file does not have the format.
@@ -141,11 +119,11 @@ def load_data(
     """
     data = settings.data
     if data == "planted":
-        found = _planted(settings)
+        found = _of_rows(_planted(settings))
     elif is_file(data, LABELLED):
         found = _labelled_text(settings, say)
     elif is_file(data, SPARSE + TABLES):
-        found = _rows(settings, described)
+        found = _of_rows(_of_file(load_classes(settings)))
     else:
         found = _next_words(settings)
     if len(found.labels) < 2:
@@ -153,16 +131,36 @@ def load_data(
     return found
 
 
-def _planted(settings: LabelTreeRunSettings) -> LabelData:
+def _planted(settings: LabelTreeRunSettings) -> ArrayData:
     rows, seed = settings.rows, settings.training.seed
     number = rows.train_size
     shape = rows.planted_arity, rows.planted_depth, rows.planted_size
     made = load_planted(*shape, number + 2 * (number // 5), seed=seed)
     names = tuple(".".join(map(str, groups)) for groups in made.groups)
-    whole = Examples(Features.from_table(made.x), made.y)
     ends = number, number + number // 5
-    parts = whole[: ends[0]], whole[ends[0] : ends[1]], whole[ends[1] :]
-    return LabelData("planted", names, None, *parts)
+    learn, held, test = np.split(np.arange(len(made.y)), ends)
+    x, y = made.x.astype(np.float32), made.y
+    parts = (x[: ends[1]], y[: ends[1]], x[test], y[test])
+    arrays = Arrays(*parts, names, "planted", "classification", f"5:1:1, seed {seed}", x_scale=None)
+    learnt, held_out, tested = (Samples(x[p], torch.from_numpy(y[p])) for p in (learn, held, test))
+    return ArrayData(arrays, learnt, held_out, tested, np.arange(len(test)))
+
+
+def _of_file(arrays: Arrays) -> ArrayData:
+    """All training rows of a file to learn from, as settings are chosen among these."""
+    x, y = arrays.x_train, torch.from_numpy(arrays.y_train)
+    test = Samples(arrays.x_test, torch.from_numpy(arrays.y_test))
+    return ArrayData(arrays, Samples(x, y), Samples(x[:0], y[:0]), test, np.arange(len(test)))
+
+
+def _of_rows(data: ArrayData) -> LabelData:
+    parts = map(examples_of, (data.train, data.validation, data.test))
+    return LabelData(data.arrays.classes or (), *parts, rows=data)
+
+
+def examples_of(samples: Samples) -> Examples:
+    """Rows with their labels, as a tree takes them."""
+    return Examples(features_of(samples.x), samples.targets.numpy())
 
 
 def _next_words(settings: LabelTreeRunSettings) -> LabelData:
@@ -187,7 +185,7 @@ def _next_words(settings: LabelTreeRunSettings) -> LabelData:
         kept = [(number[word], before) for word, before in part if word in number]
         features = how.of([before for _, before in kept])
         parts.append(Examples(features, np.array([label for label, _ in kept])))
-    return LabelData(settings.data, labels, how, *parts)
+    return LabelData(labels, *parts, text=how, name=settings.data)
 
 
 def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
@@ -213,7 +211,8 @@ def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
         how = how.weighted(features[parts[0]])
         features = how.from_ids(ends, number[found.ids[known]])
     whole = lines_of(found, features, settings.training.seed)
-    return LabelData(Path(settings.data).stem, found.labels, how, *(whole[part] for part in parts))
+    name = stem_of(Path(settings.data))
+    return LabelData(found.labels, *(whole[part] for part in parts), text=how, name=name)
 
 
 def lines_of(found: LabelledText, features: Features, seed: int = 0) -> LabelledLines:
@@ -225,51 +224,8 @@ def lines_of(found: LabelledText, features: Features, seed: int = 0) -> Labelled
     return LabelledLines(features, found.one_label(seed), wanted=wanted)
 
 
-def _rows(settings: LabelTreeRunSettings, described: Mapping[str, Any] | None) -> LabelData:
-    """The rows of a table, or sparse rows, with their labels."""
-    told: dict[str, Any] = {}
-    if is_file(settings.data, SPARSE):
-        ((x, values),) = read_svmlight([Path(settings.data)])
-        names, y = np.unique(values, return_inverse=True)
-        labels, places = tuple(f"{name:.17g}" for name in names), _split(len(y), settings)
-    else:
-        table = read_table(settings.data)
-        target = target_column(table, settings.rows.target)
-        table, left_out = with_targets(table, target)
-        labels = class_names(table.texts(target))
-        fractions = any(is_number(name) and not float(name).is_integer() for name in labels)
-        if fractions and all(map(is_number, labels)):
-            raise ValueError(
-                f"{settings.data} has numbers to predict; a label tree predicts classes (--target "
-                "names another column)"
-            )
-        y = class_numbers(table, target, labels, "there is")
-        places = _split(len(table.rows), settings)
-        used = feature_columns(table, target, settings.rows.without or ())
-        encoding = Encoding.learned(table, used, places[0])
-        x = encoding(table, used)
-        named = encoding.names and list(encoding.names)
-        columns = {"features": named, "targets": table.names and [table.names[target]]}
-        notes = *notes_on(table, target, settings.rows.target, used), *left_out
-        told = {"columns": columns, "encoding": encoding, "notes": notes}
-    scale: Standardizer | None = learned_scale(x[places[0]], y[places[0]].astype(np.int64))
-    if described is not None:
-        before = scale_of_lists(described.get("scale"))
-        # One of the same kind is learned again, so that data that have changed are noticed.
-        scale = scale if _kind_of(before) == _kind_of(scale) else before
-    whole = Examples(features_of(x if scale is None else scale(x)), y.astype(np.int64))
-    parts, name = (whole[part] for part in places), Path(settings.data).stem
-    return LabelData(name, labels, None, *parts, scale=scale, **told)
-
-
-def _kind_of(scale: Standardizer | None) -> Any:
-    """What two scales that were learned in the same way have in common."""
-    return scale and (bool(getattr(scale, "bends", ())), getattr(scale, "length", 0))
-
-
 def features_of(x: Any) -> Features:
     """Scaled rows, dense or sparse, as a tree takes them."""
-    x = in_single(x)
     return Features.from_csr(x) if issparse(x) else Features.from_table(x)
 
 

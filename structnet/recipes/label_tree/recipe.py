@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from structnet.recipes.label_tree.paper import TABLES
-from structnet.recipes.label_tree.settings import (
-    FILES,
-    NAMES,
-    AskOfLabels,
-    Choice,
-    LabelTreeRunSettings,
-)
+from structnet.recipes.label_tree.settings import AskOfLabels, Choice, LabelTreeRunSettings
 from structnet.recipes.protocol import Recipe
-from structnet.recipes.recipe import Place
-
-if TYPE_CHECKING:
-    from structnet.recipes.run import Run
 
 
 class LabelTreeRecipe(Recipe):
     """Label trees on text, sparse rows and planted points."""
 
     name = "label-tree"
+    refused = ("device",)  # always computed on the CPU
     examples: ClassVar = {
         "train": """\
   structnet train label-tree --data planted --arity 4 --out runs/planted
@@ -33,15 +24,7 @@ class LabelTreeRecipe(Recipe):
   structnet reproduce label-tree --table 1 --data pydoc
   structnet reproduce label-tree --table 1 --data brown --data-dir data --seeds 3""",
     }
-    data_sets = NAMES
-    files = FILES
     Settings = LabelTreeRunSettings
     Ask = AskOfLabels
     Choice = Choice
     tables = TABLES
-
-    def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
-        """The run's own test examples, scaled as its tree takes them, or those of a user's file."""
-        if file is not None:
-            return self.read(run, file, place)
-        return self.work.own_data(run, place).test

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structnet.estimators.counts import scale_of_lists
-from structnet.estimators.scale import Standardizer
+from structnet.checks import num_threads
 from structnet.label_tree import (
     LabelTree,
     LabelTreeSettings,
@@ -20,13 +19,12 @@ from structnet.label_tree import (
     choose,
 )
 from structnet.label_tree.shapes import usual_arity
-from structnet.recipes.arrays import told_of
 from structnet.recipes.label_tree.data import LabelData
 from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.recipe import Place, Say
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
-from structnet.training.checkpoint import load_model, save_model
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
 from structnet.training.progress import Progress
 
 STATE = "training.safetensors"
@@ -39,29 +37,20 @@ class Opened:
     """A trained tree, with the names of its labels and the way to its features.
 
     Attributes:
-        run, place: run, and the place where it is used.
+        run: run.
+        settings: its settings, with the place where it is used.
+        data: description of its data.
         tree: trained tree.
         labels: names of the labels.
-        text: way in which words become features; None for sparse rows or points.
-        scale: scaler of the rows; None if they are not scaled.
-        columns: names of the columns of a table; None for other data.
+        text: way in which words become features; None for rows.
     """
 
     run: Run
-    place: Place
+    settings: LabelTreeRunSettings
+    data: dict[str, Any]
     tree: LabelTree
     labels: tuple[str, ...]
     text: TextFeatures | None
-    scale: Standardizer | None
-    columns: dict[str, Any] | None
-
-    @property
-    def rows(self) -> dict[str, Any]:
-        """The description of the rows, in the form that all recipes read tables by."""
-        scale = self.scale and told_of(self.scale)
-        told = {"shape": [self.tree.shape[0]], "classes": self.labels, "x_scale": scale}
-        encoding = self.run.config["data"].get("encoding")
-        return told | (self.columns or {}) | {"encoding": encoding}
 
 
 def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Training:
@@ -89,12 +78,13 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         elif chosen.epochs == 0 != told.epochs:
             passes = "solved"
         say(f"{kind}, {passes}")
-    training.threads = settings.place.threads or 1
+    training.threads = num_threads(settings.n_jobs)
 
     def after_epoch(training: Training) -> None:
         record = training.epochs[-1]
-        log_p = training.tree.log_prob_of(data.validation.features, data.validation.labels)
-        record["validation_loss"] = float(-log_p.mean())
+        if len(data.validation):
+            log_p = training.tree.log_prob_of(data.validation.features, data.validation.labels)
+            record["validation_loss"] = float(-log_p.mean())
         # State and history are written together, so that they have the same epochs.
         save_model(file, training.tree, content_of(data, training))
         run.write_history(training.epochs)
@@ -114,7 +104,6 @@ def content_of(data: LabelData, training: Training) -> dict[str, Any]:
         "words": None if data.text is None else list(data.text.words),
         "text": text,
         "size": data.train.features.size,
-        "scale": data.scale and data.scale.to_lists(),
     }
 
 
@@ -124,7 +113,11 @@ def _empty(content: dict[str, Any]) -> LabelTree:
 
 
 def opened(run: Run, place: Place) -> Opened:
-    """The trained tree of a run."""
+    """The trained tree of a run.
+
+    Raises:
+        CheckpointError: it learned from rows that an earlier version read in another way.
+    """
     found: dict[str, Any] = {}
 
     def build(content: dict[str, Any]) -> LabelTree:
@@ -132,12 +125,13 @@ def opened(run: Run, place: Place) -> Opened:
         return _empty(content)
 
     tree = run.load_model(build)
-    text = None
+    text, data = None, run.config["data"]
     if found["words"] is not None:
         text = TextFeatures(tuple(found["words"]), **found["text"])
-    scale = scale_of_lists(found["scale"])
-    columns = run.config["data"].get("columns")
-    return Opened(run, place, tree, tuple(found["labels"]), text, scale, columns)
+    elif "classes" not in data:
+        raise CheckpointError(f"{run} learned from rows as they were read before; train a new run")
+    settings = run.settings(LabelTreeRunSettings, place)
+    return Opened(run, settings, data, tree, tuple(found["labels"]), text)
 
 
 def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:

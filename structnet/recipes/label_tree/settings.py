@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from structnet.checks import check_integer, check_number
-from structnet.datasets.catalogue import SPARSE, TABLES
+from structnet.checks import check_integer, check_jobs, check_number
+from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.recipes.recipe import AskOfWords, Place, check_data, is_file, whole_path
-
-NAMES = ("planted", "brown", "pydoc")
-LABELLED = (".txt", ".ft")  # endings of files of labelled text
-FILES = (*LABELLED, *SPARSE, *TABLES)
+from structnet.recipes.recipe import AskOfWords, Place, is_file
+from structnet.recipes.run_settings import FileRows, RowsRunSettings
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(FileRows):
     """which examples to use
 
     Args:
-        target: column of a table to predict, by name or number from 1 (default: the last)
-        without: columns of a table to leave out, by name or number from 1
         min_count: smallest number of occurrences of a word to predict (brown and pydoc)
         word_pairs: use pairs of neighbouring words of a text as features too
         char_ngrams: use sequences of this many letters of each word as features too (default: none)
@@ -32,10 +26,6 @@ class Rows:
         train_size: number of planted points
     """
 
-    TITLE: ClassVar[str] = "data"
-
-    target: str | None = None
-    without: tuple[str, ...] | None = None
     min_count: int = 5
     word_pairs: bool = False
     char_ngrams: int | None = None
@@ -57,7 +47,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class LabelTreeRunSettings:
+class LabelTreeRunSettings(RowsRunSettings):
     """Trains a label tree, and tests it.
 
     A label tree (Jernite et al., ICML 2017) has a label at each leaf and a softmax at each inner
@@ -75,32 +65,37 @@ class LabelTreeRunSettings:
             before it), FILE.txt (lines like "__label__x some words", as for fastText), FILE.svm
             (sparse rows), or FILE.csv (or .tsv): a table with a column to predict; text becomes
             numbers, gaps are filled, dates are left out
+        n_jobs: number of threads that train the tree, -1 for all cores; only one gives repeatable
+            results; on --resume it may be another (default: 1)
 
     Raises:
         ValueError: a value is out of its range.
     """
 
+    DATA_SETS: ClassVar = ("planted", "brown", "pydoc")
+    FILES: ClassVar = (*LABELLED, *SPARSE, *TABLES)
+
     data: str
     rows: Rows = field(default_factory=Rows)
     training: LabelTreeSettings = field(default_factory=LabelTreeSettings)
     place: Place = field(default_factory=Place)
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        check_data(self.data, NAMES, FILES)
+        super().__post_init__()
+        check_jobs(self.n_jobs)
         if is_file(self.data, SPARSE + TABLES) and (self.rows.word_pairs or self.rows.char_ngrams):
             raise ValueError("--word-pairs and --char-ngrams are for text")
-        for name in ("target", "without"):
-            if getattr(self.rows, name) is not None and not is_file(self.data, TABLES):
-                raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The settings that may change when a run is resumed."""
+        return ("n_jobs",)
 
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{Path(self.data).stem}-{self.training.tree or 'chosen'}"
-
-    def resolved(self) -> LabelTreeRunSettings:
-        """The same settings with the absolute path of a file."""
-        return replace(self, data=whole_path(self.data, FILES, self.place.data_dir))
+        return f"{super().name}-{self.training.tree or 'chosen'}"
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from structnet.datasets import read_fasttext
-from structnet.datasets.catalogue import SPARSE, TABLES
-from structnet.datasets.svmlight_file import read as read_svmlight
+from structnet.datasets.catalogue import LABELLED
 from structnet.label_tree import Examples, Features
-from structnet.recipes.arrays import classes, inputs, read_table, table_with_targets
 from structnet.recipes.label_tree import runs
 from structnet.recipes.label_tree.data import (
     LabelData,
+    examples_of,
     features_of,
     lines_of,
     load_data,
@@ -26,7 +24,7 @@ from structnet.recipes.label_tree.data import (
 from structnet.recipes.label_tree.pictures import plot_label_tree, plot_rebuilds
 from structnet.recipes.label_tree.runs import Opened
 from structnet.recipes.label_tree.runs import opened as open
-from structnet.recipes.label_tree.settings import LABELLED, AskOfLabels, LabelTreeRunSettings
+from structnet.recipes.label_tree.settings import AskOfLabels, LabelTreeRunSettings
 from structnet.recipes.recipe import (
     Answer,
     Outcome,
@@ -36,8 +34,8 @@ from structnet.recipes.recipe import (
     Say,
     example_number,
     is_file,
-    one_file,
 )
+from structnet.recipes.rows import examples_in, rows_in
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
 from structnet.routing.words import percent
@@ -74,17 +72,6 @@ def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -
     return Outcome(seconds, details)
 
 
-def own_data(run: Run, place: Place) -> LabelData:
-    """The data of a trained run, scaled as the tree takes them.
-
-    Raises:
-        CheckpointError: the data have changed.
-    """
-    described = run.config["data"]
-    load = partial(load_data, say=lambda line: None, described=described)
-    return run.read_again(LabelTreeRunSettings, load, place)
-
-
 def read(run: Run, file: str, place: Place) -> Examples:
     """The examples of a file of the kind that the run learned from; unknown labels are -1.
 
@@ -102,30 +89,9 @@ def read(run: Run, file: str, place: Place) -> Examples:
                 f"left out; {counted(unknown, 'label')} that it does not know count as missed"
             )
         return lines_of(found, model.text.from_ids(found.offsets, found.ids))
-    if model.text is None and is_file(file, _kind(model)[0]):
-        return _rows_of(model, file)
-    expected = "labelled text, FILE.txt" if model.text is not None else _kind(model)[1]
-    raise ValueError(f"--data must be {expected}, like the training data; got {file!r}")
-
-
-def _kind(model: Opened) -> tuple[tuple[str, ...], str]:
-    """The endings of files of rows like those that the run learned from, and such a file."""
-    return (SPARSE, "sparse rows, FILE.svm") if model.columns is None else (TABLES, "FILE.csv")
-
-
-def _rows_of(model: Opened, file: str) -> Examples:
-    """The rows of a file as the tree takes them, with their labels, -1 for unknown ones."""
-    settings = model.run.settings(LabelTreeRunSettings, model.place)
-    if model.columns is not None:
-        table, column = table_with_targets(file, model.rows, settings.rows.target)
-        x = features_of(inputs(table, model.rows, column).numpy())
-        return Examples(x, classes(table, column, model.labels))
-    # The file that the run learned from also tells where columns are numbered from.
-    ((x, values),) = read_svmlight([Path(file)], Path(settings.data))
-    x.resize(x.shape[0], model.tree.shape[0])  # without columns that the tree does not know
-    number = {name: i for i, name in enumerate(model.labels)}
-    y = np.array([number.get(f"{value:.17g}", -1) for value in values])
-    return Examples(features_of(x if model.scale is None else model.scale(x)), y)
+    if model.text is not None:
+        raise ValueError(f"--data must be labelled text, FILE.txt, like the run's; got {file!r}")
+    return examples_of(examples_in(file, model.settings, model.data))
 
 
 def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, float]:
@@ -160,21 +126,19 @@ def answer(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer
     if model.text is not None:
         features = model.text.of([text.split() for text in texts])
         return _named(model, features, [f"{text!r}" for text in texts], ask)
-    endings, named = _kind(model)
-    file = one_file(texts, endings)
-    if file is not None and model.columns is not None:
-        features = features_of(inputs(read_table(file, model.rows), model.rows).numpy())
-    elif file is not None and is_file(file, SPARSE):
-        features = _rows_of(model, file).features
-    else:
-        return _of_test(model, texts, named.split()[-1], ask)
+    rows = rows_in(texts, model.settings, model.data)
+    if rows is None:
+        return _of_test(model, texts, ask)
+    features = features_of(rows)
     return _named(model, features, [f"row {i}" for i in range(1, len(features) + 1)], ask)
 
 
-def _of_test(model: Opened, texts: Sequence[str], file: str, ask: AskOfLabels) -> list[Answer]:
+def _of_test(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answer]:
     """The likeliest labels of test examples, by their numbers."""
-    test = own_data(model.run, model.place).test
-    rows = np.array([example_number(text, len(test), f"{file}, or ") for text in texts])
+    load = partial(load_data, say=lambda line: None)
+    test = model.run.read_again(LabelTreeRunSettings, load, model.settings.place).test
+    others = "FILE.csv or FILE.svm, or "
+    rows = np.array([example_number(text, len(test), others) for text in texts])
     names = [f"test example {row}, in truth {model.labels[test.labels[row]]}" for row in rows]
     return _named(model, test.features[rows], names, ask)
 

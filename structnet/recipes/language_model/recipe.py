@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from structnet.datasets.catalogue import TEXTS
 from structnet.recipes.language_model.paper import TABLES
-from structnet.recipes.language_model.settings import NAMES, Choice, LanguageModelRunSettings
+from structnet.recipes.language_model.settings import Choice, LanguageModelRunSettings
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import AskOfWords
 
@@ -15,6 +14,7 @@ class LanguageModelRecipe(Recipe):
     """Log-bilinear language models whose next word is a leaf."""
 
     name = "language-model"
+    refused = ("device",)  # always computed on the CPU
     examples: ClassVar = {
         "train": """\
   structnet train language-model --data pydoc --vector-size 50 --out runs/words
@@ -25,8 +25,6 @@ class LanguageModelRecipe(Recipe):
   structnet reproduce language-model --table 2 --data brown --data-dir data --epochs 3
   structnet reproduce language-model --table 2 --data pydoc --only learned,random""",
     }
-    data_sets = NAMES
-    files = TEXTS
     Settings = LanguageModelRunSettings
     Ask = AskOfWords
     Choice = Choice

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from structnet.checks import check_integer
 from structnet.datasets.catalogue import TEXT_SETS, TEXTS
 from structnet.label_tree.language_settings import TREES, LanguageModelSettings
-from structnet.recipes.recipe import Place, check_data, parts, whole_path
-
-NAMES = tuple(TEXT_SETS)
+from structnet.recipes.recipe import Place, parts
+from structnet.recipes.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class LanguageModelRunSettings:
+class LanguageModelRunSettings(RunSettings):
     """Trains a language model, which predicts the next word, and tests it.
 
     A log-bilinear model (Jernite et al., ICML 2017) represents the previous four words by one
@@ -57,22 +55,18 @@ class LanguageModelRunSettings:
         ValueError: a value is out of its range.
     """
 
+    DATA_SETS: ClassVar = tuple(TEXT_SETS)
+    FILES: ClassVar = TEXTS
+
     data: str
     rows: Rows = field(default_factory=Rows)
     training: LanguageModelSettings = field(default_factory=LanguageModelSettings)
     place: Place = field(default_factory=Place)
 
-    def __post_init__(self) -> None:
-        check_data(self.data, NAMES, TEXTS)
-
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{Path(self.data).stem}-{self.training.tree}"
-
-    def resolved(self) -> LanguageModelRunSettings:
-        """The same settings with the absolute path of a file."""
-        return replace(self, data=whole_path(self.data, TEXTS, self.place.data_dir))
+        return f"{super().name}-{self.training.tree}"
 
 
 @dataclass(frozen=True)

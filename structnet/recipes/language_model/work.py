@@ -24,11 +24,11 @@ from structnet.recipes.arrays import check_size
 from structnet.recipes.language_model.settings import LanguageModelRunSettings
 from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
-from structnet.recipes.texts import TextData, Texts
+from structnet.recipes.texts import TextData, Texts, measure, next_words, read
 from structnet.recipes.words import counted
-from structnet.routing.words import percent
-from structnet.text import read_sentences
 from structnet.text.ngrams import perplexity
+
+__all__ = ["answer", "load", "measure", "open", "pictures", "read", "train"]
 
 SHOWN = 40  # nodes listed in neighbours.txt
 TIMED = 20  # test batches that are timed
@@ -120,29 +120,13 @@ def open(run: Run, place: Place) -> LabelTreeLanguageModel:
     return LabelTreeLanguageModel.load(run.trained_file())
 
 
-def read(run: Run, file: str, place: Place) -> Texts:
-    """The sentences of a text."""
-    return read_sentences(file)
-
-
-def measure(model: LabelTreeLanguageModel, examples: Texts, ask: AskOfWords) -> dict[str, float]:
-    """The measures of all words but the first of each sentence, as of a routed network."""
-    return model.measure(examples).to_dict()
-
-
 def answer(model: LabelTreeLanguageModel, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
     """The likeliest words after each beginning of a sentence.
 
     Raises:
         ValueError: a text has no words.
     """
-    found = []
-    for text in texts:
-        (names,), (values,) = model.predict_top([text], ask.top)
-        told = {word: round(p, 6) for word, p in zip(names.tolist(), values.tolist(), strict=True)}
-        words = ", ".join(f"{word} {percent(p, 1)}" for word, p in told.items())
-        found.append(Answer(f"{text} ... {words}", {"text": text, "words": told}))
-    return found
+    return next_words(model, texts, ask.top)
 
 
 def pictures(run: Run, *_: Any) -> Pictures:

@@ -10,9 +10,7 @@ import torch
 
 from structnet.naru import RoutedLanguageModel, RoutedNetwork, Sentences
 from structnet.naru.next_word import BATCH
-from structnet.recipes.recipe import Answer
 from structnet.recipes.texts import Texts
-from structnet.routing.words import percent
 from structnet.training.metrics import evaluate
 
 
@@ -90,27 +88,3 @@ def _behind_others(sentences: Sentences) -> np.ndarray:
     there = np.ones(len(sentences.ids), bool)
     there[sentences.offsets[:-1]] = False
     return sentences.ids[there]
-
-
-def next_words(model: RoutedLanguageModel, text: str, top: int) -> Answer:
-    """The likeliest next words after a text, and the path of its last word.
-
-    Raises:
-        ValueError: the text has no words.
-    """
-    given = text.split()
-    if not given:
-        raise ValueError("the text has no words; expected the beginning of a sentence")
-    (words,), (shares,) = model.predict_top([given], top)
-    likely = [
-        {"word": word, "probability": round(share, 6)}
-        for word, share in zip(words.tolist(), shares.tolist(), strict=True)
-    ]
-    said = ", ".join(f"{each['word']} {percent(each['probability'], 1)}" for each in likely)
-    unknown = [word for word in given if word not in model.words_]
-    found: dict[str, Any] = {"text": text, "next": likely, "unknown_words": unknown}
-    if is_routed(model):
-        # The last word of a sentence reaches no prediction, so it is followed by any other.
-        found["path"] = model.paths([[*given, given[-1]]])[0][-2].tolist()
-    more = f" (not known: {', '.join(unknown)})" if unknown else ""
-    return Answer(f"{text} -> {said}{more}", found)

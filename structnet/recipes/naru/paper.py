@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from structnet.checks import check_integer
-from structnet.recipes.naru.settings import DATA_SETS, NaruRunSettings
+from structnet.recipes.naru.settings import NaruRunSettings
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 from structnet.recipes.recipe import Place, settings_from, values_of
 
@@ -170,7 +170,10 @@ def bias_table(choice: Choice, runs: Members) -> Table:
 
 TABLES: Mapping[int, PaperTable] = {
     number: PaperTable(
-        DATA_SETS, f"figure{number}-{{0.data}}".format, partial(members, networks, fewest), make
+        NaruRunSettings.DATA_SETS,
+        f"figure{number}-{{0.data}}".format,
+        partial(members, networks, fewest),
+        make,
     )
     for number, networks, fewest, make in (
         (17, ("naru", "gru"), 1, loss_table),

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from structnet.recipes.naru.paper import TABLES
 from structnet.recipes.naru.paper import Choice as FigureChoice
-from structnet.recipes.naru.settings import DATA_SETS, FILES, NaruRunSettings
+from structnet.recipes.naru.settings import NaruRunSettings
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.recipe import AskOfWords
 
@@ -25,8 +25,6 @@ class NaruRecipe(Recipe):
   structnet reproduce naru --figure 18 --data-dir data
   structnet reproduce naru --figure 17 --data pydoc --epochs 30""",
     }
-    data_sets = DATA_SETS
-    files = FILES
     Settings = NaruRunSettings
     Ask = AskOfWords
     Choice = FigureChoice

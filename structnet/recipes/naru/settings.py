@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from structnet.checks import check_integer
+from structnet.datasets.catalogue import TEXTS
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.settings import NaruSettings
-from structnet.recipes.recipe import Place, check_data, whole_path
-
-DATA_SETS = ("brown", "wikitext-2", "pydoc")
-FILES = (".txt",)
+from structnet.recipes.recipe import Place
+from structnet.recipes.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Training(NaruSettings):
 
 
 @dataclass(frozen=True)
-class NaruRunSettings:
+class NaruRunSettings(RunSettings):
     """Trains a routed language model on a text, and tests it.
 
     A routed network (Nepp, 2021) consists of capsules of bundles. In each capsule a word takes one
@@ -81,24 +80,21 @@ class NaruRunSettings:
         ValueError: a value is out of its range.
     """
 
+    DATA_SETS: ClassVar = ("brown", "wikitext-2", "pydoc")
+    FILES: ClassVar = TEXTS
+
     data: str
     sentences: Sentences = field(default_factory=Sentences)
     training: Training = field(default_factory=Training)
     place: Place = field(default_factory=Place)
 
-    def __post_init__(self) -> None:
-        check_data(self.data, DATA_SETS, FILES)
-
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{Path(self.data).stem}-{self.training.network}"
+        return f"{super().name}-{self.training.network}"
 
     def resolved(self) -> NaruRunSettings:
         """The same settings with absolute paths."""
         vectors = self.sentences.vectors
-        return replace(
-            self,
-            data=whole_path(self.data, FILES),
-            sentences=replace(self.sentences, vectors=vectors and vectors.resolve()),
-        )
+        sentences = replace(self.sentences, vectors=vectors and vectors.resolve())
+        return replace(super().resolved(), sentences=sentences)

@@ -10,19 +10,21 @@ from sklearn.base import clone
 from structnet.estimators.next_words import known_words
 from structnet.naru import RoutedLanguageModel
 from structnet.naru.language_model import RecurrentLanguageModel
+from structnet.recipes import texts
 from structnet.recipes.naru import measures
 from structnet.recipes.naru.pictures import of_run
 from structnet.recipes.naru.settings import NaruRunSettings
 from structnet.recipes.naru.text import load_data
 from structnet.recipes.recipe import Answer, AskOfWords, Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
-from structnet.recipes.texts import TextData, Texts
+from structnet.recipes.texts import TextData, Texts, read
 from structnet.recipes.words import counted
-from structnet.text import read_sentences
 from structnet.training import set_threads
 from structnet.training.modules import count_parameters
 from structnet.training.processes import own_device
 from structnet.training.threads import threads_are_set
+
+__all__ = ["answer", "load", "measure", "open", "pictures", "read", "train"]
 
 ESTIMATORS = {"naru": RoutedLanguageModel, "gru": RecurrentLanguageModel}
 COUNTS_ALONE = (
@@ -77,11 +79,6 @@ def open(run: Run, place: Place) -> RoutedLanguageModel:
     return model
 
 
-def read(run: Run, file: str, place: Place) -> Texts:
-    """The sentences of a text."""
-    return read_sentences(file)
-
-
 def measure(model: RoutedLanguageModel, examples: Texts, ask: AskOfWords) -> dict[str, float]:
     """The accuracy, and the perplexity of the known words and of each part of the mixture alone.
 
@@ -92,16 +89,21 @@ def measure(model: RoutedLanguageModel, examples: Texts, ask: AskOfWords) -> dic
     """
     if not model.uses_network_:
         print(COUNTS_ALONE)
-    return model.measure(examples).to_dict()
+    return texts.measure(model, examples, ask)
 
 
-def answer(model: RoutedLanguageModel, texts: Sequence[str], ask: AskOfWords) -> list[Answer]:
-    """The likeliest next words of each beginning of a sentence.
+def answer(model: RoutedLanguageModel, typed: Sequence[str], ask: AskOfWords) -> list[Answer]:
+    """The likeliest next words of each beginning of a sentence, and the path of its last word.
 
     Raises:
         ValueError: a text has no words.
     """
-    return [measures.next_words(model, text, ask.top) for text in texts]
+    answers = texts.next_words(model, typed, ask.top)
+    for found in answers if measures.is_routed(model) else ():
+        given = found.values["text"].split()
+        # The last word of a sentence reaches no prediction, so it is followed by any other.
+        found.values["path"] = model.paths([[*given, given[-1]]])[0][-2].tolist()
+    return answers
 
 
 def pictures(run: Run, *_: Any) -> Pictures:

@@ -12,26 +12,24 @@ import torch
 from torch import Tensor
 
 from structnet.neural_tree import NeuralTree
-from structnet.recipes.arrays import ArrayData, inputs, read_table, scale_of
+from structnet.recipes.arrays import ArrayData, scale_of
 from structnet.recipes.neural_tree.runs import Described, Opened
 from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.recipe import Answer, Probabilities, example_number
 from structnet.recipes.words import in_words
 from structnet.routing import Samples
-from structnet.routing.batches import BATCH, ask
+from structnet.routing.batches import ask
 from structnet.routing.explanation import explain
 from structnet.training.modules import device_of
 
 
-def output(
-    tree: NeuralTree, samples: Samples, path: str = "multi", batch_size: int = BATCH
-) -> Tensor:
+def output(tree: NeuralTree, samples: Samples, path: str = "multi") -> Tensor:
     """The outputs of a tree, on the CPU: log-probabilities of classes, or means, ``[n, outputs]``.
 
     The stochastic path is always drawn with the same seed.
     """
     generator = _generator(tree)
-    return ask(tree, samples.x, lambda x: tree.output(x, path, generator), batch_size)
+    return ask(tree, samples.x, lambda x: tree.output(x, path, generator))
 
 
 def _generator(tree: NeuralTree) -> torch.Generator:
@@ -62,7 +60,6 @@ def measured(
     samples: Samples,
     data: Described,
     paths: Sequence[str] | None = None,
-    batch_size: int = BATCH,
 ) -> dict[str, float]:
     """The score of each way through a tree; that of all leaves has the plain name of the metric.
 
@@ -74,13 +71,12 @@ def measured(
         samples: samples.
         data: description of the data, as in ``config.json``.
         paths: ways; None for all, of which a tree with one leaf has one.
-        batch_size: number of samples computed at once.
     """
     numbers = data["classes"] is None
     found: dict[str, float] = {}
     for path in paths or (PATHS if tree.num_leaves > 1 else PATHS[:1]):
         way = "" if path == "multi" else f"_{path}"
-        predicted = output(tree, samples, path, batch_size)
+        predicted = output(tree, samples, path)
         right = score(predicted, samples.targets, data)
         if numbers and not found:
             errors = (predicted - samples.targets).double().square().mean(0)
@@ -103,9 +99,8 @@ def of_ensemble(outputs: Sequence[Tensor], targets: Tensor, data: Described) -> 
 # ---- answers
 
 
-def of_rows(model: Opened, file: str, path: str) -> list[Answer]:
-    """The predictions of a tree for the rows of a file, or of the standard input."""
-    x = inputs(read_table(file, model.data), model.data)
+def of_rows(model: Opened, x: Tensor, path: str) -> list[Answer]:
+    """The predictions of a tree for rows ``[n, *shape]`` of a file, or of the standard input."""
     predicted = output(model.tree, Samples(x, torch.zeros(len(x))), path)
     found = []
     for number, each in enumerate(predicted, 1):

@@ -25,9 +25,8 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
         ValueError: a file does not have its format, or the settings do not fit the data.
     """
     rows = settings.rows
-    names = "target", "without", "task", "bend"  # of a table alone
-    told = {name: getattr(rows, name) or None for name in names}
-    arrays = load_arrays(settings.data, settings.place.data_dir, **told)
+    folder = settings.place.data_dir
+    arrays = load_arrays(settings.data, folder, task=rows.task, **rows.options())
     order = drawn(len(arrays.x_train), rows.train_size, settings.training.seed, "training examples")
     share: Any = rows.validation_fraction  # resolved: not None
     held_out = round(share * len(order))

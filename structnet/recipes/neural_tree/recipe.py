@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from structnet.datasets.catalogue import TABLES as FILES
 from structnet.recipes.neural_tree.curves import FIGURES
 from structnet.recipes.neural_tree.paper import TABLES, Choice
 from structnet.recipes.neural_tree.settings import (
-    DEFAULTS,
     AskOfTree,
     NeuralTreeRunSettings,
     table_of_defaults,
@@ -34,8 +32,6 @@ defaults of the data sets:
   structnet reproduce neural-tree --table 6 --data mnist --data-dir data
   structnet reproduce neural-tree --table 3 --data sarcos --data-dir data --seeds 3""",
     }
-    data_sets = tuple(DEFAULTS)
-    files = FILES
     Settings = NeuralTreeRunSettings
     Ask = AskOfTree
     Choice = Choice

@@ -11,22 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.datasets.catalogue import TABLES
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.parse.packed import unpacked
-from structnet.recipes.recipe import (
-    Ask,
-    Place,
-    check_data,
-    check_data_dir,
-    filled,
-    is_file,
-    whole_path,
-)
+from structnet.recipes.recipe import Ask, Place, filled, is_file
+from structnet.recipes.run_settings import FileRows, RowsRunSettings
 
 Way = Literal["multi", "greedy", "stochastic", "most_likely", "least_likely"]
 PATHS: tuple[str, ...] = get_args(Way)
@@ -79,24 +70,19 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 OF_TABLE: dict[str, Any] = {
     "primitives": "table",
     "refine_epochs": 50,
-    "bend": True,
     "validation_fraction": 0.2,
     "finish": True,
 }
-OTHERWISE: dict[str, Any] = {"bend": False, "validation_fraction": 0.1, "finish": False}
+OTHERWISE: dict[str, Any] = {"validation_fraction": 0.1, "finish": False}
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(FileRows):
     """which examples to use
 
     Args:
-        target: column of a table to predict, by name or number from 1 (default: the last)
-        without: columns of a table to leave out, by name or number from 1
         task: kind of a table's target (default: regression, unless it is not numeric or has only a
             few whole numbers)
-        bend: bend the columns of a table that have heavy tails, such as sizes and counts, like a
-            normal distribution before they are scaled (default: yes for a table)
         train_size: number of training examples, drawn at random; validation examples are taken from
             these (default: all)
         test_size: number of test examples, drawn at random (default: all)
@@ -110,12 +96,7 @@ class Rows:
             for a table and sarcos, no for the others)
     """
 
-    TITLE: ClassVar[str] = "data"
-
-    target: str | None = None
-    without: tuple[str, ...] | None = None
     task: Literal["classification", "regression"] | None = None
-    bend: bool | None = None
     train_size: int | None = None
     test_size: int | None = None
     validation_fraction: float | None = None
@@ -220,7 +201,7 @@ class Training(NeuralTreeSettings):
 
 
 @dataclass(frozen=True)
-class NeuralTreeRunSettings:
+class NeuralTreeRunSettings(RowsRunSettings):
     """Grows a tree of neural networks, and tests it.
 
     An adaptive neural tree (Tanno et al., ICML 2019) sends each sample from its root to its leaves:
@@ -246,6 +227,9 @@ class NeuralTreeRunSettings:
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
+    DATA_SETS: ClassVar = tuple(DEFAULTS)
+    FILES: ClassVar = TABLES
+
     data: str
     rows: Rows = field(default_factory=Rows)
     modules: Modules = field(default_factory=Modules)
@@ -253,12 +237,9 @@ class NeuralTreeRunSettings:
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
-        check_data(self.data, tuple(DEFAULTS), TABLES)
+        super().__post_init__()
         if not is_file(self.data, TABLES):
-            for name in ("target", "without", "task", "bend"):
-                if getattr(self.rows, name) not in (None, False):
-                    raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
-        check_data_dir(self.data, self.place.data_dir)
+            self.only_for("a table, FILE.csv", self.rows, "task")
         epochs = self.training.refine_epochs
         if self.rows.finish and epochs is not None and epochs < 2:
             raise ValueError(
@@ -269,7 +250,7 @@ class NeuralTreeRunSettings:
     @property
     def name(self) -> str:
         """The part of the run folder's name that tells it from runs on other data."""
-        return f"{unpacked(Path(self.data)).stem}-{self.modules.primitives}"
+        return f"{super().name}-{self.modules.primitives}"
 
     def resolved(self) -> NeuralTreeRunSettings:
         """The same settings with the data set's defaults for those not given.
@@ -294,10 +275,10 @@ class NeuralTreeRunSettings:
                     f"--{name.replace('_', '-')} is for {', '.join(known_to)}; the modules are "
                     f"{modules.primitives}"
                 )
+        whole = super().resolved()
         return replace(
-            self,
-            data=whole_path(self.data, TABLES, self.place.data_dir),
-            rows=filled(self.rows, known),
+            whole,
+            rows=filled(whole.rows, known),
             modules=filled(modules, {"width": WIDTHS.get(str(modules.primitives))}),
             training=training,
         )

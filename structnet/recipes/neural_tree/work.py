@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import torch
+
 from structnet import plot
-from structnet.datasets.catalogue import TABLES as FILES
 from structnet.neural_tree import Decision
 from structnet.neural_tree import train as grown_and_refined
-from structnet.recipes.arrays import ArrayData, labelled_rows
+from structnet.recipes.arrays import ArrayData
 from structnet.recipes.neural_tree import runs
 from structnet.recipes.neural_tree.answers import measured, of_example, of_rows
 from structnet.recipes.neural_tree.data import everything, load_data
 from structnet.recipes.neural_tree.runs import Opened
 from structnet.recipes.neural_tree.settings import AskOfTree, NeuralTreeRunSettings
-from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say, is_file, one_file
+from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
+from structnet.recipes.rows import examples_in, rows_in
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
 from structnet.routing import Reading, Samples
@@ -91,21 +93,14 @@ def read(run: Run, file: str, place: Place) -> Samples:
     Raises:
         ValueError: the run did not learn from a table, or the file is not one.
     """
-    settings = run.settings(NeuralTreeRunSettings)
-    if not is_file(settings.data, FILES):
-        raise ValueError(
-            f"--data is for runs on a table, FILE.csv; {run} was trained on {settings.data} "
-            "and is measured on its test data"
-        )
-    if not is_file(file, FILES):
-        raise ValueError(f"--data must be FILE.csv or FILE.tsv for {run}; got {file!r}")
-    return labelled_rows(file, run.config["data"], settings.rows.target)
+    samples = examples_in(file, run.settings(NeuralTreeRunSettings), run.config["data"])
+    return Samples(torch.from_numpy(samples.x), samples.targets)
 
 
 def measure(model: Opened, examples: Samples, ask: AskOfTree) -> dict[str, float]:
     """The accuracy, or the squared error and R2, of the ways through the tree."""
     paths = None if ask.path is None else (ask.path,)
-    return measured(model.tree, examples, model.data, paths, ask.batch_size)
+    return measured(model.tree, examples, model.data, paths)
 
 
 def answer(model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:
@@ -115,9 +110,9 @@ def answer(model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:
         ValueError: there is more than one file, a file and a number, or no such example.
     """
     path = ask.path or "multi"
-    file = one_file(texts, FILES)
-    if file is not None:
-        return of_rows(model, file, path)
+    rows = rows_in(texts, model.run.settings(NeuralTreeRunSettings), model.data)
+    if rows is not None:
+        return of_rows(model, torch.from_numpy(rows), path)
     own = model.run.read_again(NeuralTreeRunSettings, load_data, model.place)
     return [of_example(model, own, text, path) for text in texts]
 

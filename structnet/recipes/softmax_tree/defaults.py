@@ -18,7 +18,8 @@ from timeit import timeit
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
-from structnet.recipes.recipe import Place, Say, check_data, result_of
+from structnet.recipes.recipe import Place, Say, result_of
+from structnet.recipes.run_settings import check_data
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,7 +104,7 @@ def members(choice: Any, seed: int) -> list[Member]:
 
 def _settings(choice: Any, data: str, source: Source, model: str, seed: int) -> Settings:
     """The settings of a run, in which the user's choice of samples overrides the table's."""
-    told = {name: getattr(choice.samples, name) for name in Source._fields}
+    told = {name: getattr(choice.rows, name) for name in Source._fields}
     given = source._asdict() | {name: value for name, value in told.items() if value is not None}
     return Settings(data, model, **given, seed=seed, place=choice.place)
 
@@ -113,14 +114,14 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
     from sklearn.exceptions import ConvergenceWarning
 
     from structnet.recipes.softmax_tree.data import load_data
-    from structnet.recipes.softmax_tree.settings import Samples, SoftmaxTreeRunSettings
+    from structnet.recipes.softmax_tree.settings import Rows, SoftmaxTreeRunSettings
     from structnet.softmax_tree.settings import SoftmaxTreeSettings
 
     say(f"{settings.data}: {settings.model} ...")
     drawn = {name: getattr(settings, name) for name in Source._fields}
     own = settings.data in ("digits", "uneven")  # which have no files
     place = Place() if own else settings.place
-    told = Samples(**drawn), SoftmaxTreeSettings(seed=settings.seed), place
+    told = Rows(**drawn), SoftmaxTreeSettings(seed=settings.seed), place
     data = load_data(SoftmaxTreeRunSettings(settings.data, *told))
     x, y = data.train.x, data.train.targets.numpy()
     begin, wall = time.process_time(), time.perf_counter()

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structnet.checks import check_integer, check_number
+from structnet.parse.packed import stem_of
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
 from structnet.recipes.protocol import sizes_of
 from structnet.recipes.recipe import Place, Say, parts, result_of
@@ -27,9 +28,9 @@ from structnet.recipes.softmax_tree.settings import (
     DATA_SETS,
     GENERATED,
     AdaptiveRunSettings,
+    Rows,
     SoftmaxTreeRunSettings,
 )
-from structnet.recipes.softmax_tree.settings import Samples as SamplesTold
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings, Start
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Choice:
     penalty: float = 1.0
     start: Start = "centroids"
     only: str | None = None
-    samples: SamplesTold = field(default_factory=SamplesTold)
+    rows: Rows = field(default_factory=Rows)
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
@@ -94,7 +95,7 @@ class Choice:
         cls = AdaptiveRunSettings if kind in ADAPTIVE else SoftmaxTreeRunSettings
         penalties: dict[str, Any] = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
         training = SoftmaxTreeSettings(**penalties, start=self.start, seed=seed, **told)
-        return cls(self.data_set, self.samples, training, self.place).resolved()
+        return cls(self.data_set, self.rows, training, self.place).resolved()
 
 
 def compared(choice: Choice, seed: int) -> list[Member]:
@@ -212,7 +213,7 @@ def _pairs(members: Members) -> dict[str, list[tuple[float, float]]]:
 
 
 def _stem(choice: Choice) -> str:
-    return Path(choice.data_set).name.split(".")[0]
+    return stem_of(Path(choice.data_set))
 
 
 def _table(number: int, members: Any) -> PaperTable:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.softmax_tree.paper import TABLES, Choice
-from structnet.recipes.softmax_tree.settings import (
-    DATA_SETS,
-    FILES,
-    AdaptiveRunSettings,
-    SoftmaxTreeRunSettings,
-)
+from structnet.recipes.softmax_tree.settings import AdaptiveRunSettings, SoftmaxTreeRunSettings
 
 
 class SoftmaxTreeRecipe(Recipe):
     """Softmax trees with a fixed structure."""
 
     name = "softmax-tree"
+    refused: ClassVar[Sequence[str]] = ("device",)  # always computed on the CPU
     examples: ClassVar = {
         "train": """\
   structnet train softmax-tree --data digits --out runs/digits
@@ -28,8 +25,6 @@ class SoftmaxTreeRecipe(Recipe):
   structnet reproduce softmax-tree --table 1 --data brown --data-dir data --seeds 3
   structnet reproduce softmax-tree --table defaults --data-dir data --seeds 3""",
     }
-    data_sets = DATA_SETS
-    files = FILES
     Settings = SoftmaxTreeRunSettings
     Choice = Choice
     tables = TABLES
@@ -39,6 +34,7 @@ class AdaptiveSoftmaxTreeRecipe(SoftmaxTreeRecipe):
     """Softmax trees that grow."""
 
     name = "adaptive-softmax-tree"
+    refused = (*SoftmaxTreeRecipe.refused, "depth", "k")  # those of a fixed tree
     examples: ClassVar = {
         "train": """\
   structnet train adaptive-softmax-tree --data uneven --out runs/uneven

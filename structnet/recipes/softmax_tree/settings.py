@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from structnet.checks import check_integer, check_number
 from structnet.datasets.catalogue import SPARSE, TABLES
-from structnet.recipes.recipe import (
-    Place,
-    check_data,
-    check_data_dir,
-    filled,
-    is_file,
-    whole_path,
-)
+from structnet.recipes.recipe import Place
+from structnet.recipes.run_settings import FileRows, RowsRunSettings
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 
 FILES = TABLES + SPARSE
-DATA_SETS = ("digits", "mnist", "clusters", "uneven", "brown", "pydoc", "wikitext-2")
 TEXTS = ("brown", "pydoc", "wikitext-2")
 GENERATED = ("clusters", "uneven")
+DATA_SETS = ("digits", "mnist", *GENERATED, *TEXTS)
 
 
 @dataclass(frozen=True)
-class Samples:
+class Rows(FileRows):
     """which examples to use
 
     Args:
-        target: column of a table to predict, by name or number from 1 (default: the last)
-        without: columns of a table to leave out, by name or number from 1
-        bend: bend the columns of a table that have heavy tails, such as sizes, like a normal
-            distribution, and take logarithms of sparse counts, before they are scaled (default: yes
-            for a file)
-        test_file: file of test rows, for FILE.svm (default: a fifth of each class is drawn)
         train_size: number of training examples, drawn at random (default: all)
         test_size: number of test examples, drawn at random (default: all)
         num_classes: number of words to predict, for a text, or of classes, for generated rows
@@ -43,12 +30,6 @@ class Samples:
             growth
     """
 
-    TITLE: ClassVar[str] = "data"
-
-    target: str | None = None
-    without: tuple[str, ...] | None = None
-    bend: bool | None = None
-    test_file: Path | None = None
     train_size: int | None = None
     test_size: int | None = None
     num_classes: int | None = None
@@ -61,7 +42,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class SoftmaxTreeRunSettings:
+class SoftmaxTreeRunSettings(RowsRunSettings):
     """Trains a softmax tree, and tests it.
 
     A softmax tree sends each example through hyperplanes to one leaf, a softmax over a few of the
@@ -84,47 +65,25 @@ class SoftmaxTreeRunSettings:
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
+    DATA_SETS: ClassVar = DATA_SETS
+    FILES: ClassVar = FILES
+
     data: str
-    samples: Samples = field(default_factory=Samples)
+    rows: Rows = field(default_factory=Rows)
     training: SoftmaxTreeSettings = field(default_factory=SoftmaxTreeSettings)
     place: Place = field(default_factory=Place)
     n_members: int = 1
 
     def __post_init__(self) -> None:
         check_integer("n_members", self.n_members, 1)
-        check_data(self.data, DATA_SETS, FILES)
-        samples = self.samples
-        for name in ("target", "without"):
-            if getattr(samples, name) is not None and not is_file(self.data, TABLES):
-                raise ValueError(f"--{name} is for a table, FILE.csv, not {self.data}")
-        if samples.bend and not is_file(self.data, FILES):
-            raise ValueError(f"--bend is for a file, FILE.csv or FILE.svm, not {self.data}")
-        if samples.test_file is not None and not is_file(self.data, SPARSE):
-            raise ValueError(f"--test-file is for sparse rows, FILE.svm, not {self.data}")
-        if samples.num_classes is not None and self.data not in TEXTS + GENERATED:
-            raise ValueError(f"--num-classes is for texts and generated rows, not {self.data}")
-        check_data_dir(self.data, self.place.data_dir)
-
-    @property
-    def name(self) -> str:
-        """The part of the run folder's name that tells it from runs on other data."""
-        return Path(self.data).name.split(".")[0]
+        super().__post_init__()
+        if self.data not in TEXTS + GENERATED:
+            self.only_for("texts and generated rows", self.rows, "num_classes")
 
     @property
     def growth_told(self) -> GrowthSettings | None:
         """The settings of the tree's growth; None if it does not grow."""
         return None
-
-    def resolved(self) -> SoftmaxTreeRunSettings:
-        """The same settings with the defaults of the data, and absolute paths.
-
-        The run may be resumed from another folder.
-        """
-        test = self.samples.test_file
-        samples = replace(self.samples, test_file=None if test is None else test.resolve())
-        samples = filled(samples, {"bend": is_file(self.data, FILES)})
-        whole = whole_path(self.data, FILES, self.place.data_dir)
-        return replace(self, data=whole, samples=samples)
 
 
 @dataclass(frozen=True)
@@ -141,13 +100,11 @@ class AdaptiveRunSettings(SoftmaxTreeRunSettings):
         ValueError: a value is out of its range, or the settings do not go together.
     """
 
-    REFUSED: ClassVar = ("depth", "k")  # those of a fixed tree, which the help does not name
-
     growth: GrowthSettings = field(default_factory=GrowthSettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in self.REFUSED:
+        for name in ("depth", "k"):
             if getattr(self.training, name) is not None:
                 raise ValueError(
                     f"--{name} is for softmax-tree; adaptive-softmax-tree has --start-depth, "

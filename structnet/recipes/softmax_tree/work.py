@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from torch import nn
 
-from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.plot import plot_model_tree
-from structnet.recipes.arrays import ArrayData, inputs, read_table
+from structnet.recipes.arrays import ArrayData
 from structnet.recipes.recipe import (
     Answer,
     Outcome,
@@ -20,15 +20,13 @@ from structnet.recipes.recipe import (
     Probabilities,
     Say,
     example_number,
-    is_file,
-    one_file,
 )
+from structnet.recipes.rows import examples_in, rows_in
 from structnet.recipes.run import Run
 from structnet.recipes.softmax_tree.comparison import trained
-from structnet.recipes.softmax_tree.data import load_data, rows_of_file, sparse_of_file
+from structnet.recipes.softmax_tree.data import load_data
 from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
 from structnet.recipes.softmax_tree.settings import (
-    FILES,
     AdaptiveRunSettings,
     SoftmaxTreeRunSettings,
 )
@@ -73,8 +71,16 @@ def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say)
     return outcome
 
 
-def open(run: Run, place: Place) -> tuple[Run, list[SoftmaxTree], Place]:
-    """A run, its trained trees, and the place where they are used."""
+class Opened(NamedTuple):
+    """A run, its settings with the place where it is used, and its trained trees."""
+
+    run: Run
+    settings: SoftmaxTreeRunSettings
+    trees: list[SoftmaxTree]
+
+
+def open(run: Run, place: Place) -> Opened:
+    """The trained trees of a run."""
 
     def build(content: dict[str, Any]) -> nn.ModuleList | SoftmaxTree:
         if "tree" in content:  # a run of a time when there was always one tree
@@ -82,7 +88,8 @@ def open(run: Run, place: Place) -> tuple[Run, list[SoftmaxTree], Place]:
         return nn.ModuleList(map(SoftmaxTree.from_config, content["trees"]))
 
     found: Any = run.load_model(build)
-    return run, [found] if isinstance(found, SoftmaxTree) else list(found), place
+    trees = [found] if isinstance(found, SoftmaxTree) else list(found)
+    return Opened(run, run.settings(_settings_of(run), place), trees)
 
 
 def read(run: Run, file: str, place: Place) -> Samples:
@@ -91,34 +98,30 @@ def read(run: Run, file: str, place: Place) -> Samples:
     Raises:
         ValueError: the file is of another kind, or the run did not learn from a file.
     """
-    settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
-    if not (is_file(file, FILES) and is_file(settings.data, FILES)):
-        raise ValueError(
-            f"--data must be FILE.csv or FILE.svm, for a run on such a file; {run} was trained "
-            f"on {settings.data}. Got {file!r}"
-        )
-    return rows_of_file(file, settings, run.config["data"])
+    samples = examples_in(file, run.settings(_settings_of(run), place), run.config["data"])
+    x = samples.x if issparse(samples.x) else samples.x.reshape(len(samples), -1)
+    return Samples(x, samples.targets)
 
 
-def measure(model: Any, examples: Samples, ask: Any) -> dict[str, float]:
+def measure(model: Opened, examples: Samples, ask: Any) -> dict[str, float]:
     """The accuracy, the size and the cost of the trees."""
-    found = vars(measured(model[1], examples))
+    found = vars(measured(model.trees, examples))
     return {"accuracy": 1 - found["error"], **found}
 
 
-def answer(model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
+def answer(model: Opened, texts: Sequence[str], ask: Any) -> list[Answer]:
     """The predictions for the rows of a file, or with reasons for test examples.
 
     Raises:
         ValueError: there is more than one file, a file and a number, or no such example.
     """
-    run, trees, place = model
+    run, settings, trees = model
     names = run.config["data"]["classes"]
-    file = one_file(texts, FILES)
-    if file is None:
-        own = _own_data(run, place)
+    rows = rows_in(texts, settings, run.config["data"])
+    if rows is None:
+        own = _own_data(run, settings.place)
         return [_of_example(trees, own, text, names) for text in texts]
-    choices, found = mean_choices(trees, _inputs(run, file, place)), []
+    choices, found = mean_choices(trees, rows), []
     for i, ((k,), (p,)) in enumerate(zip(*choices.top(1), strict=True)):
         values, shares = {"class": names[k], "probability": float(p)}, _shares(choices, i, names)
         found.append(Answer(f"row {i + 1}: {in_words(values)}", values, shares))
@@ -135,16 +138,6 @@ def _shares(choices: Choices, row: int, names: Sequence[str]) -> Probabilities:
     return Probabilities(names, of)
 
 
-def _inputs(run: Run, file: str, place: Place) -> Any:
-    settings: SoftmaxTreeRunSettings = run.settings(_settings_of(run), place)
-    if not is_file(file, SPARSE):  # a table, or rows of one from the standard input
-        if is_file(settings.data, SPARSE) and not is_file(file, TABLES):
-            raise ValueError(f"{run} was trained on sparse rows; expected the path of FILE.svm")
-        data = run.config["data"]
-        return inputs(read_table(file, data), data).numpy()
-    return sparse_of_file(file, settings, run.config["data"])[0]
-
-
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
     """The errors over the iterations, the tree with its leaves' classes, and its decisions.
 
@@ -156,7 +149,7 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
     if run.model_file.exists():
         told = (run.result or {}).get("details", {}).get("growth")
         growth = ChosenGrowth(**told) if told else None
-        tree = open(run, Place())[1][0]
+        tree = open(run, Place()).trees[0]
         # Read before anything is drawn: if the data are missing, no picture is written.
         reading = (data or _own_data(run, place)).reading(tree)
         found["tree.png"] = lambda: draw_widths(tree, growth)

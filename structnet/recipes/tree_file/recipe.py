@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.tree_file.settings import TreeFileSettings
 from structnet.recipes.tree_lstm.paper import TABLES
@@ -23,8 +22,6 @@ class TreeFileRecipe(Recipe):
   structnet train tree-lstm --data sst/train.txt --test-file sst/test.txt --target node-labels""",
         "reproduce": "  structnet reproduce tree-lstm --table own",
     }
-    data_sets = ()
-    files = ENDINGS
     draws_inputs = True
     Settings = TreeFileSettings
     Choice = TableChoice

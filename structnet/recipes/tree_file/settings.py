@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from structnet.checks import check_number
+from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.recipe import Place
+from structnet.recipes.run_settings import RunSettings
 from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
 
 Format = Literal[
@@ -74,7 +76,7 @@ class Training(TreeLSTMSettings):
 
 
 @dataclass(frozen=True)
-class TreeFileSettings:
+class TreeFileSettings(RunSettings):
     """Trains a Tree-LSTM on your own trees, and tests it.
 
     FILE has LABEL<TAB>TREE on each line (LABEL<TAB>TREE<TAB>TREE for pairs), objects with a tree
@@ -93,15 +95,16 @@ class TreeFileSettings:
         ValueError: a value is out of its range.
     """
 
+    DATA_SETS: ClassVar = ()
+    FILES: ClassVar = ENDINGS
+
     data: str
     source: Source = field(default_factory=Source)
     training: Training = field(default_factory=Training)
     place: Place = field(default_factory=Place)
 
-    @property
-    def name(self) -> str:
-        """The part of the run folder's name that tells it from runs on other data."""
-        return Path(self.data).name.split(".")[0]
+    def __post_init__(self) -> None:
+        """Checks nothing, as trees may be in a folder, or in a file of any name."""
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -110,10 +113,9 @@ class TreeFileSettings:
 
     def resolved(self) -> TreeFileSettings:
         """The same settings with absolute paths, as the run may be resumed from another folder."""
-        source, folder = self.source, self.place.data_dir or Path()
         test, validation = (
-            None if file is None else Path(folder, file).resolve()
-            for file in (source.test_file, source.validation_file)
+            file and self.in_folder(file)
+            for file in (self.source.test_file, self.source.validation_file)
         )
-        whole = replace(source, test_file=test, validation_file=validation)
-        return replace(self, data=str(Path(folder, self.data).resolve()), source=whole)
+        source = replace(self.source, test_file=test, validation_file=validation)
+        return replace(self, data=str(self.in_folder(self.data)), source=source)

@@ -43,13 +43,10 @@ class Opened:
     classes: list[str]
     device: torch.device
 
-    def ask_all(self, examples: Labelled, batch_size: int = 1000) -> list[str]:
+    def ask_all(self, examples: Labelled) -> list[str]:
         """The likeliest class of each example."""
-        predicted = predict_all(
-            self.model,
-            examples.encoded(self.of.vocabulary),
-            batch_size=batch_size,
-        )
+        encoded = examples.encoded(self.of.vocabulary)
+        predicted = predict_all(self.model, encoded)
         return [self.classes[number] for number in predicted.tolist()]
 
     def ask(self, trees: tuple[Tree, ...]) -> tuple[str, float]:

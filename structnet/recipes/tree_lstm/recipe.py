@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.protocol import Recipe
 from structnet.recipes.tree_file.recipe import TreeFileRecipe
 from structnet.recipes.tree_lstm.paper import TABLES
@@ -40,8 +39,6 @@ defaults (the sizes of tucker, sum and full are the paper's):
   structnet reproduce tree-lstm --table 1 --epochs 1 --train-size 2000 --out runs/trial
   structnet reproduce tree-lstm --table own --seeds 3 --treebank wsj.mrg""",
     }
-    data_sets = DATA_SETS
-    files = ENDINGS
     parallel = True
     draws_inputs = True
     Settings = TreeLSTMRunSettings

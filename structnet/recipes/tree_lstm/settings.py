@@ -13,7 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar, Literal
 
 from structnet.checks import check_integer, check_number, check_one_of
+from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.recipe import Place, did_you_mean, filled
+from structnet.recipes.run_settings import RunSettings
 from structnet.tensor_tree.settings import CELLS, Cell
 
 DATA_SETS = ("listops", "lrt")
@@ -181,7 +183,7 @@ def table_of_defaults() -> str:
 
 
 @dataclass(frozen=True)
-class TreeLSTMRunSettings:
+class TreeLSTMRunSettings(RunSettings):
     """Trains a Tree-LSTM on parses, and tests it.
 
     The weights of the best epoch on the validation examples are kept; tree.png shows a test
@@ -194,6 +196,9 @@ class TreeLSTMRunSettings:
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.
     """
+
+    DATA_SETS: ClassVar = DATA_SETS
+    FILES: ClassVar = ENDINGS  # which another recipe learns from, see :meth:`.Recipe.of_data`
 
     data: str
     sizes: Sizes = field(default_factory=Sizes)

@@ -78,7 +78,7 @@ def read(run: Run, file: str, place: Place) -> Labelled:
 
 def measure(model: Opened, examples: Labelled, ask: Any) -> dict[str, Any]:
     """The accuracy; for lrt also by number of operators, and the mean over these groups."""
-    numbers = [model.classes.index(name) for name in model.ask_all(examples, ask.batch_size)]
+    numbers = [model.classes.index(name) for name in model.ask_all(examples)]
     predicted, true = np.array(numbers), np.array(examples.labels)
     result: dict[str, Any] = {"accuracy": float((predicted == true).mean())}
     if model.of.groups is not None:

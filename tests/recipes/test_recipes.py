@@ -1,0 +1,41 @@
+"""What holds for the settings of every recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import call
+
+from structnet.recipes import RECIPES, recipe_for
+from structnet.recipes.execution import use
+from structnet.recipes.recipe import Place
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_file_is_looked_for_in_the_folder_of_data(name: str, tmp_path: Path) -> None:
+    for ending in RECIPES[name]().Settings.FILES:
+        settings = recipe_for(name, f"mine{ending}").Settings(
+            f"mine{ending}", place=Place(tmp_path)
+        )
+        assert settings.resolved().data == str(tmp_path / f"mine{ending}")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_files_of_different_names_have_different_folders(name: str, tmp_path: Path) -> None:
+    for ending in RECIPES[name]().Settings.FILES:
+        recipe = recipe_for(name, f"my{ending}")
+        files = [tmp_path / f"my.{what}{ending}" for what in ("cars", "houses")]
+        cars, houses = (recipe.Settings(str(file)).resolved().name for file in files)
+        assert cars.replace("cars", "houses") == houses != cars
+        assert houses.split("-")[0] == "my.houses"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_device_that_a_family_does_not_use_is_neither_offered_nor_taken(name: str) -> None:
+    recipe = RECIPES[name]()
+    helped = call("train", name, "--help").out
+    assert ("--device" in helped) == ("device" not in recipe.refused) and "--threads" in helped
+    if "device" in recipe.refused:
+        with pytest.raises(ValueError, match=f"{name} is always computed on the CPU; got --device"):
+            use(recipe, Place(device="cuda"))
