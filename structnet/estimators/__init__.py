@@ -1,25 +1,28 @@
 """The scikit-learn side of the models: the user's data are checked, scaled and held out.
 
-======================  ==========================================================================
-``inputs``              the checks of samples, targets and weights
-``checked``             :class:`Checked`, what has been checked; classes, weights, seeds
-``copies``              :func:`without_copies`: samples that were given several times
-``scale``               :class:`Standardizer`, the one scaler; means and deviations of any size
-``tails``               :class:`BentStandardizer`, which bends columns with heavy tails, by
-                        ``_tail_kernels``
-``counts``              :class:`CountStandardizer`, for sparse counts; the scaler of linear models
-``logistic``            :func:`logistic_regression`, of counts or of any rows
-``class_weights``       :func:`weighed`: classes that count more or less than their samples
-``held_out``            :func:`hold_out`: samples set aside, for choices or a test
-``outliers``            :func:`warn_of_far_targets`: numbers that outweigh all others
-``tree_estimator``      :class:`TreeEstimatorMixin`: methods of all estimators made of model trees
-``next_words``          :class:`NextWordEstimator`: texts in, next words out, and their measures
-``likeliest``           :class:`LikeliestMixin`: the likeliest few classes of a sample, or rows
-``hyper_parameters``    :func:`settings_of`: an estimator's parameters as its family's settings
-``described``           :func:`described_by`: ``help`` that explains every parameter
-``file``                a fitted estimator on disk, without pickle
-``failed_fit``          :func:`whole`: a fit that fails or is interrupted leaves no trace
-======================  ==========================================================================
+=========================  =======================================================================
+``inputs``                 the checks of samples, targets and weights
+``checked``                :class:`Checked`, what has been checked; classes, weights, seeds
+``copies``                 :func:`without_copies`: samples that were given several times
+``scale``                  :class:`Standardizer`, the one scaler; means and deviations of any size
+``tails``                  :class:`BentStandardizer`, which bends columns with heavy tails, by
+                           ``_tail_kernels``
+``counts``                 :class:`CountStandardizer`, for counts; the scaler of linear models
+``logistic``               :func:`logistic_regression`, of counts or of any rows
+``row_space``              wide rows as coordinates, at most as many as there are rows
+``few_rows``,              :func:`solved`: a softmax of dense rows without training, which is a
+``discriminant_analysis``  :func:`.discriminant` analysis, of few rows half a logistic regression
+``class_weights``          :func:`weighed`: classes that count more or less than their samples
+``held_out``               :func:`hold_out`: samples set aside, for choices or a test
+``outliers``               :func:`warn_of_far_targets`: numbers that outweigh all others
+``tree_estimator``         :class:`TreeEstimatorMixin`: methods of estimators made of model trees
+``next_words``             :class:`NextWordEstimator`: texts in, next words out, and their measures
+``likeliest``              :class:`LikeliestMixin`: the likeliest few classes of a sample, or rows
+``hyper_parameters``       :func:`settings_of`: an estimator's parameters as its family's settings
+``described``              :func:`described_by`: ``help`` that explains every parameter
+``file``                   a fitted estimator on disk, without pickle
+``failed_fit``             :func:`whole`: a fit that fails or is interrupted leaves no trace
+=========================  =======================================================================
 """
 
 from __future__ import annotations

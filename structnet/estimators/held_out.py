@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy.sparse import csr_matrix
 
 from structnet.checks import check_number
 from structnet.trees.end_to_end import ranges
+
+ENOUGH, PARTS = 1_000, 10  # held-out rows up to which further parts are held out, and most parts
 
 
 def validation_set(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> tuple | None:
@@ -127,6 +130,37 @@ def parted(
     if groups is None and labels is not None and len(np.unique(labels)) == size:
         return np.arange(size), None
     return hold_out(size, share, seed, labels, groups=groups)
+
+
+def tenths(labels: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Pairs of places to learn from, and of held-out ones of the same labels.
+
+    A tenth of few samples is too small to show how rarely a sure label is wrong: the tenths of one
+    cross-validation, which have the same labels as far as possible, are held out one after the
+    other until they have enough samples. There may be none, as if each label has one sample.
+
+    Args:
+        labels: labels of the samples.
+        seed: seed of the choice of tenths.
+
+    Shapes:
+        labels ``[n]``; pairs ``[learnt]``, ``[held]``, ascending.
+
+    Example:
+        >>> labels = np.arange(20) % 2
+        >>> [labels[held].tolist() for learn, held in tenths(labels, seed=0)][:2]
+        [[0, 1], [0, 1]]
+    """
+    size = len(labels)
+    order = np.random.default_rng(seed).permutation(size)
+    order = order[np.argsort(labels[order], kind="stable")]
+    part = np.empty(size, np.int64)
+    part[order] = np.arange(size) % PARTS
+    for number in range(min(-(-ENOUGH // max(size // PARTS, 1)), PARTS)):
+        learn, held = np.flatnonzero(part != number), np.flatnonzero(part == number)
+        held = held[np.isin(labels[held], labels[learn])]
+        if len(held):
+            yield learn, held
 
 
 def _whole_groups(

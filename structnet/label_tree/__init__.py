@@ -31,9 +31,8 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``tree``, ``routed``                  :class:`LabelTree`, and its interface as a model tree
 ``settings``, ``training``            all settings and defaults; training in threads
 ``touched``                           what a pass over examples changes, to undo it
-``examples``,                         training data; the initial weights of a single node of all
-``discriminant_analysis``,            labels on dense rows, also few; of a tree not learned, on
-``few_rows``, ``naive_bayes``         sparse ones
+``examples``, ``naive_bayes``         training data; the initial weights of a tree not learned, on
+                                      sparse rows
 ``choice``, ``trials``                choose settings that are not given, on held-out examples
 ``estimator``, ``streaming``,         the scikit-learn class; its ``partial_fit``; the rate and the
 ``stream``                            scale that follow from the samples so far

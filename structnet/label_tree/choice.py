@@ -8,8 +8,9 @@ from operator import attrgetter
 
 import numpy as np
 
+from structnet.estimators.discriminant_analysis import COLUMNS
+from structnet.estimators.few_rows import FEW
 from structnet.estimators.held_out import parted
-from structnet.label_tree.discriminant_analysis import COLUMNS
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings, Tree
 from structnet.label_tree.shapes import usual_arity
@@ -38,9 +39,6 @@ ENOUGH = 0.98  # score from which on nothing else is tried
 NEAR = 0.9  # share of the target score, below which no other rate of a tree is tried
 FEWEST = 2  # smallest number of passes of such a node on sparse rows, which starts from zero
 LEAST = 40  # number of examples from which on some are held out
-# The same on a table, where a single node starts as a solution: its training, or a tree, gains less
-# than a tenth of fewer rows can show.
-FEW = 400
 
 
 def choose(

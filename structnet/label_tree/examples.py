@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 
+from structnet.estimators.checked import Checked
+from structnet.estimators.discriminant_analysis import class_sums
 from structnet.label_tree.features import Features
 
 AXES = 100  # random ones; so many features need none
-ENOUGH, PARTS = 1_000, 10  # held-out rows up to which further parts are held out, and most parts
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class Examples:
     def __getitem__(self, rows: Any) -> Examples:
         shares = self.shares[rows] if len(self.shares) else self.shares
         return Examples(self.features[rows], self.labels[rows], shares)
+
+    @property
+    def checked(self) -> Checked:
+        """The rows of a table with their labels and weights."""
+        return Checked(self.features.table, self.labels, self.shares if len(self.shares) else None)
 
     def counts(self, num_classes: int) -> np.ndarray:
         """The number of times that each label occurs, by weight. ``[num_classes]``."""
@@ -73,36 +78,6 @@ class Examples:
         return float(np.square(features.values, dtype=np.float64) @ counts)
 
 
-def tenths(examples: Examples, seed: int) -> Iterator[tuple[Examples, Examples]]:
-    """Pairs of examples to learn from, and of held-out ones of the same labels.
-
-    A tenth of few examples is too small to show how rarely a sure label is wrong: the tenths of one
-    cross-validation, which have the same labels as far as possible, are held out one after the
-    other until they have enough examples. There may be none, as if each label has one example.
-
-    Args:
-        examples: examples; those without weight are left out.
-        seed: seed of the choice of tenths.
-
-    Example:
-        >>> rows = Examples(Features.from_table(np.eye(20)), np.arange(20) % 2)
-        >>> [held.labels.tolist() for learn, held in tenths(rows, seed=0)][:2]
-        [[0, 1], [0, 1]]
-    """
-    if len(examples.shares):
-        examples = examples[examples.shares > 0]
-    size = len(examples)
-    order = np.random.default_rng(seed).permutation(size)
-    order = order[np.argsort(examples.labels[order], kind="stable")]
-    part = np.empty(size, np.int64)
-    part[order] = np.arange(size) % PARTS
-    for number in range(min(-(-ENOUGH // max(size // PARTS, 1)), PARTS)):
-        learn, held = examples[part != number], examples[part == number]
-        held = held[np.isin(held.labels, learn.labels)]
-        if len(held):
-            yield learn, held
-
-
 def guessing_loss(counts: np.ndarray) -> float:
     """The loss of guessing by the frequencies of the labels, ``[labels]``.
 
@@ -128,8 +103,7 @@ def label_means(
     """
     rows = examples.features.table if examples.features.is_table else examples.features.to_csr()
     weights = examples.shares if len(examples.shares) else np.ones(len(examples))
-    place = examples.labels, np.arange(len(examples))
-    sums = csr_matrix((weights, place), (num_classes, len(examples)), np.float64) @ rows
+    sums = class_sums(rows, examples.labels, weights, num_classes)
     sums = sums @ axes if axes is not None else sums.toarray() if issparse(sums) else sums
     counts = examples.counts(num_classes)[:, None] + prior
     mean = sums.sum(0) / (counts - prior).sum()

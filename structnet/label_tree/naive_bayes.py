@@ -9,11 +9,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 
-from structnet.estimators.held_out import hold_out
+from structnet.estimators.discriminant_analysis import FEWEST, UNSEEN
+from structnet.estimators.held_out import ENOUGH, PARTS, hold_out
 from structnet.label_tree.arrays import TreeArrays
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.discriminant_analysis import FEWEST, UNSEEN
-from structnet.label_tree.examples import ENOUGH, PARTS, Examples
+from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
 
 # Of these three, the first number is the default.

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from structnet.estimators.few_rows import solved
 from structnet.label_tree._node_kernels import WIDE, train_node
 from structnet.label_tree._sgd_kernels import train_dense, train_sparse
 from structnet.label_tree.codes import LabelCodes, share_moved
 from structnet.label_tree.examples import Examples, guessing_loss, label_means, random_axes
-from structnet.label_tree.few_rows import solved
 from structnet.label_tree.naive_bayes import check_rows, start_as_naive_bayes
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
@@ -93,7 +93,7 @@ def begin(
             tree.softmax.take_bias(arrays.bias)
     elif one and examples.features.is_table and solves:
         arrays, slots = tree.arrays(examples.features), tree.codes.slots
-        found = solved(examples, num_classes, settings.seed)
+        found = solved(examples.checked, num_classes, settings.seed)
         arrays.weight[0, slots], arrays.bias[0, slots] = found
         tree.softmax.take_bias(arrays.bias)
     elif settings.epochs == 0:

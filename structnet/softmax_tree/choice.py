@@ -22,8 +22,8 @@ trees that begin surely behind the flat softmax, and stronger penalties that beg
 given up after one iteration, and kinds that begin nearly as well are compared once more with the
 penalties found. Nothing weaker is tried where hardly a mistake is left. If only some samples are
 used, some of the others are tested on besides those held out. The error is that of ``wrongness``:
-with few classes, probabilities count too. At last, held-out samples tell how sure the leaves may be
-(``temperature``).
+with few classes, probabilities count too. Of few dense rows, a solved leaf (``few_rows``) is taken
+unless a tree is surely better. At last, held-out samples tell how sure leaves may be.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
 from structnet.softmax_tree.costs import axes_sums, flat_sums
-from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest
+from structnet.softmax_tree.few_rows import how_solved, may_be_solved
+from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest, name_of
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import (
     ChosenGrowth,
@@ -140,7 +141,17 @@ class _Search:
     held_out: Points | None = None
 
     def best(self) -> Kind:
-        """The settings of the lowest error."""
+        """The settings of the lowest error, or a solved leaf if that is not surely higher."""
+        best = self._of_trees()
+        if not may_be_solved(self.points, self.given):
+            return best
+        how = how_solved(self.points, self.given.seed)
+        solved = replace(self._kind(0, "centroids"), solved=how, max_iter=0)
+        least = self._wrong_about(best, iterations=self._length)
+        return best if self._wrong_about(solved).exceeds(least, SURE) else solved
+
+    def _of_trees(self) -> Kind:
+        """The settings of the lowest error among trees that are trained."""
         tried = self._walked()
         best = self._best_of(tried)
         if self._plain_is_as_good(best):
@@ -181,7 +192,7 @@ class _Search:
 
         It is trained to the end, and on most of all samples, as with fewer it would be less sure.
         """
-        if not self._cheap or kind.temperature != 1:
+        if not self._cheap or kind.solved or kind.temperature != 1:
             return kind
         parts = self._parts
         if self._most < len(self.points):
@@ -305,10 +316,7 @@ class _Search:
     def _wrong_about(
         self, kind: Kind, parts: list[Fold] | None = None, iterations: int | None = ITERATIONS
     ) -> Wrongness:
-        """The wrongness of a kind on held-out samples.
-
-        After one iteration it is that on the first fold alone, otherwise on all folds.
-        """
+        """The wrongness on held-out samples, after one iteration on those of one fold alone."""
         growth = self.growth
         if growth is not None:
             growth = replace(growth, start_depth=kind.depth)
@@ -316,7 +324,8 @@ class _Search:
         each = [part.wrong_about(kind, growth, iterations) for part in parts]
         weights = [part.test.weights for part in parts]
         wrong = Wrongness(np.concatenate(each), np.concatenate(weights))
-        self.progress.say_when_due(f"{_name(kind)}: wrong by {wrong.mean:.4f} held out", last=False)
+        line = f"{name_of(kind)}: wrong by {wrong.mean:.4f} held out"
+        self.progress.say_when_due(line, last=False)
         return wrong
 
     @cached_property
@@ -389,11 +398,3 @@ class _Search:
     @cached_property
     def _cheap(self) -> bool:
         return len(self.points) * self.points.num_features * self.points.num_classes <= CHEAP
-
-
-def _name(kind: Kind) -> str:
-    """A short description of a kind."""
-    if not kind.max_iter:
-        return "tried a decision tree"
-    ridge = f", ridge {kind.leaf_ridge:g}" if kind.leaf_ridge else ""
-    return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}{ridge}"

@@ -22,6 +22,14 @@ STEPS, SETTLED = 15, 1e-2  # steps of the solver and tolerance in a short traini
 BETTER = 0.5  # standard errors by which one kind must be better than a simpler one
 
 
+def name_of(kind: ChosenSettings) -> str:
+    """A short description of a trial."""
+    if not kind.max_iter:
+        return "tried a solved leaf" if kind.solved else "tried a decision tree"
+    ridge = f", ridge {kind.leaf_ridge:g}" if kind.leaf_ridge else ""
+    return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}{ridge}"
+
+
 @dataclass(frozen=True)
 class Fold:
     """Samples to learn from and to test on, with results so far.

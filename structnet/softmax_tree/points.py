@@ -101,7 +101,12 @@ class Points:
 
     def facts(self, name: str) -> dict[str, Any]:
         """Facts that identify the points; see :meth:`.Checked.facts`."""
-        return Checked(self.x, self.y, self.weights).facts(name)
+        return self.checked.facts(name)
+
+    @property
+    def checked(self) -> Checked:
+        """The rows, classes and weights."""
+        return Checked(self.x, self.y, self.weights)
 
     def take(self, rows: np.ndarray) -> Points:
         """The points of some rows, ``[m]``."""

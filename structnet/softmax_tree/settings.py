@@ -131,6 +131,10 @@ class ChosenSettings(SoftmaxTreeSettings):
         temperature: T, by which the scores of all leaves are divided at the end of the training; it
             is chosen by the validation samples if the tree grows, otherwise on tables that train in
             seconds if any of depth, k, start and leaf_penalty is not given.
+        solved: regularisation of a single leaf that is not trained but solved, by
+            :func:`structnet.estimators.few_rows.solved`, which is chosen if all of depth, k, start
+            and leaf_penalty are left open, and fewer than 400 dense rows show no tree to be better;
+            () for a tree that is trained.
 
     Raises:
         ValueError: a value is out of its range.
@@ -144,9 +148,11 @@ class ChosenSettings(SoftmaxTreeSettings):
 
     leaf_ridge: float = 0.0
     temperature: float = 1.0
+    solved: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "solved", tuple(self.solved))  # a list in JSON
         check_number("leaf_ridge", self.leaf_ridge, 0)
         check_number("temperature", self.temperature, 0, open=True)
 

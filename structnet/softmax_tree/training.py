@@ -13,6 +13,7 @@ import numpy as np
 
 from structnet.softmax_tree.choice import ENOUGH, chosen
 from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.few_rows import how_solved
 from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate, updated
@@ -204,7 +205,7 @@ def leaves_trained(
         objective = Objective.told(replace(found, solver_steps=500), num_classes)
         draft = first_draft(points, found, None)
         for node, rows in draft.reach(points).items():
-            if not draft.children[node]:
+            if not (draft.children[node] or found.solved):
                 draft.nodes[node] = updated(draft, node, points, rows, objective)
     return SoftmaxTree.from_draft(draft, points.num_features, num_classes), found
 
@@ -232,7 +233,7 @@ class _Training:
             self._compare()
             done = state.since == PATIENCE or state.round == growth.max_rounds
             perfect = state.least is not None and state.least <= ENOUGH
-            if done or perfect or not self._grow():
+            if done or perfect or state.settings.solved or not self._grow():
                 assert state.best is not None
                 state.settings = self._tempered(state.best)
                 state.begin(state.best, grown=False)
@@ -265,6 +266,9 @@ class _Training:
 
         if not len(state.history):
             self._record(self._objective.of(state.draft, points), points)
+        if state.chosen and how.solved:  # again, of all samples
+            how = state.settings = replace(how, solved=how_solved(points, how.seed))
+            state.draft = first_draft(points, how, None)
         left = 0 if state.settled else how.max_iter - state.iterations
         alternate(state.draft, points, self._objective, left, how.tol, how.n_jobs, told)
         state.draft = state.draft.pruned(points)

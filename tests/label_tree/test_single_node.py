@@ -15,6 +15,8 @@ from scipy.sparse import csr_matrix
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch.nn.functional import cross_entropy
 
+from structnet.estimators.checked import Checked
+from structnet.estimators.discriminant_analysis import discriminant
 from structnet.label_tree import (
     Examples,
     Features,
@@ -28,7 +30,6 @@ from structnet.label_tree import (
 from structnet.label_tree._node_kernels import SHARE
 from structnet.label_tree.arrays import NEAR, WIDE
 from structnet.label_tree.choice import DIRECT, for_stream
-from structnet.label_tree.discriminant_analysis import discriminant
 from structnet.training.seeding import epoch_order
 
 
@@ -82,7 +83,9 @@ def test_rows_count_by_their_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     examples = table(38)[np.arange(19)]
     twice = examples[np.tile(np.arange(19), 2)]
     weighted = replace(examples, shares=np.full(19, 2, np.float32))
-    for ours, theirs in zip(discriminant(weighted, 27), discriminant(twice, 27), strict=True):
+    for ours, theirs in zip(
+        discriminant(weighted.checked, 27), discriminant(twice.checked, 27), strict=True
+    ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
@@ -96,7 +99,7 @@ def test_it_begins_whatever_the_rows_are(scale: float, middle: float) -> None:
     for each in (1, 3):
         labels = np.repeat(np.arange(25), each)
         examples = Examples(Features.from_table(np.repeat(rows, each, axis=0)), labels)
-        weight, bias = discriminant(examples, 26)
+        weight, bias = discriminant(examples.checked, 26)
         assert np.isfinite(weight).all() and np.isfinite(bias).all()
         if not scale:
             assert not weight.any()
@@ -193,7 +196,7 @@ def test_rows_in_any_order_and_of_any_size() -> None:
     x = centres[y] + spread * rng.normal(size=(len(y), 2))
     scores = []
     for unit in (1.0, 1e18, 1e-18):
-        weight, bias = discriminant(Examples(Features.from_table(x * unit), y), 4)
+        weight, bias = discriminant(Checked((x * unit).astype(np.float32), y, None), 4)
         scores.append(((x * unit) @ weight.astype(np.float64).T + bias).argmax(1) == y)
     assert np.mean(scores[0]) > 0.95
     assert np.array_equal(scores[0], scores[1]) and np.array_equal(scores[0], scores[2])
@@ -215,7 +218,7 @@ def test_an_analysis_takes_about_three_times_the_memory_of_its_rows() -> None:
     examples = Examples(Features.from_table(x), np.arange(20_000) % 100)
     tracemalloc.start()
     try:
-        discriminant(examples, 100)
+        discriminant(examples.checked, 100)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -225,7 +228,7 @@ def test_an_analysis_takes_about_three_times_the_memory_of_its_rows() -> None:
 def test_very_many_columns_vary_alike() -> None:
     y = np.repeat(np.arange(3), 20)
     x = np.random.default_rng(0).normal(size=(60, 1200)) + np.eye(3)[y].repeat(400, 1)
-    weight, bias = discriminant(Examples(Features.from_table(x), y), 3)
+    weight, bias = discriminant(Checked(x.astype(np.float32), y, None), 3)
     assert ((x @ weight.T + bias).argmax(1) == y).all()
 
 
@@ -233,7 +236,7 @@ def test_held_out_rows_that_do_not_count_choose_nothing() -> None:
     examples = replace(table(60), shares=np.zeros(60, np.float32))
     examples.shares[:20] = 1
     for seed in range(5):
-        assert np.isfinite(discriminant(examples, 27, seed)[0]).all()
+        assert np.isfinite(discriminant(examples.checked, 27, seed)[0]).all()
 
 
 def test_without_biases_a_node_begins_with_nothing() -> None:

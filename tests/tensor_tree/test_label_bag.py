@@ -20,12 +20,12 @@ from sklearn.model_selection import KFold
 from structnet import TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.estimators.held_out import parted
 from structnet.estimators.logistic import SOLVER
+from structnet.estimators.row_space import space_of
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
 from structnet.tensor_tree.counts.beside import BesideBag
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.counts.ridge import PENALTIES
-from structnet.tensor_tree.counts.row_space import space_of
 from structnet.tensor_tree.targets import Targets
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
@@ -191,7 +191,7 @@ def test_the_linear_model_is_that_of_the_counts(
 ) -> None:
     """In the span of wide rows as in all columns, and for numbers with the penalty that is best."""
     number, rng = 30 if wide else 100, np.random.default_rng(0)
-    monkeypatch.setattr("structnet.tensor_tree.counts.row_space.WIDE", 0.01 if wide else 1.0)
+    monkeypatch.setattr("structnet.estimators.row_space.WIDE", 0.01 if wide else 1.0)
     monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.DENSER", 100)
     trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))][:number]
     forest, y = Forest.from_trees(trees, VOCABULARY), rng.integers(3, size=number)

@@ -9,7 +9,6 @@
 ``piece_counts``      counts of pieces of words, for words that no training tree has
 ``number_sums``       sums of the values of numbers
 ``ridge``             fits it for numbers, with a penalty chosen by cross-validation
-``row_space``         wide rows as coordinates, at most as many as there are rows
 ``bag_occlusion``     outputs of the linear model for a tree with each of its subtrees hidden
 ``word_choice``       whether the words of texts at leaves, and their letters, help to predict
 ``rare_labels``       which labels of few trees are worth a vector of their own

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from structnet.estimators.held_out import parted
 from structnet.estimators.logistic import logistic_regression
+from structnet.estimators.row_space import space_of
 from structnet.tensor_tree.counts.counted import (
     Counted,
     beside,
@@ -38,7 +39,6 @@ from structnet.tensor_tree.counts.counted import (
 from structnet.tensor_tree.counts.number_sums import NumberSums
 from structnet.tensor_tree.counts.piece_counts import PieceCounts
 from structnet.tensor_tree.counts.ridge import PENALTIES, best_ridge, folds_of
-from structnet.tensor_tree.counts.row_space import space_of
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.vocabulary import NONE

@@ -46,7 +46,7 @@ class RowSpace(NamedTuple):
     """
 
     coordinates: np.ndarray
-    rows: csr_matrix
+    rows: csr_matrix | np.ndarray
     mean: np.ndarray
     basis: np.ndarray
 
@@ -66,12 +66,15 @@ class RowSpace(NamedTuple):
         return weights, intercept - weights @ self.mean
 
 
-def gram_of(rows: csr_matrix) -> np.ndarray:
+def gram_of(rows: csr_matrix | np.ndarray) -> np.ndarray:
     """The inner products of centred rows, ``[n, columns] -> [n, n]``.
 
-    What many rows have in common is centred and multiplied as a dense matrix: a sparse product
-    would add it up pair by pair of rows.
+    What many sparse rows have in common is centred and multiplied as a dense matrix: a sparse
+    product would add it up pair by pair of rows.
     """
+    if isinstance(rows, np.ndarray):
+        centred = rows - rows.mean(axis=0)
+        return centred @ centred.T
     counts = np.bincount(rows.indices, minlength=rows.shape[1])
     most = max(1, DENSE // rows.shape[0])  # columns
     least = np.partition(counts, -most - 1)[-most - 1] if len(counts) > most else 0
@@ -84,14 +87,14 @@ def gram_of(rows: csr_matrix) -> np.ndarray:
     return products + dense @ dense.T
 
 
-def space_of(rows: csr_matrix, outputs: int = 1) -> RowSpace | None:
+def space_of(rows: csr_matrix | np.ndarray, outputs: float = 1) -> RowSpace | None:
     """The coordinates of rows, if a linear model is fitted faster to coordinates.
 
     They come from a pivoted Cholesky decomposition of the rows' Gram matrix.
 
     Args:
-        rows: training rows, ``[n, columns]``, in double precision.
-        outputs: number of outputs of the model.
+        rows: training rows, sparse or dense, ``[n, columns]``, in double precision.
+        outputs: number of outputs of the model; inf takes rows for wide enough in any case.
 
     Returns:
         None if the rows are not wide enough, too many, or all the same.
@@ -105,7 +108,8 @@ def space_of(rows: csr_matrix, outputs: int = 1) -> RowSpace | None:
         return None
     mean = np.asarray(rows.mean(axis=0)).ravel()
     products = gram_of(rows)
-    rounding = number * np.finfo(float).eps * rows.multiply(rows).sum(axis=1).max()
+    squares = rows * rows if isinstance(rows, np.ndarray) else rows.multiply(rows)
+    rounding = number * np.finfo(float).eps * squares.sum(axis=1).max()
     if not products.diagonal().max() > rounding:  # dpstrf compares its first pivot only to 0
         return None
     triangle, order, rank, _ = dpstrf(products, lower=1, tol=rounding)

@@ -1,15 +1,16 @@
-"""Linear discriminant analysis, from which a softmax over all labels starts."""
+"""Linear discriminant analysis, regularised by cross-validation: a softmax without training."""
 
 from __future__ import annotations
 
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 
-from structnet.label_tree.examples import Examples, label_means, tenths
-from structnet.label_tree.features import Features
+from structnet.estimators.checked import Checked
+from structnet.estimators.held_out import tenths
 
 SHARES = (0.1, 0.01, 0.001, 0.4, 1.0)  # of the identity in the covariance; by default the first
 CERTAINTIES = (1.0, 0.5, 0.2, 0.05, 0.0)  # factors of the weights; the first one is the default
@@ -22,6 +23,20 @@ MANY = 10_000  # ... though always from this many if there are
 WAYS = 2  # to shrink means: along all axes alike, or along each by its own variance
 UNSEEN = 0.5  # smallest number of examples that a label counts as
 ROUNDING = 1e-12  # smallest variance of a column, where its mean square is about 1
+
+
+class Shrinkage(NamedTuple):
+    """How much less than all that rows say is believed.
+
+    Attributes:
+        way: way to shrink means: 0 along all axes alike, 1 along each by its own variance.
+        share: share of a multiple of the identity in the covariance.
+        certainty: factor of the weights.
+    """
+
+    way: int
+    share: float
+    certainty: float
 
 
 class _Moments(NamedTuple):
@@ -53,7 +68,7 @@ class _Moments(NamedTuple):
 
 
 def discriminant(
-    examples: Examples, num_classes: int, seed: int = 0
+    rows: Checked, num_classes: int, seed: int = 0, how: Shrinkage | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The weights and biases of a linear discriminant analysis of dense rows.
 
@@ -66,9 +81,10 @@ def discriminant(
     less certain, are chosen by the loss on held-out rows.
 
     Args:
-        examples: examples with dense rows.
+        rows: dense rows with labels from 0.
         num_classes: number of labels.
         seed: seed of the choice of held-out rows.
+        how: shrinkage; by default that of :func:`best_shrinkage`.
 
     Shapes:
         weights ``[num_classes, columns]``; biases, with log share_k, ``[num_classes]``; float32.
@@ -77,17 +93,16 @@ def discriminant(
         Friedman, Regularized discriminant analysis, JASA 1989, with one covariance for all labels.
 
     Example:
-        >>> from structnet.label_tree import Features
         >>> table = np.array([[0.0], [2.0], [8.0], [10.0]] * 50)
-        >>> rows = Examples(Features.from_table(table), np.array([0, 0, 1, 1] * 50))
-        >>> weight, bias = discriminant(rows, 2)
+        >>> weight, bias = discriminant(Checked(table, np.array([0, 0, 1, 1] * 50), None), 2)
         >>> middle = (bias[0] - bias[1]) / (weight[1] - weight[0])
         >>> middle.round(2).tolist()  # where both are equally likely
         [5.0]
     """
-    unit, single = unit_of(examples), np.finfo(np.float32)
-    way, share, certainty = _best(examples, num_classes, unit, seed)
-    moments = _moments(examples, num_classes, unit, seed)
+    unit, single = unit_of(rows.x), np.finfo(np.float32)
+    rows, _ = weighed(rows)
+    way, share, certainty = how or best_shrinkage(rows, num_classes, seed)
+    moments = _moments(rows, num_classes, unit, seed)
     weight, bias = (certainty * each for each in _solved(moments, way, share))
     weight /= unit
     if np.abs(weight).max() > single.max:  # if the rows are almost 0
@@ -95,11 +110,33 @@ def discriminant(
     return weight.astype(np.float32), (bias + moments.log_share).astype(np.float32)
 
 
-def unit_of(examples: Examples) -> float:
-    """The root mean square of all numbers of dense rows, above 0."""
-    features = examples.features
-    unit = float(np.sqrt(features.sum_of_squares / features.values.size))
+def weighed(rows: Checked) -> tuple[Checked, np.ndarray]:
+    """The rows whose weight is above 0, and their weights, 1 if they have none. ``[n]``."""
+    rows = rows.counting(0)
+    weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+    return rows._replace(weights=weights), weights
+
+
+def unit_of(x: np.ndarray) -> float:
+    """The root mean square of all numbers of dense rows, ``[n, columns]``, above 0."""
+    unit = float(np.sqrt(_sum_of_squares(x) / x.size))
     return max(unit or 1.0, float(np.finfo(np.float32).tiny))
+
+
+def class_sums(x: Any, labels: np.ndarray, weights: np.ndarray, num_classes: int) -> Any:
+    """The weighted sum of each label's rows, in double precision.
+
+    Shapes:
+        x ``[n, columns]``, dense or sparse, as is the output ``[num_classes, columns]``; labels,
+        weights ``[n]``.
+    """
+    place, shape = (labels, np.arange(len(labels))), (num_classes, len(labels))
+    return csr_matrix((weights, place), shape, np.float64) @ x
+
+
+def _sum_of_squares(x: np.ndarray) -> float:
+    """The sum of squares of all numbers, in double precision, without a copy of them."""
+    return float(np.einsum("nd,nd", x, x, dtype=np.float64))
 
 
 def losses_of(logits: np.ndarray, labels: np.ndarray, number: int) -> np.ndarray:
@@ -127,22 +164,25 @@ def losses_of(logits: np.ndarray, labels: np.ndarray, number: int) -> np.ndarray
     return -(1 - doubt) * own - doubt * log_p.max(1)
 
 
-def _best(examples: Examples, num_classes: int, unit: float, seed: int) -> tuple[int, float, float]:
-    """The way to shrink, the identity's share and the certainty of the least loss on held-out rows.
+def best_shrinkage(rows: Checked, num_classes: int, seed: int) -> Shrinkage:
+    """The shrinkage of the least loss on held-out rows; the first if none can be held out.
 
-    The first of each if no rows can be held out.
+    Args:
+        rows: dense rows with labels from 0.
+        num_classes: number of labels.
+        seed: seed of the choice of held-out rows.
     """
+    rows, unit = weighed(rows)[0], unit_of(rows.x)
     total = np.zeros((WAYS, len(SHARES), len(CERTAINTIES)))
-    for learn, held in tenths(examples, seed):
+    for learn, held in tenths(rows.y, seed):
         most = max(CELLS // num_classes, FEWEST)
-        total += _losses(learn, held[:: max(-(-len(held) // most), 1)], num_classes, unit, seed)
+        some = held[:: max(-(-len(held) // most), 1)]
+        total += _losses(rows.take(learn), rows.take(some), num_classes, unit, seed)
     way, share, certainty = np.unravel_index(np.argmin(total), total.shape)
-    return int(way), SHARES[share], CERTAINTIES[certainty]
+    return Shrinkage(int(way), SHARES[share], CERTAINTIES[certainty])
 
 
-def _losses(
-    learn: Examples, held: Examples, num_classes: int, unit: float, seed: int
-) -> np.ndarray:
+def _losses(learn: Checked, held: Checked, num_classes: int, unit: float, seed: int) -> np.ndarray:
     """The summed losses on held-out rows, ``[WAYS, SHARES, CERTAINTIES]``."""
     moments = _moments(learn, num_classes, unit, seed)
     found = np.full((WAYS, len(SHARES), len(CERTAINTIES)), np.inf)
@@ -150,24 +190,24 @@ def _losses(
     kinds = list(product(range(WAYS), range(len(SHARES)))) if moments.axes is not None else [(0, 0)]
     for way, row in kinds:
         weight, bias = _solved(moments, way, SHARES[row])
-        scores = held.features.table @ (weight / unit).T + bias
+        scores = held.x @ (weight / unit).T + bias
         for column, certainty in enumerate(CERTAINTIES):
             logits = certainty * scores + moments.log_share
-            losses = losses_of(logits, held.labels, len(learn))
-            found[way, row, column] = held.weighed(losses)
+            found[way, row, column] = held.weights @ losses_of(logits, held.y, len(learn.y))
     return found
 
 
-def _moments(examples: Examples, num_classes: int, unit: float, seed: int) -> _Moments:
-    counts, size = examples.counts(num_classes), examples.features.size
-    total, means = counts.sum(), label_means(examples, num_classes) / unit
-    middle = counts @ means / total
-    rests = examples.features.table / np.float32(unit)
-    rests -= means.astype(np.float32)[examples.labels]
-    if len(examples.shares):
-        rests *= np.sqrt(examples.shares)[:, None]
+def _moments(rows: Checked, num_classes: int, unit: float, seed: int) -> _Moments:
+    assert rows.weights is not None
+    counts, size = np.bincount(rows.y, rows.weights, num_classes), rows.x.shape[1]
+    total, sums = counts.sum(), class_sums(rows.x, rows.y, rows.weights, num_classes) / unit
+    middle = sums.sum(0) / total
+    means = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1e-300)[:, None], middle)
+    rests = rows.x / np.float32(unit)
+    rests -= means.astype(np.float32)[rows.y]
+    rests *= np.sqrt(rows.weights, dtype=np.float32)[:, None]
     means -= middle
-    within = Features.from_table(rests).sum_of_squares / total
+    within = _sum_of_squares(rests) / total
     between = counts @ np.square(means).sum(1) / total
     spread = max(within + between, ROUNDING * size)
     # Add one row, half of whose squared distance from the mean of all counts as within its label,

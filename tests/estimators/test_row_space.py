@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix, random
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from structnet.tensor_tree.counts.row_space import RowSpace, space_of
+from structnet.estimators.row_space import RowSpace, space_of
 
 
 def wide(number: int = 30, columns: int = 400, common: float = 0.0) -> csr_matrix:
@@ -31,6 +31,18 @@ def test_inner_products_are_those_of_centred_rows(common: float) -> None:
     size = (rows @ rows.T).diagonal().max()
     assert_allclose(found, centred @ centred.T, rtol=0, atol=1e-13 * size)
     assert space.coordinates.shape[1] == 29  # 30 different rows, of which one is the mean's
+
+
+def test_dense_rows_have_the_coordinates_of_sparse_ones() -> None:
+    rows = wide()
+    dense, sparse = space_of(rows.toarray()), of(rows)
+    assert dense is not None
+    assert_allclose(dense.coordinates, sparse.coordinates, atol=1e-8)
+    coef, intercept = np.ones((2, 29)), np.ones(2)
+    for ours, theirs in zip(
+        dense.model(coef, intercept), sparse.model(coef, intercept), strict=True
+    ):
+        assert_allclose(ours, theirs, atol=1e-8)
 
 
 def test_one_row_that_is_much_larger_hides_no_other() -> None:
@@ -95,5 +107,5 @@ def test_the_more_is_said_of_a_row_the_sooner_its_span_is_taken(
     rows = csr_matrix(np.eye(100, 200))
     assert space_of(rows) is None
     assert space_of(rows, outputs=10) is not None
-    monkeypatch.setattr("structnet.tensor_tree.counts.row_space.MOST", 99)
+    monkeypatch.setattr("structnet.estimators.row_space.MOST", 99)
     assert space_of(rows, outputs=10) is None

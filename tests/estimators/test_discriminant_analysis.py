@@ -1,4 +1,4 @@
-"""Where a single node begins, beside scikit-learn's linear discriminant analysis."""
+"""Discriminant analysis beside that of scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from structnet.label_tree import Examples, Features
-from structnet.label_tree.discriminant_analysis import CERTAINTIES, SHARES, discriminant
-from structnet.label_tree.examples import tenths
+from structnet.estimators.checked import Checked
+from structnet.estimators.discriminant_analysis import CERTAINTIES, SHARES, discriminant
+from structnet.estimators.held_out import tenths
 
-MODULE = "structnet.label_tree.discriminant_analysis."
+MODULE = "structnet.estimators.discriminant_analysis."
 
 
 def rows(
@@ -55,7 +55,7 @@ def test_it_is_that_of_scikit_learn(
     monkeypatch.setattr(MODULE + "CERTAINTIES", (certainty,))
     monkeypatch.setattr(MODULE + "MANY", 100_000)
     x, y = rows(40_000, 6, 5, seed=0)
-    weight, bias = discriminant(Examples(Features.from_table(x), y), 5)
+    weight, bias = discriminant(Checked(x, y, None), 5)
     theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=share).fit(x, y)
     prior = np.log(theirs.priors_)
     expected = certainty * (theirs.decision_function(x) - prior) + prior
@@ -64,10 +64,10 @@ def test_it_is_that_of_scikit_learn(
 
 def test_of_very_many_rows_some_tell_how_they_vary(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = rows(40_000, 6, 5, seed=0)
-    examples = Examples(Features.from_table(x), y)
-    some = discriminant(examples, 5)
+    given = Checked(x, y, None)
+    some = discriminant(given, 5)
     monkeypatch.setattr(MODULE + "MANY", 100_000)
-    for found, expected in zip(some, discriminant(examples, 5), strict=True):
+    for found, expected in zip(some, discriminant(given, 5), strict=True):
         assert 0 < np.abs(found - expected).max() < 0.05 * np.abs(expected).max()
 
 
@@ -77,13 +77,13 @@ def losses(x: np.ndarray, y: np.ndarray) -> dict[tuple[float, float], float]:
     Half a row of the likeliest wrong label counts as if it were among those learned from.
     """
     found: dict[tuple[float, float], float] = dict.fromkeys(product(SHARES, CERTAINTIES), 0.0)
-    for learn, held in tenths(Examples(Features.from_table(x), y), seed=0):
+    for learn, held in tenths(y, seed=0):
         for share, certainty in found:
             theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=share)
-            theirs.fit(learn.features.table, learn.labels)
+            theirs.fit(x[learn], y[learn])
             prior = np.log(theirs.priors_)
-            scores = theirs.decision_function(held.features.table) - prior
-            for each, label in zip(log_p(certainty * scores + prior), held.labels, strict=True):
+            scores = theirs.decision_function(x[held]) - prior
+            for each, label in zip(log_p(certainty * scores + prior), y[held], strict=True):
                 wrong, doubt = np.delete(each, label).max(), 0.5 / (len(learn) + 1)
                 found[share, certainty] -= (1 - doubt) * each[label] + doubt * wrong
     return found
@@ -109,18 +109,18 @@ def test_what_is_chosen_has_the_least_loss_on_rows_held_out(
     x, y = rows(number, size, labels, seed, **spread)
     by = losses(x, y)
     assert min(by, key=lambda kind: by[kind]) == chosen
-    examples = Examples(Features.from_table(x), y)
-    found = discriminant(examples, labels)
+    given = Checked(x, y, None)
+    found = discriminant(given, labels)
     monkeypatch.setattr(MODULE + "SHARES", chosen[:1])
     monkeypatch.setattr(MODULE + "CERTAINTIES", chosen[1:])
-    for ours, expected in zip(found, discriminant(examples, labels), strict=True):
+    for ours, expected in zip(found, discriminant(given, labels), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 
 def test_of_one_row_a_label_half_of_what_it_says_is_chance() -> None:
     """Of labels that are not learnt, rows held out would say that nothing is certain."""
     x = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32) + 3
-    weight, bias = discriminant(Examples(Features.from_table(x), np.arange(200)), 200)
+    weight, bias = discriminant(Checked(x, np.arange(200), None), 200)
     middle = x.mean(0)
     mean = (x - middle) / 2
     variance = np.square(x - middle).sum(1).mean() / 8 / 2
@@ -133,7 +133,7 @@ def test_of_one_row_a_label_half_of_what_it_says_is_chance() -> None:
 def test_along_narrow_axes_means_of_few_rows_are_sure(seed: int) -> None:
     x, y = rows(3000, 20, 100, seed, apart=1.0, uneven=100)
     learn, asked = slice(0, 1500), slice(1500, None)
-    weight, bias = discriminant(Examples(Features.from_table(x[learn]), y[learn]), 100)
+    weight, bias = discriminant(Checked(x[learn], y[learn], None), 100)
     right = ((x[asked] @ weight.T + bias).argmax(1) == y[asked]).mean()
     theirs = LinearDiscriminantAnalysis().fit(x[learn], y[learn]).score(x[asked], y[asked])
     assert right >= theirs - 0.01 > 0.9
@@ -144,7 +144,7 @@ def test_axes_that_are_narrow_by_chance_make_nothing_sure() -> None:
     rng = np.random.default_rng(0)
     centres, y = 0.3 * rng.normal(size=(40, 300)), rng.integers(40, size=1267)
     x = (centres[y] + rng.normal(size=(1267, 300))).astype(np.float32)
-    weight, bias = discriminant(Examples(Features.from_table(x[:267]), y[:267]), 40)
+    weight, bias = discriminant(Checked(x[:267], y[:267], None), 40)
     scores = x[267:] @ weight.T + bias
     losses = logsumexp(scores, axis=1) - scores[np.arange(1000), y[267:]]
     assert (scores.argmax(1) == y[267:]).mean() > 0.65 and losses.mean() < 1.1
