@@ -1,12 +1,14 @@
-"""The base of encoders that aggregate children: input vectors, fixed or learned, and checks."""
+"""The base of encoders that aggregate children: inputs, the aggregator, and checks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from structnet.checks import wrong
 from structnet.errors import GraphError
 from structnet.message_passing.cell import Nodes
 from structnet.message_passing.scheduling import check_forest
@@ -48,6 +50,29 @@ class WithInputs(nn.Module):
         else:
             table = torch.as_tensor(inputs).detach()
             self.register_buffer("inputs", table.to(torch.get_default_dtype(), copy=True))
+
+    def make_aggregator(
+        self,
+        aggregator: Callable[..., Aggregator],
+        hidden_size: int,
+        arity: int,
+        num_types: int,
+        gates: int,
+    ) -> None:
+        """Makes the aggregator, once the inputs are held.
+
+        Raises:
+            ValueError: it is neither a class nor a function that gives an instance of one.
+        """
+        is_class = isinstance(aggregator, type) and issubclass(aggregator, Aggregator)
+        made: Any = None
+        if is_class or not isinstance(aggregator, type | nn.Module):
+            input_size = self.input_table().shape[1] if self.inner_inputs else 0
+            made = aggregator(hidden_size, arity, num_types, gates=gates, input_size=input_size)
+        if not isinstance(made, Aggregator):
+            expected = "a subclass of Aggregator, or a functools.partial of one"
+            raise wrong("aggregator", expected, aggregator, type(self).__name__)
+        self.aggregator = made
 
     def input_table(self) -> Tensor:
         """The input vectors, ``[num_tokens, input_size]``."""
@@ -109,3 +134,33 @@ class WithInputs(nn.Module):
                 "nodes with a type carry tokens, which the model would not read; "
                 "build it with inner_inputs=True"
             )
+
+
+def aggregated(aggregator: Aggregator, nodes: Nodes, x: Tensor | None) -> Sequence[Tensor]:
+    """What an aggregator, which may be a user's, computes from the messages that nodes receive.
+
+    Args:
+        aggregator: the aggregator.
+        nodes: nodes with its messages in their mailbox.
+        x: the nodes' own inputs, if there are any.
+
+    Shapes:
+        x ``[rows, input_size]``; output: one ``[runs, length, hidden_size]`` for each gate.
+
+    Raises:
+        ValueError: it gives something else.
+    """
+    found: Any = aggregator.reduce(nodes, nodes.mailbox["aggregate"], x)
+    shape = (*nodes.split(nodes.tokens).shape, aggregator.hidden_size)
+    got = [_shape(y) for y in found] if isinstance(found, Sequence) else _shape(found)
+    if got != [shape] * aggregator.gates:
+        raise ValueError(
+            f"{type(aggregator).__name__}.reduce must give a sequence of {aggregator.gates} "
+            f"tensors, one for each gate, of shape {shape} (runs, length, hidden_size); got "
+            f"{got if isinstance(got, list | str) else f'one of shape {got}'}"
+        )
+    return found
+
+
+def _shape(x: Any) -> tuple[int, ...] | str:
+    return tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__

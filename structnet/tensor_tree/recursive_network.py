@@ -14,7 +14,7 @@ from structnet.message_passing.propagation import propagate
 from structnet.message_passing.scheduling import Layout, check_forest
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
-from structnet.tensor_tree.inputs import WithInputs
+from structnet.tensor_tree.inputs import WithInputs, aggregated
 from structnet.tensor_tree.parameters import allocate
 from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
@@ -42,7 +42,7 @@ class RecursiveNetwork(WithInputs):
         inner_inputs: True if nodes with a type carry inputs too.
 
     Raises:
-        ValueError: the inputs are neither of these, or a size is out of range.
+        ValueError: the inputs or the aggregator are neither of these, or a size is out of range.
 
     Shapes:
         output: ``[len(forest), hidden_size]``.
@@ -75,8 +75,7 @@ class RecursiveNetwork(WithInputs):
         self.hidden_size, self.inner_inputs = hidden_size, inner_inputs
         self.hold_inputs(inputs)
         size = self.input_table().shape[1]
-        given = size if inner_inputs else 0
-        self.aggregator = aggregator(hidden_size, arity, num_types, gates=1, input_size=given)
+        self.make_aggregator(aggregator, hidden_size, arity, num_types, gates=1)
         own = self.aggregator
         self.layout = Layout(num_types, arity, own.positional, own.pads)
         shapes = {"leaf_weight": (size, hidden_size), "leaf_bias": (hidden_size,)}
@@ -142,6 +141,5 @@ class _Cell:
         return {"aggregate": edges.join(self.aggregator.message(edges, z))}
 
     def reduce(self, nodes: Nodes) -> State:
-        x = self.model.own_inputs(nodes)
-        (y,) = self.aggregator.reduce(nodes, nodes.mailbox["aggregate"], x)
+        (y,) = aggregated(self.aggregator, nodes, self.model.own_inputs(nodes))
         return {"h": nodes.join(y.tanh())}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.checks import check_one_of, wrong
+from structnet.checks import check_one_of
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
 from structnet.message_passing.scheduling import Layout, check_forest
@@ -18,7 +17,7 @@ from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import lstm_state
-from structnet.tensor_tree.inputs import WithInputs
+from structnet.tensor_tree.inputs import WithInputs, aggregated
 from structnet.tensor_tree.parameters import Shape, allocate
 from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
@@ -102,19 +101,8 @@ class TreeLSTM(WithInputs):
         self.forget, self.bottom, self.forget_bias_of = forget, bottom, forget_bias
         self.hold_inputs(inputs)
         input_size = self.input_table().shape[1]
-        expected = "a subclass of Aggregator, or a functools.partial of one"
-        of_another_kind = isinstance(aggregator, type) and not issubclass(aggregator, Aggregator)
-        if of_another_kind or isinstance(aggregator, nn.Module):
-            raise wrong("aggregator", expected, aggregator, "TreeLSTM")
-        self.aggregator = aggregator(
-            hidden_size,
-            arity,
-            num_types,
-            gates=3 if forget == "child" else 3 + arity,
-            input_size=input_size if inner_inputs else 0,
-        )
-        if not isinstance(self.aggregator, Aggregator):
-            raise wrong("aggregator", expected, aggregator, "TreeLSTM")
+        gates = 3 if forget == "child" else 3 + arity
+        self.make_aggregator(aggregator, hidden_size, arity, num_types, gates)
         chosen = {"forget": forget, "bottom": bottom, "forget_bias": forget_bias}
         needed = {"forget": "child", "bottom": "zero", "forget_bias": "type"}
         if not self.aggregator.positional and chosen != needed:
@@ -260,23 +248,9 @@ class _Cell:
 
     def reduce(self, nodes: Nodes) -> State:
         x = self.model.own_inputs(nodes)
-        i, o, u, *forget_gates = self._gates(nodes, nodes.mailbox["aggregate"], x)
+        i, o, u, *forget_gates = aggregated(self.aggregator, nodes, x)
         h, c = lstm_state(i, o, u, nodes.split(self._kept(nodes, forget_gates, x)))
         return {"h": nodes.join(h), "c": nodes.join(c)}
-
-    def _gates(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
-        """The aggregator's tensors, G of ``[runs, length, c]``; a user's may be anything."""
-        found: Any = self.aggregator.reduce(nodes, received, x)
-        count = self.aggregator.gates
-        shape = (*nodes.split(nodes.tokens).shape, self.model.hidden_size)
-        got = [_shape(x) for x in found] if isinstance(found, Sequence) else _shape(found)
-        if got != [shape] * count:
-            raise ValueError(
-                f"{type(self.aggregator).__name__}.reduce must give a sequence of {count} tensors, "
-                f"one for each gate, of shape {shape} (runs, length, hidden_size); got "
-                f"{got if isinstance(got, list | str) else f'one of shape {got}'}"
-            )
-        return found
 
     def _kept(self, nodes: Nodes, forget_gates: Sequence[Tensor], x: Tensor | None) -> Tensor:
         """``sum_j f_j * c_j``, ``[rows, c]``."""
@@ -293,10 +267,6 @@ class _Cell:
             return (torch.sigmoid(f + own.unsqueeze(1)) * c).sum(1)
         assert nodes.owner is not None  # as nothing is padded
         return nodes.sum(torch.sigmoid(f + own.index_select(0, nodes.owner)) * c)
-
-
-def _shape(x: Any) -> tuple[int, ...] | str:
-    return tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
 
 
 def _in_words(options: dict[str, str]) -> str:
