@@ -159,4 +159,5 @@ class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
         def scored(outputs: Tensor) -> Tensor:
             return outputs[:, column] if several else log_odds(outputs, column)
 
-        return explain(self.model_, self.trained_.vocabulary, sample, scored, target)
+        answer = self.classes_[column]
+        return explain(self.model_, self.trained_.vocabulary, sample, scored, answer)

@@ -7,6 +7,7 @@ import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -163,9 +164,22 @@ def column_of(target: Any, classes: np.ndarray) -> int:
     Raises:
         ValueError: there is no such class.
     """
-    if target not in classes:
-        raise wrong("target", f"one of {classes.tolist()}", target, "explain")
-    return classes.tolist().index(target)
+    columns = {label: i for i, label in enumerate(classes.tolist())}
+    try:
+        return columns[target]
+    except (KeyError, TypeError):  # of a list, for example
+        raise wrong("target", f"one of {[*columns]}", target, "explain") from None
+
+
+def check_place(name: str, value: Any, count: int) -> None:
+    """Refuses what is not the place of one of so many things, counted from 0.
+
+    Raises:
+        ValueError: the value is not allowed.
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not 0 <= value < count:
+        raise wrong(name, f"an int from 0 to {count - 1}", value, "explain")
 
 
 def explain(
