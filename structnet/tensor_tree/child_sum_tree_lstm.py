@@ -285,7 +285,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         if not (_is_a_table(self.type_vectors) and _is_a_table(self.token_vectors)):
             x = self._inputs(forest, types, tokens, words)
             numbers = np.arange(len(x)), np.full(len(x), -1)
-            return self.states(forest, numbers, (x, x[:0]), mask, backend)
+            return self.states_from(forest, numbers, (x, x[:0]), mask, backend)
         table = self.token_vectors.weight
         if isinstance(self.token_vectors, NumberEmbedding):
             table, tokens = self.token_vectors.extended(tokens)
@@ -296,7 +296,7 @@ class ChildSumTreeLSTM(ChildSumCell):
             tokens[texts] = len(table) + np.arange(len(texts))
             table = torch.cat((table, added))
         tables = self.type_vectors.weight, table
-        return self.states(forest, (types, tokens), tables, mask, backend)
+        return self.states_from(forest, (types, tokens), tables, mask, backend)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         h = self.node_states(forest, backend)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from structnet.checks import wrong
 from structnet.errors import GraphError
-from structnet.message_passing.cell import Nodes
+from structnet.message_passing.cell import Nodes, State
 from structnet.message_passing.scheduling import check_forest
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.number_embedding import check_known
 from structnet.tensor_tree.parameters import Shape, check_shapes
+from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 
 
@@ -102,6 +104,53 @@ class WithInputs(nn.Module):
         moment = self.input_table().square().sum(1).mean().clamp_min(1e-6)
         self.leaf_weight.normal_().div_(moment.sqrt())
         self.leaf_bias.zero_()
+
+    @not_compiled
+    def states(
+        self,
+        forest: Forest,
+        *,
+        nodes: Sequence[int] | np.ndarray | None = None,
+        backend: str = "levels",
+    ) -> State:
+        """The states of some nodes, by default the roots.
+
+        Args:
+            forest: the trees.
+            nodes: numbers of nodes in the forest, or a mask of all of them.
+            backend: backend as for :func:`structnet.message_passing.propagate`; "levels" is one
+                compiled call per direction where :mod:`structnet.tensor_tree.compiled`, or on a GPU
+                :mod:`structnet.tensor_tree.gpu`, supports the model, with equal results.
+
+        Shapes:
+            output: ``h`` and, with gates, ``c``, each ``[len(nodes), hidden_size]``.
+
+        Raises:
+            GraphError: the forest has types, places or tokens that the model does not have.
+            IndexError: ``nodes`` are not numbers of nodes, or out of range.
+            ValueError: a parameter no longer has its shape.
+        """
+        self.check_sweep(forest)
+        return self._sweep(forest, nodes, backend)
+
+    def _sweep(
+        self, forest: Forest, nodes: Sequence[int] | np.ndarray | None, backend: str
+    ) -> State:
+        raise NotImplementedError
+
+    def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
+        """The hidden states of all nodes, by their numbers in the forest.
+
+        Args and errors: those of :meth:`states`.
+
+        Shapes:
+            output: ``[num_nodes, hidden_size]``.
+        """
+        check_forest(forest)
+        return self.states(forest, nodes=np.arange(forest.num_nodes), backend=backend)["h"]
+
+    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        return self.states(forest, backend=backend)["h"]
 
     def check_sweep(self, forest: Forest) -> None:
         """Runs the aggregator's hooks before a sweep, then checks what compiled loops do not check.

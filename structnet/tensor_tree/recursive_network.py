@@ -11,12 +11,11 @@ from torch import Tensor, nn
 
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
-from structnet.message_passing.scheduling import Layout, check_forest
+from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.inputs import WithInputs, aggregated
 from structnet.tensor_tree.parameters import allocate
-from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 
 
@@ -89,34 +88,10 @@ class RecursiveNetwork(WithInputs):
         self.draw_leaf_weights()
         self.bottom_state.zero_()
 
-    @not_compiled
-    def node_states(
-        self,
-        forest: Forest,
-        backend: str = "levels",
-        nodes: Sequence[int] | np.ndarray | None = None,
-    ) -> Tensor:
-        """The hidden states of all nodes, or of some.
-
-        Args:
-            forest: the trees.
-            backend: backend as for :func:`structnet.message_passing.propagate`.
-            nodes: numbers of nodes in the forest; by default all.
-
-        Shapes:
-            output: ``[num_nodes, hidden_size]``, or ``[len(nodes), hidden_size]``.
-
-        Raises:
-            GraphError: the forest has types, places or tokens that the model does not have.
-            ValueError: a parameter no longer has its shape.
-        """
-        self.check_sweep(forest)
-        chosen = np.arange(forest.num_nodes) if nodes is None else nodes
-        return propagate(forest, _Cell(self), chosen, backend)["h"]
-
-    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
-        check_forest(forest)
-        return self.node_states(forest, backend, forest.roots)
+    def _sweep(
+        self, forest: Forest, nodes: Sequence[int] | np.ndarray | None, backend: str
+    ) -> State:
+        return propagate(forest, _Cell(self), nodes, backend)
 
 
 class _Cell:

@@ -12,14 +12,13 @@ from torch import Tensor, nn
 from structnet.checks import check_one_of
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
-from structnet.message_passing.scheduling import Layout, check_forest
+from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import lstm_state
 from structnet.tensor_tree.inputs import WithInputs, aggregated
 from structnet.tensor_tree.parameters import Shape, allocate
-from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 from structnet.trees.numbering import node_numbers
 
@@ -160,49 +159,13 @@ class TreeLSTM(WithInputs):
         if self.bottom == "learned":
             self.bottom_state.normal_().mul_(HIDDEN_MOMENT**0.5)
 
-    @not_compiled
-    def states(
-        self,
-        forest: Forest,
-        nodes: Sequence[int] | np.ndarray | None = None,
-        backend: str = "levels",
+    def _sweep(
+        self, forest: Forest, nodes: Sequence[int] | np.ndarray | None, backend: str
     ) -> State:
-        """Hidden and cell states of some nodes, by default the roots.
-
-        Args:
-            forest: the trees.
-            nodes: numbers of nodes in the forest, or a mask of all of them.
-            backend: backend as for :func:`structnet.message_passing.propagate`; "levels" is one
-                compiled call per direction where :mod:`structnet.tensor_tree.compiled`, or on a GPU
-                :mod:`structnet.tensor_tree.gpu`, supports the model, with equal results.
-
-        Shapes:
-            output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.
-
-        Raises:
-            GraphError: the forest has types, places or tokens that the model does not have.
-            IndexError: ``nodes`` are not numbers of nodes, or out of range.
-            ValueError: a parameter no longer has its shape.
-        """
-        self.check_sweep(forest)
         if backend == "levels" and covers(self, forest):
             chosen = None if nodes is None else node_numbers(nodes, forest.num_nodes)
             return sweep(self, forest, chosen)
         return propagate(forest, _Cell(self), nodes, backend)
-
-    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
-        return self.states(forest, backend=backend)["h"]
-
-    def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
-        """The hidden states of all nodes, by their numbers in the forest.
-
-        Args and errors: those of :meth:`states`.
-
-        Shapes:
-            output: ``[num_nodes, hidden_size]``.
-        """
-        check_forest(forest)
-        return self.states(forest, np.arange(forest.num_nodes), backend)["h"]
 
 
 class _Cell:
