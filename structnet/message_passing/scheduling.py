@@ -101,7 +101,7 @@ class Layout(NamedTuple):
     arity: int
     positional: bool
     pads: bool
-    slack: int = 64
+    slack: int = 1000
     node_slack: int | None = None
 
     @property
