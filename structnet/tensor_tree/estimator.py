@@ -184,10 +184,10 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         outputs: int,
         learn: Targets,
         held: Targets | None,
-        theirs: bool,
+        refit: bool,
         class_weight: Sequence[float] | None = None,
     ) -> None:
-        """Trains; if ``theirs``, ``held`` is the user's, and the model does not learn from it."""
+        """Trains; with ``refit`` the linear model learns from ``held`` too, in the end."""
         settings = settings_of(self, TreeLSTMSettings, seed=self.seed_)
         if self.folder is not None:
             data = {"data": learn.digest(), "validation data": held and held.digest()}
@@ -206,7 +206,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             progress=self.verbose,
             vectors=self.vectors,
             train_vectors=self.train_vectors,
-            refit=not theirs,
+            refit=refit,
         )
 
     def _samples(self, X: Any, least: int = 1, roots: int | None = None) -> list[tuple[Tree, ...]]:

@@ -111,8 +111,8 @@ class TreeLSTMNodeClassifier(TreeLSTMEstimator):
             found = _codes(node_labels(others, answers), classes)
             held = _counting(Targets(others, found, node_weights(others, weights_val)), by_class, 1)
         learn, held = self._parted(given, held)
-        asked = None if self.class_weight is None else by_class.tolist()
-        self._fitted("nodes", len(classes), learn, held, validation is not None, asked)
+        weight = None if self.class_weight is None else by_class.tolist()
+        self._fitted("nodes", len(classes), learn, held, validation is None, weight)
         self.classes_ = classes
         return self
 

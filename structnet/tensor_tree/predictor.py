@@ -138,18 +138,26 @@ class TreePredictor(TreeAnswers):
         Raises:
             ValueError: the model predicts numbers.
         """
-        outputs = self._logits(batch)
-        return outputs.softmax(-1) if self.kind == "classes" else outputs.sigmoid()
+        return probabilities(self.kind, self._logits(batch))
 
     def predict_log_proba(self, batch: TreeExamples | Forest) -> Tensor:
         """The logarithms of these probabilities, ``[n, outputs]``; errors as there."""
-        outputs = self._logits(batch)
-        return outputs.log_softmax(-1) if self.kind == "classes" else F.logsigmoid(outputs)
+        return log_probabilities(self.kind, self._logits(batch))
 
     def _logits(self, batch: TreeExamples | Forest) -> Tensor:
         if self.kind == "numbers":
             raise ValueError("a model of kind 'numbers' has no probabilities; it has predict")
         return self(forest_of(batch))
+
+
+def probabilities(kind: str, logits: Tensor) -> Tensor:
+    """The probabilities of classes, which exclude each other, or of labels. ``[n, outputs]``."""
+    return logits.softmax(-1) if kind == "classes" else logits.sigmoid()
+
+
+def log_probabilities(kind: str, logits: Tensor) -> Tensor:
+    """The logarithms of :func:`probabilities`. ``[n, outputs]``."""
+    return logits.log_softmax(-1) if kind == "classes" else F.logsigmoid(logits)
 
 
 def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: int) -> None:

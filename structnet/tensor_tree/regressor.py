@@ -100,7 +100,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         scale = Standardizer.fitted(rows, learn.weights)
         learn = learn._replace(y=scale(rows))
         held = held and held._replace(y=scale(held.y.reshape(len(held.y), -1)))
-        self._fitted("numbers", rows.shape[1], learn, held, validation is not None)
+        self._fitted("numbers", rows.shape[1], learn, held, refit=validation is None)
         self.target_scale_, self.target_shape_ = scale, shape
         return self
 
