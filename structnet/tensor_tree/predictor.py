@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -63,13 +62,10 @@ class TreePredictor(TreeAnswers):
             number of labels, each by the cross-entropy of its presence; "numbers", by squared
             error.
         class_weight: weight of each class, or of each label where it is present; 1 by default.
-        loss: function to use instead of these losses, called as ``loss(outputs, targets)``, that
-            gives one number per example.
 
     Shapes:
         output: ``[n, outputs]``: logits, or numbers.
-        class_weight ``[outputs]``; of ``loss``: ``[n, outputs]``, targets ``[n]`` or
-        ``[n, outputs]`` -> ``[n]``.
+        class_weight ``[outputs]``.
 
     Raises:
         ValueError: the kind is unknown, or the weights have the wrong shape.
@@ -94,11 +90,10 @@ class TreePredictor(TreeAnswers):
         readout: TreeReadout,
         kind: str = "classes",
         class_weight: Tensor | None = None,
-        loss: Callable[[Tensor, Tensor], Tensor] | None = None,
     ):
         super().__init__()
         check_one_of("kind", kind, KINDS, "TreePredictor")
-        self.readout, self.kind, self.of_example = readout, kind, loss
+        self.readout, self.kind = readout, kind
         self.num_outputs = readout.output.out_features
         hold_class_weight(self, class_weight, self.num_outputs)
 
@@ -113,11 +108,12 @@ class TreePredictor(TreeAnswers):
             ValueError: the targets do not have the shape of the outputs, or examples have another
                 number of trees than those of the model.
         """
-        outputs, targets = self(batch.forest), batch.targets
+        outputs = self(batch.forest)
         check_one_each(outputs, batch)
-        if self.of_example is not None:
-            return self.of_example(outputs, targets)
-        return losses_of(self.kind, outputs, targets, self.class_weight)
+        return losses_of(self.kind, outputs, batch.targets, self.class_weight)
+
+    def losses_as_weighed(self, batch: TreeExamples) -> Tensor:
+        return self.losses(batch) * self.asked(batch)[1]
 
     def loss(self, batch: TreeExamples) -> Tensor:
         """The weighted mean loss over the batch; errors as for :meth:`losses`."""
