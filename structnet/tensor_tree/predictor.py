@@ -46,7 +46,7 @@ class Answers(nn.Module):
 
 
 class TreeAnswers(Answers):
-    """Predictions of modules whose outputs are of examples."""
+    """The base of predictors that give one row of outputs per example."""
 
     def asked(self, batch: TreeExamples) -> tuple[Tensor, Tensor]:
         targets, weights = batch.targets, batch.weights

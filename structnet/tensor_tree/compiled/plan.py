@@ -64,9 +64,10 @@ class Lists(NamedTuple):
     starts: np.ndarray
 
     def begun_before(self, shares: int) -> list[tuple[int, int]]:
-        """For each share that begins within a list, the row of its sum, and the list's own row.
+        """Pairs of rows of sums: an extra one, and that of the list to which it is added later.
 
-        These are the rows that :func:`..kernels.steps.share_of` gives.
+        There is a pair for each share that begins in the middle of a list. These are the rows that
+        :func:`..kernels.steps.share_of` gives.
         """
         pairs, total, keys = [], len(self.rows), len(self.starts) - 1
         for share in range(1, shares):
