@@ -236,7 +236,7 @@ def test_the_heading_has_the_class_and_not_a_number_that_equals_it():
 def test_each_tree_of_a_sample_is_explained(
     kind: type, roots: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("structnet.tensor_tree.explanation.MOST", most)
+    monkeypatch.setattr("structnet.tensor_tree.explanation.MAX_EDGES", most)
     rng = random.Random(0)
     X = [tuple(planted(rng, rng.choice(NOISE)) for _ in range(roots)) for _ in range(60)]
     y = ["u" in str(one) for one, *_ in X]

@@ -57,7 +57,7 @@ def blank(tree: Tree, place: int) -> Tree:
 def test_parts_matter_as_much_as_predictions_change(
     options: dict, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_explanation, "MOST", most)
+    monkeypatch.setattr(node_explanation, "MAX_EDGES", most)
     model = TreeLSTMNodeClassifier(**QUICK, **options).fit(*samples(60, seed=0))
     tree = max(samples(20, seed=1)[0], key=lambda each: each.size)
 
