@@ -22,9 +22,7 @@ from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
 SIZE = 64  # of a node's state
-MAX_PARAMETERS = (
-    2_000_000  # parameters of a full tensor of that size; a step with 20 million takes 0.3 s
-)
+MAX_PARAMETERS = 2_000_000  # of a full tensor; a step with 20 million takes 0.3 s
 
 
 class Reading(NamedTuple):
