@@ -150,6 +150,7 @@ class WithInputs(nn.Module):
         return self.states(forest, nodes=np.arange(forest.num_nodes), backend=backend)["h"]
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
+        """The hidden states of the roots, ``[len(forest), hidden_size]``."""
         return self.states(forest, backend=backend)["h"]
 
     def check_sweep(self, forest: Forest) -> None:
