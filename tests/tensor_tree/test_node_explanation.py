@@ -119,13 +119,13 @@ def test_a_marked_node_among_texts_and_in_an_outline() -> None:
 
 def test_only_what_can_reach_the_node_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     model = TreeLSTMNodeClassifier(**QUICK, words=False).fit(*samples(20, seed=0))
-    swept, states = [], ChildSumCell.states
+    swept, states = [], ChildSumCell.states_from
 
     def counting(self: ChildSumCell, forest: Forest, *given: object, **how: object) -> object:
         swept.append(forest.num_nodes)
         return states(self, forest, *given, **how)
 
-    monkeypatch.setattr(ChildSumCell, "states", counting)
+    monkeypatch.setattr(ChildSumCell, "states_from", counting)
     tree = Tree("and", [Tree("and", [Tree("a"), Tree("b")]) for _ in range(200)])
     model.explain(tree, 300)
     # Each part's is one path down and one path up, of at most 3 nodes, and not the whole tree.
