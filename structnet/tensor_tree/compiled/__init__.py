@@ -2,6 +2,7 @@
 
 ===================  ===========================================================================
 ``tree_sweep``       the typed Tree-LSTM: one autograd function, and which models it covers
+``model``            the parts of a Tree-LSTM that these sweeps read
 ``plan``             its rows and runs of rows
 ``states``           the arrays that it computes
 ``forms``            the parts that depend on the aggregator: its weights and compiled loops

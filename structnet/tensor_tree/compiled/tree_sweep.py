@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from structnet.message_passing.cell import State
 from structnet.message_passing.gpu.triton import runs_triton
 from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.compiled.forms import FORMS, Form, fold, size_of_one, zeros_like
+from structnet.tensor_tree.compiled.model import Model
 from structnet.tensor_tree.compiled.pieces import at_once, cut, shares_of, side_by_side
 from structnet.tensor_tree.compiled.plan import Plan, make_back, make_plan
 from structnet.tensor_tree.compiled.states import (
@@ -38,15 +39,12 @@ from structnet.training.backward import by_hand
 from structnet.trees._kernels import add_rows
 from structnet.trees.forest import Forest
 
-if TYPE_CHECKING:
-    from structnet.tensor_tree.tree_lstm import TreeLSTM
-
 logger = logging.getLogger(__name__)
 
 _OF_A_GATE = 16  # multiplications that its nonlinearity and its part of a cell cost
 
 
-def covers(model: TreeLSTM, forest: Forest) -> bool:
+def covers(model: Model, forest: Forest) -> bool:
     """Whether :func:`sweep` can compute the model's states over the forest.
 
     As the loops check no index, the shapes of the parameters must have been checked before.
@@ -57,7 +55,7 @@ def covers(model: TreeLSTM, forest: Forest) -> bool:
     return not reason
 
 
-def _why_not(model: TreeLSTM, forest: Forest) -> str:
+def _why_not(model: Model, forest: Forest) -> str:
     layout, a = model.layout, model.aggregator
     sizes = (model.hidden_size, layout.arity, layout.num_types, layout.positional)
     gates = 3 if model.forget == "child" else 3 + layout.arity
@@ -86,7 +84,7 @@ def _why_not(model: TreeLSTM, forest: Forest) -> str:
     )
 
 
-def _inputs(model: TreeLSTM) -> list[Tensor]:
+def _inputs(model: Model) -> list[Tensor]:
     """The parameters: weight and bias of leaves, bottom, forget gates, and the aggregator's."""
     form, a = FORMS[type(model.aggregator)], model.aggregator
     c, keys = model.hidden_size, model.layout.num_keys
@@ -100,7 +98,7 @@ def _inputs(model: TreeLSTM) -> list[Tensor]:
     return [*own, *forget, *(getattr(a, name) for name in names)]
 
 
-def sweep(model: TreeLSTM, forest: Forest, nodes: np.ndarray | None) -> State:
+def sweep(model: Model, forest: Forest, nodes: np.ndarray | None) -> State:
     """The states of some nodes, or of the roots, as ``message_passing.propagate`` returns them.
 
     Shapes:

@@ -7,7 +7,7 @@ tensors are few large products.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from structnet.tensor_tree.aggregators.full_tensor import FullTensor
 from structnet.tensor_tree.aggregators.low_rank import LowRank
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.aggregators.weighted_sum import WeightedSum
+from structnet.tensor_tree.compiled.model import Model
 from structnet.tensor_tree.compiled.plan import Plan, make_back, make_plan
 from structnet.tensor_tree.gpu.kernels import tree
 from structnet.tensor_tree.gpu.keyed_sums import Chunks, core_gradients, in_chunks
@@ -29,9 +30,6 @@ from structnet.tensor_tree.gpu.sizes import SUM, Sizes, sizes_of
 from structnet.tensor_tree.gpu.tasks import counters, make_tasks, tiles
 from structnet.training.backward import by_hand
 from structnet.trees.forest import Forest
-
-if TYPE_CHECKING:
-    from structnet.tensor_tree.tree_lstm import TreeLSTM
 
 
 class _Call(NamedTuple):
@@ -78,7 +76,7 @@ class _ByKey(NamedTuple):
     of_bottom: Tensor
 
 
-def sweep(model: TreeLSTM, forest: Forest, nodes: np.ndarray | None) -> State:
+def sweep(model: Model, forest: Forest, nodes: np.ndarray | None) -> State:
     """The states of some nodes, or of the roots; see :func:`..compiled.tree_sweep.sweep`.
 
     Shapes:
@@ -122,7 +120,7 @@ class _Weights(NamedTuple):
     q: Tensor
 
 
-def _weights(model: TreeLSTM, sizes: Sizes) -> _Weights:
+def _weights(model: Model, sizes: Sizes) -> _Weights:
     V, a = model.forget_weight, model.aggregator
     places = len(V) // len(model.forget_bias)  # that share a bias
     b = model.forget_bias.unsqueeze(1).expand(-1, places, -1).flatten(0, 1)
