@@ -18,6 +18,27 @@ STACK = np.dtype([(name, np.int64) for name in STACK_FIELDS])
 
 
 @compiled
+def runs(level, key, levels):
+    """The runs of rows that are sorted by level, then key.
+
+    Returns the first row of each run and the end, the keys of the runs, and the first run of each
+    level and the end.
+    """
+    starts, keys = np.empty(len(level) + 1, np.int64), np.empty(len(level), np.int64)
+    of_level = np.zeros(levels + 1, np.int64)
+    n = 0
+    for row in range(len(level)):
+        if row == 0 or level[row] != level[row - 1] or key[row] != key[row - 1]:
+            starts[n], keys[n] = row, key[row]
+            of_level[level[row] + 1] += 1
+            n += 1
+    starts[n] = len(level)
+    for one in range(levels):
+        of_level[one + 1] += of_level[one]
+    return starts[: n + 1], keys[:n], of_level
+
+
+@compiled
 def _pack_level(keys, counts, num_keys, slack):
     """Packs the runs of one level into stacks, padding the runs of a stack to its longest.
 
@@ -66,28 +87,23 @@ def pack(level, key, num_keys, slack):
     Returns the row of each item, the stacks, the keys of the runs of all incomplete stacks, and the
     number of rows, padding included.
     """
-    n = len(level)
-    row = np.empty(n, np.int64)
-    starts = np.empty(n + 1, np.int64)  # of the runs of equal level and key
-    runs = 0
-    for i in range(n):
-        if i == 0 or level[i] != level[i - 1] or key[i] != key[i - 1]:
-            starts[runs] = i
-            runs += 1
-    starts[runs] = n
-    stacks = np.empty(runs, STACK)
-    run_keys = np.empty(runs, np.int64)
-    num_stacks = num_rows = num_run_keys = first = 0
-    while first < runs:
-        last = first
-        while last < runs and level[starts[last]] == level[starts[first]]:
-            last += 1
+    row = np.empty(len(level), np.int64)
+    starts, keys, of_level = runs(level, key, level[-1] + 1 if len(level) else 0)
+    stacks = np.empty(len(keys), STACK)
+    run_keys = np.empty(len(keys), np.int64)
+    num_stacks = num_rows = num_run_keys = 0
+    for h in range(len(of_level) - 1):
+        first, last = of_level[h], of_level[h + 1]
+        if first == last:
+            continue
         begins = starts[first:last]
         counts = starts[first + 1 : last + 1] - begins
-        stack, place, length, size, complete = _pack_level(key[begins], counts, num_keys, slack)
+        stack, place, length, size, complete = _pack_level(
+            keys[first:last], counts, num_keys, slack
+        )
         for b in range(len(length)):
             s = stacks[num_stacks + b]
-            s.level = level[begins[0]]
+            s.level = h
             s.first = num_rows
             s.runs = size[b]
             s.length = length[b]
@@ -102,9 +118,8 @@ def pack(level, key, num_keys, slack):
             for i in range(counts[run]):
                 row[begins[run] + i] = row0 + i
             if not s.complete:
-                run_keys[s.first_key + place[run]] = key[begins[run]]
+                run_keys[s.first_key + place[run]] = keys[first + run]
         num_stacks += len(length)
-        first = last
     return row, stacks[:num_stacks], run_keys[:num_run_keys], num_rows
 
 

@@ -101,7 +101,7 @@ class Layout(NamedTuple):
     arity: int
     positional: bool
     pads: bool
-    slack: int = 64
+    slack: int = 1000
     node_slack: int | None = None
 
     @property
@@ -198,6 +198,32 @@ def check_forest(forest: Any) -> None:
         )
 
 
+class Messages(NamedTuple):
+    """The different messages of a sweep, ordered by level, then key, then source.
+
+    Untyped leaves and the bottom, the node after all others, are level 0; typed nodes, even
+    childless ones, may receive the bottom's message, so they begin at level 1.
+    """
+
+    level_of: np.ndarray  # [nodes + 1]
+    offsets: np.ndarray  # [nodes + 1] where each node's slots begin
+    of_slot: np.ndarray  # [slots] the message in each slot
+    levels: np.ndarray  # [messages], as the next two
+    sources: np.ndarray
+    keys: np.ndarray
+
+
+def messages_of(forest: Forest, layout: Layout) -> Messages:
+    """The messages of a sweep over a forest that the layout has checked."""
+    offsets, source, key = _kernels.slots(
+        forest.types, forest.offsets, forest.children, forest.pos, layout.arity,
+        layout.positional, layout.pads,
+    )  # fmt: skip
+    level_of = np.append(np.where(forest.types < 0, 0, forest.height + 1), 0)
+    *messages, of_slot = _kernels.distinct_messages(source, key, level_of, layout.num_keys)
+    return Messages(level_of, offsets, of_slot, *messages)
+
+
 def arrange(forest: Forest, layout: Layout) -> Arrangement:
     """Plans a sweep over a forest, in time and memory linear in its distinct nodes.
 
@@ -205,32 +231,17 @@ def arrange(forest: Forest, layout: Layout) -> Arrangement:
         GraphError: the forest does not fit the layout; see :meth:`Layout.check`.
     """
     layout.check(forest)
-    n = forest.num_nodes
-    first, source, key = _kernels.slots(
-        forest.types,
-        forest.offsets,
-        forest.children,
-        forest.pos,
-        layout.arity,
-        layout.positional,
-        layout.pads,
-    )
-    # Untyped leaves and the bottom are level 0; typed nodes, even childless ones, may receive
-    # the bottom's message, so they begin at level 1.
-    level_of = np.append(np.where(forest.types < 0, 0, forest.height + 1), 0)
-    level, sender, message_key, message = _kernels.distinct_messages(
-        source, key, level_of, layout.num_keys
-    )
-    messages = _packed(level, message_key, layout.num_keys, layout.slack)
+    n, sent = forest.num_nodes, messages_of(forest, layout)
+    messages = _packed(sent.levels, sent.keys, layout.num_keys, layout.slack)
     typed = np.flatnonzero(forest.types >= 0)  # by height, then type, as the forest is
     node_slack = layout.slack if layout.node_slack is None else layout.node_slack
-    nodes = _packed(level_of[typed], forest.types[typed], layout.num_types, node_slack)
+    nodes = _packed(sent.level_of[typed], forest.types[typed], layout.num_types, node_slack)
     lists = _kernels.inboxes(
         typed,
         nodes.rows,
         nodes.size,
-        first,
-        messages.rows[message],
+        sent.offsets,
+        messages.rows[sent.of_slot],
         messages.size,
         layout.arity if layout.pads else 0,
     )
@@ -244,11 +255,11 @@ def arrange(forest: Forest, layout: Layout) -> Arrangement:
     tokens = np.empty(nodes.size, np.int64)
     tokens[nodes.rows] = forest.tokens[typed]
     tokens = tokens[_nearest(nodes.real)]  # a cell can look up those of padding, too
-    ends = np.zeros(level_of.max() + 1, np.int64)
+    ends = np.zeros(sent.level_of.max() + 1, np.int64)
     ends[nodes.stacks["level"]] = nodes.ends
     starts = np.concatenate(([0], np.maximum.accumulate(ends) + len(leaves) + 1))
     sources = np.zeros(messages.size, np.int64)
-    sources[messages.rows] = row[sender]
+    sources[messages.rows] = row[sent.sources]
     return Arrangement(
         forest.tokens[leaves], tokens, row[:n], starts, nodes, messages, sources, *lists
     )

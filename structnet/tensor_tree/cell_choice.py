@@ -15,7 +15,7 @@ from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
 from structnet.training.gains import is_better
 from structnet.trees.tree import Tree
 
-MOST_CHILDREN = 3
+MAX_CHILDREN = 3
 OPERATORS = range(2, 17)  # number of labels of inner nodes; more have too many weights
 ENOUGH = 10  # held-out trees; with fewer, the choice would be left to chance
 BETTER = 1.0  # standard errors by which another cell must be better than the first
@@ -30,8 +30,8 @@ def cells(
         settings: hyper-parameters; any that only child-sum has rule out other cells.
         learn, held: trees to learn from, and held-out trees that choose the cell.
     """
-    told, held = (settings.words, settings.dropout, settings.label_dropout), list(held)
-    most = 0 if any(told) or len(held) < ENOUGH else max(_operators(learn).values(), default=0)
+    chosen, held = (settings.words, settings.dropout, settings.label_dropout), list(held)
+    most = 0 if any(chosen) or len(held) < ENOUGH else max(_operators(learn).values(), default=0)
     fit = all(len(node.children) <= most for tree in held for node in tree.postorder(once=True))
     return ("child-sum", "tucker") if most > 1 and fit else ("child-sum",)
 
@@ -45,7 +45,7 @@ def _operators(trees: Iterable[Tree]) -> dict[object, int]:
             number = len(node.children)
             if not number:
                 continue
-            if number > MOST_CHILDREN or found.setdefault(node.label, number) != number:
+            if number > MAX_CHILDREN or found.setdefault(node.label, number) != number:
                 return {}
             if len(found) >= OPERATORS.stop:
                 return {}

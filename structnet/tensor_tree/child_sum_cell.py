@@ -91,7 +91,7 @@ class ChildSumCell(nn.Module):
             self.place_gate.fill_(1.0)
             self.place_bias.zero_()
 
-    def states(
+    def states_from(
         self,
         forest: Forest,
         numbers: tuple[np.ndarray, np.ndarray],

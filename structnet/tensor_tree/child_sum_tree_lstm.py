@@ -232,7 +232,7 @@ class ChildSumTreeLSTM(ChildSumCell):
             types, tokens ``[n]`` -> ``[n, input_size]``.
         """
         tables = self.type_vectors, self.token_vectors
-        return added_up(list(zip((types, tokens), map(_asked, tables), strict=True)), self.weight)
+        return added_up(list(zip((types, tokens), map(_lookup, tables), strict=True)), self.weight)
 
     def inputs(self, forest: Forest) -> Tensor:
         """The vector of each node's label, ``[num_nodes, input_size]``; errors as in ``labels``."""
@@ -244,7 +244,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         x = self.vectors(types, tokens)
         if forest.texts is None or not len(words):
             return x
-        texts, added = self._of_words(forest.texts, _asked(self.token_vectors)(words))
+        texts, added = self._of_words(forest.texts, _lookup(self.token_vectors)(words))
         (where,) = moved(x.device, texts)
         return x.index_add(0, where, added.to(x.dtype))
 
@@ -285,7 +285,7 @@ class ChildSumTreeLSTM(ChildSumCell):
         if not (_is_a_table(self.type_vectors) and _is_a_table(self.token_vectors)):
             x = self._inputs(forest, types, tokens, words)
             numbers = np.arange(len(x)), np.full(len(x), -1)
-            return self.states(forest, numbers, (x, x[:0]), mask, backend)
+            return self.states_from(forest, numbers, (x, x[:0]), mask, backend)
         table = self.token_vectors.weight
         if isinstance(self.token_vectors, NumberEmbedding):
             table, tokens = self.token_vectors.extended(tokens)
@@ -296,7 +296,7 @@ class ChildSumTreeLSTM(ChildSumCell):
             tokens[texts] = len(table) + np.arange(len(texts))
             table = torch.cat((table, added))
         tables = self.type_vectors.weight, table
-        return self.states(forest, (types, tokens), tables, mask, backend)
+        return self.states_from(forest, (types, tokens), tables, mask, backend)
 
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         h = self.node_states(forest, backend)
@@ -329,6 +329,6 @@ def _is_a_table(table: nn.Embedding) -> bool:
     return options == (None, None) and not (table.scale_grad_by_freq or table.sparse)
 
 
-def _asked(table: nn.Embedding) -> Callable[[np.ndarray], Tensor]:
+def _lookup(table: nn.Embedding) -> Callable[[np.ndarray], Tensor]:
     """A function that looks vectors up by calling the table: what is its own is computed."""
     return lambda numbers: table(torch.from_numpy(numbers).to(table.weight.device))

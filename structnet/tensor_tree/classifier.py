@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from torch import Tensor, nn
+from torch import Tensor
 
 from structnet.checks import wrong
 from structnet.estimators.checked import encode_labels
@@ -18,6 +18,7 @@ from structnet.estimators.inputs import check_weights
 from structnet.estimators.likeliest import LikeliestMixin
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import TreeExplanation, column_of, explain, log_odds
+from structnet.tensor_tree.predictor import log_probabilities, probabilities
 from structnet.tensor_tree.samples import indicators, labels_of, targets_of
 from structnet.tensor_tree.settings import TreeLSTMSettings
 
@@ -105,9 +106,8 @@ class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
         of = np.arange(2) if several else classes
         given, held = both_weighed(given, held, of, self.class_weight)
         learn, held = self._parted(given, held, None if several else given.y)
-        self._fitted(
-            "labels" if several else "classes", len(classes), learn, held, validation is not None
-        )
+        kind = "labels" if several else "classes"
+        self._fitted(kind, len(classes), learn, held, refit=validation is None)
         self.classes_ = classes
         return self
 
@@ -120,15 +120,11 @@ class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class or label, ``[n, classes]``, ordered as ``classes_``."""
-        found = self._outputs(X).double()
-        several = self.trained_.question.kind == "labels"
-        return (found.sigmoid() if several else found.softmax(-1)).numpy()
+        return probabilities(self.trained_.question.kind, self._outputs(X).double()).numpy()
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithms of these probabilities, ``[n, classes]``."""
-        found = self._outputs(X).double()
-        several = self.trained_.question.kind == "labels"
-        return (nn.functional.logsigmoid(found) if several else found.log_softmax(-1)).numpy()
+        return log_probabilities(self.trained_.question.kind, self._outputs(X).double()).numpy()
 
     def explain(self, x: Any, target: Any = None) -> TreeExplanation | tuple[TreeExplanation, ...]:
         """How much each part of a tree matters to the log-odds of a class, ``log p / (1 - p)``.
@@ -159,4 +155,5 @@ class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
         def scored(outputs: Tensor) -> Tensor:
             return outputs[:, column] if several else log_odds(outputs, column)
 
-        return explain(self.model_, self.trained_.vocabulary, sample, scored, target)
+        answer = self.classes_[column]
+        return explain(self.model_, self.trained_.vocabulary, sample, scored, answer)

@@ -123,12 +123,13 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             best epoch ... of 5 on the held-out examples
         """
         check_is_fitted(self)
-        told, model = self.settings_, self.model_
+        settings, model = self.settings_, self.model_
         vocabulary, best = self.trained_.vocabulary, self.history_.best
         number = count_parameters(model)
         types, tokens = len(vocabulary.types or ()), len(vocabulary.tokens)
         lines = [
-            f"{told.cell_name} cell of hidden size {told.hidden_size}, {number:,} parameters",
+            f"{settings.cell_name} cell of hidden size {settings.hidden_size}, "
+            f"{number:,} parameters",
             f"{types:,} labels of inner nodes, {tokens:,} of leaves or tokens, beside the unknown",
         ]
         if vocabulary.any_numbers:
@@ -137,13 +138,13 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             lines.append(f"reads numbers at {where} by their values")
         if self.trained_.affixes:
             lines.append("reads the beginnings and endings of words")
-        if told.top_down:
+        if settings.top_down:
             lines.append("reads what is above and beside a node, too")
         if self.trained_.question.kind != "nodes":
-            *first, last = told.pools or ("root",)
+            *first, last = settings.pools or ("root",)
             read = f"{', '.join(first)} and {last}" if first else last
             lines.append(f"reads the {read} of the nodes' states")
-        if told.bag:
+        if settings.bag:
             lines.append(model.told())
         if best is not None:
             held = any(name.startswith("validation") for name in best)
@@ -184,10 +185,10 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         outputs: int,
         learn: Targets,
         held: Targets | None,
-        theirs: bool,
+        refit: bool,
         class_weight: Sequence[float] | None = None,
     ) -> None:
-        """Trains; if ``theirs``, ``held`` is the user's, and the model does not learn from it."""
+        """Trains; with ``refit`` the linear model learns from ``held`` too, in the end."""
         settings = settings_of(self, TreeLSTMSettings, seed=self.seed_)
         if self.folder is not None:
             data = {"data": learn.digest(), "validation data": held and held.digest()}
@@ -206,7 +207,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             progress=self.verbose,
             vectors=self.vectors,
             train_vectors=self.train_vectors,
-            refit=not theirs,
+            refit=refit,
         )
 
     def _samples(self, X: Any, least: int = 1, roots: int | None = None) -> list[tuple[Tree, ...]]:

@@ -7,6 +7,7 @@ import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
-MOST = 2**19  # edges of trees with something hidden that are predicted at once; ...
+MAX_EDGES = 2**19  # edges of trees with something hidden that are predicted at once; ...
 NODE = 8  # ... a node counts as this many edges
 LISTED = 8  # subtrees in the text
 SHOWN = 50  # characters of each subtree in the text
@@ -163,9 +164,22 @@ def column_of(target: Any, classes: np.ndarray) -> int:
     Raises:
         ValueError: there is no such class.
     """
-    if target not in classes:
-        raise wrong("target", f"one of {classes.tolist()}", target, "explain")
-    return classes.tolist().index(target)
+    columns = {label: i for i, label in enumerate(classes.tolist())}
+    try:
+        return columns[target]
+    except (KeyError, TypeError):  # of a list, for example
+        raise wrong("target", f"one of {[*columns]}", target, "explain") from None
+
+
+def check_place(name: str, value: Any, count: int) -> None:
+    """Refuses what is not the place of one of so many things, counted from 0.
+
+    Raises:
+        ValueError: the value is not allowed.
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not 0 <= value < count:
+        raise wrong(name, f"an int from 0 to {count - 1}", value, "explain")
 
 
 def explain(
@@ -198,16 +212,16 @@ def explain(
     trees, device = [apart(tree) for tree in sample], device_of(model)
     # For one tree the counts are computed apart: for all variants, the time would be quadratic.
     mixed = model if isinstance(model, BesideBag) and len(trees) == 1 else None
-    asked = model if mixed is None else mixed.tree
+    of_trees = model if mixed is None else mixed.tree
     found = []
     with evaluating(model):
         whole = Forest.from_trees(trees, vocabulary).to(device)
         score = scored(model(whole)).item()
         of_labels = gradients(model, vocabulary, trees, scored)
         for i, tree in enumerate(trees):
-            variants = hidden_one_by_one(tree, vocabulary, MOST, trees[:i], trees[i + 1 :])
+            variants = hidden_one_by_one(tree, vocabulary, MAX_EDGES, trees[:i], trees[i + 1 :])
             forests = (forest.to(device) for forest in variants)
-            outputs = torch.cat([asked(forest) for forest in forests])
+            outputs = torch.cat([of_trees(forest) for forest in forests])
             if mixed is not None:
                 of_bag = said_without_each(mixed.bag, whole, vocabulary.encode(HIDDEN)[1])
                 outputs = mixed.mixed(outputs, of_bag.to(outputs))
@@ -219,7 +233,7 @@ def explain(
 def hidden_one_by_one(
     tree: Tree,
     vocabulary: Vocabulary,
-    most: int = MOST,
+    most: int = MAX_EDGES,
     before: Sequence[Tree] = (),
     behind: Sequence[Tree] = (),
     labels_alone: Sequence[int] = (),
@@ -237,7 +251,7 @@ def hidden_one_by_one(
         before, behind: trees before and after it in the same example, which accompany each
             variant.
         labels_alone: places, in preorder without words, of a node and those above it, whose own
-            labels alone are hidden; these nodes of each variant are then asked.
+            labels alone are hidden; these nodes are in each variant.
 
     Example:
         >>> tree = Tree("f", [Tree("x"), Tree("y")])

@@ -139,7 +139,6 @@ class TreePairClassifier(_Head):
         encoder: module that gives ``[len(forest), encoder.hidden_size]``.
         num_classes: the number of classes.
         combined_size: the size of z.
-        negative_slope: the slope of the leaky ReLU below zero.
 
     Shapes:
         output: logits ``[len(forest) / 2, num_classes]``; roots 2i and 2i + 1 are a pair.
@@ -164,12 +163,10 @@ class TreePairClassifier(_Head):
         encoder: nn.Module,
         num_classes: int,
         combined_size: int = 75,
-        negative_slope: float = 0.01,
     ):
         super().__init__()
         check_integer("num_classes", num_classes, 1, owner="TreePairClassifier")
         self.encoder, self.num_classes = encoder, num_classes
-        self.negative_slope = negative_slope
         c = cast(int, encoder.hidden_size)
         self.tensor = nn.Parameter(torch.randn(c, c * combined_size) / c)
         self.linear = nn.Linear(2 * c, combined_size)
@@ -185,4 +182,4 @@ class TreePairClassifier(_Head):
         z = torch.matmul(right.unsqueeze(1), z).squeeze(1) + self.linear(
             torch.cat([left, right], -1)
         )
-        return self.output(F.leaky_relu(z, self.negative_slope))
+        return self.output(F.leaky_relu(z))

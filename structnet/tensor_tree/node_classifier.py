@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from structnet.checks import check_integer, wrong
+from structnet.checks import check_integer
 from structnet.estimators.checked import counting_places, encode_labels, mean_one
 from structnet.estimators.class_weights import weights_by_class
 from structnet.estimators.described import described_by
@@ -20,7 +19,7 @@ from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import plain_labels
 from structnet.estimators.likeliest import top_of
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
-from structnet.tensor_tree.explanation import column_of, log_odds
+from structnet.tensor_tree.explanation import check_place, column_of, log_odds
 from structnet.tensor_tree.node_explanation import NodeExplanation, explain_node
 from structnet.tensor_tree.samples import node_labels, node_weights, numbered
 from structnet.tensor_tree.settings import TreeLSTMSettings
@@ -112,8 +111,8 @@ class TreeLSTMNodeClassifier(TreeLSTMEstimator):
             found = _codes(node_labels(others, answers), classes)
             held = _counting(Targets(others, found, node_weights(others, weights_val)), by_class, 1)
         learn, held = self._parted(given, held)
-        asked = None if self.class_weight is None else by_class.tolist()
-        self._fitted("nodes", len(classes), learn, held, validation is not None, asked)
+        weight = None if self.class_weight is None else by_class.tolist()
+        self._fitted("nodes", len(classes), learn, held, validation is None, weight)
         self.classes_ = classes
         return self
 
@@ -176,15 +175,13 @@ class TreeLSTMNodeClassifier(TreeLSTMEstimator):
             [(<Tree 1>, ...)]
         """
         (tree,) = self._sample(x)
-        last = len(own_nodes(tree)) - 1
-        if not isinstance(node, Integral) or isinstance(node, bool) or not 0 <= node <= last:
-            raise wrong("node", f"an int from 0 to {last}, the tree's last node", node, "explain")
+        check_place("node", node, len(own_nodes(tree)))
         if target is None:
             target = self.predict([x])[0][node]
         column = column_of(target, self.classes_)
-        scored = partial(log_odds, column=column)
+        scored, answer = partial(log_odds, column=column), self.classes_[column]
         vocabulary = self.trained_.vocabulary
-        return explain_node(self.model_, vocabulary, tree, int(node), scored, target)
+        return explain_node(self.model_, vocabulary, tree, int(node), scored, answer)
 
     def _of_trees(self, X: Any, question: Callable[[Forest], Tensor]) -> list[np.ndarray]:
         """The result of a question about each node, as one array per tree."""

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from structnet.tensor_tree.explanation import (
-    MOST,
+    MAX_EDGES,
     TreeExplanation,
     apart,
     gradients,
@@ -108,7 +108,7 @@ def explain_node(
         score = score_of(model(whole)).item()
         (gradient,) = gradients(model, vocabulary, [tree], score_of)
         without: list[float] = []
-        for forest in hidden_one_by_one(tree, vocabulary, MOST, labels_alone=above):
+        for forest in hidden_one_by_one(tree, vocabulary, MAX_EDGES, labels_alone=above):
             # Of the nodes above it alone, as for all nodes the time would be quadratic.
             entries = entries_along(forest, steps)
             outputs = model(forest.to(device), entries=entries)[len(steps) :: len(above)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -47,7 +46,7 @@ class Answers(nn.Module):
 
 
 class TreeAnswers(Answers):
-    """Predictions of modules whose outputs are of examples."""
+    """The base of predictors that give one row of outputs per example."""
 
     def asked(self, batch: TreeExamples) -> tuple[Tensor, Tensor]:
         targets, weights = batch.targets, batch.weights
@@ -63,13 +62,10 @@ class TreePredictor(TreeAnswers):
             number of labels, each by the cross-entropy of its presence; "numbers", by squared
             error.
         class_weight: weight of each class, or of each label where it is present; 1 by default.
-        loss: function to use instead of these losses, called as ``loss(outputs, targets)``, that
-            gives one number per example.
 
     Shapes:
         output: ``[n, outputs]``: logits, or numbers.
-        class_weight ``[outputs]``; of ``loss``: ``[n, outputs]``, targets ``[n]`` or
-        ``[n, outputs]`` -> ``[n]``.
+        class_weight ``[outputs]``.
 
     Raises:
         ValueError: the kind is unknown, or the weights have the wrong shape.
@@ -94,11 +90,10 @@ class TreePredictor(TreeAnswers):
         readout: TreeReadout,
         kind: str = "classes",
         class_weight: Tensor | None = None,
-        loss: Callable[[Tensor, Tensor], Tensor] | None = None,
     ):
         super().__init__()
         check_one_of("kind", kind, KINDS, "TreePredictor")
-        self.readout, self.kind, self.of_example = readout, kind, loss
+        self.readout, self.kind = readout, kind
         self.num_outputs = readout.output.out_features
         hold_class_weight(self, class_weight, self.num_outputs)
 
@@ -113,11 +108,12 @@ class TreePredictor(TreeAnswers):
             ValueError: the targets do not have the shape of the outputs, or examples have another
                 number of trees than those of the model.
         """
-        outputs, targets = self(batch.forest), batch.targets
+        outputs = self(batch.forest)
         check_one_each(outputs, batch)
-        if self.of_example is not None:
-            return self.of_example(outputs, targets)
-        return losses_of(self.kind, outputs, targets, self.class_weight)
+        return losses_of(self.kind, outputs, batch.targets, self.class_weight)
+
+    def losses_as_weighed(self, batch: TreeExamples) -> Tensor:
+        return self.losses(batch) * self.asked(batch)[1]
 
     def loss(self, batch: TreeExamples) -> Tensor:
         """The weighted mean loss over the batch; errors as for :meth:`losses`."""
@@ -138,18 +134,26 @@ class TreePredictor(TreeAnswers):
         Raises:
             ValueError: the model predicts numbers.
         """
-        outputs = self._logits(batch)
-        return outputs.softmax(-1) if self.kind == "classes" else outputs.sigmoid()
+        return probabilities(self.kind, self._logits(batch))
 
     def predict_log_proba(self, batch: TreeExamples | Forest) -> Tensor:
         """The logarithms of these probabilities, ``[n, outputs]``; errors as there."""
-        outputs = self._logits(batch)
-        return outputs.log_softmax(-1) if self.kind == "classes" else F.logsigmoid(outputs)
+        return log_probabilities(self.kind, self._logits(batch))
 
     def _logits(self, batch: TreeExamples | Forest) -> Tensor:
         if self.kind == "numbers":
             raise ValueError("a model of kind 'numbers' has no probabilities; it has predict")
         return self(forest_of(batch))
+
+
+def probabilities(kind: str, logits: Tensor) -> Tensor:
+    """The probabilities of classes, which exclude each other, or of labels. ``[n, outputs]``."""
+    return logits.softmax(-1) if kind == "classes" else logits.sigmoid()
+
+
+def log_probabilities(kind: str, logits: Tensor) -> Tensor:
+    """The logarithms of :func:`probabilities`. ``[n, outputs]``."""
+    return logits.log_softmax(-1) if kind == "classes" else F.logsigmoid(logits)
 
 
 def hold_class_weight(module: nn.Module, class_weight: Tensor | None, outputs: int) -> None:

@@ -22,7 +22,7 @@ from structnet.trees.examples import TreeExamples
 from structnet.trees.vocabulary import Vocabulary
 
 SIZE = 64  # of a node's state
-MOST = 2_000_000  # parameters of a full tensor of that size; a step with 20 million takes 0.3 s
+MAX_PARAMETERS = 2_000_000  # of a full tensor; a step with 20 million takes 0.3 s
 
 
 class Reading(NamedTuple):
@@ -160,8 +160,8 @@ def default_size(settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Q
     """The length of a node's state if the settings name none.
 
     Example:
-        >>> wide, asked = Vocabulary("pqrst", "abc", arity=3), Question("classes", 2)
-        >>> [default_size(TreeLSTMSettings(cell=name), wide, asked) for name in ("tucker", "full")]
+        >>> given = Vocabulary("pqrst", "abc", arity=3), Question("classes", 2)
+        >>> [default_size(TreeLSTMSettings(cell=cell), *given) for cell in ("tucker", "full")]
         [64, 18]
     """
     if settings.cell != "full":
@@ -172,7 +172,7 @@ def default_size(settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Q
     def parameters(c: int) -> int:
         return vocabulary.num_types * FullTensor.count(c, modes, gates=3)
 
-    return next((c for c in range(SIZE, 1, -1) if parameters(c) <= MOST), 1)
+    return next((c for c in range(SIZE, 1, -1) if parameters(c) <= MAX_PARAMETERS), 1)
 
 
 def _known_vectors(

@@ -11,12 +11,11 @@ from torch import Tensor, nn
 
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
-from structnet.message_passing.scheduling import Layout, check_forest
+from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
-from structnet.tensor_tree.inputs import WithInputs
+from structnet.tensor_tree.inputs import WithInputs, aggregated
 from structnet.tensor_tree.parameters import allocate
-from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 
 
@@ -42,7 +41,7 @@ class RecursiveNetwork(WithInputs):
         inner_inputs: True if nodes with a type carry inputs too.
 
     Raises:
-        ValueError: the inputs are neither of these, or a size is out of range.
+        ValueError: the inputs or the aggregator are neither of these, or a size is out of range.
 
     Shapes:
         output: ``[len(forest), hidden_size]``.
@@ -75,8 +74,7 @@ class RecursiveNetwork(WithInputs):
         self.hidden_size, self.inner_inputs = hidden_size, inner_inputs
         self.hold_inputs(inputs)
         size = self.input_table().shape[1]
-        given = size if inner_inputs else 0
-        self.aggregator = aggregator(hidden_size, arity, num_types, gates=1, input_size=given)
+        self.make_aggregator(aggregator, hidden_size, arity, num_types, gates=1)
         own = self.aggregator
         self.layout = Layout(num_types, arity, own.positional, own.pads)
         shapes = {"leaf_weight": (size, hidden_size), "leaf_bias": (hidden_size,)}
@@ -90,34 +88,10 @@ class RecursiveNetwork(WithInputs):
         self.draw_leaf_weights()
         self.bottom_state.zero_()
 
-    @not_compiled
-    def node_states(
-        self,
-        forest: Forest,
-        backend: str = "levels",
-        nodes: Sequence[int] | np.ndarray | None = None,
-    ) -> Tensor:
-        """The hidden states of all nodes, or of some.
-
-        Args:
-            forest: the trees.
-            backend: backend as for :func:`structnet.message_passing.propagate`.
-            nodes: numbers of nodes in the forest; by default all.
-
-        Shapes:
-            output: ``[num_nodes, hidden_size]``, or ``[len(nodes), hidden_size]``.
-
-        Raises:
-            GraphError: the forest has types, places or tokens that the model does not have.
-            ValueError: a parameter no longer has its shape.
-        """
-        self.check_sweep(forest)
-        chosen = np.arange(forest.num_nodes) if nodes is None else nodes
-        return propagate(forest, _Cell(self), chosen, backend)["h"]
-
-    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
-        check_forest(forest)
-        return self.node_states(forest, backend, forest.roots)
+    def _sweep(
+        self, forest: Forest, nodes: Sequence[int] | np.ndarray | None, backend: str
+    ) -> State:
+        return propagate(forest, _Cell(self), nodes, backend)
 
 
 class _Cell:
@@ -142,6 +116,5 @@ class _Cell:
         return {"aggregate": edges.join(self.aggregator.message(edges, z))}
 
     def reduce(self, nodes: Nodes) -> State:
-        x = self.model.own_inputs(nodes)
-        (y,) = self.aggregator.reduce(nodes, nodes.mailbox["aggregate"], x)
+        (y,) = aggregated(self.aggregator, nodes, self.model.own_inputs(nodes))
         return {"h": nodes.join(y.tanh())}

@@ -15,7 +15,7 @@ from structnet.estimators.held_out import validation_set
 from structnet.estimators.outliers import warn_of_far_targets
 from structnet.estimators.scale import Standardizer
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
-from structnet.tensor_tree.explanation import TreeExplanation, explain
+from structnet.tensor_tree.explanation import TreeExplanation, check_place, explain
 from structnet.tensor_tree.samples import numbers_of, targets_of
 from structnet.tensor_tree.settings import TreeLSTMSettings
 
@@ -100,7 +100,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
         scale = Standardizer.fitted(rows, learn.weights)
         learn = learn._replace(y=scale(rows))
         held = held and held._replace(y=scale(held.y.reshape(len(held.y), -1)))
-        self._fitted("numbers", rows.shape[1], learn, held, validation is not None)
+        self._fitted("numbers", rows.shape[1], learn, held, refit=validation is None)
         self.target_scale_, self.target_shape_ = scale, shape
         return self
 
@@ -123,8 +123,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
             ValueError: there is no such number, or ``fit`` had another number of trees per sample.
         """
         sample, columns = self._sample(x), len(self.target_scale_.mean)
-        if target not in range(columns):
-            raise wrong("target", f"an int from 0 to {columns - 1}", target, "explain")
+        check_place("target", target, columns)
         mean, sd = float(self.target_scale_.mean[target]), float(self.target_scale_.sd[target])
         return explain(
             self.model_,

@@ -73,12 +73,12 @@ class TreeLSTMSettings:
         top_down: use what is above and beside a node for its prediction, not only what is at and
             below it; by default True for nodes; not used for whole trees.
         words: read texts and compound names at leaves word by word, as structnet.trees.with_words
-            splits them; only the cell "child-sum" can. By default True for whole trees, if no
-            vectors are given, unless a linear model predicts held-out trees better without; not
-            for nodes, where names mostly tell less than what is around them. Where words of whole
-            trees are read, the linear model also counts pieces of words, if that predicts held-out
-            trees better. For nodes, the beginnings and endings of labels of leaves are read if
-            there are more than 100, unless this is False.
+            splits them; only the cell "child-sum" can. By default, for whole trees: True, unless
+            vectors are given or a linear model predicts held-out trees better without; the linear
+            model then also counts pieces of words, if held-out trees are predicted better so. By
+            default, for nodes: not word by word, as names mostly tell less than what is around
+            them, but the beginnings and endings of leaves' labels, if there are more than 100.
+            False switches all of this off.
         numbers: represent labels and tokens that are numbers by their values, through features that
             unseen numbers have as well; by default if the training trees have many different
             numbers (a perplexity above 20), while few, such as digits, are treated as words; this

@@ -103,5 +103,5 @@ class TopDownTreeLSTM(ChildSumCell):
         given = [(nodes, partial(looked_up, of)) for nodes, of in beside]
         tables = z, added_up(given, self.weight)
         rows = ways.nodes, np.arange(len(ways.nodes))
-        h = self.states(ways.forest, rows, tables, backend=backend)
+        h = self.states_from(ways.forest, rows, tables, backend=backend)
         return looked_up(h, ways.forest.roots)

@@ -118,15 +118,15 @@ def train(
     """
     how: dict[str, Any] = {"device": device, "progress": progress}
     how |= {"vectors": vectors, "train_vectors": train_vectors}
-    asked: tuple[Any, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
+    to_try: tuple[Any, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
     if settings.cell is None and vectors is None and validation is not None:
-        asked = cells(settings, learn.trees, validation.trees)
-    places = [folder, *(Path(folder, cell) if folder is not None else None for cell in asked[1:])]
+        to_try = cells(settings, learn.trees, validation.trees)
+    places = [folder, *(Path(folder, cell) if folder is not None else None for cell in to_try[1:])]
     found = {
         cell: _candidate(replace(settings, cell=cell), question, learn, validation, place, **how)
-        for cell, place in zip(asked, places, strict=True)
+        for cell, place in zip(to_try, places, strict=True)
     }
-    best = found[asked[0]]
+    best = found[to_try[0]]
     if len(found) > 1:
         best = found[best_of({cell: each.losses() for cell, each in found.items()})]
     if refit and validation is not None:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.checks import check_one_of, wrong
+from structnet.checks import check_one_of
 from structnet.message_passing.cell import Edges, Nodes, State
 from structnet.message_passing.propagation import propagate
-from structnet.message_passing.scheduling import Layout, check_forest
+from structnet.message_passing.scheduling import Layout
 from structnet.tensor_tree.aggregators.base import HIDDEN_MOMENT, Aggregator
 from structnet.tensor_tree.aggregators.tucker import Tucker
 from structnet.tensor_tree.compiled.tree_sweep import covers, sweep
 from structnet.tensor_tree.gates import lstm_state
-from structnet.tensor_tree.inputs import WithInputs
+from structnet.tensor_tree.inputs import WithInputs, aggregated
 from structnet.tensor_tree.parameters import Shape, allocate
-from structnet.training.modules import not_compiled
 from structnet.trees.forest import Forest
 from structnet.trees.numbering import node_numbers
 
@@ -102,19 +100,8 @@ class TreeLSTM(WithInputs):
         self.forget, self.bottom, self.forget_bias_of = forget, bottom, forget_bias
         self.hold_inputs(inputs)
         input_size = self.input_table().shape[1]
-        expected = "a subclass of Aggregator, or a functools.partial of one"
-        of_another_kind = isinstance(aggregator, type) and not issubclass(aggregator, Aggregator)
-        if of_another_kind or isinstance(aggregator, nn.Module):
-            raise wrong("aggregator", expected, aggregator, "TreeLSTM")
-        self.aggregator = aggregator(
-            hidden_size,
-            arity,
-            num_types,
-            gates=3 if forget == "child" else 3 + arity,
-            input_size=input_size if inner_inputs else 0,
-        )
-        if not isinstance(self.aggregator, Aggregator):
-            raise wrong("aggregator", expected, aggregator, "TreeLSTM")
+        gates = 3 if forget == "child" else 3 + arity
+        self.make_aggregator(aggregator, hidden_size, arity, num_types, gates)
         chosen = {"forget": forget, "bottom": bottom, "forget_bias": forget_bias}
         needed = {"forget": "child", "bottom": "zero", "forget_bias": "type"}
         if not self.aggregator.positional and chosen != needed:
@@ -172,49 +159,13 @@ class TreeLSTM(WithInputs):
         if self.bottom == "learned":
             self.bottom_state.normal_().mul_(HIDDEN_MOMENT**0.5)
 
-    @not_compiled
-    def states(
-        self,
-        forest: Forest,
-        nodes: Sequence[int] | np.ndarray | None = None,
-        backend: str = "levels",
+    def _sweep(
+        self, forest: Forest, nodes: Sequence[int] | np.ndarray | None, backend: str
     ) -> State:
-        """Hidden and cell states of some nodes, by default the roots.
-
-        Args:
-            forest: the trees.
-            nodes: numbers of nodes in the forest, or a mask of all of them.
-            backend: backend as for :func:`structnet.message_passing.propagate`; "levels" is one
-                compiled call per direction where :mod:`structnet.tensor_tree.compiled`, or on a GPU
-                :mod:`structnet.tensor_tree.gpu`, supports the model, with equal results.
-
-        Shapes:
-            output: ``h`` and ``c``, each ``[len(nodes), hidden_size]``.
-
-        Raises:
-            GraphError: the forest has types, places or tokens that the model does not have.
-            IndexError: ``nodes`` are not numbers of nodes, or out of range.
-            ValueError: a parameter no longer has its shape.
-        """
-        self.check_sweep(forest)
         if backend == "levels" and covers(self, forest):
             chosen = None if nodes is None else node_numbers(nodes, forest.num_nodes)
             return sweep(self, forest, chosen)
         return propagate(forest, _Cell(self), nodes, backend)
-
-    def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
-        return self.states(forest, backend=backend)["h"]
-
-    def node_states(self, forest: Forest, backend: str = "levels") -> Tensor:
-        """The hidden states of all nodes, by their numbers in the forest.
-
-        Args and errors: those of :meth:`states`.
-
-        Shapes:
-            output: ``[num_nodes, hidden_size]``.
-        """
-        check_forest(forest)
-        return self.states(forest, np.arange(forest.num_nodes), backend)["h"]
 
 
 class _Cell:
@@ -260,23 +211,9 @@ class _Cell:
 
     def reduce(self, nodes: Nodes) -> State:
         x = self.model.own_inputs(nodes)
-        i, o, u, *forget_gates = self._gates(nodes, nodes.mailbox["aggregate"], x)
+        i, o, u, *forget_gates = aggregated(self.aggregator, nodes, x)
         h, c = lstm_state(i, o, u, nodes.split(self._kept(nodes, forget_gates, x)))
         return {"h": nodes.join(h), "c": nodes.join(c)}
-
-    def _gates(self, nodes: Nodes, received: Tensor, x: Tensor | None) -> Sequence[Tensor]:
-        """The aggregator's tensors, G of ``[runs, length, c]``; a user's may be anything."""
-        found: Any = self.aggregator.reduce(nodes, received, x)
-        count = self.aggregator.gates
-        shape = (*nodes.split(nodes.tokens).shape, self.model.hidden_size)
-        got = [_shape(x) for x in found] if isinstance(found, Sequence) else _shape(found)
-        if got != [shape] * count:
-            raise ValueError(
-                f"{type(self.aggregator).__name__}.reduce must give a sequence of {count} tensors, "
-                f"one for each gate, of shape {shape} (runs, length, hidden_size); got "
-                f"{got if isinstance(got, list | str) else f'one of shape {got}'}"
-            )
-        return found
 
     def _kept(self, nodes: Nodes, forget_gates: Sequence[Tensor], x: Tensor | None) -> Tensor:
         """``sum_j f_j * c_j``, ``[rows, c]``."""
@@ -293,10 +230,6 @@ class _Cell:
             return (torch.sigmoid(f + own.unsqueeze(1)) * c).sum(1)
         assert nodes.owner is not None  # as nothing is padded
         return nodes.sum(torch.sigmoid(f + own.index_select(0, nodes.owner)) * c)
-
-
-def _shape(x: Any) -> tuple[int, ...] | str:
-    return tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
 
 
 def _in_words(options: dict[str, str]) -> str:

@@ -14,9 +14,9 @@ class Average:
     """The running mean of a model's weights, and of its floating-point buffers.
 
     Until there have been ``steps`` steps it is their plain mean, from then on an exponential mean.
-    Entries of buffers that are not finite, such as the -inf of a mask, are copied instead. Where a
-    module has another object as its ``structure_of_weights`` than before, as a tree whose labels
-    have moved, weights mean something else, and the mean begins anew.
+    Entries of buffers that are not finite, such as the -inf of a mask, are copied instead. If a
+    module's ``structure_of_weights`` is no longer the same object (a tree whose labels were
+    reassigned), old and new weights cannot be averaged, and the mean restarts.
 
     Args:
         model: model whose weights change from step to step, in place.

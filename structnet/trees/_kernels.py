@@ -1,8 +1,8 @@
 """The loops over nodes that numpy cannot express: compiled once by numba, cached on disk.
 
-All but ``doubled`` and the last take and return int64 arrays. Children are in CSR form: those of
-node v are ``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its
-parent.
+Arrays are int64, except the result of ``sizes`` (float64, as shared trees can be astronomically
+large) and the rows of ``doubled`` and ``add_rows``. Children are in CSR form: those of node v are
+``children[offsets[v]:offsets[v + 1]]``, and every child has a smaller number than its parent.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def spelled(node: Tree, numbers: bool = False) -> tuple[str, ...]:
     """The words of a text, or the label and token of another node, with their letters as written.
 
     Before and behind a word stands what is there in the text, or a space at its ends: a capital, or
-    a hyphen, tells how words are put together. What is not text is left out; of the words of a text
-    it becomes an empty one.
+    a hyphen, tells how words are put together. Labels that are not strings are skipped; a word of a
+    text that is not a string gives ``""``.
 
     Args:
         node: node whose own label is spelled.

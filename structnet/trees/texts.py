@@ -17,8 +17,8 @@ class Texts(NamedTuple):
     Attributes:
         of: the text of each node, -1 for none.
         offsets, words: CSR lists of the words of each text, as tokens.
-        spelling: words of each text by their letters, if the vocabulary reads these; each label of
-            a node is then a text, which has no tokens unless it consists of several words.
+        spelling: words of each text by their letters, if the vocabulary reads these. Every node
+            then has a text; that of a label of a single word has an empty list of ``words``.
 
     Shapes:
         of ``[num_nodes]``; offsets ``[texts + 1]``; words ``[words of all texts]``.

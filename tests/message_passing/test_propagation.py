@@ -159,7 +159,7 @@ def test_gradients_through_inner_nodes():
     forest = forest_for(CONFIGURATIONS[0], 3)
     found = []
     for backend in ("levels", "dgl"):
-        h = model.states(forest, np.arange(forest.num_nodes), backend)["h"]
+        h = model.states(forest, nodes=np.arange(forest.num_nodes), backend=backend)["h"]
         found.append(torch.autograd.grad(h.square().sum(), list(model.parameters())))
     torch.testing.assert_close(found[0], found[1], rtol=1e-10, atol=1e-10)
 
@@ -237,6 +237,6 @@ def test_no_such_node():
     said = f"nodes must be numbers from 0 to {forest.num_nodes - 1}. Got -1."
     for nodes in ([0, -1], torch.tensor([-1])):
         with pytest.raises(IndexError, match=exactly(said)):
-            model.states(forest, nodes)
+            model.states(forest, nodes=nodes)
         with pytest.raises(IndexError, match=exactly(said)):
             propagate(forest, _Cell(model), nodes)

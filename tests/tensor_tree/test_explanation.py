@@ -163,10 +163,11 @@ def test_numbers_are_explained_in_their_own_units():
     assert explained.heading.startswith("prediction 1")
     best = next(node for node, _ in explained.top() if not node.children)
     assert best.label == words[0] and np.abs(explained.occlusion).max() > 2000
-    with pytest.raises(
-        ValueError, match="'target' parameter of explain must be an int from 0 to 0"
-    ):
-        model.explain(X[0], target=1)
+    for target in (1, False, 0.0, None):
+        with pytest.raises(
+            ValueError, match="'target' parameter of explain must be an int from 0 to 0"
+        ):
+            model.explain(X[0], target=target)
 
 
 def test_models_without_label_vectors_are_explained_too():
@@ -210,8 +211,11 @@ def test_the_picture_shows_what_matters(model: TreeLSTMClassifier):
 
 
 def test_what_cannot_be_explained_is_refused(model: TreeLSTMClassifier):
-    with pytest.raises(ValueError, match=r"'target' parameter of explain must be one of \['bad', "):
-        model.explain("(S good)", "ugly")
+    for target in ("ugly", 1, ["bad", "good"], np.array(["bad", "good"])):
+        with pytest.raises(
+            ValueError, match=r"'target' parameter of explain must be one of \['bad', "
+        ):
+            model.explain("(S good)", target)
     pairs = [("(f x)", "(f y)"), ("(f y)", "(f y)")] * 3
     of_pairs = TreeLSTMClassifier(epochs=1, random_state=0).fit(pairs, [0, 1] * 3)
     with pytest.raises(ValueError, match="a sample of 2 trees, as in fit; got 1"):
@@ -220,13 +224,19 @@ def test_what_cannot_be_explained_is_refused(model: TreeLSTMClassifier):
         model.explain(pairs[0])
 
 
+def test_the_heading_has_the_class_and_not_a_number_that_equals_it():
+    X, y = ["(f x)", "(f y)"] * 10, [True, False] * 10
+    model = TreeLSTMClassifier(epochs=1, hidden_size=4, random_state=0).fit(X, y)
+    assert model.explain(X[0], 1).heading.startswith("True: ")
+
+
 @pytest.mark.parametrize("roots", [2, 3])
 @pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
 @pytest.mark.parametrize("most", [1, 2**19])
 def test_each_tree_of_a_sample_is_explained(
     kind: type, roots: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("structnet.tensor_tree.explanation.MOST", most)
+    monkeypatch.setattr("structnet.tensor_tree.explanation.MAX_EDGES", most)
     rng = random.Random(0)
     X = [tuple(planted(rng, rng.choice(NOISE)) for _ in range(roots)) for _ in range(60)]
     y = ["u" in str(one) for one, *_ in X]

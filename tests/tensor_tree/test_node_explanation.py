@@ -57,7 +57,7 @@ def blank(tree: Tree, place: int) -> Tree:
 def test_parts_matter_as_much_as_predictions_change(
     options: dict, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_explanation, "MOST", most)
+    monkeypatch.setattr(node_explanation, "MAX_EDGES", most)
     model = TreeLSTMNodeClassifier(**QUICK, **options).fit(*samples(60, seed=0))
     tree = max(samples(20, seed=1)[0], key=lambda each: each.size)
 
@@ -119,13 +119,13 @@ def test_a_marked_node_among_texts_and_in_an_outline() -> None:
 
 def test_only_what_can_reach_the_node_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     model = TreeLSTMNodeClassifier(**QUICK, words=False).fit(*samples(20, seed=0))
-    swept, states = [], ChildSumCell.states
+    swept, states = [], ChildSumCell.states_from
 
     def counting(self: ChildSumCell, forest: Forest, *given: object, **how: object) -> object:
         swept.append(forest.num_nodes)
         return states(self, forest, *given, **how)
 
-    monkeypatch.setattr(ChildSumCell, "states", counting)
+    monkeypatch.setattr(ChildSumCell, "states_from", counting)
     tree = Tree("and", [Tree("and", [Tree("a"), Tree("b")]) for _ in range(200)])
     model.explain(tree, 300)
     # Each part's is one path down and one path up, of at most 3 nodes, and not the whole tree.

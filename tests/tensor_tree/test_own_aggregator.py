@@ -14,7 +14,7 @@ from torch import nn
 
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.datasets import listops
-from structnet.tensor_tree import Aggregator, TreeLSTM, WeightedSum
+from structnet.tensor_tree import Aggregator, RecursiveNetwork, TreeLSTM, WeightedSum
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
 
@@ -111,19 +111,9 @@ class Number(Mean):
         return received.mean()
 
 
-class Nothing(Mean):
+class TwiceTheGates(Mean):
     def reduce(self, nodes, received, x):
-        return None
-
-
-class Nothings(Mean):
-    def reduce(self, nodes, received, x):
-        return [None] * 3
-
-
-class TwoGates(Mean):
-    def reduce(self, nodes, received, x):
-        return super().reduce(nodes, received, x)[:2]
+        return super().reduce(nodes, received, x) * 2
 
 
 @pytest.mark.parametrize(
@@ -131,12 +121,23 @@ class TwoGates(Mean):
     [
         (Joined, r"one of shape \(\d+, \d+, 8\)"),
         (Number, r"one of shape \(\)"),
-        (TwoGates, r"\[\("),
+        (TwiceTheGates, r"\[\("),
     ],
 )
-def test_gates_of_another_shape_are_refused(wrong: Callable, got: str):
+@pytest.mark.parametrize(("encoder", "gates"), [(TreeLSTM, 3), (RecursiveNetwork, 1)])
+def test_gates_of_another_shape_are_refused(wrong: Callable, got: str, encoder: type, gates: int):
     vocabulary = Vocabulary.from_trees(TREES)
-    model = TreeLSTM(8, vocabulary.num_types, vocabulary.arity, torch.eye(10), wrong)
-    said = rf"{wrong.__name__}\.reduce must give a sequence of 3 tensors, .*; got {got}"
+    model = encoder(8, vocabulary.num_types, vocabulary.arity, torch.eye(10), wrong)
+    said = rf"{wrong.__name__}\.reduce must give a sequence of {gates} tensors, .*; got {got}"
     with pytest.raises(ValueError, match=said):
         model(Forest.from_trees(TREES, vocabulary))
+
+
+@pytest.mark.parametrize("encoder", [TreeLSTM, RecursiveNetwork])
+@pytest.mark.parametrize(
+    "given", [nn.Linear, lambda *sizes, **more: nn.Linear(1, 1), Mean(8, 2, 1)]
+)
+def test_an_encoder_says_what_an_aggregator_is(encoder: type, given: Callable):
+    said = f"'aggregator' parameter of {encoder.__name__} must be a subclass of Aggregator, or a"
+    with pytest.raises(ValueError, match=said):
+        encoder(8, 1, 2, torch.eye(10), given)

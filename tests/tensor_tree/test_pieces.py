@@ -286,7 +286,7 @@ def test_an_error_in_one_thread_ends_the_others_and_is_raised(failing: str):
 def test_who_comes_too_late_keeps_no_arrays():
     torch.set_num_threads(2)
     begun, free = threading.Event(), threading.Event()
-    (busy,) = pieces._asked([lambda: begun.set() or free.wait(60)])
+    (busy,) = pieces._submit([lambda: begun.set() or free.wait(60)])
     begun.wait(60)
     kept = np.zeros(3)
     reference, calls = weakref.ref(kept), []

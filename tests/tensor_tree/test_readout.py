@@ -58,12 +58,14 @@ def test_unknown_pools_are_refused(pools):
         TreeReadout(encoder(), 2, pools)
 
 
-@pytest.mark.parametrize("kind", ["classes", "labels", "numbers"])
-def test_a_loss_of_ones_own_is_taken(kind: str):
-    trees = forest()
-    targets = torch.zeros(len(trees), *[3] * (kind != "classes"), dtype=torch.int64)
-    mine = TreePredictor(TreeReadout(encoder(), 3), kind, loss=lambda y, t: y.sum(1))
-    torch.testing.assert_close(mine.losses(TreeExamples(trees, targets)), mine(trees).sum(1))
+def test_losses_are_weighed_by_classes_and_examples():
+    trees, class_weight = forest(), torch.tensor([1.0, 2.0, 3.0])
+    targets, weights = torch.arange(len(trees)) % 3, torch.rand(len(trees))
+    plain = TreePredictor(TreeReadout(encoder(), 3))
+    weighed = TreePredictor(plain.readout, class_weight=class_weight)
+    batch = TreeExamples(trees, targets, weights)
+    expected = plain.losses(batch) * class_weight[targets] * weights
+    torch.testing.assert_close(weighed.losses_as_weighed(batch), expected)
 
 
 def test_weights_are_taken_in_the_precision_of_the_model():

@@ -117,7 +117,7 @@ def test_more_rows_than_are_multiplied_at_once(configuration: Configuration):
 def test_states_of_chosen_nodes(configuration: Configuration):
     model, forest = configuration.model(), forest_for(configuration, 1)
     nodes = [*range(forest.num_nodes), 0, forest.num_nodes - 1, 0]
-    ours = with_gradients(model, model.states(forest, nodes))
+    ours = with_gradients(model, model.states(forest, nodes=nodes))
     truth = with_gradients(model, propagate(forest, _Cell(model), nodes))
     assert_equal(ours, truth, 1e-10)
 
@@ -126,11 +126,11 @@ def test_a_mask_chooses_nodes():
     model, forest = COVERED[0].model(), forest_for(COVERED[0], 1)
     mask = forest.types == 0
     assert 0 < mask.sum() < forest.num_nodes
-    chosen = model.states(forest, np.flatnonzero(mask))
+    chosen = model.states(forest, nodes=np.flatnonzero(mask))
     for given in (mask, torch.from_numpy(mask)):
-        assert torch.equal(model.states(forest, given)["h"], chosen["h"])
+        assert torch.equal(model.states(forest, nodes=given)["h"], chosen["h"])
     with pytest.raises(IndexError, match="out of bounds"):
-        model.states(forest, [forest.num_nodes])
+        model.states(forest, nodes=[forest.num_nodes])
 
 
 @every_covered

@@ -173,7 +173,9 @@ def test_states_of_other_trees_are_refused():
         ):
             model(forest, torch.zeros(shape))
     with pytest.raises(ValueError, match=r"one of 2 rows, or -1, for each of 3 nodes; got 3 num"):
-        model.states(forest, (np.arange(3), np.full(3, -1)), (torch.zeros(2, C), torch.zeros(0, C)))
+        model.states_from(
+            forest, (np.arange(3), np.full(3, -1)), (torch.zeros(2, C), torch.zeros(0, C))
+        )
     model.left_weight = nn.Parameter(torch.zeros(2, 2))
     with pytest.raises(ValueError, match=r"'left_weight' of TopDownTreeLSTM must have shape"):
         model(forest, torch.zeros(3, C))

@@ -224,9 +224,9 @@ def _up(plan: Plan, w: Weights, mask: np.ndarray | None, H: np.ndarray) -> State
 
 
 def _down(
-    plan: Plan, w: Weights, asked: bool, s: States, dH: np.ndarray
+    plan: Plan, w: Weights, needs_grad: bool, s: States, dH: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray | None]:
-    """The gradients of the weights except the tables, and, if ``asked``, of the labels' vectors.
+    """The gradients of the weights except the tables, and, if they need one, of label vectors.
 
     ``dH`` is the gradient of H, to which that through other nodes is added in place.
     """
@@ -246,7 +246,7 @@ def _down(
     dX, dP = _by_label(plan, dY), _by_label(plan, dP, inner)
 
     def of_labels() -> np.ndarray | None:
-        if not asked:
+        if not needs_grad:
             return None
         dx = dX @ w.W.T
         dx[inner:] += dP @ w.Wf.T
@@ -286,15 +286,17 @@ class _Sweep(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple:
         saved = list(map(_numpy, ctx.saved_tensors[1:]))  # raises if one was changed in place since
         n = len(Weights._fields)
-        w, s, asked = Weights(*saved[:n]), States(*saved[n:]), ctx.needs_input_grad[2:]
+        w, s, needs_grad = Weights(*saved[:n]), States(*saved[n:]), ctx.needs_input_grad[2:]
         dH = np.array(gradient.numpy(), w.V.dtype, order="C")  # a copy, to add to
-        found, dx = _down(ctx.plan, w, any(asked[:2]), s, dH)
-        tables = [np.zeros_like(x) if yes else None for x, yes in zip(w[:2], asked, strict=False)]
+        found, dx = _down(ctx.plan, w, any(needs_grad[:2]), s, dH)
+        tables = [
+            np.zeros_like(x) if yes else None for x, yes in zip(w[:2], needs_grad, strict=False)
+        ]
         for table, (labels, rows) in zip(tables, (ctx.plan.types, ctx.plan.tokens), strict=True):
             if table is not None and dx is not None:
                 add_rows(table, rows, dx[labels])
         gradients = (
             torch.from_numpy(x) if x is not None and yes else None
-            for x, yes in zip((*tables, *found), asked, strict=True)
+            for x, yes in zip((*tables, *found), needs_grad, strict=True)
         )
         return None, None, *gradients

@@ -83,7 +83,7 @@ def side_by_side(function: Callable, *arguments: Any, at_once: int, lists: int =
             call()
 
     with ONE_THREAD:
-        helpers = _asked([help_out] * (min(coarse_threads(), at_once) - 1))
+        helpers = _submit([help_out] * (min(coarse_threads(), at_once) - 1))
         began, computed = time.perf_counter(), time.thread_time()
         try:
             held[0]()
@@ -113,7 +113,7 @@ def in_parallel(calls: Sequence[Callable[[], T]], work: int) -> list[T]:
         work: approximate number of multiplications in all of them.
     """
     with ONE_THREAD:
-        waiting = _asked(calls[1:] if work >= _WORTH_A_CALL else [])
+        waiting = _submit(calls[1:] if work >= _WORTH_A_CALL else [])
         found = {0: calls[0]()}
         for i in range(len(calls) - 1, 0, -1):  # other threads start with the first
             if i > len(waiting) or waiting[i - 1].cancel():  # not started
@@ -121,7 +121,7 @@ def in_parallel(calls: Sequence[Callable[[], T]], work: int) -> list[T]:
         return [found[i] if i in found else waiting[i - 1].result() for i in range(len(calls))]
 
 
-def _asked(calls: Sequence[Callable[[], T]]) -> list[Future[T]]:
+def _submit(calls: Sequence[Callable[[], T]]) -> list[Future[T]]:
     """Offers calls to other threads, if there are any and they have a core."""
     found: list[Future[T]] = []
     threads = coarse_threads()

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structnet.message_passing import _kernels as indices
-from structnet.message_passing.scheduling import Layout
-from structnet.tensor_tree.compiled.kernels import steps
+from structnet.message_passing._kernels import runs
+from structnet.message_passing.scheduling import Layout, messages_of
 from structnet.trees._kernels import grouped
 from structnet.trees.forest import Forest
 
@@ -65,9 +64,10 @@ class Lists(NamedTuple):
     starts: np.ndarray
 
     def begun_before(self, shares: int) -> list[tuple[int, int]]:
-        """For each share that begins within a list, the row of its sum, and the list's own row.
+        """Pairs of rows of sums: an extra one, and that of the list to which it is added later.
 
-        These are the rows that :func:`..kernels.steps.share_of` gives.
+        There is a pair for each share that begins in the middle of a list. These are the rows that
+        :func:`..kernels.steps.share_of` gives.
         """
         pairs, total, keys = [], len(self.rows), len(self.starts) - 1
         for share in range(1, shares):
@@ -100,21 +100,13 @@ class Back(NamedTuple):
 
 def make_plan(forest: Forest, layout: Layout) -> Plan:
     """Plans a sweep over a forest that the layout has checked, in time linear in the nodes."""
-    offsets, sources, keys = indices.slots(
-        forest.types, forest.offsets, forest.children, forest.pos, layout.arity,
-        layout.positional, layout.pads,
-    )  # fmt: skip
+    sent = messages_of(forest, layout)
+    levels = int(sent.level_of.max()) + 1
     # Nodes are numbered by height, then type, and only those of height 0 may be without a type.
-    untyped = forest.types < 0
-    level = np.append(np.where(untyped, 0, forest.height + 1), 0)
-    levels = int(level.max()) + 1
-    message_level, sources, message_keys, inbox = indices.distinct_messages(
-        sources, keys, level, layout.num_keys
-    )
-    nodes = steps.runs(level[:-1], forest.types, levels)
-    messages = steps.runs(message_level, message_keys, levels)
-    rows = forest.types, offsets, inbox, sources[inbox], sources
-    return Plan._make((*rows, *nodes, *messages, int(untyped.sum())))
+    nodes = runs(sent.level_of[:-1], forest.types, levels)
+    messages = runs(sent.levels, sent.keys, levels)
+    rows = forest.types, sent.offsets, sent.of_slot, sent.sources[sent.of_slot], sent.sources
+    return Plan._make((*rows, *nodes, *messages, int((forest.types < 0).sum())))
 
 
 def make_back(plan: Plan, layout: Layout) -> Back:

@@ -20,7 +20,7 @@ from structnet.tensor_tree.gpu.sizes import Sizes
 from structnet.tensor_tree.gpu.tasks import tiles
 
 CHUNK = 512  # rows, or more if there would be more than this many chunks
-MOST = 256
+MAX_CHUNKS = 256
 ROWS = 32  # of them at a time
 
 
@@ -80,7 +80,7 @@ def in_chunks(lists: Lists) -> tuple[np.ndarray, ...]:
     Shapes:
         output: ``[n]``, ``[chunks + 1]``, ``[keys + 1]``, ``[chunks]``.
     """
-    size = max(CHUNK, -(-len(lists.rows) // MOST))
+    size = max(CHUNK, -(-len(lists.rows) // MAX_CHUNKS))
     number = -(-np.diff(lists.starts) // size)  # of chunks for each key
     offsets = np.append(0, np.cumsum(number))
     key = np.repeat(np.arange(len(number)), number)

@@ -19,11 +19,11 @@ _FORMS: dict[type[Aggregator], int] = {
     Tucker: TUCKER,
     CP: CANONICAL,
 }
-_MOST_CHILDREN = 16  # the kernels have a part for each, except those of sums
+_MAX_CHILDREN = 16  # the kernels have a part for each, except those of sums
 # Numbers of the outer product of the last half of the children, which are multiplied at once; more
 # take more memory than a multiprocessor of a small GPU has.
-_MOST = 64
-_MOST_OF_A_CORE = 2**17  # numbers; a larger one is read faster by few large products
+_MAX_OUTER = 64
+_MAX_CORE = 2**17  # numbers; a larger one is read faster by few large products
 
 
 class Sizes(NamedTuple):
@@ -62,7 +62,7 @@ def sizes_of(a: Aggregator) -> Sizes:
     elif isinstance(a, FullTensor):
         rank, k = a.hidden_size, a.gates * a.hidden_size
     left, right = (power_of_two((rank + 1) ** number) for number in ((L + 1) // 2, L // 2))
-    left = min(max(left, BLOCK), _MOST)
+    left = min(max(left, BLOCK), _MAX_OUTER)
     return Sizes(a.hidden_size, form, L, rank, parts, k, left, max(right, BLOCK))
 
 
@@ -77,10 +77,10 @@ def why_no_kernels(a: Aggregator, forget: str) -> str:
         return "there are no types"
     if _FORMS[type(a)] == SUM:
         return ""
-    if a.arity > _MOST_CHILDREN:
+    if a.arity > _MAX_CHILDREN:
         return f"{a.arity} children are too many for the kernels of {name}"
     if _FORMS[type(a)] == CANONICAL:
         return ""
-    if sizes_of(a).RIGHT > _MOST or a.numbers_a_node() > _MOST_OF_A_CORE:
+    if sizes_of(a).RIGHT > _MAX_OUTER or a.numbers_a_node() > _MAX_CORE:
         return f"the cores of {name} are too large for its kernels"
     return ""

@@ -13,16 +13,16 @@ PIECE_FIELDS = ("level", "end", "node", "node_end", "message", "message_end", "f
 PIECE = np.dtype([(name, np.int64) for name in PIECE_FIELDS])
 _WORTH = 1 << 15  # multiplications that are worth a piece, about ten microseconds
 # A piece has at least _FEW rows, as each reads all weights. A level has at most _USUAL pieces,
-# or more if each has at least _MANY rows, but never more than _MOST.
+# or more if each has at least _MANY rows, but never more than _MAX_PIECES.
 _FEW, _MANY = 2, 128
-_USUAL, _MOST = 4, 32
+_USUAL, _MAX_PIECES = 4, 32
 
 
 @compiled
 def shares_of(rows, work):
     """The number of pieces for ``rows`` rows of ``work`` multiplications each."""
     number = min(rows * work // _WORTH, rows // _FEW, max(_USUAL, rows // _MANY))
-    return max(1, min(number, _MOST))
+    return max(1, min(number, _MAX_PIECES))
 
 
 @compiled

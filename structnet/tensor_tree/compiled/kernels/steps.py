@@ -30,27 +30,6 @@ from structnet.tensor_tree.compiled.kernels.products import FEW
 BLOCK = 128  # rows that are multiplied at once
 
 
-@compiled
-def runs(level, key, levels):
-    """The runs of rows that are sorted by level, then key.
-
-    Returns the first row of each run and the end, the keys of the runs, and the first run of each
-    level and the end.
-    """
-    starts, keys = np.empty(len(level) + 1, np.int64), np.empty(len(level), np.int64)
-    of_level = np.zeros(levels + 1, np.int64)
-    n = 0
-    for row in range(len(level)):
-        if row == 0 or level[row] != level[row - 1] or key[row] != key[row - 1]:
-            starts[n], keys[n] = row, key[row]
-            of_level[level[row] + 1] += 1
-            n += 1
-    starts[n] = len(level)
-    for one in range(levels):
-        of_level[one + 1] += of_level[one]
-    return starts[: n + 1], keys[:n], of_level
-
-
 # ---- nodes
 
 

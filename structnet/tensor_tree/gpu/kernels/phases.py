@@ -16,8 +16,9 @@ TOGETHER = tl.constexpr(4)
 
 @triton.jit
 def take(tasks, done):
-    """The next task: whether it is of messages, its first row and the end, its key and phase.
+    """The next task: the kind of its rows, the first of them and the end, its key and phase.
 
+    Kind 0 are nodes and 1 messages; a sweep of a Child-Sum Tree-LSTM has one kind of rows.
     ``done`` counts the tasks that have begun, and after that those of each phase that are done.
     """
     task = tasks + 6 * tl.atomic_add(done, 1).to(tl.int64)
