@@ -259,7 +259,11 @@ def _parameters(tree: NeuralTree) -> tuple[Tensor, Tensor]:
 
 
 def parts_of(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places to learn from and to hold out, stratified by class."""
+    """Places to learn from and to hold out, stratified by class.
+
+    Shapes:
+        places ``[m]``, int64; each is held out once, or of many samples a fifth is.
+    """
     order = np.random.default_rng(seed).permutation(len(samples))
     if samples.targets.dim() == 1:
         order = order[samples.targets.cpu().numpy()[order].argsort(kind="stable")]
