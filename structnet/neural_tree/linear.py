@@ -132,7 +132,7 @@ def _squares(tree: NeuralTree, samples: Samples, _: int) -> float:
 
 def _descended(tree: NeuralTree, samples: Samples, seed: int) -> float:
     """Finds the optimum of any loss by L-BFGS, with the strength of least held-out loss."""
-    parts = _parts(samples, seed)
+    parts = parts_of(samples, seed)
     models = [copy.deepcopy(tree) for _ in parts]
 
     def unseen(strength: float) -> float:
@@ -258,8 +258,12 @@ def _parameters(tree: NeuralTree) -> tuple[Tensor, Tensor]:
     return solver.weight, solver.bias
 
 
-def _parts(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places to learn from and to hold out, stratified by class."""
+def parts_of(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Places to learn from and to hold out, stratified by class.
+
+    Shapes:
+        places ``[m]``, int64; each is held out once, or of many samples a fifth is.
+    """
     order = np.random.default_rng(seed).permutation(len(samples))
     if samples.targets.dim() == 1:
         order = order[samples.targets.cpu().numpy()[order].argsort(kind="stable")]

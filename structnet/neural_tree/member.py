@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -74,6 +74,10 @@ class Member(Trained):
     inputs: Standardizer | None = None
     targets: Standardizer | None = None
     columns: np.ndarray | None = None
+    # By device and precision: a copy of the tree, its tensors, and those that they are copies of.
+    _copies: dict[Any, tuple[NeuralTree, list[Tensor], list[Tensor]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def form(self) -> Form:
@@ -94,8 +98,23 @@ class Member(Trained):
             x ``[n, *shape]``.
         """
         some = x if self.columns is None else x[:, self.columns]
-        tree = copy.deepcopy(self.tree).to(device, dtype)
-        return tree, as_dense(some, self.inputs, dtype)
+        return self._copied(device, dtype), as_dense(some, self.inputs, dtype)
+
+    @torch.no_grad()
+    def _copied(self, device: torch.device, dtype: torch.dtype) -> NeuralTree:
+        """A copy of the tree in evaluation mode, with its present weights.
+
+        Its modules are kept, as to make them takes longer than to predict a row.
+        """
+        now = [*self.tree.parameters(), *self.tree.buffers()]
+        tree, own, before = self._copies.get((device, dtype), (None, [], []))
+        if tree is None or list(map(id, now)) != list(map(id, before)):
+            tree = copy.deepcopy(self.tree).to(device, dtype).eval()
+            own = [*tree.parameters(), *tree.buffers()]
+            self._copies[device, dtype] = tree, own, now
+        elif now:
+            torch._foreach_copy_(own, now)
+        return tree
 
     def described(self) -> dict[str, Any]:
         """Everything except the weights, as JSON; :meth:`restored` builds it again."""

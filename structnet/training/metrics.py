@@ -154,15 +154,16 @@ def predict_all(model: nn.Module, data: Any, *, batch_size: int = 1000) -> torch
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """A context of evaluation mode without gradients; each module's mode is restored at its end."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
+    trained = [module for module in model.modules() if module.training]
+    if trained:  # else, to set the mode of each takes longer than to predict a row
+        model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
         # Module by module: a part that the caller froze in evaluation mode stays frozen.
-        for module, mode in modes:
-            module.training = mode
+        for module in trained:
+            module.training = True
 
 
 def batch_starts(data: Any, batch_size: int) -> range:

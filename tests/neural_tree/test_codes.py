@@ -81,6 +81,26 @@ def test_other_columns_are_cut_and_fitted_as_they_are() -> None:
     assert first is not None and first.axis == 0 and abs(first.threshold - 0.3) < 0.1
 
 
+def test_of_many_other_columns_the_few_that_tell_are_cut() -> None:
+    rng = np.random.default_rng(0)
+    code, others = rng.integers(6, size=800), rng.uniform(-1, 1, (800, 50))
+    y = np.where(others[:, 40] > 0.3, rng.normal(size=6)[code], 2 * others[:, 40])[:, None]
+    x = np.column_stack([code, others])
+    found = find_codes(x, y - y.mean(), np.ones(800), most=8, least=20, units=128)
+    assert found is not None and found.others == [*range(1, 51)] and len(found.steps) == 5
+    axes = found.regions.axes
+    assert axes.shape == (codes.OTHERS + 5, 50 + 5)
+    np.testing.assert_array_equal(axes[codes.OTHERS :, 50:], np.eye(5))
+    first = found.regions.cuts[0]
+    assert first is not None and axes[first.axis].argmax() == 40
+    transformer: Any = presets.table(1).make_transformer((51,), 0)[0].double()
+    regions = start_units(transformer, found)
+    with torch.no_grad():
+        compared = transformer(torch.from_numpy(x)).numpy() @ regions.axes.T
+    kept = axes[: codes.OTHERS].argmax(1)
+    np.testing.assert_allclose(compared[:, : codes.OTHERS], others[:, kept])
+
+
 @pytest.mark.parametrize("kind", ["numbers", "yes or no", "many steps"])
 def test_there_are_none(kind: str) -> None:
     x, y = grid(400, 0)

@@ -14,6 +14,7 @@
 ``planes``              :func:`plane_of`: the two columns whose axes may be rotated
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`
 ``judging``             :class:`Judge`: what a candidate gains on the validation samples
+``parts``               further held-out parts, where one cannot tell if a table needs more
 ``merging``             :func:`merged`: leaves of a split that need not be told apart are one
 ``measures``            the number of samples at a leaf, and whether it can gain
 ``pace``                stops the training of a candidate that would not gain enough

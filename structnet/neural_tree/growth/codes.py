@@ -4,7 +4,9 @@ A line in a code says that the answer rises or falls with it. Where codes are na
 neither: lines explain little, and regions between all the codes of several columns are too many and
 too small. But a sum of steps between the values of a column is any function of it. So the codes
 become steps, one between each two neighbouring values, and regions are sought among these: where
-the cells of a grid of 12 by 12 codes have classes at random, they are 12, each with 11 steps.
+the cells of a grid of 12 by 12 codes have classes at random, they are 12, each with 11 steps. Of
+many columns that are no codes, only the few count that explain most by themselves: with all of 60,
+a search would take seconds, and a region cost more than it tells.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ import numpy as np
 import torch
 
 from structnet.neural_tree.growth.criterion import Criterion
-from structnet.neural_tree.growth.regions import EVIDENCE, VALUES, Regions, paying
+from structnet.neural_tree.growth.regions import EVIDENCE, VALUES, Regions, most_telling, paying
 from structnet.neural_tree.growth.sums import ALIKE, Step, set_step
+
+OTHERS = 8  # largest number of columns that are no codes along which regions are sought
 
 
 class Codes(NamedTuple):
@@ -26,7 +30,7 @@ class Codes(NamedTuple):
     Attributes:
         others: columns that are no codes.
         steps: steps between neighbouring values of each of the other columns.
-        regions: regions, with an axis for each of both, in this order.
+        regions: regions, with axes among the other columns and the steps, in this order.
     """
 
     others: Sequence[int]
@@ -57,15 +61,19 @@ def find_codes(
         (10, True)
     """
     others, steps = _codes(x)
-    axes = len(others) + len(steps)
     if not steps or 2 * len(others) + len(steps) > units:
         return None
-    criterion = Criterion.of(residuals, weights)
+    criterion, chosen = Criterion.of(residuals, weights), min(len(others), OTHERS)
     longest = int(np.bincount([step.column for step in steps]).max())
-    if criterion.price_of_line(axes - longest - 1) > EVIDENCE * criterion.outputs * len(x):
+    number = chosen + len(steps) - longest - 1
+    if criterion.price_of_line(number) > EVIDENCE * criterion.outputs * len(x):
         return None
     unfolded = np.column_stack([x[:, others], *(x[:, at.column] > at.threshold for at in steps)])
-    regions = paying(unfolded, residuals, weights, np.eye(axes), most, least)
+    axes = np.eye(unfolded.shape[1])
+    if chosen < len(others):
+        telling = most_telling(x[:, others], residuals, weights, least)[:chosen]
+        axes = axes[[*np.sort(telling), *range(len(others), len(axes))]]
+    regions = paying(unfolded, residuals, weights, axes, most, least)
     return Codes(others, steps, regions)
 
 
@@ -103,11 +111,11 @@ def start_units(transformer: Any, codes: Codes) -> Regions:
     layer, clipped = transformer
     layer.weight.zero_()
     layer.bias.zero_()
-    axes = np.zeros((len(codes.regions.axes), layer.out_features))
+    among = np.zeros((len(codes.others) + len(codes.steps), layer.out_features))
     for number, column in enumerate(codes.others):
         for sign, unit in ((1.0, 2 * number), (-1.0, 2 * number + 1)):
-            layer.weight[unit, column] = axes[number, unit] = sign
+            layer.weight[unit, column] = among[number, unit] = sign
     for unit, step in enumerate(codes.steps, 2 * len(codes.others)):
         set_step(layer, clipped, unit, step)
-        axes[unit - len(codes.others), unit] = 1.0
-    return codes.regions._replace(axes=axes)
+        among[unit - len(codes.others), unit] = 1.0
+    return codes.regions._replace(axes=codes.regions.axes @ among)

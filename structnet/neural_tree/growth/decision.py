@@ -115,7 +115,8 @@ class Decision:
         leaves: number of leaves after the decision.
         parameters: number of parameters of the tree after the decision.
         seconds: time that the decision took, including training.
-        errors: standard error of each candidate's gain.
+        errors: standard error of each candidate's gain; over several held-out parts, if one could
+            not tell.
         metrics: values of the growth's metrics on the validation samples after the decision.
 
     Example:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from structnet.neural_tree.growth.decision import Decision, Gain, choose
 from structnet.neural_tree.growth.judging import Judge
 from structnet.neural_tree.growth.measures import can_gain, expected
 from structnet.neural_tree.growth.pace import Behind, pacer
+from structnet.neural_tree.growth.parts import Part, fresh_starts, judged_by_parts
 from structnet.neural_tree.growth.proposal import propose
 from structnet.neural_tree.joined import together
 from structnet.neural_tree.linear import is_linear_model, start_linear
@@ -50,8 +51,8 @@ class Growth:
 
     First the root is trained. Then the leaves are visited breadth-first; at each, a split and a
     deepening are trained with everything else frozen, and one is taken if it lowers the validation
-    loss enough (see :func:`.decision.choose`). A split may add several routers at once. New and
-    deepened leaves are visited in their turn, until every leaf has been kept as it is.
+    loss enough (see :func:`.decision.choose` and :func:`.judged_by_parts`). A split may add several
+    routers at once. New and deepened leaves are visited in turn, until each has been kept as it is.
 
     With a folder, the state is saved after every decision; the same call with ``resume`` continues
     from there and ends with the same tree, bit for bit.
@@ -134,6 +135,9 @@ class Growth:
         self.device, self.settings = own_device(device), settings
         self.tree = tree.to(self.device)
         self._optimizer, self.schedule, self.schedule_per = optimizer, schedule, schedule_per
+        how: dict[str, Any] = {"schedule": schedule, "schedule_per": schedule_per, "device": device}
+        how |= {"settings": settings, "optimizer": optimizer}
+        self._again: Callable[..., Growth] = partial(Growth, **how)
         self._judge = Judge(self.tree, self.train, self.validation, settings)
         self.metrics, self.callbacks = dict(metrics or {}), callbacks
         self.epoch_callbacks = epoch_callbacks
@@ -248,7 +252,7 @@ class Growth:
         seed = self._seed("linear")
         self.strength = start_linear(self.tree, self.train, self.validation, seed=seed)
         loss = math.inf
-        if not self.strength or not is_linear_model(self.tree, self.train):
+        if self.strength is None or not is_linear_model(self.tree, self.train):
             loss = self._train(self.tree, "root", 0, self.train, self.validation)
         if loss == math.inf:  # no epoch was better than the start
             loss = evaluate(self.tree, self.validation)["loss"]
@@ -262,6 +266,9 @@ class Growth:
     def _visit(self, leaf: int) -> tuple[str, dict[str, Gain]]:
         trained = self._train_candidates(leaf)
         gains = {kind: gain for kind, (gain, _) in trained.items()}
+        if self.strength is not None and len(self.decisions) == 1:
+            told = self._part(gains), self._parts(), self.choose, self.settings.min_gain
+            gains = judged_by_parts(*told, self.tree.likelihood)
         action = self.choose(gains)
         self.undecided = self.undecided[1:]
         if action != "keep":
@@ -269,6 +276,17 @@ class Growth:
             self.loss = gains[action].loss
             self.undecided += candidate.put()
         return action, gains
+
+    def _parts(self) -> Iterator[Part]:
+        """What the root's candidates gain on parts that are held out of the training samples."""
+        for start in fresh_starts(self.tree, self.train, self._seed("parts")):
+            other = self._again(*start)
+            other.step()
+            trained = other._train_candidates(0)
+            yield other._part({kind: gain for kind, (gain, _) in trained.items()})
+
+    def _part(self, gains: dict[str, Gain]) -> Part:
+        return Part(gains, self._judge.before(), self.validation.counts())
 
     def _candidates(
         self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()

@@ -172,7 +172,7 @@ def _of_few_columns(
     """The best regions on a few columns; None if none are better than a single one."""
     if x.shape[1] > MANY:
         return None
-    telling = np.argsort([-_told_by(column, y, weights, least) for column in x.T], kind="stable")
+    telling = most_telling(x, y, weights, least)
     found, number, criterion = None, 1, Criterion.of(y, weights)
     most_columns, evidence = min(FEW, x.shape[1] - 1), EVIDENCE * criterion.outputs * len(x)
     while number <= most_columns and criterion.price_of_line(number) <= evidence:
@@ -184,6 +184,11 @@ def _of_few_columns(
             found = regions._replace(value=value)
         number *= 2
     return found
+
+
+def most_telling(x: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -> np.ndarray:
+    """The columns in the order of how much each explains by itself. ``[columns]``."""
+    return np.argsort([-_told_by(column, y, weights, least) for column in x.T], kind="stable")
 
 
 def _told_by(column: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -> float:

@@ -1,0 +1,140 @@
+"""Further held-out parts, which tell what one part cannot: does a table need more than a line?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from structnet.neural_tree import (
+    Growth,
+    NeuralTree,
+    NeuralTreeSettings,
+    SquaredError,
+    presets,
+)
+from structnet.neural_tree.growth import growth as module
+from structnet.neural_tree.growth.decision import Gain, choose
+from structnet.neural_tree.growth.parts import Part, fresh_starts, judged_by_parts
+from structnet.neural_tree.likelihood import Categorical
+from structnet.routing import Samples
+
+RULE = partial(choose, settings=NeuralTreeSettings())
+
+
+def root(columns: int = 2) -> NeuralTree:
+    torch.manual_seed(0)
+    made = presets.table(1).without(transformers=True)
+    return NeuralTree(made, (columns,), SquaredError())
+
+
+def table(size: int, seed: int, height: float) -> Samples:
+    """Numbers that are higher in a corner of a square, by as much as told, and noise."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, (size, 2))
+    y = height * (x > 0).all(1, keepdims=True) + rng.normal(size=(size, 1))
+    return Samples(torch.from_numpy(x).float(), torch.from_numpy((y - y.mean()) / y.std()).float())
+
+
+def part(**drops: Any) -> Part:
+    """A part of four samples whose losses are 2, and fall by as much as told for each kind."""
+    before, gains = np.full(4, 2.0), {}
+    for kind, drop in drops.items():
+        after = before - drop
+        error = float(np.std(drop, ddof=1) / 2)
+        gains[kind] = Gain(float(after.mean()), float(np.mean(drop)), error, after=after)
+    return Part(gains, before, np.ones(4))
+
+
+SOME = np.array([1.0, 0.0, 1.0, 0.0])
+
+
+def test_parts_are_asked_for_until_they_tell() -> None:
+    asked = list[int]()
+
+    def others() -> Iterator[Part]:
+        for number in range(4):
+            asked.append(number)
+            yield part(split=SOME)
+
+    first = part(split=SOME, deepen=-SOME)
+    found = judged_by_parts(first, others(), RULE, 0.01, Categorical())
+    assert RULE(dict(first.gains)) == "keep" and RULE(found) == "split" and asked == [0]
+    assert found["deepen"] == first.gains["deepen"]  # what gains nothing is not looked at further
+    assert found["split"].loss == first.gains["split"].loss
+    drops = np.tile(SOME, 2)
+    assert found["split"].gain == drops.mean()
+    assert found["split"].error == pytest.approx(drops.std(ddof=1) / np.sqrt(8))
+
+
+@pytest.mark.parametrize("first", [part(), part(split=-SOME), part(split=SOME + 1)])
+def test_where_nothing_gains_or_the_first_part_tells_no_other_is_asked_for(first: Part) -> None:
+    def none() -> Iterator[Part]:
+        raise AssertionError
+        yield
+
+    assert judged_by_parts(first, none(), RULE, 0.01, Categorical()) == dict(first.gains)
+
+
+def test_a_part_without_a_candidate_of_a_kind_gains_nothing() -> None:
+    found = judged_by_parts(part(split=SOME), [part()] * 4, RULE, 0.2, Categorical())
+    # After the second such part, the gain is below the least.
+    assert found["split"].gain == pytest.approx(SOME.sum() / 12) and RULE(found) == "keep"
+
+
+def test_each_sample_is_held_out_once_from_roots_that_know_nothing() -> None:
+    samples, tree = table(100, 0, 1.0), root()
+    starts = [*fresh_starts(tree, samples, seed=0)]
+    held = torch.cat([each.x for _, _, each in starts])
+    assert len(starts) == 5
+    assert sorted(held[:, 0].tolist()) == sorted(samples.x[:, 0].tolist())
+    for other, learn, out in starts:
+        assert len(learn) + len(out) == 100 and other is not tree
+        assert not any(parameter.any() for parameter in other.parameters())
+    assert any(parameter.any() for parameter in tree.parameters())
+
+
+def test_samples_enough_and_trees_that_are_no_line_have_no_further_parts() -> None:
+    assert not [*fresh_starts(root(), table(2000, 0, 1.0), seed=0)]
+    tree = root()
+    tree.split(0, tree.new_split(0))
+    assert not [*fresh_starts(tree, table(100, 0, 1.0), seed=0)]
+
+
+def test_a_part_without_weight_is_left_out() -> None:
+    samples = table(20, 0, 1.0)
+    samples = Samples(samples.x, samples.targets, torch.eye(20)[0])
+    assert not [*fresh_starts(root(), samples, seed=0)]
+
+
+def grown(samples: Samples, monkeypatch: pytest.MonkeyPatch, *, parts: bool) -> Growth:
+    if not parts:
+        monkeypatch.setattr(module, "fresh_starts", lambda *_: iter(()))
+    learn, held = (samples[np.arange(*ends)] for ends in ((0, 320), (320, 400)))
+    growth = Growth(root(), learn, held, NeuralTreeSettings(epochs=20))
+    for _ in range(2):
+        growth.step()
+    monkeypatch.undo()
+    return growth
+
+
+def test_a_corner_in_noise_is_found_by_more_parts_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = table(400, 3, 4 / 3)
+    [one, several] = (grown(samples, monkeypatch, parts=parts) for parts in (False, True))
+    assert [each.action for each in one.decisions] == ["root", "keep"]
+    assert [each.action for each in several.decisions] == ["root", "split"]
+    assert several.decisions[1].candidates == one.decisions[1].candidates
+    assert several.decisions[1].errors["split"] < one.decisions[1].errors["split"]
+    assert several.loss == one.decisions[1].candidates["split"]
+    again = grown(samples, monkeypatch, parts=True)
+    assert again.decisions[1].errors == several.decisions[1].errors
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_stays_a_line(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    growth = grown(table(400, seed, 0.0), monkeypatch, parts=True)
+    assert [each.action for each in growth.decisions] == ["root", "keep"]
