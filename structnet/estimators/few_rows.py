@@ -59,7 +59,8 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
     if space := _span(rows, wide):
         rows = rows._replace(x=space.coordinates)
     shrinkage = best_shrinkage(rows, num_classes, seed)
-    if not (solvable(rows.x, num_classes) and shrinkage.certainty):
+    several = (rows.y != rows.y[0]).any()
+    if not (several and solvable(rows.x, num_classes) and shrinkage.certainty):
         return Regularisation(shrinkage, 0.0, wide)
     unit, parts = unit_of(rows.x), list(tenths(rows.y, seed))
     losses: dict[float, float] = {}
