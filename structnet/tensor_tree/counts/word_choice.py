@@ -166,6 +166,8 @@ class Choice:
             plain = self._plain(part)
             lettered = LabelBag.knowing(learn.forest, True, **(sizes | {"form": plain.form}))
             lettered.penalty = plain.penalty
+            if not plain.used.all():
+                lettered.used = lettered.labels_alone
             lettered.fit_classes(learn)
             count = np.ones(len(judge)) if judge.weights is None else judge.weights.double().numpy()
             found.append((plain.losses(judge), lettered.losses(judge), count))
