@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structnet.estimators.held_out import hold_out, parted
-from structnet.training.gains import is_better
 from structnet.trees.examples import TreeExamples
 
 if TYPE_CHECKING:
@@ -59,12 +58,9 @@ def choose_form(
     for form, bag.penalty, bag.used in choices:
         bag.take_form(form, rarity)
         bag.start_anew()
-        bag.fit_classes(asked)
+        bag.fit_form(asked)
         losses.append(np.concatenate([bag.losses(each) for each in judged]))
-    best = int(np.argmin([np.average(each, weights=count) for each in losses[:-1]]))
-    # What pairs tell is not left out by chance.
-    if is_better(losses[best], losses[-1], 1, count):
-        best = len(choices) - 1
+    best = np.argmin([np.average(each, weights=count) for each in losses])
     form, bag.penalty, bag.used = choices[best]
     bag.take_form(form, rarity)
     bag.start_anew()

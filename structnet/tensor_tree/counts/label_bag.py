@@ -265,7 +265,7 @@ class LabelBag(nn.Module):
         if held_out is not None:
             choose_form(self, examples, held_out, seed, groups)
         self.take_form(self.form, self.rarity_in(examples.forest))
-        self._fit_logistic(examples)
+        self.fit_form(examples)
 
     def start_anew(self) -> None:
         """Forgets the weights."""
@@ -290,8 +290,8 @@ class LabelBag(nn.Module):
         said = self(examples.forest)
         return F.cross_entropy(said, examples.targets, reduction="none").cpu().numpy()
 
-    def _fit_logistic(self, examples: TreeExamples) -> None:
-        """Fits the weights, starting from the present ones."""
+    def fit_form(self, examples: TreeExamples) -> None:
+        """Fits the weights in the present form, starting from the present ones."""
         y, count = examples.targets.cpu().numpy(), examples.weights
         classes, codes = np.unique(y, return_inverse=True)
         x, known, start = self.counts(examples.forest)[:, self.used], len(classes), None
