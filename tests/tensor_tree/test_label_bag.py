@@ -23,6 +23,7 @@ from structnet.estimators.logistic import SOLVER
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
 from structnet.tensor_tree.counts.beside import BesideBag
+from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.counts.ridge import PENALTIES
 from structnet.tensor_tree.counts.row_space import space_of
@@ -125,7 +126,7 @@ def test_held_out_examples_choose_the_form_of_the_counts_of_classes(
     types, tokens = int(learn.forest.types.max()) + 1, int(learn.forest.tokens.max()) + 1
     sizes = {"num_types": types, "num_tokens": tokens, "num_outputs": 2, "roots": 1}
     bag = LabelBag.knowing(learn.forest, **sizes, form="logarithm")
-    bag.fit_classes(learn, held)
+    fit_in_best_form(bag, learn, held, seed=0)
     assert bag.form == form
     losses = {}
     for other in ("logarithm", "tf-idf"):  # each by itself, fitted to all
@@ -147,7 +148,7 @@ def test_pairs_that_only_drown_the_labels_are_left_out() -> None:
     sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
     bag = LabelBag.knowing(forest, **sizes, num_outputs=2, roots=1, form="logarithm")
     learn, held = (TreeExamples(forest, y)[part] for part in (slice(100), slice(100, 200)))
-    bag.fit_classes(learn, held)
+    fit_in_best_form(bag, learn, held, seed=0)
     assert bag.form == "count" and (bag.used == bag.labels_alone).all() and not bag.used.all()
     assert not bag.weight[~bag.used].any()
     right = (bag(held.forest).argmax(1) == held.targets).double().mean()
@@ -167,7 +168,7 @@ def test_a_class_of_one_example_is_among_those_that_choose_the_form(
         y = np.full(200, 1 - rare)
         y[place] = rare
         bag = LabelBag(**SIZES, num_outputs=2, roots=1, form="logarithm")
-        bag.fit_classes(examples := TreeExamples(forest, y), examples[:50])
+        fit_in_best_form(bag, examples := TreeExamples(forest, y), examples[:50], seed=0)
         assert (bag(forest).argmax(1) == 1 - rare).all()
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from structnet.tensor_tree.counts.counted import label_counts
 from structnet.tensor_tree.counts.extra_trees import ExtraTrees
+from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import LabelBag
 from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.tensor_tree.counts.sizes import bag_sizes, table_sizes
@@ -208,7 +209,10 @@ class BesideBag(Beside, TreeAnswers):
         if held_out is not None or self.extra is not None:
             self._grow(examples, seed)
         if self.kind == "classes":
-            self.bag.fit_classes(examples, held_out, seed, groups)
+            if held_out is None:
+                self.bag.fit_classes(examples)
+            else:
+                fit_in_best_form(self.bag, examples, held_out, seed, groups)
             return None
         weights = None if examples.weights is None else examples.weights.double().numpy()
         targets = examples.targets.double().numpy()

@@ -81,7 +81,7 @@ class ExtraTrees(nn.Module):
         """Grows the trees.
 
         Args:
-            counts: how often each tree has each label.
+            counts: count of each label in each tree.
             targets: classes, or rows of numbers.
             weights: weight of each example.
             seed: seed of the splits.

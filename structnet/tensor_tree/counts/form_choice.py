@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from structnet.estimators.held_out import hold_out, parted
+from structnet.tensor_tree.counts.label_bag import CLASS_FORMS, LabelBag
 from structnet.trees.examples import TreeExamples
 
-if TYPE_CHECKING:
-    from structnet.tensor_tree.counts.label_bag import LabelBag
-
-# Forms for classes, with their penalties, small for rows of length 1. But what two trees have in
-# common says more than what is in either, and many small weights would drown it.
-CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
+# What two trees have in common says more than what is in either, and many small weights would
+# drown it.
 PAIR_FORMS = (*CLASS_FORMS, ("tf-idf", 1.0))
 # Counts of labels alone, of which there may be a hundred times fewer than of pairs.
 ALONE = ("count", 0.1)
@@ -22,14 +17,14 @@ ASKED = 1000  # examples from which a form is chosen, so that the choice takes a
 ENOUGH, SHARE = 250, 0.3  # held-out examples below which this share of the others is held out, too
 
 
-def choose_form(
+def fit_in_best_form(
     bag: LabelBag,
     examples: TreeExamples,
     held_out: TreeExamples,
     seed: int,
     groups: np.ndarray | None = None,
 ) -> None:
-    """Sets the form, penalty and columns that predict held-out examples best, and weights of 0.
+    """Fits a logistic regression, in the form and to the columns that predict others best.
 
     Args:
         bag: linear model.
@@ -64,3 +59,4 @@ def choose_form(
     form, bag.penalty, bag.used = choices[best]
     bag.take_form(form, rarity)
     bag.start_anew()
+    bag.fit_classes(examples)

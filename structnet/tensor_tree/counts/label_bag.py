@@ -34,7 +34,6 @@ from structnet.tensor_tree.counts.counted import (
     of_two_trees,
     under,
 )
-from structnet.tensor_tree.counts.form_choice import CLASS_FORMS, choose_form
 from structnet.tensor_tree.counts.number_sums import NumberSums
 from structnet.tensor_tree.counts.piece_counts import PieceCounts
 from structnet.tensor_tree.counts.ridge import PENALTIES, best_ridge, folds_of
@@ -46,6 +45,8 @@ from structnet.trees.forest import Forest, Preorder
 # for a tree: they must be that much better.
 HARDER, SIBLINGS = 1.2, 2.0
 FORMS = ("count", "logarithm", "tf-idf")
+# Forms for classes, with their penalties, small for rows of length 1.
+CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
 # Length of a row of pieces beside counts that are not scaled: as if with the penalty of tf-idf.
 PIECES = 30**0.5
 ABSENT = -30.0  # logit of a class that no training example has
@@ -246,24 +247,12 @@ class LabelBag(nn.Module):
         found = self.counts(forest) @ self.weight.cpu().double().numpy()
         return torch.from_numpy(found).to(self.bias) + self.bias
 
-    def fit_classes(
-        self,
-        examples: TreeExamples,
-        held_out: TreeExamples | None = None,
-        seed: int = 0,
-        groups: np.ndarray | None = None,
-    ) -> None:
-        """Fits a logistic regression, in the form that predicts held-out examples best.
+    def fit_classes(self, examples: TreeExamples) -> None:
+        """Fits a logistic regression in the present form, starting from the present weights.
 
         Args:
             examples: examples of at least two classes.
-            held_out: other examples to choose the form by; None keeps the form and starts from
-                the present weights, which may have been fitted to some of these examples.
-            seed: seed of the random choice of examples to choose the form by.
-            groups: group of each example, ``[n]``, none of which is split for that choice.
         """
-        if held_out is not None:
-            choose_form(self, examples, held_out, seed, groups)
         self.take_form(self.form, self.rarity_in(examples.forest))
         self.fit_form(examples)
 

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from structnet.estimators.held_out import hold_out
+from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import FORMS, HARDER, LabelBag
 from structnet.tensor_tree.counts.sizes import bag_sizes
 from structnet.tensor_tree.settings import MANY, TreeLSTMSettings
@@ -208,7 +209,7 @@ class Choice:
             learn, judge = self._parts[part]
             sizes = bag_sizes(self.vocabulary, self.question)
             self._fitted[part] = LabelBag.knowing(learn.forest, **sizes)
-            self._fitted[part].fit_classes(learn, judge)
+            fit_in_best_form(self._fitted[part], learn, judge, self.seed)
         return self._fitted[part]
 
     @cached_property
