@@ -74,7 +74,7 @@ class Member(Trained):
     inputs: Standardizer | None = None
     targets: Standardizer | None = None
     columns: np.ndarray | None = None
-    # By device and precision: a copy of the tree, its tensors, and those that they are copies of.
+    # Of the last device and precision: a copy of the tree, its tensors, and those that they are copies of.
     _copies: dict[Any, tuple[NeuralTree, list[Tensor], list[Tensor]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -100,17 +100,23 @@ class Member(Trained):
         some = x if self.columns is None else x[:, self.columns]
         return self._copied(device, dtype), as_dense(some, self.inputs, dtype)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_copies": {}}
+
+    @torch.inference_mode(False)  # else its tensors could not be changed outside of that mode
     @torch.no_grad()
     def _copied(self, device: torch.device, dtype: torch.dtype) -> NeuralTree:
         """A copy of the tree in evaluation mode, with its present weights.
 
-        Its modules are kept, as to make them takes longer than to predict a row.
+        The modules of the last copy are kept, as to make them takes longer than to predict a row;
+        what else than weights is changed in the tree, they do not follow.
         """
         now = [*self.tree.parameters(), *self.tree.buffers()]
         tree, own, before = self._copies.get((device, dtype), (None, [], []))
         if tree is None or list(map(id, now)) != list(map(id, before)):
             tree = copy.deepcopy(self.tree).to(device, dtype).eval()
             own = [*tree.parameters(), *tree.buffers()]
+            self._copies.clear()
             self._copies[device, dtype] = tree, own, now
         elif now:
             torch._foreach_copy_(own, now)

@@ -169,6 +169,7 @@ def train(
         callbacks=told,
         **shared,
     )
+    growth.in_parts = everything is not None  # then the validation samples were drawn from them
     growth.run()
     refined, last = History(), History()
     refinement = None if folder is None else folder / "refinement"

@@ -150,6 +150,10 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             held = any(name.startswith("validation") for name in best)
             of = f"best epoch {best['epoch']} of {len(self.history_)}"
             lines.append(of + (" on the held-out examples" if held else ""))
+        if not self.trained_.tells:
+            lines.append(
+                "not surely better on the held-out examples than without reading the trees"
+            )
         return "\n".join(lines)
 
     def __sklearn_is_fitted__(self) -> bool:

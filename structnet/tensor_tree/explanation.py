@@ -223,8 +223,9 @@ def explain(
             forests = (forest.to(device) for forest in variants)
             outputs = torch.cat([of_trees(forest) for forest in forests])
             if mixed is not None:
-                of_bag = said_without_each(mixed.bag, whole, vocabulary.encode(HIDDEN)[1])
-                outputs = mixed.mixed(outputs, of_bag.to(outputs))
+                hidden = vocabulary.encode(HIDDEN)[1]
+                of_counts = said_without_each(mixed.bag, whole, hidden, mixed.extra)
+                outputs = mixed.mixed(outputs, *(each.to(outputs) for each in of_counts))
             without = np.array(scored(outputs).tolist())
             found.append(TreeExplanation(tree, answer, score, score - without, of_labels[i]))
     return tuple(found) if len(found) > 1 else found[0]

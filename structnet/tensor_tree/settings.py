@@ -67,9 +67,10 @@ class TreeLSTMSettings:
         pools: vectors read from the states of the nodes: that of the "root", and the "sum", "mean",
             "max" or "attention" over all nodes; by default root, max and attention, and for numbers
             also sum.
-        bag: linear model of how often each label occurs, mixed with the Tree-LSTM in the proportion
-            that the held-out examples choose; for classes and numbers. For nodes, a table of the
-            classes of labels and tokens.
+        bag: linear model of how often each label occurs and, where this surely helps, decision
+            trees on these counts, mixed with the Tree-LSTM in the proportion that the held-out
+            examples choose; for classes and numbers. For nodes, a table of the classes of labels
+            and tokens.
         top_down: use what is above and beside a node for its prediction, not only what is at and
             below it; by default True for nodes; not used for whole trees.
         words: read texts and compound names at leaves word by word, as structnet.trees.with_words

@@ -13,11 +13,12 @@ import torch
 from structnet.tensor_tree.building import build, new_model
 from structnet.tensor_tree.cell_choice import best_of, cells
 from structnet.tensor_tree.counts.beside import with_counts
-from structnet.tensor_tree.predictor import Answers, NodePredictor
+from structnet.tensor_tree.predictor import Answers, NodePredictor, losses_of
 from structnet.tensor_tree.reading import read_by
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.training.fitting import fit
+from structnet.training.gains import is_better
 from structnet.training.history import History
 from structnet.training.loop import steps_per_epoch
 from structnet.training.metrics import accuracy, batch_starts, evaluating
@@ -27,6 +28,7 @@ from structnet.training.seeding import random_states_kept
 from structnet.trees.vocabulary import Vocabulary
 
 BATCH = 500  # held-out examples that are predicted at once
+SURE = 2  # standard errors by which the loss of held-out examples must be below that of no tree
 RISE = 0.1  # share of the steps in which the learning rate rises
 
 
@@ -42,6 +44,7 @@ class Trained:
             dropout of labels by how rare they are.
         history: one record per epoch.
         affixes: True if words at leaves are read with their affixes.
+        tells: False if held-out examples are predicted no better than without their trees.
     """
 
     model: Any
@@ -50,6 +53,7 @@ class Trained:
     settings: TreeLSTMSettings
     history: History
     affixes: bool = False
+    tells: bool = True
 
     def config(self) -> dict[str, Any]:
         """Everything but the weights, for JSON; :meth:`from_config` builds the model from it.
@@ -69,6 +73,7 @@ class Trained:
             "history": list(self.history),
             "known": self.model.known if self.settings.bag else {},
             "affixes": self.affixes,
+            "tells": self.tells,
         }
 
     @classmethod
@@ -82,7 +87,8 @@ class Trained:
             model: Answers = build(settings, vocabulary, question)
         if settings.bag:
             model = with_counts(model, vocabulary, question, **config["known"])
-        return cls(model, vocabulary, question, settings, history, config["affixes"])
+        told = config["affixes"], config.get("tells", True)
+        return cls(model, vocabulary, question, settings, history, *told)
 
 
 def train(
@@ -129,9 +135,10 @@ def train(
     best = found[to_try[0]]
     if len(found) > 1:
         best = found[best_of({cell: each.losses() for cell, each in found.items()})]
+    tells = best.tells() if validation is not None else True
     if refit and validation is not None:
         best.refit()
-    return best.trained
+    return replace(best.trained, tells=tells)
 
 
 @dataclass(frozen=True)
@@ -155,6 +162,25 @@ class _Candidate:
                 batch = examples[slice(start, start + BATCH)].to(device)
                 found.append(model.losses_as_weighed(batch).cpu().double().numpy())
         return np.concatenate(found)
+
+    def tells(self) -> bool:
+        """Whether held-out trees are surely predicted better than by the same outputs for all."""
+        assert self.validation is not None
+        kind = self.trained.question.kind
+        if kind not in ("classes", "numbers"):
+            return True
+        (y, count), (held, weights) = (
+            self.trained.model.asked(self._examples(each)) for each in (self.learn, self.validation)
+        )
+        if kind == "classes":
+            total = torch.bincount(y, count, self.trained.question.num_outputs)
+        else:
+            total = count @ y.to(count)
+        same = (total / count.sum()).expand(len(held), -1)
+        before = (
+            losses_of(kind, same.clamp(1e-12).log() if kind == "classes" else same, held) * weights
+        )
+        return is_better(before.numpy(), self.losses(), SURE)
 
     def refit(self) -> None:
         """Fits the model of counts beside the Tree-LSTM to the validation examples too."""

@@ -11,6 +11,7 @@ from label_counts import SIZES, counted
 from random_trees import VOCABULARY, random_trees
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
+from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
@@ -79,5 +80,5 @@ def test_pairs_have_a_stronger_penalty_to_choose() -> None:
     forest = Forest.from_trees(trees[: 2 * len(y)], VOCABULARY)
     examples = TreeExamples(forest, y, roots_per_example=2)
     cut = len(y) * 3 // 4
-    bag.fit_classes(examples[:cut], examples[cut:])
+    fit_in_best_form(bag, examples[:cut], examples[cut:], seed=0)
     assert (bag.form, bag.penalty) == ("tf-idf", 1.0)

@@ -13,6 +13,8 @@ from random_trees import random_trees, with_texts
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.counts import bag_occlusion
 from structnet.tensor_tree.counts.bag_occlusion import said_without_each
+from structnet.tensor_tree.counts.counted import label_counts
+from structnet.tensor_tree.counts.extra_trees import ExtraTrees
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.explanation import HIDDEN
 from structnet.trees.forest import Forest
@@ -59,12 +61,22 @@ def test_counts_without_a_subtree(
         bag.weight.normal_(generator=generator)
         bag.bias.normal_(generator=generator)
         bag.rarity.uniform_(1, 3, generator=generator)
+        sizes_of_labels = bag.num_types, bag.num_labels
+        counts = label_counts(Forest.from_trees(learnt, vocabulary), *sizes_of_labels)
+        extra, y = (
+            ExtraTrees(3, 1, "numbers"),
+            np.random.default_rng(seed).normal(size=(len(learnt), 3)),
+        )
+        extra.fit(counts, y, None, seed)
         hidden = vocabulary.encode(HIDDEN)[1]
         for tree in trees:
-            found = said_without_each(bag, Forest.from_trees([tree], vocabulary), hidden)
+            forest = Forest.from_trees([tree], vocabulary)
+            found, by_extra = said_without_each(bag, forest, hidden, extra)
             each = [without(tree, place) for place in range(tree.size)]
-            expected = bag(Forest.from_trees(each, vocabulary))
-            torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+            hiding = Forest.from_trees(each, vocabulary)
+            torch.testing.assert_close(found, bag(hiding), rtol=1e-9, atol=1e-9)
+            expected = extra(extra.rows(label_counts(hiding, *sizes_of_labels)))
+            assert (by_extra == expected).all()
 
 
 @pytest.mark.parametrize("estimator", [TreeLSTMClassifier, TreeLSTMRegressor])
@@ -78,7 +90,8 @@ def test_a_mixed_model_is_explained_as_its_parts_are_predicted(estimator: type) 
     X = [drawn(rng.randint(2, 5)) for _ in range(80)]
     y = np.array([sum("get" in str(node.label) for node in tree.leaves()) > 1 for tree in X])
     model = estimator(epochs=4, words=True, random_state=0).fit(X, y * 1.0)
-    assert (model.model_.shares > 0).all()  # both say something
+    assert model.model_.extra is not None  # of which the answer is a function
+    model.model_.shares.fill_(0.3)  # so that all say something, whatever held-out trees chose
     explained = model.explain(drawn(5))
     assert "get" in [node.label for node in explained.tree.preorder()]
     each = [without(explained.tree, place) for place in range(explained.tree.size)]

@@ -24,6 +24,7 @@ from structnet.estimators.row_space import space_of
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
 from structnet.tensor_tree.counts.beside import BesideBag
+from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.counts.ridge import PENALTIES
 from structnet.tensor_tree.targets import Targets
@@ -95,15 +96,21 @@ def test_classes_are_learnt_from_what_is_there(classes: list[int]):
 def spelled(number: int, telling: str, seed: int) -> tuple[TreeExamples, TreeExamples]:
     """Examples to learn from and others: rare words tell the class, or how many words there are.
 
-    A class has 30 words of its own, two of which stand in each tree, among up to 60 of any class.
+    Two of 30 rare words stand in each tree, among up to 60 others, each below what tells the class
+    together with it; or many words are below "p" and few below "q". By themselves, labels tell
+    nothing.
     """
     rng, trees = np.random.default_rng(seed), []
     y = rng.integers(2, size=2 * number)
     for label in y:
-        rare = [f"w{label}{i}" for i in rng.integers(30, size=2)] if telling == "rare" else []
-        size = rng.integers(1, 60) if telling == "rare" else rng.integers(1, 30) + 30 * label
-        words = [f"n{i}" for i in rng.integers(10, size=size)]
-        trees.append(Tree("f", [Tree(word) for word in rare + words]))
+        if telling == "rare":
+            below = [Tree("pq"[(i + label) % 2], [Tree(f"w{i}")]) for i in rng.integers(30, size=2)]
+            below += [Tree(f"n{i}") for i in rng.integers(10, size=rng.integers(1, 60))]
+        else:
+            sizes = rng.integers(1, 30, size=2) + 30 * np.array([label, 1 - label])
+            words = [[Tree(f"n{i}") for i in rng.integers(10, size=size)] for size in sizes]
+            below = [Tree(name, each) for name, each in zip("pq", words, strict=True)]
+        trees.append(Tree("f", below))
     vocabulary = Vocabulary.from_trees(trees[:number], unknown=True, any_arity=True)
     examples = TreeExamples(Forest.from_trees(trees, vocabulary), y)
     return examples[:number], examples[number:]
@@ -114,12 +121,12 @@ def spelled(number: int, telling: str, seed: int) -> tuple[TreeExamples, TreeExa
 def test_held_out_examples_choose_the_form_of_the_counts_of_classes(
     monkeypatch: pytest.MonkeyPatch, telling: str, form: str, asked: int
 ) -> None:
-    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.ASKED", asked)
+    monkeypatch.setattr("structnet.tensor_tree.counts.form_choice.ASKED", asked)
     learn, held = spelled(200, telling, seed=0)
     types, tokens = int(learn.forest.types.max()) + 1, int(learn.forest.tokens.max()) + 1
     sizes = {"num_types": types, "num_tokens": tokens, "num_outputs": 2, "roots": 1}
     bag = LabelBag.knowing(learn.forest, **sizes, form="logarithm")
-    bag.fit_classes(learn, held)
+    fit_in_best_form(bag, learn, held, seed=0)
     assert bag.form == form
     losses = {}
     for other in ("logarithm", "tf-idf"):  # each by itself, fitted to all
@@ -131,18 +138,37 @@ def test_held_out_examples_choose_the_form_of_the_counts_of_classes(
     assert min(losses, key=losses.__getitem__) == form
 
 
+def test_pairs_that_only_drown_the_labels_are_left_out() -> None:
+    """Which of two labels is the more frequent one, among twenty that stand in any order."""
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(20, size=(200, 30))
+    trees = [Tree("f", [Tree(f"n{i}") for i in row]) for row in drawn]
+    y = ((drawn == 0).sum(axis=1) > (drawn == 1).sum(axis=1)).astype(int)
+    forest = Forest.from_trees(trees, vocabulary := Vocabulary.from_trees(trees, any_arity=True))
+    sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
+    bag = LabelBag.knowing(forest, **sizes, num_outputs=2, roots=1, form="logarithm")
+    learn, held = (TreeExamples(forest, y)[part] for part in (slice(100), slice(100, 200)))
+    fit_in_best_form(bag, learn, held, seed=0)
+    assert bag.form == "count" and (bag.used == bag.labels_alone).all() and not bag.used.all()
+    assert not bag.weight[~bag.used].any()
+    right = (bag(held.forest).argmax(1) == held.targets).double().mean()
+    bag.used = np.ones_like(bag.used)
+    bag.fit_classes(learn)  # with pairs
+    assert right > (bag(held.forest).argmax(1) == held.targets).double().mean() + 0.02
+
+
 @pytest.mark.parametrize("rare", [0, 1])
 def test_a_class_of_one_example_is_among_those_that_choose_the_form(
     monkeypatch: pytest.MonkeyPatch, rare: int
 ) -> None:
-    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.ASKED", 20)
+    monkeypatch.setattr("structnet.tensor_tree.counts.form_choice.ASKED", 20)
     trees = [Tree("A", [Tree(TOKENS[i % 3])]) for i in range(200)]
     forest = Forest.from_trees(trees, VOCABULARY)
     for place in range(0, 200, 40):
         y = np.full(200, 1 - rare)
         y[place] = rare
         bag = LabelBag(**SIZES, num_outputs=2, roots=1, form="logarithm")
-        bag.fit_classes(examples := TreeExamples(forest, y), examples[:50])
+        fit_in_best_form(bag, examples := TreeExamples(forest, y), examples[:50], seed=0)
         assert (bag(forest).argmax(1) == 1 - rare).all()
 
 
@@ -192,7 +218,6 @@ def test_the_linear_model_is_that_of_the_counts(
     """In the span of wide rows as in all columns, and for numbers with the penalty that is best."""
     number, rng = 30 if wide else 100, np.random.default_rng(0)
     monkeypatch.setattr("structnet.estimators.row_space.WIDE", 0.01 if wide else 1.0)
-    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.DENSER", 100)
     trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))][:number]
     forest, y = Forest.from_trees(trees, VOCABULARY), rng.integers(3, size=number)
     weights = rng.uniform(0.1, 5, number) if weighted else None

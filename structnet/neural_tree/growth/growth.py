@@ -78,8 +78,7 @@ class Growth:
         callbacks: functions called as ``callback(growth, decision)`` after every decision.
         epoch_callbacks: functions called as ``callback(growth, record)`` after every epoch of a
             training, with the record that the history will have.
-        progress: report progress: one line for each decision, and a progress bar for each training
-            in a terminal or notebook, otherwise a line for each epoch, at most every ten seconds.
+        progress: report progress: a line for each decision, and a bar or lines for each training.
 
     Attributes:
         decisions: decisions so far.
@@ -87,8 +86,8 @@ class Growth:
             ``decision``.
         undecided: leaves that are still to be decided on, in order.
         loss: validation loss of the tree.
-        strength: strength of the penalty with which the root started and everything is trained,
-            from :func:`.linear.start_linear`.
+        strength: strength of the penalty with which root and tree are trained, or None.
+        in_parts: True if the first decision may hold out parts of the training samples, too.
 
     Raises:
         TypeError: the settings are not :class:`.NeuralTreeSettings`.
@@ -137,12 +136,13 @@ class Growth:
         self._optimizer, self.schedule, self.schedule_per = optimizer, schedule, schedule_per
         how: dict[str, Any] = {"schedule": schedule, "schedule_per": schedule_per, "device": device}
         how |= {"settings": settings, "optimizer": optimizer}
-        self._again: Callable[..., Growth] = partial(Growth, **how)
+        self._again: Callable[..., Growth] = partial(type(self), **how)
         self._judge = Judge(self.tree, self.train, self.validation, settings)
         self.metrics, self.callbacks = dict(metrics or {}), callbacks
         self.epoch_callbacks = epoch_callbacks
         self.progress = Progress.of(progress)
         self.decisions: list[Decision] = []
+        self.in_parts = False
         self.history = History()
         self.batch_size = settings.batch(len(self.train))
         self.undecided, self.loss = [0], math.inf
@@ -266,7 +266,7 @@ class Growth:
     def _visit(self, leaf: int) -> tuple[str, dict[str, Gain]]:
         trained = self._train_candidates(leaf)
         gains = {kind: gain for kind, (gain, _) in trained.items()}
-        if self.strength is not None and len(self.decisions) == 1:
+        if self.in_parts and self.strength is not None and len(self.decisions) == 1:
             told = self._part(gains), self._parts(), self.choose, self.settings.min_gain
             gains = judged_by_parts(*told, self.tree.likelihood)
         action = self.choose(gains)

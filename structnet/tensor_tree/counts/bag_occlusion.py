@@ -1,4 +1,4 @@
-"""The output of the linear model on counts for a tree with each of its subtrees hidden in turn.
+"""The outputs of models of counts for a tree with each of its subtrees hidden in turn.
 
 Counts add up: those of a tree without a subtree are the whole tree's minus the subtree's, and the
 pair of its root and the next sibling. The pieces of words are counted by the words that have them.
@@ -16,6 +16,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from structnet.tensor_tree.counts.counted import Counted, beside, labels_met
+from structnet.tensor_tree.counts.extra_trees import ExtraTrees
 from structnet.tensor_tree.counts.label_bag import LabelBag
 from structnet.trees import _kernels
 from structnet.trees.end_to_end import ranges
@@ -60,16 +61,19 @@ class _Places(NamedTuple):
         return found
 
 
-def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
-    """The model's outputs for a tree with each of its nodes and words hidden, in preorder.
+def said_without_each(
+    bag: LabelBag, forest: Forest, hidden: int, extra: ExtraTrees | None = None
+) -> tuple[Tensor, ...]:
+    """The models' outputs for a tree with each of its nodes and words hidden, in preorder.
 
     Args:
         bag: linear model, of examples of one tree.
         forest: the tree.
         hidden: token that replaces what is hidden.
+        extra: decision trees on the same counts, whose outputs follow; None for no trees.
 
     Shapes:
-        output: ``[nodes and words, num_outputs]``, float64.
+        output: ``[nodes and words, num_outputs]`` each, float64.
     """
     order = forest.preorder()
     places = _Places.of(forest, order.nodes)
@@ -89,7 +93,7 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
     column, whole = met.code[rows], np.bincount(met.code, minlength=bag.num_counts).astype(float)
     begin, end = (np.searchsorted(at[rows], each) for each in (np.arange(number), places.ends))
     weight, bias = (each.cpu().double().numpy() for each in (bag.weight, bag.bias))
-    said = []
+    said, by_extra = [], []
     for first, last in _parts(end - begin):
         count = (end - begin)[first:last]
         lost = column[ranges(begin[first:last], count)]
@@ -101,6 +105,9 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
         where = variant, np.concatenate((lost, new[there]))
         changes = csr_matrix((change, where), (last - first, bag.num_counts))
         said.append(_said(bag, weight[: bag.num_counts], whole, changes))
+        if extra is not None:
+            same, changed = (extra.rows(x[:, :size]) for x in (csr_matrix(whole), changes))
+            by_extra.append(extra(same + changed).double())
     found = np.concatenate(said) + bias
     if bag.sums is not None:
         entry, which, share = bag.sums.added(forest, order, bag.form)
@@ -110,7 +117,7 @@ def said_without_each(bag: LabelBag, forest: Forest, hidden: int) -> Tensor:
         found += sums[-1] - (sums[places.ends] - sums[:-1])
     if bag.pieces is not None and forest.texts is not None:
         found += _of_pieces(bag, forest, forest.texts, places)
-    return torch.from_numpy(found)
+    return (torch.from_numpy(found), *([torch.cat(by_extra)] if by_extra else []))
 
 
 def _of_pieces(bag: LabelBag, forest: Forest, texts: Texts, places: _Places) -> np.ndarray:

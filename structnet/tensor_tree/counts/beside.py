@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
+from structnet.tensor_tree.counts.counted import label_counts
+from structnet.tensor_tree.counts.extra_trees import ExtraTrees
+from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import LabelBag
 from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.tensor_tree.counts.sizes import bag_sizes, table_sizes
@@ -53,16 +58,24 @@ class Beside(Answers):
         self.register_buffer("shares", torch.full((2,), 0.5))
 
     def forward(self, forest: Forest, **which: Any) -> Tensor:
-        return self.mixed(self.tree(forest, **which), self.bag(forest, **which))
+        return self.mixed(*self._outputs(forest, **which))
 
-    def mixed(self, tree: Tensor, bag: Tensor) -> Tensor:
-        """The mixed output, from the outputs of both parts; all ``[n, outputs]``."""
-        tree, bag = self._comparable(tree, bag)
-        return self.shares[0] * tree + self.shares[1] * bag
+    def mixed(self, *said: Tensor) -> Tensor:
+        """The mixed output, from the outputs of all parts; all ``[n, outputs]``."""
+        said = self._comparable(*said)
+        return torch.stack([x * each for x, each in zip(self.weights, said, strict=True)]).sum(0)
 
     def parts(self, forest: Forest) -> tuple[Tensor, ...]:
         """The output of each part, ``[n, outputs]``."""
-        return self._comparable(self.tree(forest), self.bag(forest))
+        return self._comparable(*self._outputs(forest))
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        """The weight of each part, ``[]``."""
+        return tuple(self.shares)
+
+    def _outputs(self, forest: Forest, **which: Any) -> tuple[Tensor, ...]:
+        return self.tree(forest, **which), self.bag(forest, **which)
 
     def _comparable(self, *said: Tensor) -> tuple[Tensor, ...]:
         return said if self.kind == "numbers" else tuple(each.log_softmax(-1) for each in said)
@@ -102,10 +115,20 @@ class Beside(Answers):
             targets, counts = self.asked(batch)
             columns = (*self.parts(batch.forest), targets, counts)
             found.append([each[counts > 0].cpu().double() for each in columns])
-        tree, bag, targets, counts = map(torch.cat, zip(*found, strict=True))
+        *said, targets, counts = map(torch.cat, zip(*found, strict=True))
+        if len(targets):
+            self._weigh(said, targets, counts)
+
+    def _weigh(self, said: Sequence[Tensor], targets: Tensor, counts: Tensor) -> None:
+        """Sets the weights of both parts by what each says of some examples, all float64.
+
+        Shapes:
+            said ``[n, outputs]`` each; targets ``[n]`` or ``[n, outputs]``; counts ``[n]``.
+        """
+        tree, bag, *_ = said
         if self.kind == "numbers":
             self.shares[0] = best_share(tree, targets - bag, counts, self.shares[0].item())
-        elif len(targets):
+        else:
             self.shares.copy_(best_shares(torch.stack([tree, bag]), targets, counts))
 
     @property
@@ -114,13 +137,14 @@ class Beside(Answers):
         return {}
 
     def told(self) -> str:
-        """The model of counts and the shares, in a line for users."""
-        what, short = self._named()
-        tree, bag = self.shares.tolist()
-        return f"{what} beside it: weights {tree:.2g} of the tree and {bag:.2g} of the {short}"
+        """The models of counts and the weights, in a line for users."""
+        names, short = self._named()
+        of_parts = zip(self.weights, ("tree", *short), strict=True)
+        of = [f"{round(weight.item(), 3):.2g} of the {name}" for weight, name in of_parts]
+        return f"{names} beside it: weights {', '.join(of[:-1])} and {of[-1]}"
 
-    def _named(self) -> tuple[str, str]:
-        """The model of counts in words for users, and in one word."""
+    def _named(self) -> tuple[str, tuple[str, ...]]:
+        """The models of counts in words for users, and each in a few words."""
         raise NotImplementedError
 
 
@@ -136,23 +160,43 @@ class BesideTable(Beside, NodeAnswers):
     def fit_bag(self, examples: NodeExamples, *_: Any, **__: Any) -> None:
         self.bag.fit(examples, self.tree.class_weight)
 
-    def _named(self) -> tuple[str, str]:
-        return "a table of the classes of each label", "table"
+    def _named(self) -> tuple[str, tuple[str, ...]]:
+        return "a table of the classes of each label", ("table",)
 
 
 class BesideBag(Beside, TreeAnswers):
-    """A predictor of trees beside a linear model on what they contain.
+    """A predictor of trees beside a linear model on what they contain, and decision trees on that.
 
     For numbers the predictor learns the residuals of the linear model, and its weighted output is
-    added to the linear model's.
+    added to the linear model's. The decision trees are only kept if held-out examples are surely
+    predicted better with them.
+
+    Args:
+        tree: the predictor.
+        bag: the linear model.
+        extra: the decision trees, if there are any; :meth:`fit_bag` grows them.
     """
 
     tree: TreePredictor
     bag: LabelBag
+    extra: ExtraTrees | None
 
-    def __init__(self, tree: TreePredictor, bag: LabelBag):
+    def __init__(self, tree: TreePredictor, bag: LabelBag, extra: ExtraTrees | None = None):
         super().__init__(tree, bag)
-        self.kind = tree.kind
+        self.kind, self.extra = tree.kind, extra
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        return (*self.shares, *([] if self.extra is None else [self.extra.share]))
+
+    def _outputs(self, forest: Forest, **which: Any) -> tuple[Tensor, ...]:
+        found = super()._outputs(forest, **which)
+        if self.extra is None:
+            return found
+        return (*found, self.extra(self.extra.rows(self._label_counts(forest))))
+
+    def _label_counts(self, forest: Forest) -> csr_matrix:
+        return label_counts(forest, self.bag.num_types, self.bag.num_labels)
 
     def fit_bag(
         self,
@@ -162,13 +206,49 @@ class BesideBag(Beside, TreeAnswers):
         groups: np.ndarray | None,
         **how: Any,
     ) -> np.ndarray | None:
+        if held_out is not None or self.extra is not None:
+            self._grow(examples, seed)
         if self.kind == "classes":
-            self.bag.fit_classes(examples, held_out, seed)
+            if held_out is None:
+                self.bag.fit_classes(examples)
+            else:
+                fit_in_best_form(self.bag, examples, held_out, seed, groups)
             return None
         weights = None if examples.weights is None else examples.weights.double().numpy()
         targets = examples.targets.double().numpy()
         given = examples.forest, targets, weights, seed
         return self.bag.fit_numbers(*given, groups=groups, **how)
+
+    def _grow(self, examples: TreeExamples, seed: int) -> None:
+        """Grows decision trees, in the place of earlier ones."""
+        if self.extra is None:
+            made = ExtraTrees(self.bag.weight.shape[1], self.bag.roots, self.kind)
+            self.extra = made.to(self.bag.weight.device)
+        weights = None if examples.weights is None else examples.weights.cpu().double().numpy()
+        targets, counts = examples.targets.cpu().numpy(), self._label_counts(examples.forest)
+        self.extra.fit(counts, targets, weights, seed)
+
+    def _weigh(self, said: Sequence[Tensor], targets: Tensor, counts: Tensor) -> None:
+        super()._weigh(said, targets, counts)
+        if self.extra is None:
+            return
+        before = self.shares[0] * said[0] + self.shares[1] * said[1]
+        if self.kind == "numbers":
+            share = best_share(said[2] - before, targets - before, counts, 1.0)
+            shares = torch.tensor([*((1 - share) * self.shares), share])
+        else:
+            shares = best_shares(torch.stack(list(said)), targets, counts)
+            after = torch.einsum("m,mnk->nk", shares, torch.stack(list(said)))
+            worse, better = (
+                F.cross_entropy(x, targets.long(), reduction="none").numpy()
+                for x in (before, after)
+            )
+            shares[2] *= is_better(worse, better, 1, counts.numpy())
+        if shares[2] > 0:
+            self.shares.copy_(shares[:2])
+            self.extra.share.copy_(shares[2])
+        else:
+            self.extra = None
 
     def left_open(
         self, examples: TreeExamples, held_out: TreeExamples | None, guess: np.ndarray | None
@@ -198,11 +278,17 @@ class BesideBag(Beside, TreeAnswers):
             "num_pairs": len(self.bag.pairs),
             "num_values": len(self.bag.values),
             "num_pieces": 0 if pieces is None else len(pieces.codes),
+            "extra": None if self.extra is None else self.extra.sizes,
         }
 
-    def _named(self) -> tuple[str, str]:
+    def _named(self) -> tuple[str, tuple[str, ...]]:
         form = "" if self.bag.form == "count" else f" ({self.bag.form})"
-        return f"a linear model on {len(self.bag.weight):,} counts{form}", "model"
+        used = int(self.bag.weight.any(dim=1).sum())
+        linear = f"a linear model on {used:,} counts{form}"
+        if self.extra is None:
+            return linear, ("model",)
+        trees = f"{len(self.extra.starts)} decision trees on counts of labels"
+        return f"{linear} and {trees}", ("model", "decision trees")
 
 
 def with_counts(
@@ -211,6 +297,7 @@ def with_counts(
     question: Question,
     forest: Forest | None = None,
     letters: bool = False,
+    extra: dict[str, int] | None = None,
     **known: Any,
 ) -> Beside:
     """A predictor beside a model of counts that is not fitted yet.
@@ -221,13 +308,15 @@ def with_counts(
         question: question that both answer.
         forest: trees to learn from, which say what is counted; None if that is ``known``.
         letters: True to count pieces of words.
+        extra: sizes of decision trees that are ``known``; None for no trees.
         known: facts that another such model knew, its :attr:`Beside.known`.
     """
     if question.kind == "nodes":
         return BesideTable(tree, LabelTable(**table_sizes(vocabulary, question)))
     sizes = {**bag_sizes(vocabulary, question), **known}
     if forest is None:
-        return BesideBag(tree, LabelBag(**sizes))
+        grown = extra and ExtraTrees(question.num_outputs, question.roots, question.kind, **extra)
+        return BesideBag(tree, LabelBag(**sizes), grown or None)
     return BesideBag(tree, LabelBag.knowing(forest, letters, **sizes))
 
 
@@ -253,16 +342,17 @@ def best_share(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> flo
 
 
 def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
-    """The weights with which two models' log-probabilities fit some examples best.
+    """The weights with which the log-probabilities of some models fit some examples best.
 
     Args:
-        said: log-probabilities of both models, float64.
+        said: log-probabilities of all models, float64.
         targets: classes.
         count: weight of each example.
 
     Shapes:
-        said ``[2, n, classes]``; targets, count ``[n]``; output ``[2]``, with a sum of at most 1.
+        said ``[m, n, classes]``; targets, count ``[n]``; output ``[m]``, with a sum of at most 1.
     """
+    number = len(said)
 
     def loss(shares: np.ndarray) -> tuple[float, np.ndarray]:
         weight = torch.from_numpy(shares).requires_grad_()
@@ -274,7 +364,7 @@ def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
         return total.item(), torch.autograd.grad(total, weight)[0].numpy()
 
     # With a sum above 1, a few examples that both get right would allow any degree of certainty.
-    at_most = {"type": "ineq", "fun": lambda x: 1 - x.sum(), "jac": lambda x: -np.ones(2)}
-    how: dict[str, Any] = {"method": "SLSQP", "bounds": [(0.0, 1.0)] * 2}
-    found = minimize(loss, np.full(2, 0.5), jac=True, constraints=at_most, **how)
+    at_most = {"type": "ineq", "fun": lambda x: 1 - x.sum(), "jac": lambda x: -np.ones(number)}
+    how: dict[str, Any] = {"method": "SLSQP", "bounds": [(0.0, 1.0)] * number}
+    found = minimize(loss, np.full(number, 1 / number), jac=True, constraints=at_most, **how)
     return torch.from_numpy(np.clip(found.x, 0, 1))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from structnet.trees.forest import Forest, Preorder
@@ -59,6 +60,28 @@ def labels_met(forest: Forest, order: Preorder, num_types: int, num_labels: int)
             (np.where(types >= 0, types, num_types + tokens[order.nodes]), num_types + words)
         ),
     )
+
+
+def labels_counted(forest: Forest, order: Preorder, num_types: int, num_labels: int) -> Counted:
+    """The labels in each tree: types, tokens of leaves and beside types, and words. ``[m]``."""
+    kinds = forest.types[order.nodes]
+    tokens = words_of(forest.tokens[order.nodes], num_labels - num_types)
+    inner, leaf = np.flatnonzero(kinds >= 0), np.flatnonzero(tokens >= 0)
+    entry, words = forest.words_at(order.nodes)
+    own = np.full(len(inner) + len(leaf), NONE)
+    return Counted(
+        np.concatenate((inner, leaf, entry)),
+        np.concatenate((own, np.arange(len(words)))),
+        np.concatenate((kinds[inner], num_types + tokens[leaf], num_types + words)),
+    )
+
+
+def label_counts(forest: Forest, num_types: int, num_labels: int) -> csr_matrix:
+    """How often each tree has each label, ``[len(forest), num_labels]``."""
+    order = forest.preorder()
+    entry, _, column = labels_counted(forest, order, num_types, num_labels)
+    where, shape = (order.trees[entry], column), (len(forest), num_labels)
+    return csr_matrix((np.ones(len(column)), where), shape)
 
 
 def under(labels: Counted, parents: np.ndarray, num_labels: int) -> Counted:

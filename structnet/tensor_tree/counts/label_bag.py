@@ -24,35 +24,29 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
-from structnet.estimators.held_out import parted
 from structnet.estimators.logistic import logistic_regression
 from structnet.estimators.row_space import space_of
 from structnet.tensor_tree.counts.counted import (
     Counted,
     beside,
+    labels_counted,
     labels_met,
     numbers_met,
     of_two_trees,
     under,
-    words_of,
 )
 from structnet.tensor_tree.counts.number_sums import NumberSums
 from structnet.tensor_tree.counts.piece_counts import PieceCounts
 from structnet.tensor_tree.counts.ridge import PENALTIES, best_ridge, folds_of
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest, Preorder
-from structnet.trees.vocabulary import NONE
 
 # Factors of the error of logarithms and tf-idf, and of pairs of siblings, whose residuals are hard
 # for a tree: they must be that much better.
 HARDER, SIBLINGS = 1.2, 2.0
-DENSER = 1  # entries of the rows per entry of their Gram matrix, above which ridge uses coordinates
 FORMS = ("count", "logarithm", "tf-idf")
-# Forms for classes, with their penalties, small for rows of length 1. But what two trees have in
-# common says more than what is in either, and many small weights would drown it.
+# Forms for classes, with their penalties, small for rows of length 1.
 CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
-PAIR_FORMS = (*CLASS_FORMS, ("tf-idf", 1.0))
-ASKED = 1000  # examples from which a form is chosen, so that the choice takes a second
 # Length of a row of pieces beside counts that are not scaled: as if with the penalty of tf-idf.
 PIECES = 30**0.5
 ABSENT = -30.0  # logit of a class that no training example has
@@ -127,7 +121,7 @@ class LabelBag(nn.Module):
         rows = roots * self.width + (len(self.blocks) + (num_pieces > 0) if alike else 0)
         self.register_buffer("weight", torch.zeros(rows, num_outputs))
         self.register_buffer("bias", torch.zeros(num_outputs))
-        self.used = np.ones(rows, bool)  # columns that fit_numbers chose
+        self.used = np.ones(rows, bool)  # columns that fitting chose
 
     @classmethod
     def knowing(cls, forest: Forest, letters: bool = False, **sizes: Any) -> LabelBag:
@@ -236,26 +230,12 @@ class LabelBag(nn.Module):
 
     def counted(self, forest: Forest, order: Preorder) -> Counted:
         """What is counted in each tree, with the column of each count."""
-        nodes = order.nodes
-        kinds = forest.types[nodes]
-        tokens = words_of(forest.tokens[nodes], self.num_labels - self.num_types)
-        inner, leaf = np.flatnonzero(kinds >= 0), np.flatnonzero(tokens >= 0)
-        entry, words = forest.words_at(nodes)
         pair = self.pairs_met(forest, order).among(self.pairs)
         value = numbers_met(forest, order).among(self.values)
-        own = np.full(len(inner) + len(leaf), NONE)
-        columns = (
-            kinds[inner],
-            self.num_types + tokens[leaf],
-            self.num_types + words,
-            self.num_labels + pair.code,
-            self.num_labels + len(self.pairs) + value.code,
-        )
-        return Counted(
-            np.concatenate((inner, leaf, entry, pair.entry, value.entry)),
-            np.concatenate((own, np.arange(len(words)), pair.word, value.word)),
-            np.concatenate(columns),
-        )
+        of_pairs = pair._replace(code=self.num_labels + pair.code)
+        of_values = value._replace(code=self.num_labels + len(self.pairs) + value.code)
+        labels = labels_counted(forest, order, self.num_types, self.num_labels)
+        return Counted(*map(np.concatenate, zip(labels, of_pairs, of_values, strict=True)))
 
     def pairs_met(self, forest: Forest, order: Preorder) -> Counted:
         """The pairs of labels in all trees, at the lower or right node; see :func:`.under`."""
@@ -267,34 +247,27 @@ class LabelBag(nn.Module):
         found = self.counts(forest) @ self.weight.cpu().double().numpy()
         return torch.from_numpy(found).to(self.bias) + self.bias
 
-    def fit_classes(
-        self, examples: TreeExamples, held_out: TreeExamples | None = None, seed: int = 0
-    ) -> None:
-        """Fits a logistic regression, in the form that predicts held-out examples best.
+    def fit_classes(self, examples: TreeExamples) -> None:
+        """Fits a logistic regression in the present form, starting from the present weights.
 
         Args:
             examples: examples of at least two classes.
-            held_out: other examples to choose the form by; None keeps the form and starts from
-                the present weights, which may have been fitted to some of these examples.
-            seed: seed of the random choice of examples, if there are very many.
         """
-        forms = list(PAIR_FORMS if self.alike else CLASS_FORMS)
-        if held_out is None:
-            forms = [(self.form, self.penalty)]
-        rarity, number = self.rarity_in(examples.forest), len(examples)
-        asked = examples
-        if number > ASKED and len(forms) > 1:  # at least one of each class
-            some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
-            asked = examples[some]
-        losses = []
-        for form, penalty in forms:
-            self.take_form(form, rarity)
-            self._fit_logistic(asked, penalty, goes_on=held_out is None)
-            losses.append(0.0 if held_out is None else self.loss(held_out))
-        form, self.penalty = best = forms[int(np.argmin(losses))]
-        if best != forms[-1] or asked is not examples:
-            self.take_form(form, rarity)
-            self._fit_logistic(examples, self.penalty)
+        self.take_form(self.form, self.rarity_in(examples.forest))
+        self.fit_form(examples)
+
+    def start_anew(self) -> None:
+        """Forgets the weights."""
+        self.weight.zero_()
+        self.bias.zero_()
+
+    @property
+    def labels_alone(self) -> np.ndarray:
+        """A mask of the rows of weights of all but pairs and values, ``[len(weight)]``."""
+        place = np.arange(len(self.weight))
+        shared = place >= self.roots * self.width  # the cosines
+        place = place % self.width
+        return shared | (place < self.num_labels) | (place >= self.num_counts)
 
     def loss(self, examples: TreeExamples) -> float:
         """The mean cross-entropy of examples with classes."""
@@ -306,21 +279,21 @@ class LabelBag(nn.Module):
         said = self(examples.forest)
         return F.cross_entropy(said, examples.targets, reduction="none").cpu().numpy()
 
-    def _fit_logistic(self, examples: TreeExamples, penalty: float, goes_on: bool = False) -> None:
-        """Fits the weights, starting from the present ones if it continues an earlier fit."""
+    def fit_form(self, examples: TreeExamples) -> None:
+        """Fits the weights in the present form, starting from the present ones."""
         y, count = examples.targets.cpu().numpy(), examples.weights
         classes, codes = np.unique(y, return_inverse=True)
-        x, known, start = self.counts(examples.forest), len(classes), None
+        x, known, start = self.counts(examples.forest)[:, self.used], len(classes), None
         space = space_of(x, known)
-        if goes_on and not space and (self.bias[classes] > ABSENT).all():
+        if not space and (self.bias[classes] > ABSENT).all():
             start = np.vstack(
-                [each.cpu().double()[..., classes] for each in (self.weight, self.bias)]
+                [x.cpu().double()[..., classes] for x in (self.weight[self.used], self.bias)]
             )
         w = logistic_regression(
             space.coordinates if space else x,
             codes,
             # With two classes, each has half of the single weight vector that is usually penalised.
-            penalty * (2 if known == 2 else 1),
+            self.penalty * (2 if known == 2 else 1),
             None if count is None else count.cpu().double().numpy(),
             start,
         )
@@ -329,7 +302,10 @@ class LabelBag(nn.Module):
             coef, bias = space.model(coef, bias)
         self.weight.zero_()  # it may have been fitted before
         self.bias.fill_(ABSENT)
-        self.weight[:, classes] = torch.from_numpy(coef.T).to(self.weight)
+        rows = torch.from_numpy(np.flatnonzero(self.used))[:, None].to(self.weight.device)
+        self.weight[rows, torch.from_numpy(classes).to(rows)] = torch.from_numpy(coef.T).to(
+            self.weight
+        )
         self.bias[classes] = torch.from_numpy(bias).to(self.bias)
 
     def fit_numbers(
@@ -358,9 +334,7 @@ class LabelBag(nn.Module):
             y ``[n, outputs]``; weights, groups ``[n]``; output ``[n, outputs]``: the prediction
             for each example by a model that was fitted to the other folds.
         """
-        place, shared = np.arange(len(self.weight)) % self.width, self.roots * self.width
-        is_label = (place < self.num_labels) | (place >= self.num_counts)
-        is_label[shared:] = True  # the cosines
+        place, is_label = np.arange(len(self.weight)) % self.width, self.labels_alone
         siblings = self.num_labels + int((self.pairs < self.num_labels**2).sum())
         is_under = is_label | (place < siblings) | (place >= self.num_labels + len(self.pairs))
         choices = [(is_label, 1.0), (is_under, 1.0)]
@@ -378,22 +352,18 @@ class LabelBag(nn.Module):
             x = self.counts(forest)
             for which, harder in choices:
                 columns = np.flatnonzero(which)
-                rows = x[:, columns]
-                space = space_of(rows) if len(y) ** 2 < DENSER * rows.nnz else None
-                given = space.coordinates if space else rows
+                given = x[:, columns]
                 error, model, said = best_ridge(given, y, count, folds, penalties)
                 error *= harder * (HARDER if form != "count" else 1.0)
                 if best is None or error < least:
-                    least, best, guess = error, (model, given, space, form, which), said
+                    least, best, guess = error, (model, given, form, which), said
         assert best is not None
-        model, given, space, form, self.used = best
+        model, given, form, self.used = best
         self.take_form(form, rarity)
         self.penalty = model.alpha
         model.fit(given, y, count)
         coef = model.coef_.reshape(y.shape[1], -1)
         bias = np.broadcast_to(model.intercept_, y.shape[1:])
-        if space:
-            coef, bias = space.model(coef, bias)
         self.weight.zero_()  # it may have been fitted before
         self.weight[self.used] = torch.from_numpy(coef.T).to(self.weight)
         self.bias.copy_(torch.from_numpy(bias.copy()))

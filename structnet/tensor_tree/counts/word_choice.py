@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from structnet.estimators.held_out import hold_out
+from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import FORMS, HARDER, LabelBag
 from structnet.tensor_tree.counts.sizes import bag_sizes
 from structnet.tensor_tree.settings import MANY, TreeLSTMSettings
@@ -150,7 +151,7 @@ class Choice:
             targets, _, said = self._predicted
             return float(np.average(((said - targets) ** 2).mean(axis=1), weights=self.weights))
         losses, sizes = [], []
-        for part, (_, judge) in enumerate(self._parts):
+        for part, (_, judge, _) in enumerate(self._parts):
             losses.append(self._plain(part).loss(judge))
             sizes.append(len(judge) if judge.weights is None else float(judge.weights.sum()))
         return float(np.average(losses, weights=sizes))
@@ -162,10 +163,12 @@ class Choice:
             ``[n]`` each.
         """
         found, sizes = [], bag_sizes(self.vocabulary, self.question)
-        for part, (learn, judge) in enumerate(self._parts):
+        for part, (learn, judge, _) in enumerate(self._parts):
             plain = self._plain(part)
             lettered = LabelBag.knowing(learn.forest, True, **(sizes | {"form": plain.form}))
             lettered.penalty = plain.penalty
+            if not plain.used.all():
+                lettered.used = lettered.labels_alone
             lettered.fit_classes(learn)
             count = np.ones(len(judge)) if judge.weights is None else judge.weights.double().numpy()
             found.append((plain.losses(judge), lettered.losses(judge), count))
@@ -203,17 +206,17 @@ class Choice:
     def _plain(self, part: int) -> LabelBag:
         """The linear model without letters that is fitted to what a part has to learn from."""
         if part not in self._fitted:
-            learn, judge = self._parts[part]
+            learn, judge, groups = self._parts[part]
             sizes = bag_sizes(self.vocabulary, self.question)
             self._fitted[part] = LabelBag.knowing(learn.forest, **sizes)
-            self._fitted[part].fit_classes(learn, judge)
+            fit_in_best_form(self._fitted[part], learn, judge, self.seed, groups)
         return self._fitted[part]
 
     @cached_property
-    def _parts(self) -> list[tuple[TreeExamples, TreeExamples]]:
-        """Pairs of examples to learn from and to judge by, until enough are judged by."""
+    def _parts(self) -> list[tuple[TreeExamples, TreeExamples, np.ndarray | None]]:
+        """Examples to learn from, those to judge by, and groups, until enough are judged by."""
         assert self.held is not None
-        found = [(self.given, self.held)]
+        found = [(self.given, self.held, self.groups)]
         judged, labels = len(self.held), self.given.targets.numpy()
         for part in range(1, PARTS + 1):
             if judged >= ENOUGH:
@@ -225,7 +228,8 @@ class Choice:
                 break
             if len(np.unique(labels[learn])) < 2:
                 break
-            found.append((self.given[learn], self.given[judge]))
+            groups = None if self.groups is None else self.groups[learn]
+            found.append((self.given[learn], self.given[judge], groups))
             judged += len(judge)
         return found
 

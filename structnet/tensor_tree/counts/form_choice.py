@@ -1,0 +1,62 @@
+"""The form in which a linear model of classes reads counts, and whether it reads those of pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.estimators.held_out import hold_out, parted
+from structnet.tensor_tree.counts.label_bag import CLASS_FORMS, LabelBag
+from structnet.trees.examples import TreeExamples
+
+# What two trees have in common says more than what is in either, and many small weights would
+# drown it.
+PAIR_FORMS = (*CLASS_FORMS, ("tf-idf", 1.0))
+# Counts of labels alone, of which there may be a hundred times fewer than of pairs.
+ALONE = ("count", 0.1)
+ASKED = 1000  # examples from which a form is chosen, so that the choice takes a second
+ENOUGH, SHARE = 250, 0.3  # held-out examples below which this share of the others is held out, too
+
+
+def fit_in_best_form(
+    bag: LabelBag,
+    examples: TreeExamples,
+    held_out: TreeExamples,
+    seed: int,
+    groups: np.ndarray | None = None,
+) -> None:
+    """Fits a logistic regression, in the form and to the columns that predict others best.
+
+    Args:
+        bag: linear model.
+        examples: examples of at least two classes to learn from.
+        held_out: other examples.
+        seed: seed of the random choice of examples.
+        groups: group of each example, ``[n]``, no one of which is split; None for no groups.
+    """
+    asked, judged, number = examples, [held_out], len(examples)
+    if number > ASKED:  # at least one of each class
+        some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
+        asked, groups = examples[some], None if groups is None else groups[some]
+    if len(held_out) < ENOUGH:
+        try:
+            labels = asked.targets.cpu().numpy()
+            learn, judge = hold_out(len(asked), SHARE, seed, labels, groups=groups)
+            if len(np.unique(labels[learn])) > 1:
+                judged, asked = [held_out, asked[judge]], asked[learn]
+        except ValueError:  # too few examples, or groups too large
+            pass
+    counts = [np.ones(len(x)) if x.weights is None else x.weights.cpu().numpy() for x in judged]
+    count, rarity = np.concatenate(counts), bag.rarity_in(examples.forest)
+    forms, every = PAIR_FORMS if bag.alike else CLASS_FORMS, np.ones_like(bag.used)
+    choices = [*((*each, every) for each in forms), (*ALONE, bag.labels_alone)]
+    losses = []
+    for form, bag.penalty, bag.used in choices:
+        bag.take_form(form, rarity)
+        bag.start_anew()
+        bag.fit_form(asked)
+        losses.append(np.concatenate([bag.losses(each) for each in judged]))
+    best = np.argmin([np.average(each, weights=count) for each in losses])
+    form, bag.penalty, bag.used = choices[best]
+    bag.take_form(form, rarity)
+    bag.start_anew()
+    bag.fit_classes(examples)
