@@ -74,7 +74,7 @@ class Member(Trained):
     inputs: Standardizer | None = None
     targets: Standardizer | None = None
     columns: np.ndarray | None = None
-    # Of the last device and precision: a copy of the tree, its tensors, and those that they are copies of.
+    # Of the last device and precision: a copy of the tree, its tensors, and what they are copies of.
     _copies: dict[Any, tuple[NeuralTree, list[Tensor], list[Tensor]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
