@@ -74,7 +74,7 @@ class Member(Trained):
     inputs: Standardizer | None = None
     targets: Standardizer | None = None
     columns: np.ndarray | None = None
-    # Of the last device and precision: a copy of the tree, its tensors, and what they are copies of.
+    # By device and precision: a copy of the tree, its tensors, and those that they are copies of.
     _copies: dict[Any, tuple[NeuralTree, list[Tensor], list[Tensor]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -108,7 +108,7 @@ class Member(Trained):
     def _copied(self, device: torch.device, dtype: torch.dtype) -> NeuralTree:
         """A copy of the tree in evaluation mode, with its present weights.
 
-        The modules of the last copy are kept, as to make them takes longer than to predict a row;
+        Its modules are kept, as to make them takes longer than to predict a row;
         what else than weights is changed in the tree, they do not follow.
         """
         now = [*self.tree.parameters(), *self.tree.buffers()]
@@ -116,7 +116,6 @@ class Member(Trained):
         if tree is None or list(map(id, now)) != list(map(id, before)):
             tree = copy.deepcopy(self.tree).to(device, dtype).eval()
             own = [*tree.parameters(), *tree.buffers()]
-            self._copies.clear()
             self._copies[device, dtype] = tree, own, now
         elif now:
             torch._foreach_copy_(own, now)

@@ -116,6 +116,7 @@ def grown(samples: Samples, monkeypatch: pytest.MonkeyPatch, *, parts: bool) -> 
         monkeypatch.setattr(module, "fresh_starts", lambda *_: iter(()))
     learn, held = (samples[np.arange(*ends)] for ends in ((0, 320), (320, 400)))
     growth = Growth(root(), learn, held, NeuralTreeSettings(epochs=20))
+    growth.in_parts = True
     for _ in range(2):
         growth.step()
     monkeypatch.undo()
