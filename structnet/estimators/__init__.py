@@ -3,7 +3,6 @@
 =========================  =======================================================================
 ``inputs``                 the checks of samples, targets and weights
 ``checked``                :class:`Checked`, what has been checked; classes, weights, seeds
-``copies``                 :func:`without_copies`: samples that were given several times
 ``scale``                  :class:`Standardizer`, the one scaler; means and deviations of any size
 ``tails``                  :class:`BentStandardizer`, which bends columns with heavy tails, by
                            ``_tail_kernels``

@@ -23,7 +23,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from structnet.estimators.checked import Checked, encode_labels
-from structnet.estimators.copies import without_copies
 from structnet.estimators.file import OneFileMixin
 from structnet.estimators.held_out import validation_set
 from structnet.estimators.inputs import (
@@ -364,8 +363,7 @@ class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
         # Before samples of weight 0 are left out, so that their classes stay known.
         known = None if reset else self.classes_
         self.classes_, codes = encode_labels(found.y, known, found.weights)
-        counting = found._replace(y=codes).counting(1 + reset)
-        return without_copies(counting) if reset else counting
+        return found._replace(y=codes).counting(1 + reset)
 
 
 class TreeRegressorMixin(RegressorMixin):
@@ -394,5 +392,4 @@ class TreeRegressorMixin(RegressorMixin):
                 f"{[len(found.y), *self.target_shape_]}, as in the y to learn from"
             )
         numbers = found.y.reshape(len(found.y), -1).astype(np.float64)
-        counting = found._replace(y=numbers).counting(1 + reset)
-        return without_copies(counting) if reset else counting
+        return found._replace(y=numbers).counting(1 + reset)

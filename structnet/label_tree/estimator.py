@@ -15,7 +15,6 @@ from torch import nn
 from structnet.checks import check_bool, check_jobs, num_threads
 from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.class_weights import both_weighed
-from structnet.estimators.copies import without_copies
 from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
@@ -327,8 +326,6 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
             self.n_features_in_ = found.x.size
             self.sample_shape_ = (found.x.size,)
         found = found._replace(y=codes).counting(least)
-        if reset and not (stream or self.tokens):
-            found = without_copies(found)
         # Of later tokens a sparse matrix, as other methods get.
         return found._replace(x=found.x.to_csr()) if self.tokens and not reset else found
 
