@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from structnet.checks import wrong
@@ -121,10 +122,12 @@ class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class or label, ``[n, classes]``, ordered as ``classes_``."""
+        check_is_fitted(self)
         return probabilities(self.trained_.question.kind, self._outputs(X).double()).numpy()
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithms of these probabilities, ``[n, classes]``."""
+        check_is_fitted(self)
         return log_probabilities(self.trained_.question.kind, self._outputs(X).double()).numpy()
 
     def explain(self, x: Any, target: Any = None) -> TreeExplanation | tuple[TreeExplanation, ...]:

@@ -252,7 +252,7 @@ class Growth:
         seed = self._seed("linear")
         self.strength = start_linear(self.tree, self.train, self.validation, seed=seed)
         loss = math.inf
-        if self.strength is None or not is_linear_model(self.tree, self.train):
+        if not self.strength or not is_linear_model(self.tree, self.train):
             loss = self._train(self.tree, "root", 0, self.train, self.validation)
         if loss == math.inf:  # no epoch was better than the start
             loss = evaluate(self.tree, self.validation)["loss"]
