@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -291,13 +291,12 @@ class Run:
         free = saved.free
         with suppress(ValueError):  # the error below, which names the setting, explains it better
             found = found.resolved()
-        but = f" except {' and '.join(free)}" if free else ""
-        for name, before, now in _different(saved, found):
-            if name not in free:
-                raise ValueError(
-                    f"{self} was started with {name} {before}, and a resumed run keeps its "
-                    f"settings{but}; got {name} {now}"
-                )
+        but = f" except {' and '.join(free)}".replace("_", "-") if free else ""
+        for name, before, now in _different(saved, found, free):
+            raise ValueError(
+                f"{self} was started with {name} {before}, and a resumed run keeps its "
+                f"settings{but}; got {name} {now}"
+            )
         return _found(found.resolved(), found.place)
 
     def check_same_data(self, found: Mapping[str, Any]) -> None:
@@ -373,11 +372,13 @@ def _content(file: Path, changed: int, size: int) -> dict[str, Any]:
     return load_model(file)[1]
 
 
-def _different(saved: Any, settings: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The settings, except the place, that differ from the saved ones: name, old and new value."""
+def _different(
+    saved: Any, settings: Any, free: Sequence[str] = ()
+) -> Iterator[tuple[str, Any, Any]]:
+    """The settings that differ, except the place and free ones: flag, old and new value."""
     before = values_of(saved)
     for name, value in values_of(settings).items():
-        if name not in PLACES and before[name] != value:
+        if name not in (*PLACES, *free) and before[name] != value:
             yield name.replace("_", "-"), before[name], value
 
 

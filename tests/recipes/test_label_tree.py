@@ -136,6 +136,9 @@ def test_n_jobs_are_the_threads_that_train(tmp_path: Path, monkeypatch: pytest.M
     ran("train", "label-tree", *QUICK, "--n-jobs", "2", "--out", tmp_path / "two")
     ran("train", "label-tree", *QUICK, "--threads", "1", "--out", tmp_path / "one")
     assert threads[-1] == 1 and 2 in threads
+    refused = call("train", "--resume", tmp_path / "one", "--n-jobs", "2", "--seed", "5")
+    assert "keeps its settings except n-jobs; got seed 5" in refused.err
+    assert call("train", "--resume", tmp_path / "one", "--n-jobs", "2").status == 0
 
 
 def test_labelled_text(lines: Path, tmp_path: Path) -> None:
