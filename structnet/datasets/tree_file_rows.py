@@ -243,6 +243,28 @@ def typed_json(text: str, target: str | None) -> str:
     return json.dumps({"tree": text})
 
 
+def typed_rows(text: str, column: str) -> list[str]:
+    """The lines of a text that has a JSON document on the first, else the text.
+
+    Of objects with the column, it becomes the field "tree"; other documents stay as they are.
+
+    Example:
+        >>> typed_rows('{"item": {"size": 3}, "id": 7}\\n{"size": 3}', "item")
+        ['{"id": 7, "tree": {"size": 3}}', '{"size": 3}']
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or isinstance(_loaded(lines[0]), ValueError):
+        lines = [text]
+    found = []
+    for line in lines:
+        value = _loaded(line)
+        if isinstance(value, dict) and column in value:
+            tree = value.pop(column)
+            line = json.dumps({**value, "tree": tree})
+        found.append(line)
+    return found
+
+
 def _of_tree(name: str) -> bool:
     """True if the name of a column says that it has trees."""
     return name.lower().startswith("tree")

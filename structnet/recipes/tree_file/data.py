@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ import numpy as np
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_folders import files_of
+from structnet.datasets.tree_file_rows import typed_rows
 from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
@@ -146,36 +146,8 @@ def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
     columns = told.get("columns", [])
     if told["format"] == "json" and len(columns) == 1:
         texts = [text] if isinstance(text, str) else text
-        text = [_row_of(each, columns[0]) for some in texts for each in _documents(some)]
+        text = [row for each in texts for row in typed_rows(each, columns[0])]
     return _of_a_kind(read_text(text, *asked, **others), told)
-
-
-def _documents(text: str) -> list[str]:
-    """The lines of a text that has a JSON document on the first; else the text."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines if lines and _is_json(lines[0]) else [text]
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _row_of(text: str, column: str) -> str:
-    """A row that has its tree in a column, with "tree" as the column's name; others as they are.
-
-    Example:
-        >>> _row_of('{"item": {"size": 3}, "id": 7}', "item"), _row_of('{"size": 3}', "item")
-        ('{"id": 7, "tree": {"size": 3}}', '{"size": 3}')
-    """
-    value = json.loads(text) if _is_json(text) else None
-    if not isinstance(value, dict) or column not in value:
-        return text
-    tree = value.pop(column)
-    return json.dumps({**value, "tree": tree})
 
 
 def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
