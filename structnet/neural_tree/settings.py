@@ -35,7 +35,7 @@ class NeuralTreeSettings:
             squared errors with heavy tails, a few samples make most; then the decrease of absolute
             errors counts if it is surer. Where a linear model of fewer than 2,000 samples of a
             table gains, but not so surely, fifths of these are held out in turn, and the decrease
-            over all that were counts.
+            over all that were counts; not where the user gives validation samples.
         prefer_split: take a split that gains, even if a deepening would gain more; a deepening is
             then tried only where no split gains, unless either begins as steps, which are compared.
             False takes the better of the two, as in the paper.

@@ -78,7 +78,8 @@ class Growth:
         callbacks: functions called as ``callback(growth, decision)`` after every decision.
         epoch_callbacks: functions called as ``callback(growth, record)`` after every epoch of a
             training, with the record that the history will have.
-        progress: report progress: a line for each decision, and a bar or lines for each training.
+        progress: report progress: one line for each decision, and a progress bar for each training
+            in a terminal or notebook, otherwise a line for each epoch, at most every ten seconds.
 
     Attributes:
         decisions: decisions so far.
@@ -134,9 +135,6 @@ class Growth:
         self.device, self.settings = own_device(device), settings
         self.tree = tree.to(self.device)
         self._optimizer, self.schedule, self.schedule_per = optimizer, schedule, schedule_per
-        how: dict[str, Any] = {"schedule": schedule, "schedule_per": schedule_per, "device": device}
-        how |= {"settings": settings, "optimizer": optimizer}
-        self._again: Callable[..., Growth] = partial(type(self), **how)
         self._judge = Judge(self.tree, self.train, self.validation, settings)
         self.metrics, self.callbacks = dict(metrics or {}), callbacks
         self.epoch_callbacks = epoch_callbacks
@@ -279,8 +277,10 @@ class Growth:
 
     def _parts(self) -> Iterator[Part]:
         """What the root's candidates gain on parts that are held out of the training samples."""
+        how: Any = {"schedule": self.schedule, "schedule_per": self.schedule_per}
+        how |= {"settings": self.settings, "optimizer": self._optimizer, "device": self.device}
         for start in fresh_starts(self.tree, self.train, self._seed("parts")):
-            other = self._again(*start)
+            other = type(self)(*start, **how)
             other.step()
             trained = other._train_candidates(0)
             yield other._part({kind: gain for kind, (gain, _) in trained.items()})
