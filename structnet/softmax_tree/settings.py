@@ -132,9 +132,9 @@ class ChosenSettings(SoftmaxTreeSettings):
             is chosen by the validation samples if the tree grows, otherwise on tables that train in
             seconds if any of depth, k, start and leaf_penalty is not given.
         solved: regularisation of a single leaf that is not trained but solved, by
-            :func:`structnet.estimators.few_rows.solved`, which is chosen if all of depth, k, start
-            and leaf_penalty are left open, and fewer than 400 dense rows show no tree to be better;
-            () for a tree that is trained.
+            :func:`structnet.estimators.few_rows.solved`, which is chosen if k, start and
+            leaf_penalty are left open, and depth as well or 0, and fewer than 400 dense rows show
+            no tree to be better; () for a tree that is trained.
 
     Raises:
         ValueError: a value is out of its range.
