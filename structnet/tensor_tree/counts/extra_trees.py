@@ -99,11 +99,13 @@ class ExtraTrees(nn.Module):
         model = kind(TREES, random_state=seed, **how).fit(self.rows(counts), targets, weights)
         trees = [each.tree_ for each in model.estimators_]
         starts = np.cumsum([0, *(tree.node_count for tree in trees)])
-        said = np.concatenate([tree.value.reshape(tree.node_count, -1) for tree in trees])
+        ends = [tree.children_left < 0 for tree in trees]
+        said = [t.value[end].reshape(end.sum(), -1) for t, end in zip(trees, ends, strict=True)]
         right = np.concatenate([t.children_right + i for t, i in zip(trees, starts, strict=False)])
-        leaf = np.concatenate([tree.children_left for tree in trees]) < 0
+        leaf = np.concatenate(ends)
         # Most leaves have one class, so that few rows differ.
-        found, place = np.unique(said[leaf].astype(np.float32), axis=0, return_inverse=True)
+        told = np.concatenate(said, dtype=np.float32)
+        found, place = np.unique(told, axis=0, return_inverse=True)
         right[leaf] = -1 - place.ravel()
         values = np.zeros((len(found), self.values.shape[1]), np.float32)
         values[:, model.classes_ if self.kind == "classes" else slice(None)] = found
