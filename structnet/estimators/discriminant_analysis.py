@@ -100,7 +100,7 @@ def discriminant(
         [5.0]
     """
     unit, single = unit_of(rows.x), np.finfo(np.float32)
-    rows, _ = weighed(rows)
+    rows = with_weights(rows)
     way, share, certainty = how or best_shrinkage(rows, num_classes, seed)
     moments = _moments(rows, num_classes, unit, seed)
     weight, bias = (certainty * each for each in _solved(moments, way, share))
@@ -110,11 +110,10 @@ def discriminant(
     return weight.astype(np.float32), (bias + moments.log_share).astype(np.float32)
 
 
-def weighed(rows: Checked) -> tuple[Checked, np.ndarray]:
-    """The rows whose weight is above 0, and their weights, 1 if they have none. ``[n]``."""
+def with_weights(rows: Checked) -> Checked:
+    """The rows whose weight is above 0, with weights of 1 if they have none."""
     rows = rows.counting(0)
-    weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
-    return rows._replace(weights=weights), weights
+    return rows if rows.weights is not None else rows._replace(weights=np.ones(len(rows.y)))
 
 
 def unit_of(x: np.ndarray) -> float:
@@ -132,6 +131,21 @@ def class_sums(x: Any, labels: np.ndarray, weights: np.ndarray, num_classes: int
     """
     place, shape = (labels, np.arange(len(labels))), (num_classes, len(labels))
     return csr_matrix((weights, place), shape, np.float64) @ x
+
+
+def class_means(sums: np.ndarray, counts: np.ndarray, prior: float = 0.0) -> np.ndarray:
+    """The mean row of each label, from its :func:`class_sums`; the mean of all without rows.
+
+    Args:
+        sums: weighed sum of each label's rows.
+        counts: weight of each label's rows.
+        prior: number of rows at the mean of all that are added to a label's own.
+
+    Shapes:
+        sums, output ``[num_classes, columns]``; counts ``[num_classes]``.
+    """
+    mean, counts = sums.sum(0) / counts.sum(), counts[:, None] + prior
+    return np.where(counts > 0, (sums + prior * mean) / np.maximum(counts, 1e-300), mean)
 
 
 def _sum_of_squares(x: np.ndarray) -> float:
@@ -172,7 +186,7 @@ def best_shrinkage(rows: Checked, num_classes: int, seed: int) -> Shrinkage:
         num_classes: number of labels.
         seed: seed of the choice of held-out rows.
     """
-    rows, unit = weighed(rows)[0], unit_of(rows.x)
+    rows, unit = with_weights(rows), unit_of(rows.x)
     total = np.zeros((WAYS, len(SHARES), len(CERTAINTIES)))
     for learn, held in tenths(rows.y, seed):
         most = max(CELLS // num_classes, FEWEST)
@@ -202,7 +216,7 @@ def _moments(rows: Checked, num_classes: int, unit: float, seed: int) -> _Moment
     counts, size = np.bincount(rows.y, rows.weights, num_classes), rows.x.shape[1]
     total, sums = counts.sum(), class_sums(rows.x, rows.y, rows.weights, num_classes) / unit
     middle = sums.sum(0) / total
-    means = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1e-300)[:, None], middle)
+    means = class_means(sums, counts)
     rests = rows.x / np.float32(unit)
     rests -= means.astype(np.float32)[rows.y]
     rests *= np.sqrt(rows.weights, dtype=np.float32)[:, None]

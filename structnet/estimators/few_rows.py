@@ -14,7 +14,7 @@ from structnet.estimators.discriminant_analysis import (
     discriminant,
     losses_of,
     unit_of,
-    weighed,
+    with_weights,
 )
 from structnet.estimators.held_out import tenths
 from structnet.estimators.logistic import logistic_regression
@@ -54,7 +54,7 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
         num_classes: number of labels.
         seed: seed of the choice of held-out rows.
     """
-    rows, weights = weighed(rows)
+    rows = with_weights(rows)
     wide = len(rows.x) < rows.x.shape[1] and solvable(rows.x, num_classes)
     if space := _span(rows, wide):
         rows = rows._replace(x=space.coordinates)
@@ -62,6 +62,7 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
     several = (rows.y != rows.y[0]).any()
     if not (several and solvable(rows.x, num_classes) and shrinkage.certainty):
         return Regularisation(shrinkage, 0.0, wide)
+    assert rows.weights is not None
     unit, parts = unit_of(rows.x), list(tenths(rows.y, seed))
     losses: dict[float, float] = {}
     ways: dict[int, np.ndarray] = {}
@@ -72,7 +73,7 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
             ways[place] = _regression(some, num_classes, unit, penalty, ways.get(place))
             logits = rows.x[held] @ (ways[place][:-1] / unit) + ways[place][-1]
             each = losses_of(logits, rows.y[held], len(learn))
-            losses[penalty] += float(weights[held] @ each)
+            losses[penalty] += float(rows.weights[held] @ each)
         if losses[penalty] > min(losses.values()):  # less of it is worse, and takes longer
             break
     best = min(losses, key=lambda penalty: losses[penalty], default=USUAL)
@@ -108,7 +109,7 @@ def solved(
         >>> middle.round(1).tolist()  # where both are equally likely
         [5.0]
     """
-    rows, _ = weighed(rows)
+    rows = with_weights(rows)
     how = how or regularisation(rows, num_classes, seed)
     if space := _span(rows, how.wide):
         rows = rows._replace(x=space.coordinates)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.estimators.checked import Checked
-from structnet.estimators.discriminant_analysis import class_sums
+from structnet.estimators.discriminant_analysis import class_means, class_sums
 from structnet.label_tree.features import Features
 
 AXES = 100  # random ones; so many features need none
@@ -105,9 +105,7 @@ def label_means(
     weights = examples.shares if len(examples.shares) else np.ones(len(examples))
     sums = class_sums(rows, examples.labels, weights, num_classes)
     sums = sums @ axes if axes is not None else sums.toarray() if issparse(sums) else sums
-    counts = examples.counts(num_classes)[:, None] + prior
-    mean = sums.sum(0) / (counts - prior).sum()
-    return np.where(counts > 0, (sums + prior * mean) / np.maximum(counts, 1e-300), mean)
+    return class_means(sums, examples.counts(num_classes), prior)
 
 
 def random_axes(features: Features) -> np.ndarray | None:
