@@ -65,3 +65,15 @@ def test_modes_stay_as_they_are(model: NeuralTreeClassifier) -> None:
     model.predict(X)
     modes = [module.training for module in tree.modules()]
     assert not frozen.training and sum(modes) == len(modes) - 1
+
+
+def test_a_model_predicts_after_it_was_asked_in_inference_mode(model: NeuralTreeClassifier) -> None:
+    with torch.inference_mode():
+        first = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(X), first)
+
+
+def test_copies_do_not_go_into_the_pickle_of_a_member(model: NeuralTreeClassifier) -> None:
+    before = len(pickle.dumps(model.members_[0]))
+    model.predict_proba(X)
+    assert len(pickle.dumps(model.members_[0])) == before

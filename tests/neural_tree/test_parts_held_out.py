@@ -13,6 +13,7 @@ import torch
 from structnet.neural_tree import (
     Growth,
     NeuralTree,
+    NeuralTreeRegressor,
     NeuralTreeSettings,
     SquaredError,
     presets,
@@ -139,3 +140,19 @@ def test_a_corner_in_noise_is_found_by_more_parts_than_one(monkeypatch: pytest.M
 def test_noise_stays_a_line(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     growth = grown(table(400, seed, 0.0), monkeypatch, parts=True)
     assert [each.action for each in growth.decisions] == ["root", "keep"]
+
+
+def test_validation_rows_of_the_user_are_not_outvoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be of other groups than the training rows, whose parts would share theirs."""
+    asked, whole = [], Growth.run
+
+    def noted(growth: Growth) -> Any:
+        asked.append(growth.in_parts)
+        return whole(growth)
+
+    monkeypatch.setattr(Growth, "run", noted)
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    model = NeuralTreeRegressor(epochs=1, refine_epochs=0, random_state=0)
+    model.fit(x[:40], x[:40, 0], X_val=x[40:], y_val=x[40:, 0])
+    model.fit(x, x[:, 0])
+    assert asked == [False, True]
