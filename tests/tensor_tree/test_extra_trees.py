@@ -60,6 +60,19 @@ def test_of_many_examples_each_tree_sees_some(monkeypatch: pytest.MonkeyPatch) -
     assert sizes[1] < sizes[0] / 3
 
 
+def test_of_many_outputs_there_are_fewer_trees_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    counts, y = csr_matrix(rng.integers(0, 9, size=(200, 6))), rng.integers(0, 50, 200)
+    found, numbers = ExtraTrees(50, 1, "classes"), []
+    for work in (10**9, 4_000_000, 10_000):
+        monkeypatch.setattr(extra_trees, "WORK", work)
+        found.fit(counts, y, None, seed=0)
+        again = ExtraTrees(50, 1, "classes", **found.sizes)
+        again.load_state_dict(found.state_dict())
+        numbers.append(found.sizes["num_trees"])
+    assert numbers[0] == TREES > numbers[1] >= extra_trees.FEWEST and numbers[2] == 0
+
+
 def drawn(number: int) -> tuple[list[Tree], np.ndarray]:
     """Trees with two to four of a label, and whether it is three."""
     rng = random.Random(0)

@@ -227,6 +227,8 @@ class BesideBag(Beside, TreeAnswers):
         weights = None if examples.weights is None else examples.weights.cpu().double().numpy()
         targets, counts = examples.targets.cpu().numpy(), self._label_counts(examples.forest)
         self.extra.fit(counts, targets, weights, seed)
+        if not len(self.extra.starts):
+            self.extra = None
 
     def _weigh(self, said: Sequence[Tensor], targets: Tensor, counts: Tensor) -> None:
         super()._weigh(said, targets, counts)

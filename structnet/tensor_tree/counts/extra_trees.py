@@ -6,17 +6,33 @@ the states of a Tree-LSTM tell; splits at counts do.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 from torch import Tensor, nn
 
-TREES = 100
+TREES = 100  # trees, if these take no more than WORK
 LABELS = 300  # labels whose counts are used: those that most trees have
+TRIED = 64  # columns that a split is chosen from: of few that matter, it should not miss all
 EXAMPLES = 2000  # from which one tree is grown, which bounds its size
+# Nodes times columns tried times outputs of all trees, some seconds; and fewest trees worth it.
+WORK, FEWEST = 1_000_000_000, 20
 ROWS = 10_000  # of counts for which the trees are asked at once
 DOUBT = 0.5  # votes that all classes share, so that none has probability 0
+
+
+class _Grown(NamedTuple):
+    """One tree, as :class:`ExtraTrees` stores all: its nodes, and the predictions of its leaves.
+
+    Shapes:
+        nodes ``[3, nodes]``, int32; values ``[values, num_outputs]``.
+    """
+
+    nodes: np.ndarray
+    values: np.ndarray
 
 
 class ExtraTrees(nn.Module):
@@ -26,7 +42,7 @@ class ExtraTrees(nn.Module):
         num_outputs: number of outputs for each example.
         roots: number of trees in an example.
         kind: "classes", whose outputs are log-probabilities, or "numbers".
-        num_columns, num_nodes, num_values: sizes of the arrays, which :meth:`fit` finds.
+        num_columns, num_nodes, num_values, num_trees: sizes of the arrays, which :meth:`fit` finds.
 
     Attributes:
         share: weight of the outputs beside those of other models.
@@ -36,7 +52,7 @@ class ExtraTrees(nn.Module):
         nodes: ``[3, num_nodes]``, int32, the trees one after the other, each in preorder: a column,
             a threshold, and where rows with more go; others go to the next node. In the place of
             that node, a leaf has ``-1 - v``, where v is its place in values.
-        starts: ``[TREES]``, int64: root of each tree.
+        starts: ``[num_trees]``, int64: root of each tree.
         values: ``[num_values, num_outputs]``: predictions of leaves.
         output: ``[n, num_outputs]``.
 
@@ -57,13 +73,14 @@ class ExtraTrees(nn.Module):
         num_columns: int = 0,
         num_nodes: int = 0,
         num_values: int = 0,
+        num_trees: int = TREES,
     ):
         super().__init__()
         self.roots, self.kind = roots, kind
         self.register_buffer("share", torch.zeros(()))
         self.register_buffer("columns", torch.zeros(num_columns, dtype=torch.int64))
         self.register_buffer("nodes", torch.zeros(3, num_nodes, dtype=torch.int32))
-        self.register_buffer("starts", torch.zeros(TREES, dtype=torch.int64))
+        self.register_buffer("starts", torch.zeros(num_trees, dtype=torch.int64))
         self.register_buffer("values", torch.zeros(num_values, num_outputs))
 
     @property
@@ -73,12 +90,13 @@ class ExtraTrees(nn.Module):
             "num_columns": len(self.columns),
             "num_nodes": self.nodes.shape[1],
             "num_values": len(self.values),
+            "num_trees": len(self.starts),
         }
 
     def fit(
         self, counts: csr_matrix, targets: np.ndarray, weights: np.ndarray | None, seed: int
     ) -> None:
-        """Grows the trees.
+        """Grows the trees: fewer than ``TREES`` if they are large and outputs many, down to none.
 
         Args:
             counts: count of each label in each tree.
@@ -91,30 +109,58 @@ class ExtraTrees(nn.Module):
         """
         of_most = np.argsort(-counts.getnnz(axis=0), kind="stable")[:LABELS]
         self._hold("columns", np.sort(of_most))
-        some = EXAMPLES if len(targets) > EXAMPLES else None
-        kind = ExtraTreesClassifier if self.kind == "classes" else ExtraTreesRegressor
-        # Of few columns that matter, a split should not miss all.
-        how = {"max_features": 1.0, "bootstrap": some is not None, "max_samples": some}
-        targets = targets[:, 0] if targets.shape[1:] == (1,) else targets
-        model = kind(TREES, random_state=seed, **how).fit(self.rows(counts), targets, weights)
-        trees = [each.tree_ for each in model.estimators_]
-        starts = np.cumsum([0, *(tree.node_count for tree in trees)])
-        ends = [tree.children_left < 0 for tree in trees]
-        said = [t.value[end].reshape(end.sum(), -1) for t, end in zip(trees, ends, strict=True)]
-        right = np.concatenate([t.children_right + i for t, i in zip(trees, starts, strict=False)])
-        leaf = np.concatenate(ends)
+        tried = min(TRIED, self.roots * (len(of_most) + 1))
+        random = np.random.RandomState(seed)
+        grown: list[_Grown] = []
+        number = 1
+        while len(grown) < number:
+            grown.append(self._grown(counts, targets, weights, tried, random))
+            most = WORK // (grown[0].nodes.shape[1] * tried * self.values.shape[1])
+            number = 0 if most < FEWEST else min(most, TREES)
+        if not number:
+            self._hold("starts", np.zeros(0, np.int64))
+            return
         # Most leaves have one class, so that few rows differ.
-        told = np.concatenate(said, dtype=np.float32)
-        found, place = np.unique(told, axis=0, return_inverse=True)
-        right[leaf] = -1 - place.ravel()
-        values = np.zeros((len(found), self.values.shape[1]), np.float32)
-        values[:, model.classes_ if self.kind == "classes" else slice(None)] = found
-        feature = np.concatenate([tree.feature for tree in trees])
-        # A whole number is at most a threshold if it is at most the next lower whole number.
-        threshold = np.floor(np.concatenate([tree.threshold for tree in trees]))
-        self._hold("nodes", np.stack((feature, threshold, right)).astype(np.int32))
+        values = np.concatenate([tree.values for tree in grown])
+        found, place = np.unique(values, axis=0, return_inverse=True)
+        starts = np.cumsum([0, *(tree.nodes.shape[1] for tree in grown)])
+        leaves = np.cumsum([0, *(len(tree.values) for tree in grown)])
+        for tree, start, first in zip(grown, starts, leaves, strict=False):
+            right = tree.nodes[2]
+            leaf = right < 0
+            right[leaf] = -1 - place.ravel()[first - 1 - right[leaf]]
+            right[~leaf] += start
+        self._hold("nodes", np.hstack([tree.nodes for tree in grown]))
         self._hold("starts", starts[:-1])
-        self._hold("values", values)
+        self._hold("values", found)
+
+    def _grown(
+        self,
+        counts: csr_matrix,
+        targets: np.ndarray,
+        weights: np.ndarray | None,
+        tried: int,
+        random: np.random.RandomState,
+    ) -> _Grown:
+        """One tree, from some of the examples if there are many; arguments as for :meth:`fit`."""
+        seed = random.randint(np.iinfo(np.int32).max)
+        if len(targets) > EXAMPLES:
+            some = random.randint(len(targets), size=EXAMPLES)
+            counts = counts[(some[:, None] * self.roots + np.arange(self.roots)).ravel()]
+            targets, weights = targets[some], None if weights is None else weights[some]
+        kind = ExtraTreeClassifier if self.kind == "classes" else ExtraTreeRegressor
+        model = kind(max_features=tried, random_state=seed)
+        tree = model.fit(self.rows(counts), targets, weights).tree_
+        leaf = tree.children_left < 0
+        values = np.zeros((leaf.sum(), self.values.shape[1]), np.float32)
+        classes = model.classes_ if self.kind == "classes" else slice(None)
+        values[:, classes] = tree.value[leaf].reshape(len(values), -1)
+        values, place = np.unique(values, axis=0, return_inverse=True)
+        right = tree.children_right.copy()
+        right[leaf] = -1 - place.ravel()
+        # A whole number is at most a threshold if it is at most the next lower whole number.
+        nodes = np.stack((tree.feature, np.floor(tree.threshold), right)).astype(np.int32)
+        return _Grown(nodes, values)
 
     def _hold(self, name: str, array: np.ndarray) -> None:
         self.register_buffer(name, torch.from_numpy(array).to(self.share.device))
@@ -135,7 +181,7 @@ class ExtraTrees(nn.Module):
         found = torch.from_numpy(np.concatenate([self._means(part) for part in parts]))
         if self.kind == "classes":
             doubt = DOUBT / found.shape[1]
-            found = ((TREES * found + doubt) / (TREES + DOUBT)).log()
+            found = ((len(self.starts) * found + doubt) / (len(self.starts) + DOUBT)).log()
         return found.to(self.values)
 
     def _means(self, rows: np.ndarray) -> np.ndarray:
