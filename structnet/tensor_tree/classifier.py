@@ -32,7 +32,7 @@ class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
     a Tucker one, if that is better on held-out trees), whose states are read at the root, by their
     maximum and by attention over all nodes. It is mixed with a logistic regression on how often
     each label occurs and, for pairs, on how alike the two trees are; and with decision trees on
-    these counts, if held-out trees are surely predicted better with them.
+    these counts, if held-out trees are predicted better with them.
 
     A sample is a tree or a tuple of trees, with the same number of trees in all samples. A tree is
     a :class:`structnet.Tree`, bracketed text, or a parse of nltk, spaCy, conllu, networkx or

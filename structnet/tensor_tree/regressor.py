@@ -28,7 +28,7 @@ class TreeLSTMRegressor(RegressorMixin, TreeLSTMEstimator):
     counts, plus a Child-Sum Tree-LSTM that learns what this leaves unexplained. The Tree-LSTM has a
     vector for each label; its states are read at the root, and by their maximum, attention and sum
     over all nodes. Its weights decay more than those of the classifier. Decision trees on the
-    counts are mixed in if held-out trees are surely predicted better with them.
+    counts are mixed in if held-out trees are predicted better with them.
 
     The loss is the squared error, so that targets far from the others dominate it. For sizes,
     prices and the like learn the logarithm, with scikit-learn's

@@ -67,7 +67,7 @@ class TreeLSTMSettings:
         pools: vectors read from the states of the nodes: that of the "root", and the "sum", "mean",
             "max" or "attention" over all nodes; by default root, max and attention, and for numbers
             also sum.
-        bag: linear model of how often each label occurs and, where this surely helps, decision
+        bag: linear model of how often each label occurs and, where this helps, decision
             trees on these counts, mixed with the Tree-LSTM in the proportion that the held-out
             examples choose; for classes and numbers. For nodes, a table of the classes of labels
             and tokens.

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.counts import extra_trees
+from structnet.tensor_tree.counts.beside import LEAST
 from structnet.tensor_tree.counts.extra_trees import TREES, ExtraTrees
 
 
@@ -107,6 +109,16 @@ def test_decision_trees_that_do_not_help_are_not_kept(estimator: type, tmp_path:
     model = estimator(hidden_size=8, epochs=20, random_state=0).fit(X, y)
     assert model.model_.extra is None and "decision trees" not in model.summary()
     assert "not surely better" not in model.summary()
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_decision_trees_are_kept_by_their_weight(share: float) -> None:
+    X, y = drawn(40)
+    mixed = TreeLSTMRegressor(hidden_size=2, epochs=1, random_state=0).fit(X, y * 1.0).model_
+    mixed.extra, targets = ExtraTrees(1, 1, "numbers"), torch.zeros(9, 1, dtype=torch.float64)
+    targets[0] = share  # the gain comes from one example, and is therefore not sure
+    mixed._weigh([torch.zeros_like(targets)] * 2 + [targets / share], targets, torch.ones(9))
+    assert (mixed.extra is None) == (share < LEAST)
 
 
 @pytest.mark.parametrize("estimator", [TreeLSTMClassifier, TreeLSTMRegressor])

@@ -32,6 +32,10 @@ from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
 
+# Weight of decision trees below which they are not worth their time. A gain on held-out examples
+# need not be sure: these are few, and a mixture of models that err differently is rarely worse.
+LEAST = 0.1
+
 
 class Beside(Answers):
     """A predictor and a model of counts, whose weighted log-probabilities are added (stacking).
@@ -168,8 +172,8 @@ class BesideBag(Beside, TreeAnswers):
     """A predictor of trees beside a linear model on what they contain, and decision trees on that.
 
     For numbers the predictor learns the residuals of the linear model, and its weighted output is
-    added to the linear model's. The decision trees are only kept if held-out examples are surely
-    predicted better with them.
+    added to the linear model's. The decision trees are only kept if the weight with which held-out
+    examples are predicted best is not small.
 
     Args:
         tree: the predictor.
@@ -234,23 +238,17 @@ class BesideBag(Beside, TreeAnswers):
         super()._weigh(said, targets, counts)
         if self.extra is None:
             return
-        before = self.shares[0] * said[0] + self.shares[1] * said[1]
         if self.kind == "numbers":
-            share = best_share(said[2] - before, targets - before, counts, 1.0)
+            before = self.shares[0] * said[0] + self.shares[1] * said[1]
+            share = best_factor(said[2] - before, targets - before, counts, 1.0)
             shares = torch.tensor([*((1 - share) * self.shares), share])
         else:
             shares = best_shares(torch.stack(list(said)), targets, counts)
-            after = torch.einsum("m,mnk->nk", shares, torch.stack(list(said)))
-            worse, better = (
-                F.cross_entropy(x, targets.long(), reduction="none").numpy()
-                for x in (before, after)
-            )
-            shares[2] *= is_better(worse, better, 1, counts.numpy())
-        if shares[2] > 0:
+        if shares[2] < LEAST:
+            self.extra = None
+        else:
             self.shares.copy_(shares[:2])
             self.extra.share.copy_(shares[2])
-        else:
-            self.extra = None
 
     def left_open(
         self, examples: TreeExamples, held_out: TreeExamples | None, guess: np.ndarray | None
@@ -323,7 +321,7 @@ def with_counts(
 
 
 def best_share(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> float:
-    """The factor of a model's numbers with which they add up best to what another one lacks.
+    """The factor of a model's numbers with which they add up best to what another one lacks, or 0.
 
     Args:
         tree: numbers of the model, float64.
@@ -334,13 +332,18 @@ def best_share(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> flo
     Shapes:
         tree, lacking ``[n, outputs]``; count ``[n]``.
     """
-    weight = count.unsqueeze(1)
-    best = (weight * tree * lacking).sum() / (weight * tree.square()).sum()
-    share = best.nan_to_num(0.0).clamp(0, most).item()
+    share = best_factor(tree, lacking, count, most)
     before, after = ((lacking - part * tree).square().sum(1).numpy() for part in (0.0, share))
     # A gain that is no larger than its own noise may come from a single example.
     sure = len(tree) < 2 or is_better(before, after, 1, count.numpy())
     return share if sure else 0.0
+
+
+def best_factor(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> float:
+    """The same factor, however surely it is above 0; arguments as for :func:`best_share`."""
+    weight = count.unsqueeze(1)
+    best = (weight * tree * lacking).sum() / (weight * tree.square()).sum()
+    return best.nan_to_num(0.0).clamp(0, most).item()
 
 
 def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
