@@ -65,7 +65,7 @@ def codes_of(children, num_labels):
 
 @compiled
 def scores_of(kind, q, p):
-    """The value of moving each label to each child; see :func:`.decision_quality.gains`."""
+    """The value of moving each label to each child; see :func:`.reassign`."""
     n, arity = p.shape
     mean = np.zeros(arity)
     for i in range(n):
