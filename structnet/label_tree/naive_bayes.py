@@ -51,8 +51,8 @@ class _Sums(NamedTuple):
         """
         more, added = self.sums.copy(), prior * self.average
         more.data = np.log1p(more.data / added[more.indices])
-        own = np.asarray(self.sums.sum(1)).ravel()
-        return more, np.log1p(own / max(added.sum(), np.finfo(float).tiny))
+        totals = np.asarray(self.sums.sum(1)).ravel()
+        return more, np.log1p(totals / max(added.sum(), np.finfo(float).tiny))
 
     def bias(self, power: float) -> np.ndarray:
         """The logarithms of what the labels below each child count, ``[nodes * arity]``.

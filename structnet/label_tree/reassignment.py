@@ -151,21 +151,24 @@ def reassign(
         max_depth or 0,
         WAYS if method == "optimal" else None,
     )
-    found = LabelCodes(children, codes.num_labels)
-    if prior != "anchored" and found.depth.max() > DEEP >= codes.depth.max():
+    new_codes = LabelCodes(children, codes.num_labels)
+    if prior != "anchored" and new_codes.depth.max() > DEEP >= codes.depth.max():
         warnings.warn(
-            f"the tree is {found.depth.max()} decisions deep: with the prior {prior!r} labels that "
-            "are new at a node all go to one child; give a max_depth, or the prior 'anchored'",
+            f"the tree is {new_codes.depth.max()} decisions deep: with the prior {prior!r} labels "
+            "that are new at a node all go to one child; give a max_depth, or the prior 'anchored'",
             stacklevel=2,
         )
-    kept = kept_rows(codes.offsets, codes.nodes, found.offsets, found.nodes, is_new)
-    same = np.flatnonzero(kept >= 0)
-    rows = Statistics.of(found)
-    rows.sums[same], rows.seen[same] = statistics.sums[kept[same]], statistics.seen[kept[same]]
-    stays = np.zeros(len(kept), bool)
-    stays[same] = codes.slots[kept[same]] == found.slots[same]
-    moved = np.union1d(found.labels[~stays], np.flatnonzero(found.depth != codes.depth))
-    return Reassigned(found, rows, is_new, len(moved) / codes.num_labels)
+    old_rows = kept_rows(codes.offsets, codes.nodes, new_codes.offsets, new_codes.nodes, is_new)
+    same = np.flatnonzero(old_rows >= 0)
+    rows = Statistics.of(new_codes)
+    rows.sums[same], rows.seen[same] = (
+        statistics.sums[old_rows[same]],
+        statistics.seen[old_rows[same]],
+    )
+    stays = np.zeros(len(old_rows), bool)
+    stays[same] = codes.slots[old_rows[same]] == new_codes.slots[same]
+    moved = np.union1d(new_codes.labels[~stays], np.flatnonzero(new_codes.depth != codes.depth))
+    return Reassigned(new_codes, rows, is_new, len(moved) / codes.num_labels)
 
 
 def best_objective(arity: int) -> float:

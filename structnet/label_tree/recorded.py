@@ -60,8 +60,8 @@ class Recorded(nn.Module):
             for each in self._recorded():
                 dist.all_reduce(each)
         if self._own is not None:
-            for kept, each in zip((self.sums, self.seen), self._own, strict=True):
-                kept += each
+            for total, each in zip((self.sums, self.seen), self._own, strict=True):
+                total += each
                 each.zero_()
 
     def forget(self) -> None:

@@ -119,8 +119,8 @@ def grouped(
     check_number("slack", slack, 1, owner="grouped")
     labels, number = len(counts), least_nodes(len(counts), arity)
     if vectors.ndim != 2 or len(vectors) != labels or not np.isfinite(vectors).all():
-        said = f"finite numbers [{labels}, size]"
-        raise wrong("vectors", said, list(vectors.shape), "grouped")
+        expected = f"finite numbers [{labels}, size]"
+        raise wrong("vectors", expected, list(vectors.shape), "grouped")
     rarest = np.argsort(-counts, kind="stable")[::-1].copy()
     weight = np.append(counts, np.zeros(number))
     middle = np.append(vectors, np.zeros((number, vectors.shape[1])), axis=0)

@@ -187,31 +187,31 @@ class Stream:
         """
         mean = self.squares / max(self.weight, np.finfo(float).tiny)
         heavy = self.heaviness / max(self.weight, np.finfo(float).tiny)
-        found = rate_for(max(mean, size), settings, is_table, streams=True)
+        rate = rate_for(max(mean, size), settings, is_table, streams=True)
         if not is_table and not settings.vector_size:
             assert settings.arity is not None
             number = self.weight / max(heavy, np.finfo(float).tiny)  # rows, if all weigh the same
             few = min(1.0, settings.arity / max(number, 1.0))
-            found *= max(1.0, LEARNT * math.log(settings.arity) * math.sqrt(few))
-        return found / max(heavy, np.finfo(float).tiny)
+            rate *= max(1.0, LEARNT * math.log(settings.arity) * math.sqrt(few))
+        return rate / max(heavy, np.finfo(float).tiny)
 
     def state(self) -> dict[str, Any]:
         """All of it, for JSON."""
-        told = asdict(self)
+        state = asdict(self)
         if self.columns is not None:
             for name in ("mean", "deviation"):
-                told["columns"][name] = getattr(self.columns, name).tolist()
-        return told
+                state["columns"][name] = getattr(self.columns, name).tolist()
+        return state
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> Stream:
         """What :meth:`state` described."""
-        told = dict(state)
-        if told.get("columns"):
-            columns = told["columns"]
+        values = dict(state)
+        if values.get("columns"):
+            columns = values["columns"]
             arrays = (np.array(columns[name]) for name in ("mean", "deviation"))
-            told["columns"] = Columns(columns["weight"], *arrays)
-        return cls(**told)
+            values["columns"] = Columns(columns["weight"], *arrays)
+        return cls(**values)
 
 
 @torch.no_grad()

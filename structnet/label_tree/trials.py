@@ -43,14 +43,14 @@ class Trials:
         learn, held: examples to learn from, and held-out ones.
         num_classes: number of labels.
         progress: progress that reports the trials.
-        found: candidates that were tried.
+        tried: candidates that were tried.
     """
 
     learn: Examples
     held: Examples
     num_classes: int
     progress: Progress
-    found: list[Tried] = field(default_factory=list)
+    tried: list[Tried] = field(default_factory=list)
     _begun: dict[LabelTreeSettings, LabelTree] = field(default_factory=dict)
 
     @property
@@ -80,8 +80,8 @@ class Trials:
         )
         kind += ", from naive Bayes" if settings.start == "naive_bayes" else ""
         self.progress.say_when_due(f"tried {kind}: score {score:.3f} held out", last=False)
-        self.found.append(Tried(score, wrong, settings))
-        return self.found[-1]
+        self.tried.append(Tried(score, wrong, settings))
+        return self.tried[-1]
 
     def _beginning(self, settings: LabelTreeSettings) -> LabelTree:
         """The tree before the first step, the same for all rates and numbers of passes."""
