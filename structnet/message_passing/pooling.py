@@ -131,12 +131,12 @@ class _Pool:
         return dict(edges.src)
 
     def reduce(self, nodes: Nodes) -> State:
-        own, received = self.x.index_select(0, nodes.tokens), nodes.mailbox["pool"]
+        x, received = self.x.index_select(0, nodes.tokens), nodes.mailbox["pool"]
         if self.how == "sum":
-            return {"pool": own + received}
+            return {"pool": x + received}
         assert nodes.owner is not None  # as nothing pads
         index = nodes.owner.unsqueeze(1).expand_as(received)
-        return {"pool": own.scatter_reduce(0, index, received, "amax")}
+        return {"pool": x.scatter_reduce(0, index, received, "amax")}
 
 
 class _Pools(torch.autograd.Function):

@@ -194,9 +194,9 @@ class _Joined(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, _: None) -> tuple:
-        found = tuple(ctx.gradients)
+        gradients = tuple(ctx.gradients)
         ctx.gradients.clear()
-        return None, None, *found
+        return None, None, *gradients
 
 
 class _Product(torch.autograd.Function):
