@@ -56,10 +56,10 @@ def networkx_tree(
             try:
                 children.sort(key=places.__getitem__)
             except TypeError:
-                found = {type(data[order]).__name__ for data in edges.values()}
+                types = {type(data[order]).__name__ for data in edges.values()}
                 raise NotATreeError(
                     f"the children of node {node!r} cannot be put in order, as their {order!r} are "
-                    f"of the types {', '.join(sorted(found))}; expected numbers"
+                    f"of the types {', '.join(sorted(types))}; expected numbers"
                 ) from None
         attributes = digraph.nodes[node]
         return attributes.get(label, node), children, attributes.get(token)
