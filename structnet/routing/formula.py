@@ -109,5 +109,5 @@ def formula_of(tree: RoutedTree, node: int) -> Formula | None:
         tree: model tree.
         node: number of the node.
     """
-    found: Any = getattr(tree, "formula", None)
-    return None if found is None else found(node)
+    of_node: Any = getattr(tree, "formula", None)
+    return None if of_node is None else of_node(node)
