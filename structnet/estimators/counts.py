@@ -81,13 +81,13 @@ class CountStandardizer(Standardizer):
     def __call__(self, values: Any) -> Any:
         """Scaled values, in the precision of the values. ``[n, columns] -> [n, columns]``."""
         if not issparse(values):
-            found = super().__call__(_logarithms(values))
-            return found * self._factors(np.square(found).sum(1))[:, None].astype(found.dtype)
+            scaled = super().__call__(_logarithms(values))
+            return scaled * self._factors(np.square(scaled).sum(1))[:, None].astype(scaled.dtype)
         parts = _logarithms(values.data), values.indices, values.indptr
-        found = super().__call__(type(values)(parts, shape=values.shape))
-        factors = self._factors(np.asarray(found.multiply(found).sum(1)).ravel())
-        found.data *= np.repeat(factors, np.diff(found.indptr)).astype(found.dtype)
-        return found
+        scaled = super().__call__(type(values)(parts, shape=values.shape))
+        factors = self._factors(np.asarray(scaled.multiply(scaled).sum(1)).ravel())
+        scaled.data *= np.repeat(factors, np.diff(scaled.indptr)).astype(scaled.dtype)
+        return scaled
 
     def _factors(self, squares: np.ndarray) -> np.ndarray:
         """The factors that give rows with these sums of squares their length. ``[n] -> [n]``."""

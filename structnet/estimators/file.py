@@ -83,22 +83,22 @@ class OneFileMixin:
             CheckpointError: the file does not exist, or holds something else.
         """
         weights, config = load_model(path)
-        found = config.get("estimator", "a model that is no estimator")
+        kind = config.get("estimator", "a model that is no estimator")
         if "estimator" not in config and {"model", "settings"} <= config.keys():
             raise CheckpointError(
                 f"{path} holds a model of the command, whose inputs are scaled as in its training; "
                 f"expected {cls.__name__}, or structnet.recipes.predictions.predict_with("
                 f"{str(Path(path).parent)!r}, INPUT), which predicts with it"
             )
-        if found != cls.__name__:
-            raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
+        if kind != cls.__name__:
+            raise CheckpointError(f"{path} holds {kind}; expected {cls.__name__}")
         try:
-            given = {name: _given(value) for name, value in config["parameters"].items()}
-            if unknown := given.keys() - set(cls._get_param_names()):  # type: ignore[attr-defined]  # of scikit-learn
+            parameters = {name: _given(value) for name, value in config["parameters"].items()}
+            if unknown := parameters.keys() - set(cls._get_param_names()):  # type: ignore[attr-defined]  # of scikit-learn
                 raise ValueError(
                     f"this version has no parameter {', '.join(sorted(unknown))}; fit it anew"
                 )
-            estimator = cls(**given)
+            estimator = cls(**parameters)
             for name, value in config["fitted"].items():
                 if value is not None:
                     setattr(estimator, name, _given(value))
@@ -157,8 +157,8 @@ def claim(
         CheckpointError: the folder belongs to another training.
     """
     file = Path(folder, CLAIM)
-    said = estimator.get_params(deep=False) | facts
-    settings = {name: _as_text(value) for name, value in said.items() if name not in free}
+    params = estimator.get_params(deep=False) | facts
+    settings = {name: _as_text(value) for name, value in params.items() if name not in free}
     if file.exists() and any(each != file for each in file.parent.iterdir()):
         try:
             check_settings(file, load_model(file)[1], settings)

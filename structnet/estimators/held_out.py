@@ -29,8 +29,8 @@ def validation_set(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> tup
         ValueError: validation samples and their targets are given together. Got X_val without
         y_val.
     """
-    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
-    there = [name for name, value in given.items() if value is not None]
+    arguments = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    there = [name for name, value in arguments.items() if value is not None]
     if not there:
         return None
     lacking = next((name for name in ("X_val", "y_val") if name not in there), None)
