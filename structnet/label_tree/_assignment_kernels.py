@@ -17,7 +17,7 @@ def missing(size, arity):
 
 @compiled
 def greedy(scores, capacity):
-    """The child of each label, from pairs in order of falling score, without full children.
+    """The child of each label: takes pairs in order of falling score, but no child that is full.
 
     A child is full at its capacity, or if its size is valid (see :func:`missing`) and the remaining
     labels are needed for valid sizes of the others. Ties go to the lower label, then to the lower
@@ -103,7 +103,7 @@ def assigned(value):
 
 @compiled
 def optimal(scores, capacity, limit):
-    """The children of the labels with the largest sum of scores, or the greedy ones.
+    """The child of each label, so that the sum of scores is largest; greedy if that takes too long.
 
     A child may have 1, 1 + (arity - 1), ... labels and empty slots; each combination of such sizes
     is an assignment problem. With more than ``limit`` of them, the greedy choice is returned.

@@ -61,7 +61,7 @@ def larger(b, x, y):
 
 
 def folded(b, value, together):
-    """A vector with the sum, or another reduction, of a vector's numbers in all places."""
+    """A vector that has the sum (or another reduction) of a vector's numbers in all places."""
     for distance in (8, 4, 2, 1):
         order = vector(I32)([i ^ distance for i in range(WIDTH)])
         value = together(value, b.shuffle_vector(value, value.type(ir.Undefined), order))

@@ -116,7 +116,7 @@ class TreeArrays(NamedTuple):
         return dense and self.codes.num_nodes == 1 and self.codes.num_labels > WIDE
 
     def _at_node(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """The scores of all labels at a single node, and their excess over log p.
+        """The scores of all labels at a single node, and what to subtract from them to get log p.
 
         Shapes:
             ``[n, labels]``, ``[n]``.

@@ -236,7 +236,7 @@ def filled_in(
 def for_stream(
     examples: Examples, num_classes: int, settings: LabelTreeSettings
 ) -> LabelTreeSettings:
-    """The settings of a stream, except the learning rate: what trials prefer most often.
+    """The settings for a stream, except the rate: those that :func:`choose` most often prefers.
 
     Nothing can be tried, as the samples to come are not known: where :func:`choose` is free to try
     several kinds, a stream takes nodes without vectors of features, and a single node with up to
@@ -280,7 +280,7 @@ def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
 def rate_for(
     size: float, settings: LabelTreeSettings, is_table: bool, streams: bool = False
 ) -> float:
-    """The same for rows of some mean square.
+    """The rate of :func:`base_rate` for rows whose mean square is known.
 
     Args:
         size: mean square of a row.

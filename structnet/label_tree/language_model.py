@@ -204,7 +204,7 @@ class LogBilinearLM(nn.Module):
             return torch.cat([self.head(self.represent(x), y).output for x, y in parts])
 
     def perplexities(self, places: NextWords | Context) -> dict[str, float]:
-        """The perplexity of a text and, with n-grams, also without them, and of them alone.
+        """The perplexity of a text and, if there are n-grams, that of the tree and of them alone.
 
         It is that of the known words, given that they are known: the one that stands for unknown
         words is never predicted. NaN if none is known.
@@ -254,7 +254,7 @@ class LogBilinearLM(nn.Module):
 
 
 def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None) -> nn.Module:
-    """The last part of a model, by which each word begins as likely as it is frequent.
+    """The last layer of a model, whose first biases make each word as likely as it is frequent.
 
     An adaptive softmax has no biases for that.
     """

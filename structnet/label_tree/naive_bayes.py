@@ -25,7 +25,7 @@ CELLS = 300_000  # largest number of scores, for examples and children, that are
 
 
 class _Sums(NamedTuple):
-    """What is known of the children of all nodes, each with the labels below it.
+    """Sums over the examples of each child of each node: those of all labels below it.
 
     Attributes:
         sums: sums of the features of each child's examples.
@@ -55,9 +55,9 @@ class _Sums(NamedTuple):
         return more, np.log1p(totals / max(added.sum(), np.finfo(float).tiny))
 
     def bias(self, power: float) -> np.ndarray:
-        """The logarithms of what the labels below each child count, ``[nodes * arity]``.
+        """The logarithm of the number of examples below each child, ``[nodes * arity]``.
 
-        Very low in an empty slot.
+        Very low in an empty slot. The numbers of labels are raised to a power before.
         """
         below = self.paths @ np.maximum(self.counts, UNSEEN) ** power
         return np.log(below, where=below > 0, out=np.full(len(below), -1e30))

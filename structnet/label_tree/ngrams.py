@@ -44,7 +44,7 @@ class TextFeatures:
     frequency: tuple[int, ...] = ()
 
     def weighted(self, features: Features) -> TextFeatures:
-        """The same features with weights from the frequencies in some lines, given with equal ones.
+        """The same features, weighted by how few of some lines have them, as in TF-IDF.
 
         Example:
             >>> text = TextFeatures(("the", "fox"))

@@ -37,7 +37,7 @@ class Recorded(nn.Module):
 
     @property
     def structure_of_weights(self) -> LabelCodes:
-        """The tree, without which the weights mean nothing; :func:`.fit` averages those of one."""
+        """The tree that the weights belong to; :func:`.fit` averages weights of one tree only."""
         return self._codes
 
     @property

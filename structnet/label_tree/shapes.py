@@ -165,7 +165,7 @@ def random_tree(num_labels: int, arity: int = 2, seed: int = 0) -> LabelCodes:
 
 
 def frequencies(counts: Any, num_labels: int) -> np.ndarray:
-    """The frequency of each label, as the tree is built by; ones if none are given.
+    """The frequencies that a tree is built from; 1 for each label if none are given.
 
     Labels that never occur would share the deepest branch, and a later sample of one would be far
     less probable than in a tree that mixes them in. So each counts as one that occurs as rarely as

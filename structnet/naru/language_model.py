@@ -156,7 +156,7 @@ class RoutedLanguageModel(NextWordEstimator):
 
     @property
     def uses_network_(self) -> bool:
-        """Whether the network adds to the counts of what follows what, or these answer alone."""
+        """False if n-grams predict alone, as the network did not improve on them."""
         check_is_fitted(self)
         return self.model_.uses_network
 

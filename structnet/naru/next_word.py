@@ -27,7 +27,7 @@ SURE = 2.0  # standard errors that a gain must exceed, or it may be chance
 
 
 class Judged(NamedTuple):
-    """How words are predicted.
+    """Whether each word is the likeliest one, and its log-probabilities.
 
     Attributes:
         right: True where the word is the likeliest one.
@@ -111,12 +111,12 @@ class NextWord(nn.Module):
 
     @property
     def following(self) -> NGrams | None:
-        """The counts of what follows what; None without counts."""
+        """The n-grams that are mixed in; None without any."""
         return None if self.counted is None else self.counted.ngrams
 
     @property
     def uses_network(self) -> bool:
-        """Whether the network adds to the counts of what follows what, or these answer alone."""
+        """False if n-grams predict alone, as the network did not improve on them."""
         if self.head is None:
             return not bool(self.variance.isinf())
         return self.counted is None or bool(self.counted.shares.any())

@@ -255,7 +255,7 @@ class RoutingStats:
 
 
 def route_changes(before: Record, after: Record) -> tuple[int, float]:
-    """The number of elections with another outcome, and their share of all elections (Fig. 19).
+    """The number of elections that differ between two records, and their share of all (Fig. 19).
 
     Args:
         before, after: records of the same sentences at two times in training.

@@ -189,7 +189,7 @@ class Sweep:
         grad_gates: np.ndarray,
         of_gates: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """Takes the gradients of a wave's states on to all states that it has read, all earlier."""
+        """Adds the gradients of a wave's states to those of the earlier states that it read."""
         capsule = self.capsules[p]
         active = capsule.active[here]
         rows, starts = grouped(active, len(capsule.others))

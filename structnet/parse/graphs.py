@@ -77,7 +77,7 @@ def _places(values: dict[Hashable, Any]) -> dict[Hashable, Any]:
 
 
 def _root(digraph: nx.DiGraph) -> Hashable:
-    """The one node without a parent, once nothing but a cycle can be wrong."""
+    """The node without a parent; raises an error if there is none or there are several."""
     if not digraph.is_directed() or digraph.is_multigraph():
         kind = type(digraph).__name__
         raise NotATreeError(f"a tree is read from a DiGraph, edges parent -> child; got a {kind}")

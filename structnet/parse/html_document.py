@@ -162,7 +162,7 @@ def _declared(document: bytes) -> str | None:
 
 
 class _Reader:
-    """The elements of a document, those closed of whose end tags HTML lets one leave out."""
+    """Reads the elements of a document; closes those whose end tags HTML allows to be left out."""
 
     def __init__(self, text: str, elements: Elements, lenient: bool) -> None:
         self.document = text.replace("\r\n", "\n").replace("\r", "\n")  # as the standard says
@@ -173,7 +173,7 @@ class _Reader:
         self.seen = 0  # outermost ones
 
     def read(self) -> Iterator[None]:
-        """Reads all; stops where trees are complete."""
+        """Reads the document; yields whenever trees may be complete."""
         roots = self.elements.roots
         for token in tokens(self.document, self.lenient):
             if token.kind == "text":

@@ -138,7 +138,9 @@ def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
 
 
 def _of_a_file_name(error: ParseError, source: object, read: str = "") -> ParseError:
-    """The error of a text; if the text is the name of a file, with what to give instead."""
+    """The error of a text; if the text is the name of a file, the error says how to read the
+    file.
+    """
     with suppress(OSError, ValueError):  # a text may be too long for a name, or have a null in it
         if isinstance(source, str) and Path(source).is_file():
             message = f"{error.message}; to read this file, give Path({source!r}){read}"

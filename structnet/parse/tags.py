@@ -188,7 +188,7 @@ def _closed(text: str, start: int, what: str) -> int:
 
 
 def _text_alone(text: str, start: int, tag: str) -> tuple[int, Token | None]:
-    """All up to the end tag, in which nothing else counts as a tag."""
+    """The text up to an element's end tag, in which other tags count as text, as in a script."""
     match = re.compile(f"</{tag}(?=[ \t\n\f/>])", re.IGNORECASE).search(text, start)
     end = len(text) if match is None else match.start()
     if end == start:
@@ -227,7 +227,7 @@ def _reference(match: re.Match[str]) -> str:
 
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where a pattern ends that also matches nothing."""
+    """The end of a pattern's match at a place; the pattern must match the empty text, too."""
     match = pattern.match(text, at)
     assert match is not None
     return match.end()

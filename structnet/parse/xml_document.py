@@ -163,7 +163,7 @@ def _parser(text: str, elements: Elements) -> expat.XMLParserType:
 
 
 def _entity_within(document: bytes, start: int) -> str | None:
-    """An entity in the tag that starts there, but for the five that XML has."""
+    """The first entity in the tag that starts at an offset, except for the five of XML itself."""
     tag = _TAG.match(document, start)
     match = None if tag is None else _ENTITY.search(tag.group())
     return None if match is None else match.group(1).decode()

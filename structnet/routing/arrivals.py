@@ -14,7 +14,7 @@ from structnet.trees.end_to_end import offsets_of
 
 
 class Arrivals(NamedTuple):
-    """The samples whose greedy path has each node, in a few numbers.
+    """Statistics of the samples whose greedy path passes each node.
 
     Attributes:
         share: share of all samples, by weight.
@@ -33,7 +33,7 @@ class Arrivals(NamedTuple):
 
     @classmethod
     def of(cls, reached: Reach) -> Arrivals:
-        """Those of samples that were counted node by node."""
+        """The statistics of samples that :func:`.reach` counted."""
         if reached.classes is None:
             assert reached.mean is not None  # as for every tree that predicts numbers
             return cls(reached.share, mean=np.nan_to_num(reached.mean))

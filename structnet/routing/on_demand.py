@@ -197,7 +197,7 @@ NO_DATASETS = (IterableDataset, Tensor, np.ndarray, dict, str)
 
 
 def _check_order(loader: DataLoader) -> None:
-    """Refuses a sampler with a meaning, as training chooses the order of the samples itself."""
+    """Refuses samplers that choose or weigh samples, as training chooses the order itself."""
     for part, known in (
         (loader.sampler, (RandomSampler, SequentialSampler)),
         (loader.batch_sampler, (BatchSampler, type(None))),

@@ -37,11 +37,11 @@ class Part(NamedTuple):
         return self.words()
 
     def words(self, digits: Sequence[int] = ()) -> str:
-        """The part in words, with other digits than four in the row from which all is counted.
+        """The part in words.
 
         Args:
-            digits: numbers of digits of its values, which may be far larger than what is added;
-                empty for four.
+            digits: numbers of digits of the values of the first part, from which the others are
+                counted and which may be far larger than these; empty for four.
         """
         plus = self.name not in (ZEROS, AVERAGE)
         values = in_digits_each(self.values, () if plus else digits, plus)

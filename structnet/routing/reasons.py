@@ -96,6 +96,6 @@ def reason(
 
 
 def _apart(one: float, another: float, digits: int) -> tuple[str, str]:
-    """Two numbers in some digits, or in more if they are else alike."""
+    """Two numbers in a few digits, or in as many as it takes to tell them apart."""
     few, more = ((in_digits(one, k), in_digits(another, k)) for k in (digits, digits + MORE))
     return more if few[0] == few[1] else few

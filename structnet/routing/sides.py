@@ -18,7 +18,7 @@ FEW = 0.1  # weights of others, relative to that of a column of zeros and ones, 
 
 
 class Edge(NamedTuple):
-    """Where a plane cuts the column that decides on its side.
+    """The value of a column at which a plane is crossed, if this column alone decides the side.
 
     Attributes:
         column: number of the column.
@@ -63,7 +63,7 @@ class Edge(NamedTuple):
 def edge_of(
     weight: np.ndarray, bias: float, units: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> Edge | None:
-    """The edge of a plane on whose side one column decides; None if several do, or none.
+    """The edge of a plane if one column alone decides the side; None if several do, or none.
 
     Args:
         weight, bias: linear function.
@@ -90,7 +90,7 @@ def edge_of(
 
 
 def most_of(parts: np.ndarray) -> tuple[np.ndarray, float]:
-    """The columns that make up most of a sum of sizes, the largest first, and what the others have.
+    """The columns with most of the total size, the largest first, and the total of the others.
 
     Shapes:
         parts ``[columns]`` -> ``[at most NAMED]``.

@@ -61,7 +61,7 @@ def perplexity(log_prob: Tensor) -> float:
 
 
 def without_unknown(scores: Tensor, unknown: int | None) -> Tensor:
-    """Scores of words, of which the one that stands for all unknown ones is never said.
+    """The scores of words, with -inf for the one that stands for unknown words.
 
     Shapes:
         ``[n, words] -> [n, words]``, -inf for the unknown word.

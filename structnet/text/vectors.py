@@ -87,7 +87,7 @@ def _meetings(encoded: Encoded, num_words: int, window: int) -> sparse.csr_matri
 
 
 def _ppmi(met: sparse.csr_matrix, smoothing: float) -> sparse.csr_matrix:
-    """What two words' meetings say beyond chance, where it is more."""
+    """The positive pointwise mutual information of words that occur near each other."""
     entries = met.tocoo()
     words = np.asarray(met.sum(axis=1)).ravel()
     contexts = np.where(words > 0, words, 1) ** smoothing  # symmetric: the same sums

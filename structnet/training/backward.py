@@ -27,7 +27,7 @@ def refuse_second_derivatives(what: str, instead: str) -> None:
 
 
 def by_hand(what: str, instead: str) -> Callable[[Callable], Callable]:
-    """A decorator for the backward pass of a :class:`torch.autograd.Function` without a second one.
+    """A decorator for backward passes that cannot be differentiated again.
 
     The pass computes in the precision of its tensors, also inside autocast, and raises an error if
     the graph of its result is needed.

@@ -256,7 +256,7 @@ def check_settings(path: str | Path, saved: Mapping[str, Any], present: Mapping[
 
 
 def _number(value: Any) -> Any:
-    """A number of numpy's, as searches over parameters give them, as JSON has it."""
+    """NumPy's numbers, which searches over parameters give, as Python's, which JSON can hold."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is not JSON")

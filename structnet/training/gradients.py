@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 def gradient_size(parameters: Sequence[nn.Parameter], clip_norm: float | None) -> Tensor:
-    """A number that is finite only if all gradients are; first, a norm above a bound is scaled.
+    """Scales gradients to a largest norm; returns a number that is finite only if they all are.
 
     Rows that a sparse gradient has several times count by their sum, as in the step itself.
 

@@ -366,7 +366,7 @@ class Loop:
 
 
 def _checked_loss(loss: Any) -> Tensor:
-    """What a model's loss gave, ``[]`` or ``[1]``, if it can be learnt from."""
+    """The loss ``[]`` or ``[1]`` of a model, checked to be one number with a gradient."""
     got = type(loss).__name__
     if isinstance(loss, Tensor):
         if loss.numel() == 1 and loss.requires_grad and loss.is_floating_point():

@@ -64,7 +64,7 @@ def _cores(hardware_threads: frozenset[int]) -> int:
 
 
 def coarse_threads() -> int:
-    """The number of threads for long calls, none of which waits for one that has not begun.
+    """The number of threads for long calls, where none waits for another that has not started.
 
     This is torch's number, also in a training that uses one thread as its products are small.
     """

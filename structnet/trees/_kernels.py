@@ -56,7 +56,7 @@ class Cache(FunctionCache):
         self._cache_file = CacheFiles(self._cache_path, self._impl.filename_base, stamp)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple:
-        """Has the names of functions that one was made of; numba's has what differs every time."""
+        """A key from names of functions; numba's own differs in every process."""
         if self._py_func.__closure__ is None:
             return super()._index_key(sig, codegen)
         parts = (cell.cell_contents for cell in self._py_func.__closure__)

@@ -165,7 +165,7 @@ class NodeExamples:
 
 
 def _in_order(values: Any) -> Any:
-    """Values that torch takes: an array, or a column of a data frame, may be in another order."""
+    """Values that torch takes, in C order: an array or a column of a data frame may be strided."""
     foreign = hasattr(values, "__array__") and not isinstance(values, Tensor)
     return np.ascontiguousarray(values) if foreign else values
 
@@ -204,7 +204,7 @@ def _flat(rows: Sequence[Sequence[Any]], order: Preorder, what: str, note: str =
 
 
 def _as_cut(batch: Any, *, collate_fn_map: Any = None) -> TreeExamples | NodeExamples:
-    """The batch of a DataLoader, which ``__getitems__`` has cut already.
+    """The batch as it is, for a DataLoader: ``__getitems__`` has made it already.
 
     Raises:
         TypeError: it is a list of single examples, which have a forest each.

@@ -180,7 +180,7 @@ def word_tree(word: str) -> Tree:
 
 
 def _words_and_numbers(label: str, digits: bool = False) -> Iterator[str]:
-    """The words of a label and its numbers; the # keeps these from being read by their values.
+    """The words and numbers of a label; a # before numbers marks them as words, not values.
 
     Args:
         label: a text or a name.
