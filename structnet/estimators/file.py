@@ -93,7 +93,7 @@ class OneFileMixin:
         if kind != cls.__name__:
             raise CheckpointError(f"{path} holds {kind}; expected {cls.__name__}")
         try:
-            parameters = {name: _given(value) for name, value in config["parameters"].items()}
+            parameters = {name: _from_plain(value) for name, value in config["parameters"].items()}
             if unknown := parameters.keys() - set(cls._get_param_names()):  # type: ignore[attr-defined]  # of scikit-learn
                 raise ValueError(
                     f"this version has no parameter {', '.join(sorted(unknown))}; fit it anew"
@@ -101,7 +101,7 @@ class OneFileMixin:
             estimator = cls(**parameters)
             for name, value in config["fitted"].items():
                 if value is not None:
-                    setattr(estimator, name, _given(value))
+                    setattr(estimator, name, _from_plain(value))
             with bounded(weights):
                 shapes = {name: list(weight.shape) for name, weight in weights.items()}
                 module = estimator._restore({**config, "shapes": shapes})
@@ -183,16 +183,16 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path | torch.device) else value
 
 
-def _given(value: Any) -> Any:
+def _from_plain(value: Any) -> Any:
     """A value from JSON, as :func:`_plain` stored it."""
     if isinstance(value, list):
-        return [_given(each) for each in value]
+        return [_from_plain(each) for each in value]
     if not isinstance(value, dict):
         return value
     if value.keys() == {ITEMS}:
-        return {_given(key): _given(each) for key, each in value[ITEMS]}
+        return {_from_plain(key): _from_plain(each) for key, each in value[ITEMS]}
     if value.keys() == {TUPLE}:
-        return tuple(_given(each) for each in value[TUPLE])
+        return tuple(_from_plain(each) for each in value[TUPLE])
     return np.array(value["values"], dtype=value["dtype"])
 
 

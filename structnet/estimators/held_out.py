@@ -171,7 +171,8 @@ def _whole_groups(
     counts.sum_duplicates()
     left = np.bincount(labels).astype(float)
     due, held, free = share * left, [], []
-    # From which share of a group on it is due: if it were half, small classes would give none.
+    # Rounding thresholds, drawn for each class: with a fixed 0.5, a class whose share is less
+    # than half a group would never give any.
     least = rng.random(len(left))
     for group in rng.permutation(np.unique(groups)):
         part = slice(counts.indptr[group], counts.indptr[group + 1])
@@ -221,7 +222,8 @@ def _mixed(
 ) -> np.ndarray:
     """All places; the first have the classes' shares, and the last of each class end them."""
     sizes, ties = np.bincount(labels), rng.random(len(order))
-    # From which share of a sample on it is due: if it were half, small classes would give none.
+    # Rounding thresholds, drawn for small classes: with a fixed one of 0.5, a class whose share is
+    # less than half a sample would never give any.
     least = np.where(sizes * count < len(order), rng.random(len(sizes)), 0.5)
     order = order[np.argsort(labels[order], kind="stable")]  # class by class
     last = np.repeat(sizes, sizes) - 1  # [size], of the same class

@@ -70,9 +70,9 @@ class Trials:
         try:
             if target > -np.inf:
                 training.run(self.learn, until=max(total // PART, 1))
-            if target == -np.inf or self._asked(tree)[0] >= FAR * target:
+            if target == -np.inf or self._score_of(tree)[0] >= FAR * target:
                 training.run(self.learn)
-            score, wrong = self._asked(tree)
+            score, wrong = self._score_of(tree)
         except CollapseError:
             score, wrong = -np.inf, np.ones(len(self.held), bool)
         kind = (
@@ -90,7 +90,7 @@ class Trials:
             self._begun[alike] = begin(self.learn, self.num_classes, settings)
         return deepcopy(self._begun[alike])
 
-    def _asked(self, tree: LabelTree) -> tuple[float, np.ndarray]:
+    def _score_of(self, tree: LabelTree) -> tuple[float, np.ndarray]:
         """The score, and True for each held-out example that is wrong."""
         held, weights = self.held, self.weights
         wrong = tree.top_k(held.features)[1][:, 0] != held.labels

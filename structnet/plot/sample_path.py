@@ -68,8 +68,12 @@ def draw_path(explanation: Explanation, ax: Axes | None) -> Axes:
     _draw(ax, bars, labels, legend)
     if explanation.class_names is not None:
         ax.axhline(len(rows) - 0.5, color=GREY, linewidth=0.8)
-    title = [f"leaf {explanation.leaf} says {_says(explanation, explanation.prediction)}"]
-    title += [f"all leaves together say {_says(explanation, explanation.mixture)}"] * several
+    title = [
+        f"leaf {explanation.leaf} says {_prediction_text(explanation, explanation.prediction)}"
+    ]
+    title += [
+        f"all leaves together say {_prediction_text(explanation, explanation.mixture)}"
+    ] * several
     as_written(ax.set_title("\n".join(title), fontsize=11))
     return ax
 
@@ -103,7 +107,7 @@ def _draw(ax: Axes, bars: list, labels: list[str], legend: dict[str, str]) -> No
     fit_legend(ax, len(legend), made)
 
 
-def _says(explanation: Explanation, prediction: tuple[float, ...]) -> str:
+def _prediction_text(explanation: Explanation, prediction: tuple[float, ...]) -> str:
     if explanation.class_names is None:
         return explanation.says(prediction)
     best = int(np.argmax(prediction))

@@ -168,8 +168,8 @@ class Loop:
             "examples_per_second": len(self.data) / trained,
         }
         self.history.append(record)
-        self.progress.advance(self._said(record["loss"]), 0)
-        line = f"{self._name(number)}, {self._said(record['loss'])}, {record['seconds']:.3g} s"
+        self.progress.advance(self._loss_text(record["loss"]), 0)
+        line = f"{self._name(number)}, {self._loss_text(record['loss'])}, {record['seconds']:.3g} s"
         self.progress.say_when_due(line, last=self._finished())
         if self.schedule is not None and self.schedule_per == "epoch":
             self._step_schedule(self.schedule, record)
@@ -192,7 +192,7 @@ class Loop:
             with self.threads.measured():
                 total += self._step(indices, part, read, epoch, batch) * len(indices)
             seen += len(indices)
-            self.progress.advance(self._said(total / seen), len(indices))
+            self.progress.advance(self._loss_text(total / seen), len(indices))
         return total / len(order)
 
     def _step(
@@ -361,7 +361,7 @@ class Loop:
     def _name(self, epoch: int) -> str:
         return f"epoch {epoch}/{self.epochs}"
 
-    def _said(self, loss: float) -> str:
+    def _loss_text(self, loss: float) -> str:
         return f"loss {loss:.3g}{self.note}{self.threads.note}"
 
 

@@ -55,7 +55,10 @@ def draw_captions(
         branches = tree.branch_names(v)
         if not branches:
             room = (sheet.form.unit - 4) * SMALL / FONT
-            lines = [_fitting(_says(reached, int(v), names), room), answers.get(int(v), "")]
+            lines = [
+                _fitting(_class_or_mean(reached, int(v), names), room),
+                answers.get(int(v), ""),
+            ]
             text = "\n".join(lines).rstrip()
             write(ax, x, bottom + LINE - 2, text, FONT * scale, ha="center", **below)
         else:
@@ -129,7 +132,7 @@ def commonest(names: Sequence[str], counts: np.ndarray) -> str:
     return f"{names[int(counts.argmax())]}: {share_text(counts.max() / counts.sum())}"
 
 
-def _says(reached: Reach, leaf: int, names: Sequence[str] | None) -> list[str]:
+def _class_or_mean(reached: Reach, leaf: int, names: Sequence[str] | None) -> list[str]:
     """The most frequent class at a leaf, or the mean and the deviation of its targets, in ever
     fewer letters."""
     if not reached.share[leaf]:
