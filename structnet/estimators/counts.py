@@ -61,12 +61,12 @@ class CountStandardizer(Standardizer):
         """
         there, counts = rows.data != 0, np.ones(rows.shape[0]) if weights is None else weights
         of = rows.indices[there]
-        each = np.repeat(counts / counts.sum(), np.diff(rows.indptr))[there]
-        share = np.bincount(of, each, rows.shape[1])
-        rare = 1 - np.log(np.clip(share, each.min(), 1))  # at least one row has what is not there
-        common = np.average((_logarithms(rows.data[there]) * rare[of]) ** 2, weights=each) ** 0.5
+        shares = np.repeat(counts / counts.sum(), np.diff(rows.indptr))[there]
+        share = np.bincount(of, shares, rows.shape[1])
+        rare = 1 - np.log(np.clip(share, shares.min(), 1))  # at least one row has what is not there
+        common = np.average((_logarithms(rows.data[there]) * rare[of]) ** 2, weights=shares) ** 0.5
         full = counts[np.unique(rows.nonzero()[0])].sum() / counts.sum()
-        length = (each.sum() / full) ** 0.5  # so that entries have mean square 1
+        length = (shares.sum() / full) ** 0.5  # so that entries have mean square 1
         return cls(np.zeros(1), common / rare, float(length))
 
     @property

@@ -243,9 +243,9 @@ def _moments(rows: Checked, num_classes: int, unit: float, seed: int) -> _Moment
     # sure, unless it is narrow by chance, where rows are few. How far means lie apart may be seen
     # best along narrow axes, or along those on which they differ most.
     along = means if axes is None else means @ axes
-    each = np.broadcast_to(variances, size)
-    apart = counts @ np.square(along) / total + (each * free - spread / 2 / size) / total
-    ways = (spread - noise) / size, (apart / each - 1).sum() / (1 / each).sum()
+    widths = np.broadcast_to(variances, size)
+    apart = counts @ np.square(along) / total + (widths * free - spread / 2 / size) / total
+    ways = (spread - noise) / size, (apart / widths - 1).sum() / (1 / widths).sum()
     alike = np.asarray(noise / max(spread - noise, 1e-6 * spread))
     beside = alike, variances / max(*ways, 1e-6 * spread / size)
     log_share = np.log(np.maximum(counts, UNSEEN) / total)

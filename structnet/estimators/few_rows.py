@@ -72,8 +72,8 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
             some = rows.take(learn)
             ways[place] = _regression(some, num_classes, unit, penalty, ways.get(place))
             logits = rows.x[held] @ (ways[place][:-1] / unit) + ways[place][-1]
-            each = losses_of(logits, rows.y[held], len(learn))
-            losses[penalty] += float(rows.weights[held] @ each)
+            held_losses = losses_of(logits, rows.y[held], len(learn))
+            losses[penalty] += float(rows.weights[held] @ held_losses)
         if losses[penalty] > min(losses.values()):  # less of it is worse, and takes longer
             break
     best = min(losses, key=lambda penalty: losses[penalty], default=USUAL)

@@ -266,8 +266,8 @@ def _most_of_stream(examples: Examples, settings: LabelTreeSettings) -> int:
     size, table = settings.vector_size, examples.features.is_table
     if size or (size is None and not table):
         return ONE_NODE
-    each = _products(examples) / max(len(examples), 1)
-    return max(ONE_NODE, int(STREAMED / (each + SOFTMAX)))
+    products = _products(examples) / max(len(examples), 1)
+    return max(ONE_NODE, int(STREAMED / (products + SOFTMAX)))
 
 
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:

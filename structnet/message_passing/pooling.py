@@ -181,8 +181,8 @@ class _Pools(torch.autograd.Function):
         X, tree = x.detach().contiguous().numpy(), (forest.offsets, forest.children, forest.roots)
         DX, dw = np.zeros_like(X), None if score is None else np.zeros(X.shape[1], X.dtype)
         shape = (len(forest), len(ctx.names), X.shape[1])
-        each = np.ascontiguousarray(gradient.numpy().reshape(shape).swapaxes(0, 1))
-        for name, of_pool, out, d_out in zip(ctx.names, ctx.kept, ctx.out, each, strict=True):
+        gradients = np.ascontiguousarray(gradient.numpy().reshape(shape).swapaxes(0, 1))
+        for name, of_pool, out, d_out in zip(ctx.names, ctx.kept, ctx.out, gradients, strict=True):
             if name == "root":
                 add_rows(DX, forest.roots, d_out)
             elif name == "max":

@@ -89,17 +89,17 @@ def plot_explanation(
     if wrong or not each:
         got = wrong[0] if wrong else "an empty list"
         raise TypeError(f"expected what the method explain of an estimator returns; got {got}")
-    explained_trees = [(of.tree, of.values()) for of in each]
+    told = [(of.tree, of.values()) for of in each]
     places = [getattr(of, "node", None) for of in each]
     below = [
         value
-        for (tree, of), place in zip(explained_trees, places, strict=True)
+        for (tree, of), place in zip(told, places, strict=True)
         for key, value in of.items()
         if place is not None or key != id(tree)
     ]
     falls, rises = max(below, default=0.0), -min(below, default=0.0)
     most = max(falls, rises)
-    drawn = [_with_words_that_matter(tree, of, WORD * most) for tree, of in explained_trees]
+    drawn = [_with_words_that_matter(tree, of, WORD * most) for tree, of in told]
     both = list(zip(drawn, places, strict=True))
     roots = {id(tree) for (tree, _), place in both if place is None}
     marked = [own_nodes(tree)[place] for (tree, _), place in both if place is not None]
@@ -113,7 +113,7 @@ def plot_explanation(
 
     trees = [tree for tree, _ in drawn]
     shown = trees if len(trees) > 1 else trees[0]
-    has_axes = ax is not None
+    given = ax is not None
     ax = plot_tree(shown, ax=ax, colors=color, marked=marked, **options)  # type: ignore[arg-type]  # as given
     title = each[0].heading
     if falls > 0:
@@ -121,7 +121,7 @@ def plot_explanation(
     if rises > 0:
         title += f"\nwithout a blue one it rises, by up to {rises:.3g}"
     as_written(ax.set_title(title, fontsize=11))
-    if not has_axes:
+    if not given:
         fit_title(ax)
     return ax
 

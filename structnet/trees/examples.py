@@ -117,8 +117,8 @@ class NodeExamples:
     ):
         order = forest.preorder()
         flat = torch.tensor(_flat(labels, order, "label", ", -1 for none"), dtype=torch.int64)
-        each = None if weights is None else torch.tensor(_flat(weights, order, "weight"))
-        self._hold(forest, order, flat, each)
+        shares = None if weights is None else torch.tensor(_flat(weights, order, "weight"))
+        self._hold(forest, order, flat, shares)
 
     def _hold(
         self, forest: Forest, order: Preorder, labels: Tensor, weights: Tensor | None

@@ -103,9 +103,9 @@ def check_fields(graph: DGLGraph) -> None:
         if field.dtype != torch.int64:
             raise GraphError(f"{where}[{name!r}] must be int64; got {field.dtype}")
         if field.dim() != 1:
-            each = "edge" if where == "edata" else "node"
+            what = "edge" if where == "edata" else "node"
             raise GraphError(
-                f"{where}[{name!r}] must have one number per {each}, [{len(field)}]; got shape "
+                f"{where}[{name!r}] must have one number per {what}, [{len(field)}]; got shape "
                 f"{list(field.shape)}"
             )
 
