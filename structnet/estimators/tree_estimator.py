@@ -126,29 +126,29 @@ class TreeEstimatorMixin(OneFileMixin):
         """
         check_is_fitted(self)
         batch, columns = one_sample(self, x), self._columns()
-        checked = check_inputs(self, batch)
-        (tree, sample), *more = self._asked(checked)
+        given = check_inputs(self, batch)
+        (tree, sample), *more = self._asked(given)
         inputs, scale = self._scales()
         units = None if scale is None else scale.inverse
         names = self._names()
         if feature_names is not None:
             names = chosen_names(feature_names, self.n_features_in_, columns)
         classes = getattr(self, "classes_", None)
-        explanation = explain(
+        found = explain(
             tree,
             _alone(sample),
             classes,
             units,
             feature_names=names,
             units=None if inputs is None else inputs.inverse,
-            original=_alone(checked if columns is None else checked[:, columns]),
+            original=_alone(given if columns is None else given[:, columns]),
         )
         if not more:
-            return explanation
+            return found
         model: Any = self  # a classifier or a regressor
         whole = (model.predict if classes is None else model.predict_proba)(batch)
-        mixture = tuple(np.ravel(whole).tolist())
-        return replace(explanation, whole=mixture, whole_of=f"all {1 + len(more)} trees")
+        told = tuple(np.ravel(whole).tolist())
+        return replace(found, whole=told, whole_of=f"all {1 + len(more)} trees")
 
     def export_text(
         self,
@@ -174,11 +174,11 @@ class TreeEstimatorMixin(OneFileMixin):
                 column.
         """
         check_is_fitted(self)
-        reading = self.read(X, y, sample_weight)
+        told = self.read(X, y, sample_weight)
         if feature_names is not None:
-            names = chosen_names(feature_names, self.n_features_in_, reading.columns)
-            reading = reading._replace(feature_names=names)
-        return report.text_of(reading)
+            names = chosen_names(feature_names, self.n_features_in_, told.columns)
+            told = told._replace(feature_names=names)
+        return report.text_of(told)
 
     def read(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Reading:
         """The first tree, samples in the form it takes, and the meaning of its numbers.
@@ -281,18 +281,18 @@ class TreeEstimatorMixin(OneFileMixin):
             ([[-1.0], [1.0]], [0, 1])
         """
         check_is_fitted(self)
-        checked = self._checked(X, y, sample_weight, reset=False)
-        return checked.of(self._columns()).samples(*self._scales(), dense=self._dense)
+        found = self._checked(X, y, sample_weight, reset=False)
+        return found.of(self._columns()).samples(*self._scales(), dense=self._dense)
 
-    def _count(self, checked: Checked) -> None:
+    def _count(self, given: Checked) -> None:
         """Counts the samples of ``fit`` at the nodes of the first tree, for its text."""
         inputs, _ = self._scales()
-        x = checked.of(self._columns()).samples(inputs, dense=self._dense).x
-        self.arrivals_ = arrivals_of(self._trees()[0], x, checked.y, checked.weights)._asdict()
+        x = given.of(self._columns()).samples(inputs, dense=self._dense).x
+        self.arrivals_ = arrivals_of(self._trees()[0], x, given.y, given.weights)._asdict()
 
-    def _checked_validation(self, *arguments: Any) -> Checked | None:
+    def _checked_validation(self, *given: Any) -> Checked | None:
         """The user's validation set, checked: of ``X_val``, ``y_val`` and ``sample_weight_val``."""
-        validation = validation_set(*arguments)
+        validation = validation_set(*given)
         return None if validation is None else self._checked(*validation, reset=False)
 
     def _names(self) -> Sequence[str] | None:
@@ -359,11 +359,11 @@ class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
         labels = one_label_each(y)
-        checked = check_training(self, X, labels, sample_weight, reset=reset)
+        found = check_training(self, X, labels, sample_weight, reset=reset)
         # Before samples of weight 0 are left out, so that their classes stay known.
         known = None if reset else self.classes_
-        self.classes_, codes = encode_labels(checked.y, known, checked.weights)
-        return checked._replace(y=codes).counting(1 + reset)
+        self.classes_, codes = encode_labels(found.y, known, found.weights)
+        return found._replace(y=codes).counting(1 + reset)
 
 
 class TreeRegressorMixin(RegressorMixin):
@@ -381,15 +381,15 @@ class TreeRegressorMixin(RegressorMixin):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
         kinds = {"multi_output": True, "y_numeric": True}
-        checked = check_training(self, X, plain_numbers(y), sample_weight, reset=reset, **kinds)
+        found = check_training(self, X, plain_numbers(y), sample_weight, reset=reset, **kinds)
         if reset:
-            self.target_shape_ = checked.y.shape[1:]
+            self.target_shape_ = found.y.shape[1:]
             named = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]
-            self.target_names_ = tuple(named) if checked.y.shape[1:] == (len(named),) else None
-        elif checked.y.shape[1:] != self.target_shape_:
+            self.target_names_ = tuple(named) if found.y.shape[1:] == (len(named),) else None
+        elif found.y.shape[1:] != self.target_shape_:
             raise ValueError(
-                f"got targets of shape {list(checked.y.shape)}; expected "
-                f"{[len(checked.y), *self.target_shape_]}, as in the y to learn from"
+                f"got targets of shape {list(found.y.shape)}; expected "
+                f"{[len(found.y), *self.target_shape_]}, as in the y to learn from"
             )
-        numbers = checked.y.reshape(len(checked.y), -1).astype(np.float64)
-        return checked._replace(y=numbers).counting(1 + reset)
+        numbers = found.y.reshape(len(found.y), -1).astype(np.float64)
+        return found._replace(y=numbers).counting(1 + reset)

@@ -155,12 +155,12 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
             CollapseError: the learning rate is too high.
         """
         settings = self._settings()
-        checked = self._checked(X, y, sample_weight, reset=True)
+        found = self._checked(X, y, sample_weight, reset=True)
         validation = self._checked_validation(X_val, y_val, sample_weight_val)
-        checked, validation = both_weighed(checked, validation, self.classes_, self.class_weight)
-        self.input_scale_ = self._new_scale(checked)
-        self._stream = Stream.after(checked.weights)
-        examples, number = self._examples(checked), len(self.classes_)
+        found, validation = both_weighed(found, validation, self.classes_, self.class_weight)
+        self.input_scale_ = self._new_scale(found)
+        self._stream = Stream.after(found.weights)
+        examples, number = self._examples(found), len(self.classes_)
         codes = self._own_tree()
         if codes is not None:
             settings = replace(settings, tree="huffman", arity=codes.arity)
@@ -206,8 +206,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, ``[n, classes]``, in the order of ``classes_``."""
-        log_p = self.predict_log_proba(X)
-        return np.exp(log_p, out=log_p)  # which may take most of the memory
+        found = self.predict_log_proba(X)
+        return np.exp(found, out=found)  # which may take most of the memory
 
     def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         # By branch and bound, without the probabilities of all other classes.
@@ -253,10 +253,10 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         Raises:
             ValueError: samples of another shape than in ``fit``.
         """
-        summary = super().summary(X)
+        found = super().summary(X)
         if self.settings_.start != "naive_bayes":
-            return summary
-        return replace(summary, note=f"nodes {'start as' if self.history_ else 'are'} naive Bayes")
+            return found
+        return replace(found, note=f"nodes {'start as' if self.history_ else 'are'} naive Bayes")
 
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf in which each sample's greedy path ends, ``[n]``."""
@@ -274,10 +274,10 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         check_bool("tokens", self.tokens)
         check_bool("standardize", self.standardize)
         check_jobs(self.n_jobs)
-        values = {name: getattr(self, name) for name in OWN}
-        if not (values["tree"] is None or isinstance(values["tree"], str)):
-            values["tree"] = None
-        return LabelTreeSettings(**values, seed=seed_from(self.random_state))
+        said = {name: getattr(self, name) for name in OWN}
+        if not (said["tree"] is None or isinstance(said["tree"], str)):
+            said["tree"] = None
+        return LabelTreeSettings(**said, seed=seed_from(self.random_state))
 
     def _own_tree(self) -> LabelCodes | None:
         """The user's own tree, or None."""
@@ -310,32 +310,32 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     ) -> Checked:
         # In a stream the classes are known, so that one sample is enough.
         known, least = (None, 2) if reset and not stream else (self.classes_, 1)
-        checked: Any
+        found: Any
         if self.tokens:
-            checked = checked_bags(X, y, None if reset else self.n_features_in_)
-            weights = check_weights(sample_weight, len(checked.y))
-            checked = checked._replace(weights=weights)
+            found = checked_bags(X, y, None if reset else self.n_features_in_)
+            weights = check_weights(sample_weight, len(found.y))
+            found = found._replace(weights=weights)
         else:
             y = one_label_each(y)
-            checked = check_training(self, X, y, sample_weight, reset=reset, least=least)
-        classes, codes = encode_labels(checked.y, known, checked.weights)
+            found = check_training(self, X, y, sample_weight, reset=reset, least=least)
+        classes, codes = encode_labels(found.y, known, found.weights)
         if reset:
             self.classes_ = classes
         if reset and self.tokens:
-            check_learnable(checked.x, checked.weights)
-            self.n_features_in_ = checked.x.size
-            self.sample_shape_ = (checked.x.size,)
-        checked = checked._replace(y=codes).counting(least)
+            check_learnable(found.x, found.weights)
+            self.n_features_in_ = found.x.size
+            self.sample_shape_ = (found.x.size,)
+        found = found._replace(y=codes).counting(least)
         # Of later tokens a sparse matrix, as other methods get.
-        return checked._replace(x=checked.x.to_csr()) if self.tokens and not reset else checked
+        return found._replace(x=found.x.to_csr()) if self.tokens and not reset else found
 
-    def _new_scale(self, checked: Checked, bends: bool = True) -> Standardizer | None:
-        one = len(checked.y) == 1 and not issparse(checked.x)  # whose columns have no deviation
-        if isinstance(checked.x, Features) or not self.standardize or one:
+    def _new_scale(self, found: Checked, bends: bool = True) -> Standardizer | None:
+        one = len(found.y) == 1 and not issparse(found.x)  # whose columns have no deviation
+        if isinstance(found.x, Features) or not self.standardize or one:
             return None
         if not bends:  # by the first samples of a stream, which may be few
-            return Standardizer.of_rows(checked.x, checked.weights)
-        return learned_scale(checked.x, checked.y, checked.weights)
+            return Standardizer.of_rows(found.x, found.weights)
+        return learned_scale(found.x, found.y, found.weights)
 
     def _features(self, x: Any) -> Features:
         """Checked inputs as the tree takes them."""
@@ -350,9 +350,9 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         """A checked table or sparse matrix, standardized like the training data."""
         return in_single(x if self.input_scale_ is None else self.input_scale_(x))
 
-    def _examples(self, checked: Checked) -> Examples:
-        shares = self._stream.shares(checked.weights, len(checked.y))
-        return Examples(self._features(checked.x), checked.y, shares)
+    def _examples(self, found: Checked) -> Examples:
+        shares = self._stream.shares(found.weights, len(found.y))
+        return Examples(self._features(found.x), found.y, shares)
 
     # Methods that TreeEstimatorMixin needs
 
@@ -368,8 +368,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         scale = self.input_scale_ and self.input_scale_.to_lists()
-        config = {"trained": self.trained_.state(), "settings": asdict(self.settings_)}
-        return self.tree_, {**config, "input_scale": scale, "stream": self._stream.state()}
+        told = {"trained": self.trained_.state(), "settings": asdict(self.settings_)}
+        return self.tree_, {**told, "input_scale": scale, "stream": self._stream.state()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.input_scale_ = scale = scale_of_lists(config["input_scale"])

@@ -15,7 +15,7 @@ from structnet.neural_tree import (
     presets,
 )
 from structnet.plot import plot_model_tree
-from structnet.plot.model_tree.key import rule_texts
+from structnet.plot.model_tree.key import rules_said
 from structnet.routing import Reading, Samples, export_text
 from structnet.routing.asking import all_questions
 from structnet.routing.rules import MOST, rule_lines
@@ -90,10 +90,10 @@ def test_a_picture_tells_the_rules_of_a_few_leaves() -> None:
     assert "income > 3: +3" in said and "income > 2: +2" not in said
     steps = tree_of(SquaredError(), [[1.0]])
     for v in (0, 1, 2, 3):
-        assert len(rule_texts(Reading(steps))) == v + 1
+        assert len(rules_said(Reading(steps))) == v + 1
         for leaf in steps.split(steps.topology.leaves[0]):
             steps.nodes[leaf].solver.reset_parameters()
-    assert rule_texts(Reading(steps)) == []
+    assert rules_said(Reading(steps)) == []
 
 
 def test_a_router_may_ask_by_rules() -> None:

@@ -92,23 +92,23 @@ def panel_texts(
     return texts
 
 
-def rule_texts(reading: Reading) -> list[tuple[str, str]]:
+def rules_said(told: Reading) -> list[tuple[str, str]]:
     """What columns and their steps add most to leaves that are sums of these, a text for each leaf
     with its colour.
 
     If there are more than four such leaves, there is no room for any.
 
     Args:
-        reading: tree with its names and units.
+        told: tree with its names and units.
     """
-    names = reading.feature_names, reading.units, reading.class_names, reading.target_units
-    rules = {v: rule_lines(reading.tree, v, *names) for v in reading.tree.topology.leaves.tolist()}
-    rules = {
-        v: [*lines[:RULES], *["…"] * (len(lines) > RULES)] for v, lines in rules.items() if lines
+    names = told.feature_names, told.units, told.class_names, told.target_units
+    each = {v: rule_lines(told.tree, v, *names) for v in told.tree.topology.leaves.tolist()}
+    each = {
+        v: [*lines[:RULES], *["…"] * (len(lines) > RULES)] for v, lines in each.items() if lines
     }
-    if len(rules) > RULED:
+    if len(each) > RULED:
         return []
-    return [(f"node {v} adds up {'; '.join(lines)}", GREY) for v, lines in rules.items()]
+    return [(f"node {v} adds up {'; '.join(lines)}", GREY) for v, lines in each.items()]
 
 
 def _targets(reached: Reach, names: Sequence[str] | None) -> str:
