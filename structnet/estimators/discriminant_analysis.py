@@ -26,7 +26,7 @@ ROUNDING = 1e-12  # smallest variance of a column, where its mean square is abou
 
 
 class Shrinkage(NamedTuple):
-    """How much less than all that rows say is believed.
+    """How far means, covariance and weights are shrunk, as few rows tell little of them.
 
     Attributes:
         way: way to shrink means: 0 along all axes alike, 1 along each by its own variance.

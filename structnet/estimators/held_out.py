@@ -208,7 +208,7 @@ def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -
 
 
 def _number_of_classes(labels: np.ndarray) -> int:
-    """The number of classes, of one of which there are two samples."""
+    """The number of classes; raises an error if no class has two samples."""
     number = len(np.unique(labels))
     if number == len(labels):
         raise ValueError(
@@ -220,7 +220,10 @@ def _number_of_classes(labels: np.ndarray) -> int:
 def _mixed(
     rng: np.random.Generator, order: np.ndarray, labels: np.ndarray, count: int
 ) -> np.ndarray:
-    """All places; the first have the classes' shares, and the last of each class end them."""
+    """All places in an order whose beginning has the classes' shares.
+
+    The last sample of each class comes at the end, so that it is not held out.
+    """
     sizes, ties = np.bincount(labels), rng.random(len(order))
     # Rounding thresholds, drawn for small classes: with a fixed one of 0.5, a class whose share is
     # less than half a sample would never give any.

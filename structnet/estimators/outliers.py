@@ -49,7 +49,7 @@ def far_targets(y: np.ndarray) -> np.ndarray:
 
 
 def _parting(values: np.ndarray, few: int, far: float) -> tuple[np.ndarray, np.ndarray]:
-    """After which of the sorted numbers a gap separates all above it, or all up to it.
+    """True after each sorted number where a wide gap separates a few large ones, or small ones.
 
     Shapes:
         values ``[n]`` -> both ``[n - 1]``, bool.

@@ -122,7 +122,7 @@ class Standardizer:
 
     @property
     def linear(self) -> bool:
-        """True if to scale is to subtract the mean and to divide by the deviation, no more."""
+        """True if scaling only subtracts the mean and divides by the deviation."""
         return True
 
     def of(self, columns: int) -> list[np.ndarray]:

@@ -54,7 +54,7 @@ def short_names(names: Iterable[str], length: int = LENGTH) -> list[str]:
 
 
 def _starts_of_alike(whole: list[str], shortened: list[str], length: int) -> dict[str, int]:
-    """What to leave out of names that are different, but look the same now."""
+    """The number of letters to leave out at the start of each name that looks like another one."""
     alike: dict[str, set[str]] = defaultdict(set)
     for name, short in zip(whole, shortened, strict=True):
         alike[short].add(name)
