@@ -112,14 +112,14 @@ class Table:
         if column not in self._parsed:
             fields = [row[column] for row in self.rows]
             try:  # all at once, which is ten times as fast
-                found = np.array(list(map(float, fields)))
-                plain = bool(np.isfinite(found).all()) and "_" not in "".join(fields)
+                numbers = np.array(list(map(float, fields)))
+                plain = bool(np.isfinite(numbers).all()) and "_" not in "".join(fields)
             except ValueError:
                 plain = False
             if not plain:
                 known = {each: number(each) if is_number(each) else np.nan for each in set(fields)}
-                found = np.array([known[each] for each in fields])
-            self._parsed[column] = found
+                numbers = np.array([known[each] for each in fields])
+            self._parsed[column] = numbers
         return self._parsed[column]
 
     def without_gaps(self, column: int) -> tuple[Table, list[str]]:

@@ -102,16 +102,16 @@ def read_fasttext(
         ([[0, 1], [0, 2]], ['cat', 'dog'])
     """
     number: defaultdict[bytes, int] = defaultdict(count().__next__)
-    found, lengths = array("i"), array("i")
+    ids_read, lengths = array("i"), array("i")
     try:
         with Path(path).open("rb") as file:
             for row in file:
                 tokens = row.replace(b"\0", b" ").split()  # as fastText does
-                found.extend(map(number.__getitem__, tokens))
+                ids_read.extend(map(number.__getitem__, tokens))
                 lengths.append(len(tokens))
     except OSError as error:
         raise LabelledTextError(f"{path} cannot be read: {error.strerror}") from None
-    numbers, size = np.frombuffer(found, np.int32), len(lengths)
+    numbers, size = np.frombuffer(ids_read, np.int32), len(lengths)
     line = np.repeat(np.arange(size), lengths)  # the line of each token
     names: list[str] = []
     try:
@@ -120,18 +120,18 @@ def read_fasttext(
         bad = line[numbers == len(names)][0] + 1
         raise LabelledTextError(f"{path}, line {bad}: the text is not UTF-8") from None
     is_label = np.array([name.startswith(PREFIX) for name in names], bool)
-    own = is_label[numbers] if len(names) else np.zeros(0, bool)
-    sizes = [np.bincount(line[which], minlength=size) for which in (own, ~own)]
+    is_tag = is_label[numbers] if len(names) else np.zeros(0, bool)
+    sizes = [np.bincount(line[which], minlength=size) for which in (is_tag, ~is_tag)]
     kept = _checked_lines(path, *sizes)
     of_words, known_words = _numbered(names, ~is_label, words)
     of_labels, known_labels = _numbered(names, is_label, labels)
-    ids, at = of_words[numbers[~own]], line[~own]
+    ids, at = of_words[numbers[~is_tag]], line[~is_tag]
     there = ids != UNKNOWN
     sizes[1] = np.bincount(at[there], minlength=size)
     offsets = [offsets_of(size[kept]) for size in sizes]
     left_out = int((~there).sum())
     return LabelledText(
-        known_words, known_labels, offsets[1], ids[there], offsets[0], of_labels[numbers[own]],
+        known_words, known_labels, offsets[1], ids[there], offsets[0], of_labels[numbers[is_tag]],
         left_out,
     )  # fmt: skip
 
@@ -153,12 +153,12 @@ def _numbered(
     names: list[str], which: np.ndarray, known: Sequence[str] | None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The number of each token among the words, or among the labels, and their names."""
-    found = np.full(len(names), UNKNOWN, np.int32)
+    code_of = np.full(len(names), UNKNOWN, np.int32)
     places = np.flatnonzero(which)
-    own = [names[place].removeprefix(PREFIX) for place in places]
+    without_prefix = [names[place].removeprefix(PREFIX) for place in places]
     if known is None:
-        found[places] = np.arange(len(own))
-        return found, tuple(own)
+        code_of[places] = np.arange(len(without_prefix))
+        return code_of, tuple(without_prefix)
     number = {name: i for i, name in enumerate(known)}
-    found[places] = [number.get(name, UNKNOWN) for name in own]
-    return found, tuple(known)
+    code_of[places] = [number.get(name, UNKNOWN) for name in without_prefix]
+    return code_of, tuple(known)

@@ -28,11 +28,11 @@ def sentences_of(text: str) -> list[list[str]]:
         >>> sentences_of("It was late. Who came?")
         [['it', 'was', 'late', '.'], ['who', 'came', '?']]
     """
-    found = []
+    sentences = []
     for part in re.split(r"(?<=[.?!:])\s+|\n\s*\n", text.lower()):
         if words := re.findall(r"\w+(?:['.]\w+)*|[^\w\s]", part):
-            found.append(words)
-    return found
+            sentences.append(words)
+    return sentences
 
 
 def read_book(path: str | Path) -> list[list[str]]:

@@ -167,11 +167,11 @@ def _paths(data_dir: str | Path | None, download: bool) -> list[Path]:
     for place in places("mnist", data_dir):
         if (place / NPZ).is_file():
             return [place / NPZ]
-        found = {source.name: _idx_file(place, source.name) for source in SOURCES}
-        if all(found.values()):
-            return [path for path in found.values() if path]
-        if any(found.values()) and not partly:
-            lacking = ", ".join(name for name, path in found.items() if not path)
+        path_of = {source.name: _idx_file(place, source.name) for source in SOURCES}
+        if all(path_of.values()):
+            return [path for path in path_of.values() if path]
+        if any(path_of.values()) and not partly:
+            lacking = ", ".join(name for name, path in path_of.items() if not path)
             partly = f" ({place} lacks {lacking})"
     if download:
         return [fetch(source, data_dir) for source in SOURCES]

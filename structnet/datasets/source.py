@@ -180,10 +180,10 @@ def fetch(source: Source, data_dir: str | Path | None = None, download: bool = T
         WrongFileError: the content is not the source's. A wrong download is deleted; a wrong file
             that was found is left as it is.
     """
-    found = find(source, data_dir)
-    if found is not None:
-        verify(source, found)
-        return found
+    existing = find(source, data_dir)
+    if existing is not None:
+        verify(source, existing)
+        return existing
     target = cache_dir() / source.folder / source.name
     if not download:
         folder = target.parent if data_dir is None else Path(data_dir)

@@ -65,15 +65,15 @@ def python_functions(
     sources = list(_sources(root, names))
     if packages is None:
         sources += sorted(root.glob("*.py"))
-    found = [each for path in sources for each in _functions(path, root, max_size, contexts)]
-    missing = sorted((names or set()) - {package for _, package, _ in found})
-    if missing or not found:
+    functions = [each for path in sources for each in _functions(path, root, max_size, contexts)]
+    missing = sorted((names or set()) - {package for _, package, _ in functions})
+    if missing or not functions:
         raise FileNotFoundError(
             f"there is no source of Python's {', '.join(missing) or 'library'} in {root}"
         )
-    count = Counter(package for _, package, _ in found)
+    count = Counter(package for _, package, _ in functions)
     kept = names or {name for name, _ in count.most_common(packages)}  # type: ignore[arg-type]  # an int, or None
-    chosen = [each for each in found if each[1] in kept]
+    chosen = [each for each in functions if each[1] in kept]
     trees, of, files = (list(column) for column in zip(*chosen, strict=True))
     return PythonFunctions(trees, of, files)
 

@@ -107,18 +107,18 @@ def read(files: Sequence[Path], beside: Path | None = None) -> list[tuple[csr_ma
 
     every = [*files, *([beside] if beside is not None and beside.exists() else [])]
     try:
-        found = load_svmlight_files([str(file) for file in every], dtype=np.float64)
-        found = found[: 2 * len(files)]
+        arrays = load_svmlight_files([str(file) for file in every], dtype=np.float64)
+        arrays = arrays[: 2 * len(files)]
     except ValueError as error:
         for file in every:
             _check_lines(file)
         raise TableError(f"{files[0]}: {error}") from None
-    for file, x, labels in zip(files, found[::2], found[1::2], strict=True):
+    for file, x, labels in zip(files, arrays[::2], arrays[1::2], strict=True):
         if not len(labels):
             raise TableError(f"{file} is empty; expected lines of a label and COLUMN:VALUE")
         if not (np.isfinite(x.data).all() and np.isfinite(labels).all()):
             _check_lines(file)
-    return list(zip(found[::2], found[1::2], strict=True))
+    return list(zip(arrays[::2], arrays[1::2], strict=True))
 
 
 def _check_lines(file: Path) -> None:

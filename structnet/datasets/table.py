@@ -128,14 +128,14 @@ def with_targets(table: Table, column: int) -> tuple[Table, tuple[str, ...]]:
     Raises:
         TableError: no row has a target.
     """
-    found, gaps = table.without_gaps(column)
-    if not found.rows:
+    complete, gaps = table.without_gaps(column)
+    if not complete.rows:
         raise TableError(
             f"{table.path}: {_title(table, column)}, the column to predict, has no value in any row"
         )
     words = ", ".join(repr(field) for field in dict.fromkeys(gaps) if field)
     rows = f"{len(gaps):,} row{'s' * (len(gaps) > 1)} without a target"
-    return found, (f"left out: {rows}{f' ({words})' * bool(words)}",) if gaps else ()
+    return complete, (f"left out: {rows}{f' ({words})' * bool(words)}",) if gaps else ()
 
 
 def notes_on(
@@ -154,11 +154,11 @@ def notes_on(
     """
     last = "" if target is not None else " (the last column; --target names another)"
     yield f"target: {_title(table, column)}{last}"
-    found = [each for each in used if _is_like_ids(table.parsed(each))]
-    if found and len(found) < len(used):
-        names = ", ".join(_title(table, each) for each in found)
-        flag = quote(",".join(map(table.known_as, found)))
-        out = f"--without {flag} leaves {'it' if len(found) == 1 else 'them'} out"
+    like_ids = [each for each in used if _is_like_ids(table.parsed(each))]
+    if like_ids and len(like_ids) < len(used):
+        names = ", ".join(_title(table, each) for each in like_ids)
+        flag = quote(",".join(map(table.known_as, like_ids)))
+        out = f"--without {flag} leaves {'it' if len(like_ids) == 1 else 'them'} out"
         yield f"all values different, as of ids: {names} ({out})"
 
 
@@ -252,11 +252,11 @@ def _targets(table: Table, column: int, classes: tuple[str, ...] | None) -> np.n
     if classes is None:
         return table.numbers([column])
     texts = table.texts(column)
-    found = class_numbers(texts, classes)
-    if found.min() < 0:
-        row = int(found.argmin())
+    codes = class_numbers(texts, classes)
+    if codes.min() < 0:
+        row = int(codes.argmin())
         raise table.error(row, column, f"the training rows have no class {texts[row]!r}")
-    return found
+    return codes
 
 
 def class_numbers(texts: Sequence[str], classes: Sequence[str]) -> np.ndarray:

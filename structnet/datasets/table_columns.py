@@ -93,15 +93,15 @@ class Column:
         values = _repeated(fields[row] for row in there) if kind == TEXT else ()
         if kind not in (NUMBERS, TRUTH) and not values:
             return cls(place + 1, name, DIFFERENT if kind == TEXT else kind)
-        found = cls(place + 1, name, kind, None, values, len(there) < len(rows))
+        column = cls(place + 1, name, kind, None, values, len(there) < len(rows))
         if kind == TEXT:
-            return found
+            return column
         try:
-            known = replace(found, median=0.0)._numbers(table, place)[there]
+            known = replace(column, median=0.0)._numbers(table, place)[there]
         except TableError as error:
             out = f"or leave the column out (--without {quote(table.known_as(place))})"
             raise TableError(f"{error}, {out}") from None
-        return replace(found, median=float(np.median(known)))
+        return replace(column, median=float(np.median(known)))
 
     @property
     def title(self) -> str:
@@ -129,16 +129,16 @@ class Column:
             TableError: a field among numbers is none, or is missing and there is no median.
         """
         fields = [row[place] for row in table.rows]
-        found = np.zeros((len(fields), len(self.inputs)))
+        numbers = np.zeros((len(fields), len(self.inputs)))
         if self.kind == TEXT:
             known = {value: i for i, value in enumerate(self.values)}
             pairs = [(row, known[x]) for row, x in enumerate(fields) if x in known]
-            found[tuple(np.array(pairs, int).reshape(-1, 2).T)] = 1
+            numbers[tuple(np.array(pairs, int).reshape(-1, 2).T)] = 1
         elif self.inputs:
-            found[:, 0] = self._numbers(table, place)
+            numbers[:, 0] = self._numbers(table, place)
         if self.gaps:
-            found[:, -1] = _missing_of(table, place)
-        return found
+            numbers[:, -1] = _missing_of(table, place)
+        return numbers
 
     def _numbers(self, table: Table, place: int) -> np.ndarray:
         """The number of each row, in gaps the median. ``[rows]``."""
@@ -205,11 +205,11 @@ class Encoding:
         Raises:
             TableError: a field among numbers is none, or no column becomes numbers.
         """
-        found = cls(tuple(Column.learned(table, place, rows) for place in places))
-        if not any(column.inputs for column in found.columns):
-            told = ", ".join(found._listed(found.columns, "kind"))
-            raise TableError(f"{table.path} has no feature that becomes numbers: {told}")
-        return found
+        encoding = cls(tuple(Column.learned(table, place, rows) for place in places))
+        if not any(column.inputs for column in encoding.columns):
+            kinds = ", ".join(encoding._listed(encoding.columns, "kind"))
+            raise TableError(f"{table.path} has no feature that becomes numbers: {kinds}")
+        return encoding
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -253,8 +253,8 @@ class Encoding:
         text = [column for column in self.columns if column.kind == TEXT]
         gaps = [column for column in self.columns if column.gaps and column.kind != TEXT]
         if text:
-            told = self._listed(text, "values")
-            yield f"text, one number for each value: {', '.join(told)}"
+            listed = self._listed(text, "values")
+            yield f"text, one number for each value: {', '.join(listed)}"
         if gaps:
             yield f"gaps, filled with the median: {', '.join(self._listed(gaps))}"
         if out:
@@ -273,9 +273,9 @@ class Encoding:
         return [asdict(column) | {"values": list(column.values)} for column in self.columns]
 
     @classmethod
-    def from_list(cls, told: Sequence[Mapping[str, Any]]) -> Encoding:
+    def from_list(cls, columns: Sequence[Mapping[str, Any]]) -> Encoding:
         """The encoding that :meth:`to_list` wrote."""
-        return cls(tuple(Column(**{**each, "values": tuple(each["values"])}) for each in told))
+        return cls(tuple(Column(**{**each, "values": tuple(each["values"])}) for each in columns))
 
 
 def _kind_of(table: Table, place: int, rows: np.ndarray) -> str:
@@ -304,9 +304,9 @@ def _repeated(fields: Iterable[str]) -> tuple[str, ...]:
 
 def _missing_of(table: Table, place: int) -> np.ndarray:
     """True for each row in which the field is missing. ``[rows]``."""
-    found = np.isnan(table.parsed(place))
-    found[found] = [_is_missing(table.rows[row][place]) for row in np.flatnonzero(found)]
-    return found
+    missing = np.isnan(table.parsed(place))
+    missing[missing] = [_is_missing(table.rows[row][place]) for row in np.flatnonzero(missing)]
+    return missing
 
 
 def _truths(fields: Sequence[str]) -> np.ndarray:

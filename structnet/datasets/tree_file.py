@@ -19,10 +19,10 @@ from structnet.datasets.tree_file_rows import (
 from structnet.datasets.tree_file_sources import (
     BY_FOLDERS,
     FOLDERS,
-    Asked,
-    Found,
-    found_in,
-    found_in_text,
+    Content,
+    ReadOptions,
+    content_in,
+    content_in_text,
     joined,
 )
 from structnet.datasets.tree_file_targets import (
@@ -92,8 +92,8 @@ class TreeFile:
     @property
     def groups(self) -> list[str] | None:
         """The group of each example, or its file; None unless some examples share one."""
-        found = [place.group or place.file for place in self.places]
-        return found if any(found) and len(set(found)) < len(found) else None
+        groups = [place.group or place.file for place in self.places]
+        return groups if any(groups) and len(set(groups)) < len(groups) else None
 
     @property
     def told(self) -> dict[str, Any]:
@@ -112,10 +112,10 @@ class TreeFile:
     @property
     def each_target(self) -> list[Any]:
         """All targets that are not None, or the labels of all nodes that have one."""
-        told: list[Any] = [each for each in self.targets or () if each is not None]
+        targets: list[Any] = [each for each in self.targets or () if each is not None]
         if self.task != "nodes":
-            return told
-        return [label for labels in told for label in labels if label is not None]
+            return targets
+        return [label for labels in targets for label in labels if label is not None]
 
 
 @collector_paused()
@@ -192,10 +192,10 @@ def read_trees(
     if node_label is not None:
         check_one_of("node_label", node_label, NODE_LABELS, "read_trees")
     path = Path(path)
-    asked = Asked(format, target, targets_needed, pairs or task == PAIRS, node_label, group)
-    found = found_in(path, asked)
-    _refuse_mostly_bad(path, found)
-    return replace(_checked(path, found, task, targets_needed, classes), node_label=node_label)
+    options = ReadOptions(format, target, targets_needed, pairs or task == PAIRS, node_label, group)
+    content = content_in(path, options)
+    _refuse_mostly_bad(path, content)
+    return replace(_checked(path, content, task, targets_needed, classes), node_label=node_label)
 
 
 def read_text(
@@ -223,70 +223,70 @@ def read_text(
         [<Tree (MAX 2 4)>]
     """
     path, texts = Path("the input"), [text] if isinstance(text, str) else text
-    asked = Asked(format, target, False, pairs or task == PAIRS, node_label)
+    options = ReadOptions(format, target, False, pairs or task == PAIRS, node_label)
     if not any(each.strip() for each in texts):
         raise TreeFileError("the input is empty; expected a tree")
     reader = _typed if len(texts) == 1 else _typed_or_fault
-    found = joined([reader(path, each, asked) for each in texts])
-    if not found.examples:
-        _refuse_mostly_bad(path, found)
-    return replace(_checked(path, found, task, False), node_label=node_label)
+    content = joined([reader(path, each, options) for each in texts])
+    if not content.examples:
+        _refuse_mostly_bad(path, content)
+    return replace(_checked(path, content, task, False), node_label=node_label)
 
 
-def _typed(path: Path, text: str, asked: Asked) -> Found:
+def _typed(path: Path, text: str, options: ReadOptions) -> Content:
     """The trees of one text."""
     if not text.strip():
         raise TreeFileError("it is empty; expected a tree")
-    if asked.format == "json" and not asked.pairs:
-        text = typed_json(text, asked.target)
-    return found_in_text(path, text, asked)
+    if options.format == "json" and not options.pairs:
+        text = typed_json(text, options.target)
+    return content_in_text(path, text, options)
 
 
-def _typed_or_fault(path: Path, text: str, asked: Asked) -> Found:
+def _typed_or_fault(path: Path, text: str, options: ReadOptions) -> Content:
     """The trees of one text among several, or the fault in it."""
     try:
-        return _typed(path, text, asked)
+        return _typed(path, text, options)
     except TreeFileError as error:
-        fault = str(error).removeprefix(f"{path}, line 1: ")
-        return Found([], [], [], [(Place(line=1), fault)], str(asked.format), asked.target, [])
+        faults = [(Place(line=1), str(error).removeprefix(f"{path}, line 1: "))]
+        return Content([], [], [], faults, str(options.format), options.target, [])
 
 
 def _checked(
     path: Path,
-    found: Found,
+    content: Content,
     task: str | None,
     needed: bool,
     classes: Collection[str] | None = None,
 ) -> TreeFile:
     """Checks the targets and converts them for the task."""
-    pairs = len(found.examples[0]) == 2
-    _refuse_other_number(path, found, task, pairs)
-    found = _inside(found, needed) if found.target in INSIDE else found
-    targets = [text_of(value) for value in found.targets]
-    if found.target == FOLDERS and not needed and task is not None:
-        targets = _named_by_folders(found, targets, task, classes)
-    kind = _kind(path, found, [each for each in targets if each is not None], task, needed)
+    pairs = len(content.examples[0]) == 2
+    _refuse_other_number(path, content, task, pairs)
+    content = _inside(content, needed) if content.target in INSIDE else content
+    targets = [text_of(value) for value in content.targets]
+    if content.target == FOLDERS and not needed and task is not None:
+        targets = _named_by_folders(content, targets, task, classes)
+    kind = _kind(path, content, [each for each in targets if each is not None], task, needed)
     if kind != "regression":
         targets = [class_of(target) for target in targets]
-    kept, faults = _sound(found, targets, kind, needed)
+    kept, faults = _sound(content, targets, kind, needed)
     if not kept:
         place, fault = faults[0]
         raise TreeFileError(f"{path}, {place}: {fault}")
-    trees: Any = [found.examples[i] if pairs else found.examples[i][0] for i in kept]
+    trees: Any = [content.examples[i] if pairs else content.examples[i][0] for i in kept]
     chosen = [targets[i] for i in kept]
     if kind == "regression":
         chosen = [None if each is None else number(each) for each in chosen]
     if all(each is None for each in chosen):  # as for trees that are only to be predicted
         kind = None
-    said, guesses = sorted(found.unreadable + faults), tuple(found.guesses)
-    origin = found.format, found.target
-    places = [found.places[i] for i in kept]
-    others: dict[str, Any] = {"places": places, "columns": found.columns}
-    return TreeFile(path, trees, chosen if kind else None, kind, *origin, said, guesses, **others)
+    bad, guesses = sorted(content.unreadable + faults), tuple(content.guesses)
+    origin = content.format, content.target
+    places = [content.places[i] for i in kept]
+    others: dict[str, Any] = {"places": places, "columns": content.columns}
+    return TreeFile(path, trees, chosen if kind else None, kind, *origin, bad, guesses, **others)
 
 
 def _named_by_folders(
-    found: Found, names: list[Any], task: str, classes: Collection[str] | None
+    content: Content, names: list[Any], task: str, classes: Collection[str] | None
 ) -> list[Any]:
     """Names of folders as targets, or None for folders that are not classes, or not numbers."""
     unknown = {
@@ -295,72 +295,72 @@ def _named_by_folders(
         if _fault(Tree(""), name, task) or not (classes is None or class_of(name) in classes)
     }
     number, folders = sum(name in unknown for name in names), sorted(unknown - {None})
-    found.guesses[:] = [guess for guess in found.guesses if guess != BY_FOLDERS]
+    content.guesses[:] = [guess for guess in content.guesses if guess != BY_FOLDERS]
     if 0 < number < len(names):
         others = f" ({', '.join(folders[:SHOWN])}{' ...' * (len(folders) > SHOWN)})" * bool(folders)
         kind = "numbers" if task == "regression" else "classes"
-        found.guesses.append(
+        content.guesses.append(
             f"truth: the folders that are {kind}; {number:,} of {len(names):,} trees are in no "
             f"such folder{others} and have none"
         )
     return [None if name in unknown else name for name in names]
 
 
-def _refuse_other_number(path: Path, found: Found, task: str | None, pairs: bool) -> None:
+def _refuse_other_number(path: Path, content: Content, task: str | None, pairs: bool) -> None:
     """Raises TreeFileError for single trees where pairs are needed, or the other way round."""
     if task == PAIRS and not pairs:
         raise TreeFileError(
             f"{path} has one tree in each example; --task pairs needs two, LABEL<TAB>TREE<TAB>TREE"
         )
-    if pairs and (found.target in INSIDE or task == "nodes"):
+    if pairs and (content.target in INSIDE or task == "nodes"):
         raise TreeFileError(f"{path} has pairs of trees; their roots and nodes cannot be targets")
 
 
 def _kind(
-    path: Path, found: Found, told: Sequence[Any], task: str | None, needed: bool
+    path: Path, content: Content, targets: Sequence[Any], task: str | None, needed: bool
 ) -> Kind | None:
     """The given task, or the one that the targets suggest; None without targets."""
-    if not told:
+    if not targets:
         if needed:
-            raise TreeFileError(_no_targets(path, found))
+            raise TreeFileError(_no_targets(path, content))
         return None
     if task is not None and task != PAIRS:
         return cast(Kind, task)
-    kind, why = ("classification", "labels") if found.target == ROOT else guess(told)
-    found.guesses.append(f"task: {kind} ({why})")
+    kind, why = ("classification", "labels") if content.target == ROOT else guess(targets)
+    content.guesses.append(f"task: {kind} ({why})")
     return cast(Kind, kind)
 
 
-def _inside(found: Found, needed: bool) -> Found:
+def _inside(content: Content, needed: bool) -> Content:
     """Takes the targets out of the trees; ``needed`` means that every ``*`` is a label."""
-    parted = [INSIDE[found.target or ""](tree, needed) for (tree,) in found.examples]
+    parted = [INSIDE[content.target or ""](tree, needed) for (tree,) in content.examples]
     examples: list[tuple[Tree, ...]] = [(tree,) for tree, _ in parted]
-    return found._replace(examples=examples, targets=[target for _, target in parted])
+    return content._replace(examples=examples, targets=[target for _, target in parted])
 
 
-def _refuse_mostly_bad(path: Path, found: Found) -> None:
-    bad, good = len(found.unreadable), len(found.examples)
+def _refuse_mostly_bad(path: Path, content: Content) -> None:
+    bad, good = len(content.unreadable), len(content.examples)
     if bad <= good and good:
         return
     if not bad:
-        raise TreeFileError(f"{path} has no trees in the format {found.format}")
-    place, fault = min(found.unreadable)
-    hint = SEVERAL_LINES if any("unclosed" in fault for _, fault in found.unreadable) else ""
+        raise TreeFileError(f"{path} has no trees in the format {content.format}")
+    place, fault = min(content.unreadable)
+    hint = SEVERAL_LINES if any("unclosed" in fault for _, fault in content.unreadable) else ""
     raise TreeFileError(
-        f"{path}: {bad:,} of {bad + good:,} trees cannot be read in the format {found.format}; the "
-        f"first, {place}, {fault}{hint}"
+        f"{path}: {bad:,} of {bad + good:,} trees cannot be read in the format {content.format}; "
+        f"the first, {place}, {fault}{hint}"
     )
 
 
 def _sound(
-    found: Found, targets: Sequence[Any], kind: str | None, needed: bool
+    content: Content, targets: Sequence[Any], kind: str | None, needed: bool
 ) -> tuple[list[int], Unreadable]:
     """The places of the examples whose targets fit the task, and the faults of the others."""
     kept, faults = [], []
-    for i, (trees, value) in enumerate(zip(found.examples, targets, strict=True)):
+    for i, (trees, value) in enumerate(zip(content.examples, targets, strict=True)):
         fault = _fault(trees[0], value, kind) if needed or kind else ""
         if fault and (needed or value is not None):
-            faults.append((found.places[i], fault))
+            faults.append((content.places[i], fault))
         else:
             kept.append(i)
     return kept, faults
@@ -383,18 +383,18 @@ def _fault(tree: Tree, value: Any, kind: str | None) -> str:
     return ""
 
 
-def _no_targets(path: Path, found: Found) -> str:
+def _no_targets(path: Path, content: Content) -> str:
     ways = [f"--target {ROOT} (the label of the root)", f"{NODES} (the label of every node)"]
-    if FORMATS[found.format].split is whole:
+    if FORMATS[content.format].split is whole:
         return (
-            f"{path} is one {found.format} document, with nothing to predict; expected a folder "
+            f"{path} is one {content.format} document, with nothing to predict; expected a folder "
             "with a folder of such files for each class, or lines of FILE.jsonl with the fields "
             "tree and label"
         )
-    if found.format == "conllu":
+    if content.format == "conllu":
         ways.append("the key of a comment, such as sentiment for '# sentiment = good'")
-    said = f" ({found.target} is empty)" if found.target else ""
+    hint = f" ({content.target} is empty)" if content.target else ""
     return (
-        f"{path} has trees and nothing to predict{said}; give {', '.join(ways)}, or put each tree "
+        f"{path} has trees and nothing to predict{hint}; give {', '.join(ways)}, or put each tree "
         "on a line LABEL<TAB>TREE"
     )

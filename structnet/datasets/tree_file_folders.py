@@ -32,23 +32,23 @@ def files_of(path: Path, format_: str | None, everywhere: bool = False) -> Folde
         format_: format of the trees; None for the format of most files.
         everywhere: True to include files directly in the folder, not only those in its folders.
     """
-    found = sorted(path.glob("**/*" if everywhere else "*/**/*"))
-    files = [each for each in found if each.is_file()]
+    paths = sorted(path.glob("**/*" if everywhere else "*/**/*"))
+    files = [each for each in paths if each.is_file()]
     files = [each for each in files if "/." not in f"/{each.relative_to(path).as_posix()}"]
-    told = {each: of for each in files if (of := _format_of(each)) not in (None, LINES)}
-    formats = list(told.values())
+    format_of = {each: of for each in files if (of := _format_of(each)) not in (None, LINES)}
+    formats = list(format_of.values())
     chosen = format_ or max(dict.fromkeys(formats), key=formats.count, default=None)
-    own = [each for each, of in told.items() if of == chosen]
+    read = [each for each, of in format_of.items() if of == chosen]
     if format_ is not None:  # formats without endings may be in any file
-        own = own or list(told) or files
-    kept = set(own)
-    return FolderFiles(chosen, own, [each for each in files if each not in kept])
+        read = read or list(format_of) or files
+    kept = set(read)
+    return FolderFiles(chosen, read, [each for each in files if each not in kept])
 
 
 def _format_of(file: Path) -> str | None:
     """The format by a file's ending, except for NEXUS files with the ending of treebanks."""
-    told = format_of_ending(file)
-    if told != "bracketed":
-        return told
+    format_ = format_of_ending(file)
+    if format_ != "bracketed":
+        return format_
     with opening(file, "rt", encoding="utf-8-sig", errors="replace") as text:
-        return "newick" if is_nexus(text.read(100)) else told
+        return "newick" if is_nexus(text.read(100)) else format_

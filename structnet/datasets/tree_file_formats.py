@@ -180,9 +180,9 @@ def format_of_texts(texts: Sequence[object]) -> str | None:
     for name in FORMATS:
         begins = BEGINS.get(name, "")
         likely = [each for each in texts if not isinstance(each, str) or each.startswith(begins)]
-        found = [tree for text in likely if (tree := tree_or_none(text, name)) is not None]
+        trees = [tree for text in likely if (tree := tree_or_none(text, name)) is not None]
         # A single leaf is valid in several formats, so it is evidence for none.
-        if 2 * len(found) >= len(texts) > 0 and any(tree.children for tree in found):
+        if 2 * len(trees) >= len(texts) > 0 and any(tree.children for tree in trees):
             return name
     return None
 
@@ -252,5 +252,5 @@ def metadata(text: str) -> dict[str, str]:
         {'sent_id': '7', 'sentiment': 'good'}
     """
     comments = (line for line in text.split("\n") if line.startswith("#"))
-    found = (METADATA.fullmatch(line.rstrip("\r")) for line in comments)
-    return {each[1]: each[2] for each in found if each}
+    matches = (METADATA.fullmatch(line.rstrip("\r")) for line in comments)
+    return {each[1]: each[2] for each in matches if each}

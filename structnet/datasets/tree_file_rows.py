@@ -101,11 +101,11 @@ def read_rows(path: Path, text: str) -> Rows:
     if ending in LINES_ENDINGS or text.lstrip().startswith("{"):
         return _objects(path, _json_lines(text))
     reader = _commas if ending == ".csv" else _tabs
-    found = list(reader(text))
-    counts = Counter(len(fields) for _, fields in found[:SAMPLE])
+    read = list(reader(text))
+    counts = Counter(len(fields) for _, fields in read[:SAMPLE])
     width = max(counts, key=lambda size: (counts[size], size), default=0)
     rows = Rows(path, [str(i) for i in range(1, width + 1)], [], [], [], False)
-    for line, fields in found:
+    for line, fields in read:
         if len(fields) == width:
             rows.rows.append(fields)
             rows.places.append(Place(line=line))
@@ -133,7 +133,7 @@ def _commas(text: str) -> Iterator[tuple[int, list[str]]]:
 def _objects(path: Path, values: Iterable[tuple[Place, Any]]) -> Rows:
     """The fields of JSON objects; a ValueError stands for a place without JSON."""
     names: dict[str, None] = {}
-    found: list[tuple[Place, dict]] = []
+    objects: list[tuple[Place, dict]] = []
     unreadable: Unreadable = []
     for place, value in values:
         if isinstance(value, ValueError):
@@ -141,10 +141,10 @@ def _objects(path: Path, values: Iterable[tuple[Place, Any]]) -> Rows:
         elif not isinstance(value, dict):
             unreadable.append((place, f"expected a JSON object; got {value!r:.40}"))
         else:
-            found.append((place, value))
+            objects.append((place, value))
             names |= dict.fromkeys(value)
-    rows = [[value.get(name) for name in names] for _, value in found]
-    return Rows(path, list(names), rows, [place for place, _ in found], unreadable, True)
+    rows = [[value.get(name) for name in names] for _, value in objects]
+    return Rows(path, list(names), rows, [place for place, _ in objects], unreadable, True)
 
 
 def _json_lines(text: str) -> Iterator[tuple[Place, Any]]:
@@ -255,14 +255,14 @@ def typed_rows(text: str, column: str) -> list[str]:
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines or isinstance(_loaded(lines[0]), ValueError):
         lines = [text]
-    found = []
+    lines_read = []
     for line in lines:
         value = _loaded(line)
         if isinstance(value, dict) and column in value:
             tree = value.pop(column)
             line = json.dumps({**value, "tree": tree})
-        found.append(line)
-    return found
+        lines_read.append(line)
+    return lines_read
 
 
 def _of_tree(name: str) -> bool:
@@ -270,14 +270,14 @@ def _of_tree(name: str) -> bool:
     return name.lower().startswith("tree")
 
 
-def take_header(rows: Rows, format_: str | None, asked: Sequence[str | None] = ()) -> None:
+def take_header(rows: Rows, format_: str | None, names: Sequence[str | None] = ()) -> None:
     """Makes the first row the names if none of its fields is a tree, but one of the next row is.
 
     Or if it has a name that is asked for: then an error shows the names, and not their numbers.
     """
     if rows.named or len(rows.rows) < 2:
         return
-    named = any(name and not name.isdigit() and name in rows.rows[0] for name in asked)
+    named = any(name and not name.isdigit() and name in rows.rows[0] for name in names)
     first, second = (
         [(_format((text,), format_) is not None) for text in row] for row in rows.rows[:2]
     )
@@ -290,10 +290,10 @@ def _format(texts: Sequence[Any], format_: str | None) -> str | None:
     """The format in which at least half of the fields are trees, one with more than one node."""
     if format_ is None:
         return format_of_texts(texts)
-    found = [tree for text in texts if (tree := tree_or_none(text, format_)) is not None]
+    trees = [tree for text in texts if (tree := tree_or_none(text, format_)) is not None]
     if format_ == "python" and all(NAME.fullmatch(str(text)) for text in texts):
         return None
-    enough = 2 * len(found) >= len(texts) and any(tree.children for tree in found)
+    enough = 2 * len(trees) >= len(texts) and any(tree.children for tree in trees)
     return format_ if enough else None
 
 
@@ -314,7 +314,7 @@ def choose_trees(
     others = [i for i in range(len(rows.names)) if target is None or i != rows.column(target)]
     named = [i for i in others if _of_tree(rows.names[i])]
     formats = {i: _format(rows.fields(i, SAMPLE), format_) for i in named or others}
-    columns = [i for i, found in formats.items() if found]
+    columns = [i for i, format_ in formats.items() if format_]
     if named and format_ and not columns:
         columns = named  # trust the names; the parser will report what is wrong
     if not columns:
@@ -324,9 +324,9 @@ def choose_trees(
         leaves = [i for i in others if i not in columns and _all_trees(rows, i, chosen)]
         columns = sorted(columns + leaves[-1:])  # not a label before it, which may parse as a leaf
     if len(columns) > MOST_TREES or (format_ == "python" and len(columns) > 1 and not named):
-        found = ", ".join(rows.names[i] for i in columns)
+        listed = ", ".join(rows.names[i] for i in columns)
         raise TreeFileError(
-            f"{rows.path} has trees in the columns {found}; expected one or two: name the column "
+            f"{rows.path} has trees in the columns {listed}; expected one or two: name the column "
             "to learn from tree, or two columns tree1 and tree2"
         )
     return columns, chosen

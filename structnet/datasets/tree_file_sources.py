@@ -46,7 +46,7 @@ BY_FOLDERS = "target: the folder of each file"
 CONLLU_SAYS = re.compile(r"sent_id|text(_\w{2,3})?|new(doc|par)( id)?|translit|global\.\w+")
 
 
-class Asked(NamedTuple):
+class ReadOptions(NamedTuple):
     """The options with which a source is read.
 
     Attributes:
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
     node_label: str | None = None
     group: str | None = None
 
-    def options(self, format_: str) -> dict[str, Any]:
+    def for_parser(self, format_: str) -> dict[str, Any]:
         """The keyword arguments of a format's parser.
 
         Raises:
@@ -78,7 +78,7 @@ class Asked(NamedTuple):
         return {"label": self.node_label}
 
 
-class Found(NamedTuple):
+class Content(NamedTuple):
     """The trees of a source, with targets as they are written there."""
 
     examples: list[tuple[Tree, ...]]
@@ -91,7 +91,7 @@ class Found(NamedTuple):
     columns: tuple[str, ...] = ()  # names of those with trees
 
 
-def joined(parts: Sequence[Found]) -> Found:
+def joined(parts: Sequence[Content]) -> Content:
     """Joins sources; if there are several, a place is the number of its source, from 1."""
     if len(parts) == 1:
         return parts[0]
@@ -105,34 +105,34 @@ def joined(parts: Sequence[Found]) -> Found:
     )
 
 
-def _like(first: Found, part: Found) -> Found:
+def _like(first: Content, part: Content) -> Content:
     """A source, or only its fault if it has another number of trees an example than the first."""
-    sizes = [len(found.examples[0]) for found in (part, first) if found.examples]
+    sizes = [len(content.examples[0]) for content in (part, first) if content.examples]
     if len(set(sizes)) < 2:
         return part
     fault = f"it has {sizes[0]} trees an example; those before it have {sizes[1]}"
     return part._replace(examples=[], targets=[], unreadable=[(Place(line=1), fault)])
 
 
-def found_in(path: Path, asked: Asked) -> Found:
+def content_in(path: Path, options: ReadOptions) -> Content:
     """The trees of a file or folder, with targets as they are written there.
 
     Args:
         path: path of the file or folder.
-        asked: options with which it is read.
+        options: options with which it is read.
 
     Raises:
         TreeFileError: the source is empty, or does not fit the options.
         OSError: the file cannot be opened.
     """
     if path.is_dir():
-        if asked.group is not None:
+        if options.group is not None:
             raise TreeFileError(
-                f"{path} is a folder, whose files are the groups. Got --group {asked.group}"
+                f"{path} is a folder, whose files are the groups. Got --group {options.group}"
             )
-        documents = _documents(path, asked)
-        return _folder(path, asked) if documents is None else _of_rows(documents, asked)
-    return found_in_text(path, _read(path), asked)
+        documents = _documents(path, options)
+        return _folder(path, options) if documents is None else _of_rows(documents, options)
+    return content_in_text(path, _read(path), options)
 
 
 def is_tree_file(path: str | Path) -> bool:
@@ -150,9 +150,10 @@ def is_tree_file(path: str | Path) -> bool:
         return False
     with opening(path, "rt", encoding="utf-8", errors="replace") as file:
         lines = [line.strip() for line in file.readlines(20_000) if line.strip()][:5]
-    found = [_has_tree(line, ending == ".csv") for line in lines]
-    found = found[1:] or found  # the first one may be names of columns
-    return 2 * sum(found) >= len(found) > 0 or (bool(lines) and lines[0].startswith(("(S", "( (S")))
+    has_tree = [_has_tree(line, ending == ".csv") for line in lines]
+    has_tree = has_tree[1:] or has_tree  # the first one may be names of columns
+    most = 2 * sum(has_tree) >= len(has_tree) > 0
+    return most or (bool(lines) and lines[0].startswith(("(S", "( (S")))
 
 
 def _has_tree(line: str, commas: bool) -> bool:
@@ -175,19 +176,19 @@ def _read(path: Path, expected: str = "a tree on each line, or LABEL<TAB>TREE") 
     return text
 
 
-def found_in_text(path: Path, text: str, asked: Asked) -> Found:
-    """The trees in the text of a file, which is not empty; see :func:`found_in`.
+def content_in_text(path: Path, text: str, options: ReadOptions) -> Content:
+    """The trees in the text of a file, which is not empty; see :func:`content_in`.
 
     Raises:
         TreeFileError: the text does not fit the options.
     """
     ending = format_of_ending(path)
-    format_, target = asked.format, asked.target
-    rows = _rows(path, text, LINES if format_ == LINES else ending, asked)
+    format_, target = options.format, options.target
+    rows = _rows(path, text, LINES if format_ == LINES else ending, options)
     if rows is not None:
-        return _of_rows(rows, asked._replace(format=None if format_ == LINES else format_))
-    if asked.group is not None:
-        raise TreeFileError(f"{path} has no columns, only trees; leave out --group {asked.group}")
+        return _of_rows(rows, options._replace(format=None if format_ == LINES else format_))
+    if options.group is not None:
+        raise TreeFileError(f"{path} has no columns, only trees; leave out --group {options.group}")
     guesses = []
     if format_ is None:
         # Phylogenetics software gives NEXUS files the ending of treebanks.
@@ -206,112 +207,113 @@ def found_in_text(path: Path, text: str, asked: Asked) -> Found:
         )
     inside = target in INSIDE
     if not (target is None or inside or format_ == "conllu"):
-        if not asked.needed:
-            return _of_trees(text, format_, asked)
+        if not options.needed:
+            return _of_trees(text, format_, options)
         raise TreeFileError(
             f"{path} has no columns, only trees; expected the target {ROOT} or {NODES}, or each "
             f"tree on a line LABEL<TAB>TREE. Got --target {target}"
         )
-    found = _of_trees(text, format_, asked)
+    content = _of_trees(text, format_, options)
     if format_ == "conllu" and not inside:
-        found = _commented(path, found, asked)
-    return found._replace(guesses=guesses + found.guesses, target=target or found.target)
+        content = _commented(path, content, options)
+    return content._replace(guesses=guesses + content.guesses, target=target or content.target)
 
 
-def _rows(path: Path, text: str, ending: str | None, asked: Asked) -> Rows | None:
+def _rows(path: Path, text: str, ending: str | None, options: ReadOptions) -> Rows | None:
     """The fields of a file whose lines have columns; None for a file of trees alone."""
     if ending == "json":
-        return rows_of_json(path, text, asked.target)
+        return rows_of_json(path, text, options.target)
     first = next(line for line in text.split("\n") if line.strip()).strip()
     before, tab, _ = first.partition("\t")
     # A tab may also be within a tree that spans several lines.
     columns = bool(tab) and before.count("(") == before.count(")")
     columns |= kind_of(path) == ".tsv"
-    columns &= "conllu" not in (asked.format, ending)  # whose lines have columns for words
+    columns &= "conllu" not in (options.format, ending)  # whose lines have columns for words
     if columns or ending == LINES or kind_of(path) == ".csv" or first[:2] == '{"':
         return read_rows(path, text)
     return None
 
 
-def _of_rows(rows: Rows, asked: Asked) -> Found:
-    format_, target, needed, pairs, _, group = asked
+def _of_rows(rows: Rows, options: ReadOptions) -> Content:
+    format_, target, needed, pairs, _, group = options
     if not rows.rows:
         place, fault = rows.unreadable[0]
         raise TreeFileError(f"{rows.path}, {place}: {fault}")
     take_header(rows, format_, (target, group))
-    said = None if target in INSIDE else target
+    in_rows = None if target in INSIDE else target
     # If targets are not needed, their column may be missing.
-    columns, chosen = choose_trees(rows, said if needed else None, format_, pairs)
+    columns, chosen = choose_trees(rows, in_rows if needed else None, format_, pairs)
     guesses = [] if format_ else [f"format: {chosen}, by the first lines"]
-    column = said
+    column = in_rows
     if target is None:
         apart = [*columns, *([] if group is None else [rows.column(group)])]
         column = choose_target(rows, apart)
         guesses += [] if column is None else [f"target: column {column}"]
-    elif said and not needed and (not rows.has(said) or rows.column(said) in columns):
+    elif in_rows and not needed and (not rows.has(in_rows) or rows.column(in_rows) in columns):
         column = None
     aim = None if column is None else rows.column(column)
     names = tuple(rows.names[column] for column in columns)
-    found = Found([], [], [], rows.unreadable, chosen, target or column, guesses, names)
-    options, of = asked.options(chosen), None if group is None else rows.column(group)
+    content = Content([], [], [], rows.unreadable, chosen, target or column, guesses, names)
+    parser_options, of = options.for_parser(chosen), None if group is None else rows.column(group)
     for place, row in zip(rows.places, rows.rows, strict=True):
         belongs = "" if of is None or row[of] is None else str(row[of])
         if of is not None and not belongs:
-            found.unreadable.append((place, f"it has no {group}"))
+            content.unreadable.append((place, f"it has no {group}"))
             continue
         try:
-            found.examples.append(
-                tuple(tree_of(row[column], chosen, **options) for column in columns)
+            content.examples.append(
+                tuple(tree_of(row[column], chosen, **parser_options) for column in columns)
             )
         except ValueError as error:
-            found.unreadable.append((place, one_line(error)))
+            content.unreadable.append((place, one_line(error)))
             continue
-        found.targets.append(None if aim is None else row[aim])
-        found.places.append(place._replace(group=belongs))
-    return found
+        content.targets.append(None if aim is None else row[aim])
+        content.places.append(place._replace(group=belongs))
+    return content
 
 
-def _of_trees(text: str, format_: str, asked: Asked) -> Found:
+def _of_trees(text: str, format_: str, options: ReadOptions) -> Content:
     """The trees in a text of trees alone; their targets are the comments of CoNLL-U, or None."""
-    found = Found([], [], [], [], format_, None, [])
-    for line, one, tree in trees_in(text, format_, **asked.options(format_)):
+    content = Content([], [], [], [], format_, None, [])
+    for line, one, tree in trees_in(text, format_, **options.for_parser(format_)):
         if isinstance(tree, ParseError):
-            found.unreadable.append((Place(line=tree.line), one_line(tree)))
+            content.unreadable.append((Place(line=tree.line), one_line(tree)))
             continue
-        found.examples.append((tree,))
-        found.targets.append(metadata(one) if format_ == "conllu" else None)
-        found.places.append(Place(line=line))
-    return found
+        content.examples.append((tree,))
+        content.targets.append(metadata(one) if format_ == "conllu" else None)
+        content.places.append(Place(line=line))
+    return content
 
 
-def _commented(path: Path, found: Found, asked: Asked) -> Found:
+def _commented(path: Path, content: Content, options: ReadOptions) -> Content:
     """Replaces the comments of sentences by the value of one key, which is the target."""
-    key, known = asked.target, list(dict.fromkeys(key for said in found.targets for key in said))
-    if asked.needed and key is None:
-        key = _only_key(found.targets, known)
+    key = options.target
+    known = list(dict.fromkeys(name for comments in content.targets for name in comments))
+    if options.needed and key is None:
+        key = _only_key(content.targets, known)
         if key is not None:
-            found.guesses.append(f"target: the comment '# {key} = ...'")
-    elif asked.needed and known and key not in known:
+            content.guesses.append(f"target: the comment '# {key} = ...'")
+    elif options.needed and known and key not in known:
         raise TreeFileError(f"{path} has no comment '# {key} = ...'; it has {', '.join(known)}")
-    values = [None if key is None else said.get(key) for said in found.targets]
-    return found._replace(targets=values, target=key)
+    values = [None if key is None else comments.get(key) for comments in content.targets]
+    return content._replace(targets=values, target=key)
 
 
 def _only_key(comments: Sequence[dict[str, str]], known: Sequence[str]) -> str | None:
     """The only key that CoNLL-U does not define, unless its values are all different."""
-    own = [key for key in known if not CONLLU_SAYS.fullmatch(key)]
-    if len(own) != 1:
+    keys = [key for key in known if not CONLLU_SAYS.fullmatch(key)]
+    if len(keys) != 1:
         return None
-    values = [said[own[0]] for said in comments if own[0] in said]
-    return own[0] if len(set(values)) < len(values) else None
+    values = [each[keys[0]] for each in comments if keys[0] in each]
+    return keys[0] if len(set(values)) < len(values) else None
 
 
-def _documents(path: Path, asked: Asked) -> Rows | None:
+def _documents(path: Path, options: ReadOptions) -> Rows | None:
     """The objects in a folder's JSON files, if they have the targets; None if its folders do."""
-    if asked.format not in (None, "json") or asked.target in (FOLDERS, *INSIDE):
+    if options.format not in (None, "json") or options.target in (FOLDERS, *INSIDE):
         return None
-    chosen, read, _ = files_of(path, asked.format, everywhere=True)
-    classes = asked.target is None and any(each.parent != path for each in read)
+    chosen, read, _ = files_of(path, options.format, everywhere=True)
+    classes = options.target is None and any(each.parent != path for each in read)
     if chosen != "json" or classes or not read:
         return None
     texts = {}
@@ -321,12 +323,12 @@ def _documents(path: Path, asked: Asked) -> Rows | None:
         except TreeFileError:  # an empty file, which is left out like any that is not JSON
             text = ""
         texts[each.relative_to(path).as_posix()] = text
-    return rows_of_documents(path, texts, asked.target, asked.needed)
+    return rows_of_documents(path, texts, options.target, options.needed)
 
 
-def _folder(path: Path, asked: Asked) -> Found:
+def _folder(path: Path, options: ReadOptions) -> Content:
     """The trees in a folder that has a folder for each class."""
-    format_, target, needed, *_ = asked
+    format_, target, needed, *_ = options
     chosen, read, others = files_of(path, format_, everywhere=not needed)
     lines = [each for each in (*read, *others) if format_of_ending(each) == LINES]
     if lines and (format_ == LINES or not read):
@@ -351,30 +353,30 @@ def _folder(path: Path, asked: Asked) -> Found:
         raise TreeFileError(
             f"{path} is a folder, whose targets are its folders; leave out --target {target}"
         )
-    found = Found([], [], [], [], chosen, target or FOLDERS, [])
+    content = Content([], [], [], [], chosen, target or FOLDERS, [])
     if target is None:
-        found.guesses.append(BY_FOLDERS)
+        content.guesses.append(BY_FOLDERS)
     left = f"{len(others)} other files are left out"
     if format_ is None:
-        found.guesses.append(f"format: {chosen}, by the endings" + f"; {left}" * bool(others))
+        content.guesses.append(f"format: {chosen}, by the endings" + f"; {left}" * bool(others))
     elif others:
-        found.guesses.append(f"files: those of the format, by the endings; {left}")
+        content.guesses.append(f"files: those of the format, by the endings; {left}")
     for each in read:
         *folders, _ = each.relative_to(path).parts
         name = each.relative_to(path).as_posix()
-        _add(found, each, name, folders[0] if folders else None, asked)
-    return found
+        _add(content, each, name, folders[0] if folders else None, options)
+    return content
 
 
-def _add(found: Found, file: Path, name: str, target: str | None, asked: Asked) -> None:
+def _add(content: Content, file: Path, name: str, target: str | None, options: ReadOptions) -> None:
     """Adds the trees of one file in a folder of a class."""
-    asked.options(found.format)
+    options.for_parser(content.format)
     try:
-        part = _of_trees(_read(file, "a tree"), found.format, asked)
+        part = _of_trees(_read(file, "a tree"), content.format, options)
     except TreeFileError as error:
-        found.unreadable.append((Place(name), str(error).removeprefix(str(file)).lstrip(", ")))
+        content.unreadable.append((Place(name), str(error).removeprefix(str(file)).lstrip(", ")))
         return
-    found.examples.extend(part.examples)
-    found.targets.extend([target] * len(part.examples))
-    found.places.extend(Place(name, at.line * (len(part.places) > 1)) for at in part.places)
-    found.unreadable.extend((Place(name, at.line), fault) for at, fault in part.unreadable)
+    content.examples.extend(part.examples)
+    content.targets.extend([target] * len(part.examples))
+    content.places.extend(Place(name, at.line * (len(part.places) > 1)) for at in part.places)
+    content.unreadable.extend((Place(name, at.line), fault) for at, fault in part.unreadable)

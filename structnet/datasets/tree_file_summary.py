@@ -110,5 +110,5 @@ def _labels(count: Counter[Hashable]) -> dict[str, Any]:
 
 def _sorted(count: Counter[Any]) -> list[tuple[str, int]]:
     """Names and counts, most frequent first, equally frequent ones by name."""
-    found: Iterable[tuple[str, int]] = ((str(name), n) for name, n in count.items())
-    return sorted(found, key=lambda each: (-each[1], each[0]))
+    entries: Iterable[tuple[str, int]] = ((str(name), n) for name, n in count.items())
+    return sorted(entries, key=lambda each: (-each[1], each[0]))

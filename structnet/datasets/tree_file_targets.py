@@ -91,8 +91,8 @@ def class_of(target: Any) -> Any:
     """
     if isinstance(target, list):
         return [class_of(each) for each in target]
-    found = None if target is None else WHOLE.fullmatch(target)
-    return found[1] if found else target
+    match = None if target is None else WHOLE.fullmatch(target)
+    return match[1] if match else target
 
 
 def guess(targets: Sequence[Any]) -> tuple[Kind, str]:

@@ -111,11 +111,11 @@ def facts_of_both(learn: Any, validation: Any | None) -> dict[str, Any]:
     Args:
         learn, validation: data with a method like :meth:`Checked.facts`.
     """
-    told = {} if validation is None else validation.facts("validation data")
+    held_out = {} if validation is None else validation.facts("validation data")
     return {
         "validation data": None if validation is None else "told",
         **learn.facts("data"),
-        **told,
+        **held_out,
     }
 
 
@@ -202,17 +202,17 @@ def encode_labels(
     """
     if classes is None:  # else many classes in few samples are no sign of numbers
         check_classification_targets(y)
-    found, codes = np.unique(y, return_inverse=True)
+    names, codes = np.unique(y, return_inverse=True)
     if classes is None:
         kept = counting_places(weights, least=2)
         counting = np.unique(codes if kept is None else codes[kept])
         if len(counting) == 1:
             raise ValueError(
-                f"y has only one class, {found[counting].tolist()[0]!r}, among the samples that "
+                f"y has only one class, {names[counting].tolist()[0]!r}, among the samples that "
                 "count; expected at least 2 classes"
             )
-        return found, codes
-    unknown = np.setdiff1d(found, classes)
+        return names, codes
+    unknown = np.setdiff1d(names, classes)
     if len(unknown):
         first, *others = map(repr, unknown.tolist())
         also = f" (nor {', '.join(others[:NAMED])}{', ...' * (len(others) > NAMED)})" * bool(others)

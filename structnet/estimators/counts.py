@@ -61,12 +61,12 @@ class CountStandardizer(Standardizer):
         """
         there, counts = rows.data != 0, np.ones(rows.shape[0]) if weights is None else weights
         of = rows.indices[there]
-        each = np.repeat(counts / counts.sum(), np.diff(rows.indptr))[there]
-        share = np.bincount(of, each, rows.shape[1])
-        rare = 1 - np.log(np.clip(share, each.min(), 1))  # at least one row has what is not there
-        common = np.average((_logarithms(rows.data[there]) * rare[of]) ** 2, weights=each) ** 0.5
+        shares = np.repeat(counts / counts.sum(), np.diff(rows.indptr))[there]
+        share = np.bincount(of, shares, rows.shape[1])
+        rare = 1 - np.log(np.clip(share, shares.min(), 1))  # at least one row has what is not there
+        common = np.average((_logarithms(rows.data[there]) * rare[of]) ** 2, weights=shares) ** 0.5
         full = counts[np.unique(rows.nonzero()[0])].sum() / counts.sum()
-        length = (each.sum() / full) ** 0.5  # so that entries have mean square 1
+        length = (shares.sum() / full) ** 0.5  # so that entries have mean square 1
         return cls(np.zeros(1), common / rare, float(length))
 
     @property
@@ -81,13 +81,13 @@ class CountStandardizer(Standardizer):
     def __call__(self, values: Any) -> Any:
         """Scaled values, in the precision of the values. ``[n, columns] -> [n, columns]``."""
         if not issparse(values):
-            found = super().__call__(_logarithms(values))
-            return found * self._factors(np.square(found).sum(1))[:, None].astype(found.dtype)
+            scaled = super().__call__(_logarithms(values))
+            return scaled * self._factors(np.square(scaled).sum(1))[:, None].astype(scaled.dtype)
         parts = _logarithms(values.data), values.indices, values.indptr
-        found = super().__call__(type(values)(parts, shape=values.shape))
-        factors = self._factors(np.asarray(found.multiply(found).sum(1)).ravel())
-        found.data *= np.repeat(factors, np.diff(found.indptr)).astype(found.dtype)
-        return found
+        scaled = super().__call__(type(values)(parts, shape=values.shape))
+        factors = self._factors(np.asarray(scaled.multiply(scaled).sum(1)).ravel())
+        scaled.data *= np.repeat(factors, np.diff(scaled.indptr)).astype(scaled.dtype)
+        return scaled
 
     def _factors(self, squares: np.ndarray) -> np.ndarray:
         """The factors that give rows with these sums of squares their length. ``[n] -> [n]``."""

@@ -36,16 +36,16 @@ def described_by(*sources: type) -> Callable[[C], C]:
     def describe(cls: C) -> C:
         if cls.__doc__ is None:  # python -OO
             return cls
-        told: dict[str, str] = {}
+        entry_of: dict[str, str] = {}
         texts = [f"{inspect.cleandoc(each.__doc__ or '')}\n" for each in (*cls.__mro__, *sources)]
         for section in filter(None, map(_ARGS.search, texts)):
             for entry in _ENTRY.finditer(section[1]):
                 for name in re.split(r",\s+", entry[1]):
-                    told.setdefault(name, entry[0])
+                    entry_of.setdefault(name, entry[0])
         names = inspect.signature(cls).parameters
-        if missing := [name for name in names if name not in told]:
+        if missing := [name for name in names if name not in entry_of]:
             raise TypeError(f"No docstring describes {', '.join(missing)} of {cls.__name__}.")
-        entries = "".join(dict.fromkeys(told[name] for name in names))
+        entries = "".join(dict.fromkeys(entry_of[name] for name in names))
         about, *rest = _NEXT.split(_ARGS.sub("", texts[0]), 1)
         cls.__doc__ = f"{about.rstrip()}\n\nArgs:\n{entries}\n{''.join(rest)}"
         return cls

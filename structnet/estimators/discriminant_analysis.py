@@ -26,7 +26,7 @@ ROUNDING = 1e-12  # smallest variance of a column, where its mean square is abou
 
 
 class Shrinkage(NamedTuple):
-    """How much less than all that rows say is believed.
+    """How far means, covariance and weights are shrunk, as few rows tell little of them.
 
     Attributes:
         way: way to shrink means: 0 along all axes alike, 1 along each by its own variance.
@@ -172,10 +172,10 @@ def losses_of(logits: np.ndarray, labels: np.ndarray, number: int) -> np.ndarray
         and Trofimov's half of an observation.
     """
     log_p = logits - logsumexp(logits, axis=1, keepdims=True)
-    own = np.take_along_axis(log_p, labels[:, None], 1)[:, 0]
+    of_label = np.take_along_axis(log_p, labels[:, None], 1)[:, 0]
     np.put_along_axis(log_p, labels[:, None], -np.inf, 1)
     doubt = DOUBT / (number + 2 * DOUBT)
-    return -(1 - doubt) * own - doubt * log_p.max(1)
+    return -(1 - doubt) * of_label - doubt * log_p.max(1)
 
 
 def best_shrinkage(rows: Checked, num_classes: int, seed: int) -> Shrinkage:
@@ -199,7 +199,7 @@ def best_shrinkage(rows: Checked, num_classes: int, seed: int) -> Shrinkage:
 def _losses(learn: Checked, held: Checked, num_classes: int, unit: float, seed: int) -> np.ndarray:
     """The summed losses on held-out rows, ``[WAYS, SHARES, CERTAINTIES]``."""
     moments = _moments(learn, num_classes, unit, seed)
-    found = np.full((WAYS, len(SHARES), len(CERTAINTIES)), np.inf)
+    losses = np.full((WAYS, len(SHARES), len(CERTAINTIES)), np.inf)
     # Without axes, the share of the identity and the way to shrink change nothing.
     kinds = list(product(range(WAYS), range(len(SHARES)))) if moments.axes is not None else [(0, 0)]
     for way, row in kinds:
@@ -207,8 +207,8 @@ def _losses(learn: Checked, held: Checked, num_classes: int, unit: float, seed: 
         scores = held.x @ (weight / unit).T + bias
         for column, certainty in enumerate(CERTAINTIES):
             logits = certainty * scores + moments.log_share
-            found[way, row, column] = held.weights @ losses_of(logits, held.y, len(learn.y))
-    return found
+            losses[way, row, column] = held.weights @ losses_of(logits, held.y, len(learn.y))
+    return losses
 
 
 def _moments(rows: Checked, num_classes: int, unit: float, seed: int) -> _Moments:
@@ -243,9 +243,9 @@ def _moments(rows: Checked, num_classes: int, unit: float, seed: int) -> _Moment
     # sure, unless it is narrow by chance, where rows are few. How far means lie apart may be seen
     # best along narrow axes, or along those on which they differ most.
     along = means if axes is None else means @ axes
-    each = np.broadcast_to(variances, size)
-    apart = counts @ np.square(along) / total + (each * free - spread / 2 / size) / total
-    ways = (spread - noise) / size, (apart / each - 1).sum() / (1 / each).sum()
+    widths = np.broadcast_to(variances, size)
+    apart = counts @ np.square(along) / total + (widths * free - spread / 2 / size) / total
+    ways = (spread - noise) / size, (apart / widths - 1).sum() / (1 / widths).sum()
     alike = np.asarray(noise / max(spread - noise, 1e-6 * spread))
     beside = alike, variances / max(*ways, 1e-6 * spread / size)
     log_share = np.log(np.maximum(counts, UNSEEN) / total)

@@ -72,8 +72,8 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
             some = rows.take(learn)
             ways[place] = _regression(some, num_classes, unit, penalty, ways.get(place))
             logits = rows.x[held] @ (ways[place][:-1] / unit) + ways[place][-1]
-            each = losses_of(logits, rows.y[held], len(learn))
-            losses[penalty] += float(rows.weights[held] @ each)
+            held_losses = losses_of(logits, rows.y[held], len(learn))
+            losses[penalty] += float(rows.weights[held] @ held_losses)
         if losses[penalty] > min(losses.values()):  # less of it is worse, and takes longer
             break
     best = min(losses, key=lambda penalty: losses[penalty], default=USUAL)
@@ -116,8 +116,8 @@ def solved(
     weight, bias = discriminant(rows, num_classes, seed, how.shrinkage)
     if how.penalty and weight.any():
         unit = unit_of(rows.x)
-        found = _regression(rows, num_classes, unit, how.penalty).astype(np.float32)
-        weight, bias = (weight + found[:-1].T / np.float32(unit)) / 2, (bias + found[-1]) / 2
+        fitted = _regression(rows, num_classes, unit, how.penalty).astype(np.float32)
+        weight, bias = (weight + fitted[:-1].T / np.float32(unit)) / 2, (bias + fitted[-1]) / 2
     if space:
         weight, bias = space.model(weight.astype(np.float64), bias.astype(np.float64))
     return weight.astype(np.float32, copy=False), bias.astype(np.float32, copy=False)
@@ -138,8 +138,10 @@ def _regression(
     """Weights, of rows in some unit, and biases. ``[columns + 1, num_classes]``."""
     assert rows.weights is not None
     there, labels = np.unique(rows.y, return_inverse=True)
-    found = np.zeros((rows.x.shape[1] + 1, num_classes))
-    found[-1] = np.log(UNSEEN / rows.weights.sum())
+    coefficients = np.zeros((rows.x.shape[1] + 1, num_classes))
+    coefficients[-1] = np.log(UNSEEN / rows.weights.sum())
     begin = None if start is None else start[:, there]
-    found[:, there] = logistic_regression(rows.x / unit, labels, penalty, rows.weights, begin)
-    return found
+    coefficients[:, there] = logistic_regression(
+        rows.x / unit, labels, penalty, rows.weights, begin
+    )
+    return coefficients

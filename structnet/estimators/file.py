@@ -83,25 +83,25 @@ class OneFileMixin:
             CheckpointError: the file does not exist, or holds something else.
         """
         weights, config = load_model(path)
-        found = config.get("estimator", "a model that is no estimator")
+        kind = config.get("estimator", "a model that is no estimator")
         if "estimator" not in config and {"model", "settings"} <= config.keys():
             raise CheckpointError(
                 f"{path} holds a model of the command, whose inputs are scaled as in its training; "
                 f"expected {cls.__name__}, or structnet.recipes.predictions.predict_with("
                 f"{str(Path(path).parent)!r}, INPUT), which predicts with it"
             )
-        if found != cls.__name__:
-            raise CheckpointError(f"{path} holds {found}; expected {cls.__name__}")
+        if kind != cls.__name__:
+            raise CheckpointError(f"{path} holds {kind}; expected {cls.__name__}")
         try:
-            given = {name: _given(value) for name, value in config["parameters"].items()}
-            if unknown := given.keys() - set(cls._get_param_names()):  # type: ignore[attr-defined]  # of scikit-learn
+            parameters = {name: _from_plain(value) for name, value in config["parameters"].items()}
+            if unknown := parameters.keys() - set(cls._get_param_names()):  # type: ignore[attr-defined]  # of scikit-learn
                 raise ValueError(
                     f"this version has no parameter {', '.join(sorted(unknown))}; fit it anew"
                 )
-            estimator = cls(**given)
+            estimator = cls(**parameters)
             for name, value in config["fitted"].items():
                 if value is not None:
-                    setattr(estimator, name, _given(value))
+                    setattr(estimator, name, _from_plain(value))
             with bounded(weights):
                 shapes = {name: list(weight.shape) for name, weight in weights.items()}
                 module = estimator._restore({**config, "shapes": shapes})
@@ -157,8 +157,8 @@ def claim(
         CheckpointError: the folder belongs to another training.
     """
     file = Path(folder, CLAIM)
-    said = estimator.get_params(deep=False) | facts
-    settings = {name: _as_text(value) for name, value in said.items() if name not in free}
+    params = estimator.get_params(deep=False) | facts
+    settings = {name: _as_text(value) for name, value in params.items() if name not in free}
     if file.exists() and any(each != file for each in file.parent.iterdir()):
         try:
             check_settings(file, load_model(file)[1], settings)
@@ -183,16 +183,16 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path | torch.device) else value
 
 
-def _given(value: Any) -> Any:
+def _from_plain(value: Any) -> Any:
     """A value from JSON, as :func:`_plain` stored it."""
     if isinstance(value, list):
-        return [_given(each) for each in value]
+        return [_from_plain(each) for each in value]
     if not isinstance(value, dict):
         return value
     if value.keys() == {ITEMS}:
-        return {_given(key): _given(each) for key, each in value[ITEMS]}
+        return {_from_plain(key): _from_plain(each) for key, each in value[ITEMS]}
     if value.keys() == {TUPLE}:
-        return tuple(_given(each) for each in value[TUPLE])
+        return tuple(_from_plain(each) for each in value[TUPLE])
     return np.array(value["values"], dtype=value["dtype"])
 
 

@@ -29,8 +29,8 @@ def validation_set(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> tup
         ValueError: validation samples and their targets are given together. Got X_val without
         y_val.
     """
-    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
-    there = [name for name, value in given.items() if value is not None]
+    arguments = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    there = [name for name, value in arguments.items() if value is not None]
     if not there:
         return None
     lacking = next((name for name in ("X_val", "y_val") if name not in there), None)
@@ -171,7 +171,8 @@ def _whole_groups(
     counts.sum_duplicates()
     left = np.bincount(labels).astype(float)
     due, held, free = share * left, [], []
-    # From which share of a group on it is due: if it were half, small classes would give none.
+    # Rounding thresholds, drawn for each class: with a fixed 0.5, a class whose share is less
+    # than half a group would never give any.
     least = rng.random(len(left))
     for group in rng.permutation(np.unique(groups)):
         part = slice(counts.indptr[group], counts.indptr[group + 1])
@@ -207,7 +208,7 @@ def _of_each_class(rng: np.random.Generator, labels: np.ndarray, share: float) -
 
 
 def _number_of_classes(labels: np.ndarray) -> int:
-    """The number of classes, of one of which there are two samples."""
+    """The number of classes; raises an error if no class has two samples."""
     number = len(np.unique(labels))
     if number == len(labels):
         raise ValueError(
@@ -219,9 +220,13 @@ def _number_of_classes(labels: np.ndarray) -> int:
 def _mixed(
     rng: np.random.Generator, order: np.ndarray, labels: np.ndarray, count: int
 ) -> np.ndarray:
-    """All places; the first have the classes' shares, and the last of each class end them."""
+    """All places in an order whose beginning has the classes' shares.
+
+    The last sample of each class comes at the end, so that it is not held out.
+    """
     sizes, ties = np.bincount(labels), rng.random(len(order))
-    # From which share of a sample on it is due: if it were half, small classes would give none.
+    # Rounding thresholds, drawn for small classes: with a fixed one of 0.5, a class whose share is
+    # less than half a sample would never give any.
     least = np.where(sizes * count < len(order), rng.random(len(sizes)), 0.5)
     order = order[np.argsort(labels[order], kind="stable")]  # class by class
     last = np.repeat(sizes, sizes) - 1  # [size], of the same class

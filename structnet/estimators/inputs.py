@@ -62,12 +62,12 @@ def one_sample(estimator: BaseEstimator, x: Any) -> Any:
     x, shape = off_torch(x), estimator.sample_shape_
     if hasattr(x, "index") and hasattr(x, "to_frame"):  # a row of a data frame, with its names
         x = x.to_frame().T
-    found = tuple(x.shape if issparse(x) else np.shape(x))
-    if found not in (shape, (1, *shape)):
+    got = tuple(x.shape if issparse(x) else np.shape(x))
+    if got not in (shape, (1, *shape)):
         raise ValueError(
-            f"x must be one sample, {list(shape)} or {[1, *shape]}. Got shape {list(found)}."
+            f"x must be one sample, {list(shape)} or {[1, *shape]}. Got shape {list(got)}."
         )
-    if found == shape:
+    if got == shape:
         x = x.reshape(1, -1).tocsr() if issparse(x) else np.asarray(x)[None]
     return x
 
@@ -148,10 +148,10 @@ def _canonical(X: Any) -> Any:
 def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
     """Compares shapes of images, of which scikit-learn would only compare the channels."""
     fitted = estimator.sample_shape_
-    found = tuple((X if hasattr(X, "shape") else np.asarray(X)).shape)[1:]
-    if found != fitted and max(len(found), len(fitted)) > 1:
+    got = tuple((X if hasattr(X, "shape") else np.asarray(X)).shape)[1:]
+    if got != fitted and max(len(got), len(fitted)) > 1:
         raise ValueError(
-            f"X has samples of shape {list(found)}; {type(estimator).__name__} was fitted on "
+            f"X has samples of shape {list(got)}; {type(estimator).__name__} was fitted on "
             f"samples of shape {list(fitted)}"
         )
 
@@ -204,8 +204,8 @@ def _check_finite(X: Any, names: list | None) -> None:
     bad = ~np.isfinite(values)
     if get_config()["assume_finite"] or not bad.any():
         return
-    found = {"NaN": np.isnan(values), "infinity": np.isinf(values)}
-    kinds = " and ".join(name for name, places in found.items() if places.any())
+    masks = {"NaN": np.isnan(values), "infinity": np.isinf(values)}
+    kinds = " and ".join(name for name, places in masks.items() if places.any())
     first = np.unravel_index(bad.argmax(), values.shape)
     if issparse(X):
         row = np.searchsorted(X.indptr, first[0], side="right") - 1
@@ -298,10 +298,10 @@ def plain_labels(y: Any) -> Any:
     kinds = [_kind(label) for label in labels.flat]
     other = next((i for i, kind in enumerate(kinds) if kind is None or kind != kinds[0]), None)
     if other is not None:
-        found = [f"{labels.flat[i]!r} for sample {i}" for i in sorted({0, other})]
+        examples = [f"{labels.flat[i]!r} for sample {i}" for i in sorted({0, other})]
         raise ValueError(
             "y must be all text, all numbers, or all True and False, and none missing. Got "
-            f"{' and '.join(found)}."
+            f"{' and '.join(examples)}."
         )
     return labels if kinds[:1] == [str] else np.array(labels.tolist())
 
@@ -363,13 +363,13 @@ def classes_of_stream(classes: Any, known: np.ndarray | None = None) -> np.ndarr
             f"classes must be a list of all classes. Got the shape {list(names.shape)}."
         )
     # Twice, as numbers that occur once each would be taken for a regression target.
-    found, _ = encode_labels(np.repeat(names, 2))
-    if known is None or np.array_equal(found, known):
-        return found
-    more, less = np.setdiff1d(found, known).tolist(), np.setdiff1d(known, found).tolist()
+    unique, _ = encode_labels(np.repeat(names, 2))
+    if known is None or np.array_equal(unique, known):
+        return unique
+    more, less = np.setdiff1d(unique, known).tolist(), np.setdiff1d(known, unique).tolist()
     odd = f"among them {more[0]!r}" if more else f"without {less[0]!r}"
     raise ValueError(
-        f"classes must be the {len(known)} that the model has. Got {len(found)}, {odd}."
+        f"classes must be the {len(known)} that the model has. Got {len(unique)}, {odd}."
     )
 
 

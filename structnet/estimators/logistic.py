@@ -72,7 +72,7 @@ def logistic_regression(
 
     begin = np.zeros(unit.shape) if start is None else start.copy()
     begin[-1] += mean @ begin[:-1]  # the output at the mean of the rows
-    told = {"method": "L-BFGS-B", "jac": True, "options": SOLVER}
-    w = minimize(loss, (begin / unit).ravel(), **told).x.reshape(unit.shape) * unit
+    options = {"method": "L-BFGS-B", "jac": True, "options": SOLVER}
+    w = minimize(loss, (begin / unit).ravel(), **options).x.reshape(unit.shape) * unit
     w[-1] -= mean @ w[:-1]
     return w

@@ -177,8 +177,8 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         k = min(k, len(self.words_) - (self.words_.unknown is not None))
         sentences, values, places = beginnings_of(X), [], []
         for start in range(0, len(sentences), BATCH):  # at once they might not fit in memory
-            found = self._log_proba(self.words_.encode(sentences[start : start + BATCH]))
-            top = found.sort(dim=1, descending=True, stable=True)  # of equals the first
+            log_p = self._log_proba(self.words_.encode(sentences[start : start + BATCH]))
+            top = log_p.sort(dim=1, descending=True, stable=True)  # of equals the first
             values.append(top.values[:, :k])
             places.append(top.indices[:, :k])
         names = np.array(self.words_.words)
@@ -268,9 +268,9 @@ def sentences_of(text: Text) -> list[list[str]]:
     if isinstance(text, str | Path):
         # Path.exists raises an error for a name that is too long.
         if not os.path.exists(text):  # noqa: PTH110
-            said = str(text) if len(str(text)) <= SHOWN else f"{str(text)[:SHOWN]}…"
+            shown = str(text) if len(str(text)) <= SHOWN else f"{str(text)[:SHOWN]}…"
             raise ValueError(
-                f"{said!r} is not a file; expected a path, or a list of sentences, such as "
+                f"{shown!r} is not a file; expected a path, or a list of sentences, such as "
                 "['the cat sat', 'a dog ran']"
             )
         return read_sentences(text)
@@ -278,22 +278,22 @@ def sentences_of(text: Text) -> list[list[str]]:
         raise ValueError(
             f"the text must be a path, or a list of sentences. Got {type(text).__name__}."
         )
-    found = []
+    sentences = []
     for number, each in enumerate(text):
         if not isinstance(each, Iterable):
             raise ValueError(
                 f"sentence {number} must be one or more words, each a str. Got {each!r}, which may "
                 "be a missing text: leave it out."
             )
-        found.append(each.split() if isinstance(each, str) else list(each))
-    if not found:
+        sentences.append(each.split() if isinstance(each, str) else list(each))
+    if not sentences:
         raise ValueError("there are no sentences; expected a path, or lists of words")
-    for number, words in enumerate(found):
+    for number, words in enumerate(sentences):
         if not words or not all(isinstance(word, str) for word in words):
             raise ValueError(
                 f"sentence {number} must be one or more words, each a str. Got {words!r}."
             )
-    return found
+    return sentences
 
 
 def digest(sentences: list[list[str]]) -> str:
@@ -330,12 +330,12 @@ def parts_of(
 
 def _usable(name: str, text: Text, fewest: int) -> list[list[str]]:
     """The sentences with a word that follows another; too few of them are refused."""
-    found = [each for each in sentences_of(text) if len(each) > 1]
-    if len(found) < fewest:
-        has = "1 sentence" if found else "no sentence"
+    sentences = [each for each in sentences_of(text) if len(each) > 1]
+    if len(sentences) < fewest:
+        has = "1 sentence" if sentences else "no sentence"
         more = "" if fewest == 1 else ", one to learn from and one to hold out"
         raise ValueError(f"{name} has {has} of two words or more; expected at least {fewest}{more}")
-    return found
+    return sentences
 
 
 def known_words(sentences: list[list[str]], min_count: int, max_words: int | None) -> Words:

@@ -49,7 +49,7 @@ def far_targets(y: np.ndarray) -> np.ndarray:
 
 
 def _parting(values: np.ndarray, few: int, far: float) -> tuple[np.ndarray, np.ndarray]:
-    """After which of the sorted numbers a gap separates all above it, or all up to it.
+    """True after each sorted number where a wide gap separates a few large ones, or small ones.
 
     Shapes:
         values ``[n]`` -> both ``[n - 1]``, bool.
@@ -75,10 +75,10 @@ def warn_of_far_targets(y: np.ndarray, stacklevel: int) -> None:
         if far.any():
             name = f"column {place} of y" if y.size > len(y) else "y"
             values, others = np.unique(column[far]), column[~far]
-            told = ", ".join(f"{value:g}" for value in values[:3]) + ", ..." * (len(values) > 3)
+            listed = ", ".join(f"{value:g}" for value in values[:3]) + ", ..." * (len(values) > 3)
             warnings.warn(
                 f"{int(far.sum()):,} of {len(y):,} values of {name} lie far from all others: "
-                f"{told} beside {others.min():g} to {others.max():g}; they dominate the loss, "
+                f"{listed} beside {others.min():g} to {others.max():g}; they dominate the loss, "
                 "so leave out rows where they mark a missing value or are wrong, and take "
                 "logarithms of long tails",
                 UserWarning,

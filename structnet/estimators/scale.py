@@ -122,7 +122,7 @@ class Standardizer:
 
     @property
     def linear(self) -> bool:
-        """True if to scale is to subtract the mean and to divide by the deviation, no more."""
+        """True if scaling only subtracts the mean and divides by the deviation."""
         return True
 
     def of(self, columns: int) -> list[np.ndarray]:
@@ -149,18 +149,18 @@ class Standardizer:
                 kept = Standardizer(self.mean, sd)(values.data), values.indices, values.indptr
                 return type(values)(kept, shape=values.shape)
             values = values.toarray()
-        found = (values - self.mean) / self.sd
-        return found.astype(np.result_type(values, np.float32), copy=False)
+        scaled = (values - self.mean) / self.sd
+        return scaled.astype(np.result_type(values, np.float32), copy=False)
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
         """Standardized values back in their own units. ``[n, *shape] -> [n, *shape]``.
 
         The result has the precision of the values, or float64 where that cannot hold it.
         """
-        found = values * self.sd + self.mean
-        if np.abs(found).max(initial=0) > np.finfo(values.dtype).max:
-            return found
-        return found.astype(values.dtype, copy=False)
+        original = values * self.sd + self.mean
+        if np.abs(original).max(initial=0) > np.finfo(values.dtype).max:
+            return original
+        return original.astype(values.dtype, copy=False)
 
 
 def _dense_blocks(values: csr_matrix) -> Iterator[np.ndarray]:

@@ -127,8 +127,8 @@ class BentStandardizer(Standardizer):
         """
         if lists is None:
             return None
-        mean, sd, *told = lists
-        bends = tuple(Bend(int(i), np.array(x, float), np.array(y, float)) for i, x, y in told)
+        mean, sd, *curves = lists
+        bends = tuple(Bend(int(i), np.array(x, float), np.array(y, float)) for i, x, y in curves)
         for i, x, y in bends:
             rises = x.shape == y.shape and (np.diff([x, y]) > 0).all()
             if not (rises and x.ndim == 1 and len(x) > 1 and 0 <= i < len(mean)):
@@ -141,9 +141,9 @@ class BentStandardizer(Standardizer):
             return super().__call__(values)
         values = values.toarray() if issparse(values) else values
         # In float64, as a curve may be steep.
-        found = np.ascontiguousarray((values - self.mean) / self.sd)
-        bend(found, *self._curves)
-        return found.astype(np.result_type(values, np.float32), copy=False)
+        scaled = np.ascontiguousarray((values - self.mean) / self.sd)
+        bend(scaled, *self._curves)
+        return scaled.astype(np.result_type(values, np.float32), copy=False)
 
     @cached_property
     def _curves(self) -> tuple[np.ndarray, ...]:
@@ -162,10 +162,10 @@ class BentStandardizer(Standardizer):
         straight = values.astype(np.float64)
         for i, x, y in self.bends:
             straight[:, i] = _straight(straight[:, i], x, y)
-        found = super().inverse(straight)
-        if np.abs(found).max(initial=0) > np.finfo(values.dtype).max:
-            return found
-        return found.astype(values.dtype, copy=False)
+        original = super().inverse(straight)
+        if np.abs(original).max(initial=0) > np.finfo(values.dtype).max:
+            return original
+        return original.astype(values.dtype, copy=False)
 
 
 def _columns(x: np.ndarray | csr_matrix, scale: Standardizer) -> Iterator[np.ndarray]:

@@ -10,9 +10,9 @@ equation        what                                              where
 Eq. (1), (2)    log p(label) along its code                       :func:`.rows.path_log_prob`; all
                                                                   leaves:
                                                                   :func:`.routing.leaf_log_prob`
-Eq. (6)         the objective J of a node, and its maximum        ``decision_quality``
-Def. 1, 2       balancedness, purity                              ``decision_quality``
-Eq. (10), (12)  value of moving a label to a child                :func:`.decision_quality.gains`
+Eq. (6)         the objective J of a node, and its maximum        :func:`.node_report`
+Def. 1, 2       balancedness, purity                              :func:`.node_report`
+Eq. (10), (12)  value of moving a label to a child                ``_kernels.scores_of``
 Algorithm 1     training, with statistics per (label, depth)      :class:`.Training`
 Algorithm 2, 3  reassignment from the root down, depth limit      :func:`.reassign`
 Sec. 5.2        the log-bilinear language model                   :class:`.LogBilinearLM`
@@ -20,7 +20,6 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 
 ====================================  ==============================================================
 ``codes``, ``shapes``                 a tree as arrays; Huffman, complete, random, clustered trees
-``decision_quality``                  how balanced and pure the decision of a node is
 ``reassignment``                      moves labels; measures the decision of each node
 ``softmax``, ``rows``                 :class:`TreeSoftmaxLoss`, for any torch model; its gradients
 ``recorded``, ``saved``               its statistics, alike in all processes that train it; a state

@@ -17,7 +17,7 @@ def missing(size, arity):
 
 @compiled
 def greedy(scores, capacity):
-    """The child of each label, from pairs in order of falling score, without full children.
+    """The child of each label: takes pairs in order of falling score, but no child that is full.
 
     A child is full at its capacity, or if its size is valid (see :func:`missing`) and the remaining
     labels are needed for valid sizes of the others. Ties go to the lower label, then to the lower
@@ -94,16 +94,16 @@ def assigned(value):
         while here != columns:
             owner[here] = owner[way[here]]
             here = way[here]
-    found = np.empty(rows, np.int64)
+    column_of = np.empty(rows, np.int64)
     for j in range(columns):
         if owner[j] != rows:
-            found[owner[j]] = j
-    return found
+            column_of[owner[j]] = j
+    return column_of
 
 
 @compiled
 def optimal(scores, capacity, limit):
-    """The children of the labels with the largest sum of scores, or the greedy ones.
+    """The child of each label, so that the sum of scores is largest; greedy if that takes too long.
 
     A child may have 1, 1 + (arity - 1), ... labels and empty slots; each combination of such sizes
     is an assignment problem. With more than ``limit`` of them, the greedy choice is returned.
@@ -119,30 +119,30 @@ def optimal(scores, capacity, limit):
     total = 0.0
     for i in range(n):
         total += scores[i, best[i]]
-    given = np.zeros(arity, np.int64)  # units of each child; goes through all compositions
-    given[arity - 1] = units
+    units_of = np.zeros(arity, np.int64)  # units of each child; goes through all compositions
+    units_of[arity - 1] = units
     owner = np.empty(arity + units * (arity - 1), np.int64)  # child of each column
     while True:
         columns, most = 0, 0  # columns of all children, and of the largest
         for j in range(arity):
-            size = 1 + given[j] * (arity - 1)
+            size = 1 + units_of[j] * (arity - 1)
             most = max(most, size)
             owner[columns : columns + size] = j
             columns += size
         if most <= capacity:
             places = assigned(scores[:, owner])
-            found = 0.0
+            value = 0.0
             for i in range(n):
-                found += scores[i, owner[places[i]]]
-            if found > total + 1e-12 * abs(total):
-                total = found
+                value += scores[i, owner[places[i]]]
+            if value > total + 1e-12 * abs(total):
+                total = value
                 best = owner[places]
         j = arity - 1
-        while j > 0 and given[j] == 0:
+        while j > 0 and units_of[j] == 0:
             j -= 1
         if j == 0:
             return best
-        last = given[j]
-        given[j] = 0
-        given[j - 1] += 1
-        given[arity - 1] = last - 1
+        last = units_of[j]
+        units_of[j] = 0
+        units_of[j - 1] += 1
+        units_of[arity - 1] = last - 1

@@ -65,7 +65,7 @@ def codes_of(children, num_labels):
 
 @compiled
 def scores_of(kind, q, p):
-    """The value of moving each label to each child; see :func:`.decision_quality.gains`."""
+    """The value of moving each label to each child; see :func:`.reassign`."""
     n, arity = p.shape
     mean = np.zeros(arity)
     for i in range(n):
@@ -267,7 +267,7 @@ def renumbered(room, num_nodes):
 @compiled
 def kept_rows(offsets, nodes, new_offsets, new_nodes, is_new):
     """For each row of the new codes, the old row of the same label, depth and node, or -1."""
-    found = np.full(new_offsets[-1], -1)
+    old_rows = np.full(new_offsets[-1], -1)
     for label in range(len(offsets) - 1):
         depth = min(
             offsets[label + 1] - offsets[label], new_offsets[label + 1] - new_offsets[label]
@@ -275,5 +275,5 @@ def kept_rows(offsets, nodes, new_offsets, new_nodes, is_new):
         for d in range(depth):
             before, now = offsets[label] + d, new_offsets[label] + d
             if nodes[before] == new_nodes[now] and not is_new[new_nodes[now]]:
-                found[now] = before
-    return found
+                old_rows[now] = before
+    return old_rows

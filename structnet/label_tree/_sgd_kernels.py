@@ -215,13 +215,13 @@ def search(
         heap.append((0.0, 0, 0))  # loss, node or leaf, depth
         if beam:
             expanded[:] = 0
-        found, last = 0, len(nearest) - 1
-        while heap and found < top:
+        count, last = 0, len(nearest) - 1
+        while heap and count < top:
             loss, node, depth = heapq.heappop(heap)
             if node >= num_nodes:
-                best[n, found] = node - num_nodes
-                log_prob[n, found] = -loss
-                found += 1
+                best[n, count] = node - num_nodes
+                log_prob[n, count] = -loss
+                count += 1
                 continue
             if beam:
                 if depth >= len(expanded):

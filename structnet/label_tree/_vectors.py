@@ -61,7 +61,7 @@ def larger(b, x, y):
 
 
 def folded(b, value, together):
-    """A vector with the sum, or another reduction, of a vector's numbers in all places."""
+    """A vector that has the sum (or another reduction) of a vector's numbers in all places."""
     for distance in (8, 4, 2, 1):
         order = vector(I32)([i ^ distance for i in range(WIDTH)])
         value = together(value, b.shuffle_vector(value, value.type(ir.Undefined), order))
@@ -127,11 +127,11 @@ def exp(b, x):
     series = all_of(b, SERIES[0])
     for coefficient in SERIES[1:]:
         series = multiply_add(b, series, rest, all_of(b, coefficient))
-    found = b.fadd(b.fadd(b.fmul(series, b.fmul(rest, rest)), rest), all_of(b, 1.0))
+    value = b.fadd(b.fadd(b.fmul(series, b.fmul(rest, rest)), rest), all_of(b, 1.0))
     # 2^power: shifts the exponent to the exponent bits of a float.
     exponent = b.add(b.bitcast(rounded, vector(I32)), all_of(b, I32(127)))
     scale = b.bitcast(b.shl(exponent, all_of(b, I32(23))), vector())
-    return b.select(b.fcmp_ordered("<", x, all_of(b, LEAST)), all_of(b, 0.0), b.fmul(found, scale))
+    return b.select(b.fcmp_ordered("<", x, all_of(b, LEAST)), all_of(b, 0.0), b.fmul(value, scale))
 
 
 def signature_of(*kinds):
@@ -149,8 +149,8 @@ def add(typing, a, at, scale, other, start, size):
 
         def body(place, width):
             scale = all_of(b, values[2], width)
-            found = multiply_add(b, scale, source.load(place, width), to.load(place, width))
-            to.store(found, place)
+            result = multiply_add(b, scale, source.load(place, width), to.load(place, width))
+            to.store(result, place)
 
         pieces(b, values[5], body)
         return context.get_dummy_value()
@@ -166,7 +166,7 @@ def logits(typing, weight, bias, row, arity, size, r, start, p, at):
         bias = Part(context, b, signature.args[1], values[1], row)
         r = Part(context, b, signature.args[5], *values[5:7])
         p = Part(context, b, signature.args[7], *values[7:])
-        total, found = (cgutils.alloca_once(b, vector()) for _ in range(2))
+        total, picked = (cgutils.alloca_once(b, vector()) for _ in range(2))
 
         def product(j):
             def body(place, width):
@@ -179,13 +179,13 @@ def logits(typing, weight, bias, row, arity, size, r, start, p, at):
             return summed(b, b.load(total))
 
         with each(b, arity) as (first, _):
-            b.store(all_of(b, -math.inf), found)
+            b.store(all_of(b, -math.inf), picked)
             end = b.add(first, I64(WIDTH))
             end = b.select(b.icmp_signed("<", end, arity), end, arity)
             with each(b, end, 1, first) as (j, _):
                 logit = b.fadd(product(j), all_of(b, bias.number(j)))
-                b.store(b.select(is_place(b, j, first), logit, b.load(found)), found)
-            p.store(b.load(found), first)
+                b.store(b.select(is_place(b, j, first), logit, b.load(picked)), picked)
+            p.store(b.load(picked), first)
         return context.get_dummy_value()
 
     return signature_of(weight, bias, INT, INT, INT, r, INT, p, INT), code
@@ -201,9 +201,9 @@ def softmax(typing, p, at, arity):
             b.store(larger(b, p.load(place), b.load(highest)), highest)
         top = folded(b, b.load(highest), partial(larger, b))
         with each(b, arity) as (place, _):
-            found = exp(b, b.fsub(p.load(place), top))
-            p.store(found, place)
-            b.store(b.fadd(found, b.load(total)), total)
+            power = exp(b, b.fsub(p.load(place), top))
+            p.store(power, place)
+            b.store(b.fadd(power, b.load(total)), total)
         share = b.fdiv(all_of(b, 1.0), summed(b, b.load(total)))
         with each(b, arity) as (place, _):
             p.store(b.fmul(p.load(place), share), place)

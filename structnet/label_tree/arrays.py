@@ -35,7 +35,7 @@ class TreeArrays(NamedTuple):
     bias: np.ndarray
     codes: LabelCodes
 
-    def taken(self, features: Features) -> Features:
+    def as_read(self, features: Features) -> Features:
         """Examples in the form of the compiled loops.
 
         Raises:
@@ -86,26 +86,26 @@ class TreeArrays(NamedTuple):
 
     def scored(self, features: Features, labels: np.ndarray) -> np.ndarray:
         """The log-probability of one label for each example. ``[n] -> [n]``."""
-        found, labels = np.zeros(len(features)), np.asarray(labels, np.int64)
+        log_p, labels = np.zeros(len(features)), np.asarray(labels, np.int64)
         codes = self.codes.offsets, self.codes.nodes, self.codes.slots
         for part, rows in self._parts(features):
             if self._is_wide(features):
                 logits, above = self._at_node(rows)
-                found[part] = np.take_along_axis(logits, labels[part, None], 1)[:, 0] - above
+                log_p[part] = np.take_along_axis(logits, labels[part, None], 1)[:, 0] - above
                 continue
-            score_labels(labels[part], *rows, self.weight, self.bias, *codes, found[part])
-        return found
+            score_labels(labels[part], *rows, self.weight, self.bias, *codes, log_p[part])
+        return log_p
 
     def scored_all(self, features: Features) -> np.ndarray:
         """The log-probabilities of all labels, in double precision. ``[n, num_labels]``."""
-        found = np.zeros((len(features), self.codes.num_labels))
+        log_p = np.zeros((len(features), self.codes.num_labels))
         for part, rows in self._parts(features):
             if self._is_wide(features):
                 logits, above = self._at_node(rows)
-                np.subtract(logits, above[:, None], out=found[part])
+                np.subtract(logits, above[:, None], out=log_p[part])
                 continue
-            score_all(*rows, self.weight, self.bias, self.codes.children, found[part])
-        return found
+            score_all(*rows, self.weight, self.bias, self.codes.children, log_p[part])
+        return log_p
 
     def _is_wide(self, features: Features) -> bool:
         """Is the tree a single node with so many labels that matrix products are used, not loops?
@@ -116,7 +116,7 @@ class TreeArrays(NamedTuple):
         return dense and self.codes.num_nodes == 1 and self.codes.num_labels > WIDE
 
     def _at_node(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """The scores of all labels at a single node, and their excess over log p.
+        """The scores of all labels at a single node, and what to subtract from them to get log p.
 
         Shapes:
             ``[n, labels]``, ``[n]``.
@@ -132,7 +132,7 @@ class TreeArrays(NamedTuple):
 
     def _parts(self, features: Features) -> Iterator[tuple[slice, Rows]]:
         """Parts of the examples: their places, and the rows that nodes classify, for the loops."""
-        features, size = self.taken(features), max(1, len(features))
+        features, size = self.as_read(features), max(1, len(features))
         if self.embedding is not None:
             size = max(1, AT_ONCE // self.embedding.shape[1])
         if self._is_wide(features):

@@ -71,8 +71,8 @@ def choose(
             from their defaults.
     """
     progress = Progress.of(progress)
-    told, settings = settings, filled_in(examples, num_classes, settings)
-    if told.start is None and told.tree in (None, "learned") and settings.start == "huffman":
+    wanted, settings = settings, filled_in(examples, num_classes, settings)
+    if wanted.start is None and wanted.tree in (None, "learned") and settings.start == "huffman":
         warnings.warn(
             f"{', '.join(settings.of_reassignments)}: these settings concern reassignments, so a "
             "learned tree starts as Huffman's instead of being grouped once; give start to choose",
@@ -80,39 +80,39 @@ def choose(
         )
     if settings.tree is not None and settings.learning_rate is not None:
         return settings
-    families = _families(told, num_classes, examples, settings)
+    families = _families(wanted, num_classes, examples, settings)
     first, node = families[0][0], families[0][-1]
     rates = _rates(examples, first, settings)
-    solved = told.tree is None and _is_solved(node, num_classes, examples)
+    solved = wanted.tree is None and _is_solved(node, num_classes, examples)
     alone = len(families) == len(families[0]) == len(rates) == 1
-    if held_out is None and solved and told.epochs is None and len(examples) < FEW:
+    if held_out is None and solved and wanted.epochs is None and len(examples) < FEW:
         return replace(node, epochs=0, learning_rate=rates[0])
     if (held_out is None and len(examples) < LEAST) or (
-        alone and not (solved and told.epochs is None)
+        alone and not (solved and wanted.epochs is None)
     ):
         return replace(node if solved else first, learning_rate=rates[0])
     parts = _parts(examples, num_classes, settings, solved, held_out)
     if not len(parts[1]):  # with one example per label, take what needs fewest
         last = families[-1][-1]
-        epochs = (told.epochs or 0) if solved else last.epochs
+        epochs = (wanted.epochs or 0) if solved else last.epochs
         return replace(last, epochs=epochs, learning_rate=_rates(examples, last, settings)[0])
     trials = Trials(*parts, num_classes, progress)
     if solved:
-        _try_solved(trials, families[0], told, examples)
+        _try_solved(trials, families[0], wanted, examples)
     else:
         _try_families(trials, families, settings, examples)
     # On all examples, a single node without vectors does as in its trial, which a learned tree may
     # not: the node is preferred unless another candidate is better by more than chance.
-    found = trials.found
-    score = max(each.score for each in found)
+    tried = trials.tried
+    score = max(each.score for each in tried)
     chance = (2 * max(score * (1 - score), 0) / parts[1].effective) ** 0.5
     nodes = [
         each
-        for each in found
+        for each in tried
         if each.settings.arity == num_classes and not each.settings.vector_size
     ]
     steady = [each for each in nodes if each.score > score - chance]
-    return max(steady or found, key=attrgetter("score")).settings
+    return max(steady or tried, key=attrgetter("score")).settings
 
 
 def _parts(
@@ -145,7 +145,7 @@ def _parts(
 def _try_solved(
     trials: Trials,
     family: list[LabelTreeSettings],
-    told: LabelTreeSettings,
+    wanted: LabelTreeSettings,
     examples: Examples,
 ) -> None:
     """Tries a single node on a table, and then a tree.
@@ -159,7 +159,7 @@ def _try_solved(
     if trials.num_classes > ONE_NODE:  # passes take long
         rates, errors = rates[:1], 2.0
     start, target = None, -np.inf
-    if told.epochs is None or not node.epochs:
+    if wanted.epochs is None or not node.epochs:
         start = trials.run(replace(node, epochs=0, learning_rate=rates[0]))
     tries: list[Tried] = []
     for rate in sorted(rates) if node.epochs else []:
@@ -169,12 +169,12 @@ def _try_solved(
             and len(tries) == 1
             and not is_better(start.wrong, tries[0].wrong, errors, trials.weights)
         ):
-            trials.found.pop()
+            trials.tried.pop()
             target = start.score
             break
         if len(tries) > 1 and tries[-1].score < tries[-2].score:
             break
-    if told.epochs != 0 and max(each.score for each in trials.found) < ENOUGH:
+    if wanted.epochs != 0 and max(each.score for each in trials.tried) < ENOUGH:
         for tree in trees:
             _try_rates(trials, tree, _rates(examples, tree, tree), target)
 
@@ -236,7 +236,7 @@ def filled_in(
 def for_stream(
     examples: Examples, num_classes: int, settings: LabelTreeSettings
 ) -> LabelTreeSettings:
-    """The settings of a stream, except the learning rate: what trials prefer most often.
+    """The settings for a stream, except the rate: those that :func:`choose` most often prefers.
 
     Nothing can be tried, as the samples to come are not known: where :func:`choose` is free to try
     several kinds, a stream takes nodes without vectors of features, and a single node with up to
@@ -247,18 +247,18 @@ def for_stream(
         num_classes: number of labels.
         settings: settings; those that are given are kept.
     """
-    told = replace(settings, epochs=1)
-    if not examples.features.is_table and may_be_direct(told, num_classes, examples.features.size):
-        told = replace(told, vector_size=0)
-    if told.is_free and told.arity is None and num_classes <= _most_of_stream(examples, told):
-        told = replace(told, arity=max(num_classes, 2))
-    found = filled_in(examples, num_classes, told)
-    if found.start == "groups":  # which takes a whole training run
-        found = replace(found, start="huffman")
-    assert found.arity is not None
-    moves = not told.is_free or found.arity < num_classes  # nothing can in a single node
-    usual: Tree = "clusters" if found.start == "naive_bayes" else "learned"
-    return replace(found, tree=found.tree or (usual if moves else "huffman"))
+    base = replace(settings, epochs=1)
+    if not examples.features.is_table and may_be_direct(base, num_classes, examples.features.size):
+        base = replace(base, vector_size=0)
+    if base.is_free and base.arity is None and num_classes <= _most_of_stream(examples, base):
+        base = replace(base, arity=max(num_classes, 2))
+    filled = filled_in(examples, num_classes, base)
+    if filled.start == "groups":  # which takes a whole training run
+        filled = replace(filled, start="huffman")
+    assert filled.arity is not None
+    moves = not base.is_free or filled.arity < num_classes  # nothing can in a single node
+    usual: Tree = "clusters" if filled.start == "naive_bayes" else "learned"
+    return replace(filled, tree=filled.tree or (usual if moves else "huffman"))
 
 
 def _most_of_stream(examples: Examples, settings: LabelTreeSettings) -> int:
@@ -266,8 +266,8 @@ def _most_of_stream(examples: Examples, settings: LabelTreeSettings) -> int:
     size, table = settings.vector_size, examples.features.is_table
     if size or (size is None and not table):
         return ONE_NODE
-    each = _products(examples) / max(len(examples), 1)
-    return max(ONE_NODE, int(STREAMED / (each + SOFTMAX)))
+    products = _products(examples) / max(len(examples), 1)
+    return max(ONE_NODE, int(STREAMED / (products + SOFTMAX)))
 
 
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
@@ -280,7 +280,7 @@ def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
 def rate_for(
     size: float, settings: LabelTreeSettings, is_table: bool, streams: bool = False
 ) -> float:
-    """The same for rows of some mean square.
+    """The rate of :func:`base_rate` for rows whose mean square is known.
 
     Args:
         size: mean square of a row.
@@ -296,52 +296,52 @@ def rate_for(
     return float(1 / max(size, 1e-6)) if size else 1.0  # 1 if only the bias can learn
 
 
-def may_be_direct(told: LabelTreeSettings, num_classes: int, size: int) -> bool:
+def may_be_direct(settings: LabelTreeSettings, num_classes: int, size: int) -> bool:
     """Whether :func:`choose` may take nodes that classify sparse rows without vectors of features.
 
     Vectors are learned poorly from few examples of each label.
 
     Args:
-        told: settings that were given.
+        settings: settings that were given.
         num_classes: number of labels.
         size: number of features.
     """
-    if told.vector_size is not None:
-        return told.vector_size == 0
-    default = told.start is None and not told.of_reassignments
-    return told.start == "naive_bayes" or (default and num_classes * size <= DIRECT)
+    if settings.vector_size is not None:
+        return settings.vector_size == 0
+    default = settings.start is None and not settings.of_reassignments
+    return settings.start == "naive_bayes" or (default and num_classes * size <= DIRECT)
 
 
 def _families(
-    told: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
+    wanted: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
 ) -> list[list[LabelTreeSettings]]:
     """Families of candidates; all rates are tried for the first one of each family."""
     assert settings.arity is not None
     huffman, features = replace(settings, tree="huffman"), examples.features
-    is_node, bayes_alone = num_classes <= settings.arity, told.start == "naive_bayes"
+    is_node, bayes_alone = num_classes <= settings.arity, wanted.start == "naive_bayes"
     if settings.tree is not None or bayes_alone:
-        found = [settings]
+        candidates = [settings]
     elif is_node:
-        found = [huffman]
+        candidates = [huffman]
     else:
-        node = _one_node(told, num_classes, examples, settings)
-        found = [replace(settings, tree="learned"), node or huffman]
-    is_direct = not told.start and may_be_direct(told, num_classes, features.size)
+        node = _one_node(wanted, num_classes, examples, settings)
+        candidates = [replace(settings, tree="learned"), node or huffman]
+    is_direct = not wanted.start and may_be_direct(wanted, num_classes, features.size)
     if not bayes_alone and (features.is_table or not is_direct):
-        return [found]
+        return [candidates]
     direct = replace(settings, vector_size=0, start="clusters")
     if settings.tree is None:
-        node = _one_node(told, num_classes, examples, direct)
+        node = _one_node(wanted, num_classes, examples, direct)
         direct = node or replace(direct, tree="huffman" if is_node else "clusters")
-    families = [found] if told.vector_size == 0 else [found, [direct]]
+    families = [candidates] if wanted.vector_size == 0 else [candidates, [direct]]
     if bayes_alone or (direct.tree != "learned" and not (features.values < 0).any()):
-        bayes = [replace(direct, start="naive_bayes", epochs=told.epochs or 0)]
-        families = [bayes] if bayes_alone or told.epochs == 0 else [*families, bayes]
+        bayes = [replace(direct, start="naive_bayes", epochs=wanted.epochs or 0)]
+        families = [bayes] if bayes_alone or wanted.epochs == 0 else [*families, bayes]
     return families
 
 
 def _one_node(
-    told: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
+    wanted: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
 ) -> LabelTreeSettings | None:
     """Settings of a single node, if it has more labels than a tree's nodes and trains in seconds.
 
@@ -350,7 +350,7 @@ def _one_node(
     """
     features, epochs = examples.features, settings.epochs
     assert epochs is not None
-    if told.arity is not None or num_classes <= usual_arity(num_classes, told.max_depth):
+    if wanted.arity is not None or num_classes <= usual_arity(num_classes, wanted.max_depth):
         return None
     node = replace(settings, tree="huffman", arity=num_classes)
     most = ONE_NODE
@@ -361,7 +361,7 @@ def _one_node(
         # On a table with few labels, it may have as much to learn as a tree.
         few = features.is_table and num_classes <= ONE_NODE
         usual = epochs if few else max(epochs // PASSES, EPOCHS[0])
-        if told.epochs is None:
+        if wanted.epochs is None:
             epochs = int(np.clip(int(WORK / (num_classes * work)), least, usual))
         if not epochs:
             work = SOLVED * features.size * (features.size if features.size <= COLUMNS else 1)

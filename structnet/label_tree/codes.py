@@ -144,21 +144,21 @@ class LabelCodes:
         Raises:
             ValueError: a label is missing or occurs twice.
         """
-        found: dict[int, list[int]] = {}
+        path_of: dict[int, list[int]] = {}
         stack: list[tuple[Any, list[int]]] = [(nested, [])]
         while stack:
             part, path = stack.pop()
             if isinstance(part, (list, tuple)):
                 stack += [(each, [*path, slot]) for slot, each in enumerate(part)]
-            elif part in found:
+            elif part in path_of:
                 raise ValueError(f"label {part} is in 2 places; expected one")
             else:
-                found[part] = path
-        if sorted(found) != list(range(len(found))):
+                path_of[part] = path
+        if sorted(path_of) != list(range(len(path_of))):
             raise ValueError(
-                f"labels must be the numbers 0 to {len(found) - 1}. Got {sorted(found)[:9]}."
+                f"labels must be the numbers 0 to {len(path_of) - 1}. Got {sorted(path_of)[:9]}."
             )
-        return cls.from_codes([found[label] for label in range(len(found))], arity)
+        return cls.from_codes([path_of[label] for label in range(len(path_of))], arity)
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, arity: int | None = None) -> LabelCodes:
@@ -176,17 +176,17 @@ class LabelCodes:
             raise ValueError("the graph must be a tree with edges from parent to child")
         (root,) = (v for v, degree in graph.in_degree() if degree == 0)
         ways: dict[Any, list[int]] = {root: []}
-        found: dict[int, list[int]] = {}
+        path_of: dict[int, list[int]] = {}
         for v in nx.dfs_preorder_nodes(graph, root):
             for slot, u in enumerate(graph.successors(v)):
                 ways[u] = [*ways[v], slot]
             if not graph.out_degree(v):
                 if "label" not in graph.nodes[v]:
                     raise ValueError(f"node {v!r} is a leaf without a field 'label'")
-                found[graph.nodes[v]["label"]] = ways[v]
-        if sorted(found) != list(range(len(found))):
-            raise ValueError(f"the leaves' labels must be the numbers 0 to {len(found) - 1}")
-        return cls.from_codes([found[label] for label in range(len(found))], arity)
+                path_of[graph.nodes[v]["label"]] = ways[v]
+        if sorted(path_of) != list(range(len(path_of))):
+            raise ValueError(f"the leaves' labels must be the numbers 0 to {len(path_of) - 1}")
+        return cls.from_codes([path_of[label] for label in range(len(path_of))], arity)
 
     @property
     def arity(self) -> int:

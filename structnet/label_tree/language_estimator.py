@@ -145,13 +145,13 @@ class LabelTreeLanguageModel(NextWordEstimator):
         check_bool("first_words", first_words, owner="measure")
         places, right = self._places(self.words_.encode(sentences_of(X)))[:], 0
         if not first_words:
-            behind = places.words[:, 0] != self.model_.boundary
-            places = Context(places.words[behind], places.target[behind])
+            later = places.words[:, 0] != self.model_.boundary
+            places = Context(places.words[later], places.target[later])
         if not len(places.target):
             raise ValueError(NOTHING_FOLLOWS)
         for words, target in zip(places.words.split(PASS), places.target.split(PASS), strict=True):
-            found = without_unknown(self._of_all(words), self.words_.unknown)
-            right += int((found.argmax(1) == target).sum())
+            log_p = without_unknown(self._of_all(words), self.words_.unknown)
+            right += int((log_p.argmax(1) == target).sum())
         known = places.target != (-1 if self.words_.unknown is None else self.words_.unknown)
         return NextWordMeasures(
             accuracy=right / len(places.target),
@@ -220,15 +220,15 @@ class LabelTreeLanguageModel(NextWordEstimator):
             of all leaves: class sat, ... %
             of the tree and counts of n-grams: class sat, ... %
         """
-        told, given = self.read(), beginnings_of(x)
-        if len(given) != 1:
-            raise ValueError(f"x must be one beginning of a sentence. Got {len(given)}.")
-        words = ends_of(self.words_.encode(given), self.model_.boundary, self.context)
-        found = explain(told.tree, words[0], told.class_names)
+        reading, beginnings = self.read(), beginnings_of(x)
+        if len(beginnings) != 1:
+            raise ValueError(f"x must be one beginning of a sentence. Got {len(beginnings)}.")
+        words = ends_of(self.words_.encode(beginnings), self.model_.boundary, self.context)
+        explanation = explain(reading.tree, words[0], reading.class_names)
         if self.model_.counted is None:
-            return found
-        both = tuple(self.predict_proba(given)[0].tolist())
-        return replace(found, whole=both, whole_of="the tree and counts of n-grams")
+            return explanation
+        both = tuple(self.predict_proba(beginnings)[0].tolist())
+        return replace(explanation, whole=both, whole_of="the tree and counts of n-grams")
 
     def export_text(self, X: Text | None = None, y: None = None) -> str:
         """The tree as text, one line per node; see :func:`structnet.routing.export_text`.
@@ -261,8 +261,8 @@ class LabelTreeLanguageModel(NextWordEstimator):
 
     def _log_proba(self, encoded: Encoded) -> Tensor:
         words = ends_of(encoded, self.model_.boundary, self.context)
-        found = self._of_all(torch.from_numpy(words))
-        return without_unknown(found, self.words_.unknown).log_softmax(1)
+        log_p = self._of_all(torch.from_numpy(words))
+        return without_unknown(log_p, self.words_.unknown).log_softmax(1)
 
     def _of_all(self, words: Tensor) -> Tensor:
         with evaluating(self.model_):

@@ -164,10 +164,10 @@ class LogBilinearLM(nn.Module):
             if int(self.since) >= self.reassign_every:
                 self._reassign()
             self.since += len(batch.target)
-        said = self.head(self.represent(batch.words), batch.target)
+        of_tree = self.head(self.represent(batch.words), batch.target)
         if self.training or self.counted is None:
-            return said.loss
-        return -self.counted.log_prob_of(batch.words, batch.target, said.output).mean()
+            return of_tree.loss
+        return -self.counted.log_prob_of(batch.words, batch.target, of_tree.output).mean()
 
     def count(self, train: NextWords, validation: NextWords) -> None:
         """Counts n-grams, and mixes them in with the shares that make a validation text likeliest.
@@ -177,10 +177,10 @@ class LogBilinearLM(nn.Module):
             validation: places of a text that was not learned from, by which the shares of the
                 mixture are chosen.
         """
-        said = self.log_prob_without_ngrams(validation)
+        log_p = self.log_prob_without_ngrams(validation)
         self.counted = NGramMixture(NGrams(len(self.words), min(self.settings.context, WORDS)))
         self.counted.count(train.words, train.target)
-        self.counted.fit(validation.words, validation.target, said)
+        self.counted.fit(validation.words, validation.target, log_p)
 
     def _reassign(self) -> None:
         moved = self.head.reassign(self.optimizer).moved
@@ -190,12 +190,12 @@ class LogBilinearLM(nn.Module):
     @torch.no_grad()
     def log_prob(self, words: Tensor) -> Tensor:
         """The log-probability of every word as the next one. ``[n, context] -> [n, words]``."""
-        said = self.head.log_prob(self.represent(words))
-        return said if self.counted is None else self.counted(words, said)
+        log_p = self.head.log_prob(self.represent(words))
+        return log_p if self.counted is None else self.counted(words, log_p)
 
     def log_prob_of(self, places: NextWords | Context) -> Tensor:
         """The log-probabilities of the words of a text, among all words. ``-> [len(places)]``."""
-        return self._said(places)["perplexity"]
+        return self._log_probs(places)["perplexity"]
 
     def log_prob_without_ngrams(self, places: NextWords | Context) -> Tensor:
         """The same by the tree, or its baseline, alone. ``-> [len(places)]``."""
@@ -204,28 +204,28 @@ class LogBilinearLM(nn.Module):
             return torch.cat([self.head(self.represent(x), y).output for x, y in parts])
 
     def perplexities(self, places: NextWords | Context) -> dict[str, float]:
-        """The perplexity of a text and, with n-grams, also without them, and of them alone.
+        """The perplexity of a text and, if there are n-grams, that of the tree and of them alone.
 
         It is that of the known words, given that they are known: the one that stands for unknown
         words is never predicted. NaN if none is known.
         """
         unknown = self.words.unknown
         if unknown is None:
-            return {name: perplexity(each) for name, each in self._said(places).items()}
+            return {name: perplexity(each) for name, each in self._log_probs(places).items()}
         known = places.target != unknown
         place = Context(places.words[known], places.target[known])
         none = place._replace(target=torch.full_like(place.target, unknown))
-        said, missed = self._said(place), self._said(none)
-        return {name: perplexity(given_known(said[name], missed[name])) for name in said}
+        log_p, missed = self._log_probs(place), self._log_probs(none)
+        return {name: perplexity(given_known(log_p[name], missed[name])) for name in log_p}
 
-    def _said(self, places: NextWords | Context) -> dict[str, Tensor]:
+    def _log_probs(self, places: NextWords | Context) -> dict[str, Tensor]:
         """The log-probabilities of a text's words by the model and by its parts, if it has some."""
-        said, counted = self.log_prob_without_ngrams(places), self.counted
+        by_tree, counted = self.log_prob_without_ngrams(places), self.counted
         if counted is None:
-            return {"perplexity": said}
+            return {"perplexity": by_tree}
         return {
-            "perplexity": counted.log_prob_of(places.words, places.target, said),
-            "perplexity_without_ngrams": said,
+            "perplexity": counted.log_prob_of(places.words, places.target, by_tree),
+            "perplexity_without_ngrams": by_tree,
             "perplexity_of_ngrams": counted.ngrams.log_prob_of(places.words, places.target),
         }
 
@@ -254,7 +254,7 @@ class LogBilinearLM(nn.Module):
 
 
 def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None) -> nn.Module:
-    """The last part of a model, by which each word begins as likely as it is frequent.
+    """The last layer of a model, whose first biases make each word as likely as it is frequent.
 
     An adaptive softmax has no biases for that.
     """
@@ -273,7 +273,7 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
     if start == "clusters" and encoded is not None:
         vectors = learn_vectors(encoded, number, size=min(VECTORS, number), seed=settings.seed)
         tree = clustered(vectors, settings.arity, settings.max_depth, settings.seed)
-    found = TreeSoftmaxLoss(
+    head = TreeSoftmaxLoss(
         size,
         number,
         settings.arity,
@@ -286,12 +286,12 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
         sparse=True,
         seed=settings.seed,
     )
-    codes = found.codes
-    below = np.zeros(found.bias.shape)  # occurrences of the words below each child
+    codes = head.codes
+    below = np.zeros(head.bias.shape)  # occurrences of the words below each child
     np.add.at(below, (codes.nodes, codes.slots), counts[codes.labels])
     shares = np.divide(below, below.sum(1, keepdims=True), out=np.ones_like(below), where=below > 0)
-    found.bias.copy_(torch.from_numpy(np.log(shares)))
-    return found
+    head.bias.copy_(torch.from_numpy(np.log(shares)))
+    return head
 
 
 def train_language_model(

@@ -25,7 +25,7 @@ CELLS = 300_000  # largest number of scores, for examples and children, that are
 
 
 class _Sums(NamedTuple):
-    """What is known of the children of all nodes, each with the labels below it.
+    """Sums over the examples of each child of each node: those of all labels below it.
 
     Attributes:
         sums: sums of the features of each child's examples.
@@ -51,13 +51,13 @@ class _Sums(NamedTuple):
         """
         more, added = self.sums.copy(), prior * self.average
         more.data = np.log1p(more.data / added[more.indices])
-        own = np.asarray(self.sums.sum(1)).ravel()
-        return more, np.log1p(own / max(added.sum(), np.finfo(float).tiny))
+        totals = np.asarray(self.sums.sum(1)).ravel()
+        return more, np.log1p(totals / max(added.sum(), np.finfo(float).tiny))
 
     def bias(self, power: float) -> np.ndarray:
-        """The logarithms of what the labels below each child count, ``[nodes * arity]``.
+        """The logarithm of the number of examples below each child, ``[nodes * arity]``.
 
-        Very low in an empty slot.
+        Very low in an empty slot. The numbers of labels are raised to a power before.
         """
         below = self.paths @ np.maximum(self.counts, UNSEEN) ** power
         return np.log(below, where=below > 0, out=np.full(len(below), -1e30))

@@ -44,7 +44,7 @@ class TextFeatures:
     frequency: tuple[int, ...] = ()
 
     def weighted(self, features: Features) -> TextFeatures:
-        """The same features with weights from the frequencies in some lines, given with equal ones.
+        """The same features, weighted by how few of some lines have them, as in TF-IDF.
 
         Example:
             >>> text = TextFeatures(("the", "fox"))
@@ -77,21 +77,21 @@ class TextFeatures:
             offsets ``[n + 1]``, int64; ids ``[words of all lines]``, int32.
         """
         line = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        lines, found = [line], [ids]
+        lines, features = [line], [ids]
         if self.pairs and len(ids):
             together = line[1:] == line[:-1]
             left, right = ids[:-1][together].astype(np.uint64), ids[1:][together].astype(np.uint64)
             lines.append(line[1:][together])
-            found.append(self._bucket((left * PRIME) ^ right))
+            features.append(self._bucket((left * PRIME) ^ right))
         if self.pieces is not None:
             starts, pieces = self._pieces()
             size = np.diff(starts)[ids]
             lines.append(np.repeat(line, size))
-            found.append(pieces[ranges(starts[ids], size)])
+            features.append(pieces[ranges(starts[ids], size)])
         where = np.concatenate(lines)
         order = np.argsort(where, kind="stable")
         ends = offsets_of(np.bincount(where, minlength=len(offsets) - 1))
-        bags = Features.from_bags(ends, np.concatenate(found)[order], self.size)
+        bags = Features.from_bags(ends, np.concatenate(features)[order], self.size)
         return self._weighted(bags) if self.lines else bags
 
     def _weighted(self, bags: Features) -> Features:

@@ -1,4 +1,7 @@
-"""Moves labels to the children that their examples prefer: Algorithms 2 and 3 of the paper."""
+"""Moves labels to the children that their examples prefer: Algorithms 2 and 3 of the paper.
+
+Measures how good the decision of each node is, too: its objective, balancedness and purity.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,22 @@ import numpy as np
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.label_tree import settings
-from structnet.label_tree._kernels import ANCHORED, INDEX, UNIFORM, decisions, kept_rows, rebuilt
+from structnet.label_tree._kernels import (
+    ANCHORED,
+    EQ10,
+    EXACT,
+    INDEX,
+    MARGIN,
+    PAPER,
+    UNIFORM,
+    decisions,
+    kept_rows,
+    rebuilt,
+)
 from structnet.label_tree.codes import LabelCodes
-from structnet.label_tree.decision_quality import GAINS, best_objective
 from structnet.label_tree.shapes import check_depth
 
+GAINS = dict(zip(settings.GAINS, (MARGIN, EXACT, PAPER, EQ10), strict=True))
 PRIORS = dict(zip(settings.PRIORS, (ANCHORED, UNIFORM, INDEX), strict=True))
 WAYS = 100  # largest number of assignment problems that are solved at a node
 DEEP = 40  # depth above which a tree is useless
@@ -86,7 +100,12 @@ def reassign(
         codes: tree so far.
         statistics: statistics for the rows of its codes.
         counts: frequency of each label.
-        gain: value of moving a label to a child; see :func:`.decision_quality.gains`.
+        gain: value of moving label i to child j, of its share ``q_i`` of the node's examples, the
+            child's mean probability ``p_{j|i}`` over them, and ``p_j`` over all examples: "margin",
+            ``q_i (p_{j|i} - p_j)``; "paper", Eq. (12), ``q_i (1 - q_i) sign(p_{j|i} - p_j)
+            p_{j|i}``; "eq10", Eq. (10), ``2/M q_i (1 - q_i) sign(p_{j|i} - p_j)``, which ignores
+            the effect of a label on the others through ``p_j``; "exact", the gradient of the
+            objective, which includes it.
         prior: observations that are added to the statistics. "anchored" ones are certain of the
             present slot of a label, or of the one with the smallest share if the label is new at
             the node; "uniform" ones of none; "index" ones, those of the authors' program, give half
@@ -132,21 +151,29 @@ def reassign(
         max_depth or 0,
         WAYS if method == "optimal" else None,
     )
-    found = LabelCodes(children, codes.num_labels)
-    if prior != "anchored" and found.depth.max() > DEEP >= codes.depth.max():
+    new_codes = LabelCodes(children, codes.num_labels)
+    if prior != "anchored" and new_codes.depth.max() > DEEP >= codes.depth.max():
         warnings.warn(
-            f"the tree is {found.depth.max()} decisions deep: with the prior {prior!r} labels that "
-            "are new at a node all go to one child; give a max_depth, or the prior 'anchored'",
+            f"the tree is {new_codes.depth.max()} decisions deep: with the prior {prior!r} labels "
+            "that are new at a node all go to one child; give a max_depth, or the prior 'anchored'",
             stacklevel=2,
         )
-    kept = kept_rows(codes.offsets, codes.nodes, found.offsets, found.nodes, is_new)
-    same = np.flatnonzero(kept >= 0)
-    rows = Statistics.of(found)
-    rows.sums[same], rows.seen[same] = statistics.sums[kept[same]], statistics.seen[kept[same]]
-    stays = np.zeros(len(kept), bool)
-    stays[same] = codes.slots[kept[same]] == found.slots[same]
-    moved = np.union1d(found.labels[~stays], np.flatnonzero(found.depth != codes.depth))
-    return Reassigned(found, rows, is_new, len(moved) / codes.num_labels)
+    old_rows = kept_rows(codes.offsets, codes.nodes, new_codes.offsets, new_codes.nodes, is_new)
+    same = np.flatnonzero(old_rows >= 0)
+    rows = Statistics.of(new_codes)
+    rows.sums[same], rows.seen[same] = (
+        statistics.sums[old_rows[same]],
+        statistics.seen[old_rows[same]],
+    )
+    stays = np.zeros(len(old_rows), bool)
+    stays[same] = codes.slots[old_rows[same]] == new_codes.slots[same]
+    moved = np.union1d(new_codes.labels[~stays], np.flatnonzero(new_codes.depth != codes.depth))
+    return Reassigned(new_codes, rows, is_new, len(moved) / codes.num_labels)
+
+
+def best_objective(arity: int) -> float:
+    """The maximum of the objective, ``J* = 4/M (1 - 1/M)``, of balanced and pure splits alone."""
+    return 4 / arity * (1 - 1 / arity)
 
 
 @dataclass(frozen=True)
@@ -156,9 +183,12 @@ class NodeReport:
     Attributes:
         labels: number of labels below the node.
         share: share of all examples that pass it.
-        objective: objective J of the node; 0 where one label or none passes.
-        relative: objective as a share of the best possible one, J*.
-        balancedness, purity: quantities of Definitions 1 and 2; 0 is best.
+        objective: objective J of the node, Eq. (6), ``2/M sum_i q_i sum_j |p_j - p_{j|i}|``; 0
+            where one label or none passes.
+        relative: objective as a share of the best possible one, ``J* = 4/M (1 - 1/M)``.
+        balancedness: ``sum_j |p_j - 1/M|`` of Definition 1; 0 if all children get the same share.
+        purity: ``1/M sum_j sum_i q_i min(p_{j|i}, 1 - p_{j|i})`` of Definition 2; 0 if no label is
+            divided between children.
 
     Shapes:
         each ``[nodes]``.
@@ -200,12 +230,12 @@ def node_report(codes: LabelCodes, statistics: Statistics, counts: np.ndarray) -
     mean, torn, spread = decisions(
         codes.nodes, codes.slots, statistics.sums, statistics.seen, weights, number
     )
-    found = 2 / arity * spread
+    objective = 2 / arity * spread
     return NodeReport(
         labels,
         share,
-        found,
-        found / best_objective(arity),
+        objective,
+        objective / best_objective(arity),
         np.abs(mean - 1 / arity).sum(1),
         torn / arity,
     )

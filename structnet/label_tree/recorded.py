@@ -37,7 +37,7 @@ class Recorded(nn.Module):
 
     @property
     def structure_of_weights(self) -> LabelCodes:
-        """The tree, without which the weights mean nothing; :func:`.fit` averages those of one."""
+        """The tree that the weights belong to; :func:`.fit` averages weights of one tree only."""
         return self._codes
 
     @property
@@ -60,8 +60,8 @@ class Recorded(nn.Module):
             for each in self._recorded():
                 dist.all_reduce(each)
         if self._own is not None:
-            for kept, each in zip((self.sums, self.seen), self._own, strict=True):
-                kept += each
+            for total, each in zip((self.sums, self.seen), self._own, strict=True):
+                total += each
                 each.zero_()
 
     def forget(self) -> None:

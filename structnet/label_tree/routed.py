@@ -91,9 +91,9 @@ class Routed(nn.Module):
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
         """The prediction of one leaf: its label is certain. ``[n, features] -> [n, labels]``."""
-        found = np.full((x.shape[0], self.num_classes), -np.inf)
-        found[:, self.softmax.codes.numbering.label[leaf]] = 0.0
-        return found
+        log_p = np.full((x.shape[0], self.num_classes), -np.inf)
+        log_p[:, self.softmax.codes.numbering.label[leaf]] = 0.0
+        return log_p
 
     def facts(self, node: int) -> Facts:
         """What a node consists of."""

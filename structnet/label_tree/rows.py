@@ -70,11 +70,11 @@ class _PathLogProb(torch.autograd.Function):
 
     @staticmethod
     @by_hand("TreeSoftmaxLoss", "the loss of its log_prob")
-    def backward(ctx: Any, given: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, example, node, order, r, chosen, log_p, met, sizes = ctx.saved_tensors
-        given = given[order, None]
-        g = -log_p.exp() * given
-        g.scatter_add_(1, chosen, given)  # d log p_j = 1[j] - p
+        gradient = gradient[order, None]
+        g = -log_p.exp() * gradient
+        g.scatter_add_(1, chosen, gradient)  # d log p_j = 1[j] - p
         of_weight = x.new_zeros(len(met), *weight.shape[1:])
         place = torch.arange(len(met), device=x.device).repeat_interleave(sizes)
         if ctx.groups is None:

@@ -31,9 +31,9 @@ def codes_in(
         layout ``[nodes, arity]``, weight ``[nodes, arity, in_features]``, counts ``[n_classes]``.
     """
     names = ("layout", "weight", "bias", "counts")
-    own: dict[str, Any] = {name: getattr(module, name, None) for name in names}
-    given = {name: state[prefix + name] for name in own if prefix + name in state}
-    layout: Tensor = given.get("layout", own["layout"])
+    present: dict[str, Any] = {name: getattr(module, name, None) for name in names}
+    loaded = {name: state[prefix + name] for name in present if prefix + name in state}
+    layout: Tensor = loaded.get("layout", present["layout"])
     nodes = tuple(layout.shape)
     wanted = {
         "layout": nodes,
@@ -43,8 +43,8 @@ def codes_in(
     }
     faults = [
         f"size mismatch for {prefix}{name}: copying a param with shape {value.shape} from "
-        f"checkpoint, the shape in current model is {own[name].shape}."
-        for name, value in given.items()
+        f"checkpoint, the shape in current model is {present[name].shape}."
+        for name, value in loaded.items()
         if tuple(value.shape) != wanted[name]
     ]
     if faults:
@@ -69,12 +69,12 @@ def take_sizes(module: nn.Module, state: Mapping[str, Tensor], prefix: str) -> N
     """
     for name in ("weight", "bias", "layout", "sums", "seen"):
         value = state.get(prefix + name)
-        own = getattr(module, name) if value is not None else None
-        if value is None or own is None or value.shape == own.shape:
+        present = getattr(module, name) if value is not None else None
+        if value is None or present is None or value.shape == present.shape:
             continue
-        other = torch.zeros(value.shape, dtype=own.dtype, device=own.device)
-        if isinstance(own, nn.Parameter):
-            own.data, own.grad = other, None
+        other = torch.zeros(value.shape, dtype=present.dtype, device=present.device)
+        if isinstance(present, nn.Parameter):
+            present.data, present.grad = other, None
         else:
             setattr(module, name, other)
 

@@ -146,12 +146,12 @@ class LabelTreeSettings:
 
     @property
     def is_free(self) -> bool:
-        """Is nothing said of the kind of tree, so that a node without one may take its place?"""
+        """True if the settings leave the kind of tree open, so that a single node may be tried."""
         says_nothing = self.start in (None, "naive_bayes")
         return self.tree is None and says_nothing and not self.of_reassignments
 
     @property
     def rules(self) -> dict[str, Any]:
-        """What a tree must know about reassignment, and whether it has biases."""
+        """The arguments of :class:`.TreeSoftmaxLoss` for reassignments and biases."""
         names = ("gain", "prior", "prior_weight", "method", "max_depth", "memory", "bias")
         return {name: getattr(self, name) for name in names}

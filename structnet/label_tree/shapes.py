@@ -119,8 +119,8 @@ def grouped(
     check_number("slack", slack, 1, owner="grouped")
     labels, number = len(counts), least_nodes(len(counts), arity)
     if vectors.ndim != 2 or len(vectors) != labels or not np.isfinite(vectors).all():
-        said = f"finite numbers [{labels}, size]"
-        raise wrong("vectors", said, list(vectors.shape), "grouped")
+        expected = f"finite numbers [{labels}, size]"
+        raise wrong("vectors", expected, list(vectors.shape), "grouped")
     rarest = np.argsort(-counts, kind="stable")[::-1].copy()
     weight = np.append(counts, np.zeros(number))
     middle = np.append(vectors, np.zeros((number, vectors.shape[1])), axis=0)
@@ -165,7 +165,7 @@ def random_tree(num_labels: int, arity: int = 2, seed: int = 0) -> LabelCodes:
 
 
 def frequencies(counts: Any, num_labels: int) -> np.ndarray:
-    """The frequency of each label, as the tree is built by; ones if none are given.
+    """The frequencies that a tree is built from; 1 for each label if none are given.
 
     Labels that never occur would share the deepest branch, and a later sample of one would be far
     less probable than in a tree that mixes them in. So each counts as one that occurs as rarely as

@@ -181,14 +181,14 @@ class TreeSoftmaxLoss(Recorded):
                 f"the tree has {self._codes.num_nodes} nodes; labels move in one of {least}, the "
                 f"fewest for {self._codes.num_labels} labels at arity {self._codes.arity}"
             )
-        found = reassign(
+        reassigned = reassign(
             self._codes,
             self.statistics,
             self.counts.cpu().numpy(),
             max_depth=self.max_depth,
             **self.rules,  # type: ignore[arg-type]  # checked words
         )
-        is_new = torch.from_numpy(np.flatnonzero(found.is_new)).to(self.weight.device)
+        is_new = torch.from_numpy(np.flatnonzero(reassigned.is_new)).to(self.weight.device)
         with torch.no_grad():
             self.weight[is_new] = 0
             self.bias[is_new] = 0
@@ -196,10 +196,10 @@ class TreeSoftmaxLoss(Recorded):
             for value in (optimizer.state.get(parameter, {}) if optimizer else {}).values():
                 if isinstance(value, Tensor) and value.shape == parameter.shape:
                     value[is_new] = 0
-        self.layout = torch.from_numpy(found.codes.children).to(self.weight.device)
-        self._keep(found.statistics, self.memory)
-        self._take(found.codes)
-        return found
+        self.layout = torch.from_numpy(reassigned.codes.children).to(self.weight.device)
+        self._keep(reassigned.statistics, self.memory)
+        self._take(reassigned.codes)
+        return reassigned
 
     @torch.no_grad()
     def replant(self, codes: LabelCodes) -> None:
@@ -293,8 +293,8 @@ class TreeSoftmaxLoss(Recorded):
         plain = batch.device.type == "cpu" and batch.dtype == torch.float32
         if plain and not (self.training or torch.is_grad_enabled()):
             # Without gradients and statistics, the compiled loop is enough.
-            found = self.arrays().scored(Features.from_table(batch.numpy()), labels.numpy())
-            return torch.from_numpy(found).to(batch)
+            log_probs = self.arrays().scored(Features.from_table(batch.numpy()), labels.numpy())
+            return torch.from_numpy(log_probs).to(batch)
         offsets = self._row("offsets")
         first, length = offsets[labels], offsets[labels + 1] - offsets[labels]
         example = torch.arange(len(labels), device=labels.device).repeat_interleave(length)
@@ -336,10 +336,10 @@ class TreeSoftmaxLoss(Recorded):
         branch = self.branch_log_prob(batch).flatten(1)  # [n, slots of all nodes]
         chosen = torch.from_numpy(self._codes.ways).to(input.device)
         at_nodes = torch.cat([branch.new_zeros(len(batch), 1), branch[:, chosen]], 1)
-        found = leaf_log_prob(numbering.topology, at_nodes, backend)
+        log_p = leaf_log_prob(numbering.topology, at_nodes, backend)
         labels = numbering.label[numbering.topology.leaves]
-        found = found[:, torch.from_numpy(np.argsort(labels)).to(input.device)]
-        return found.reshape(*input.shape[:-1], self.n_classes)
+        log_p = log_p[:, torch.from_numpy(np.argsort(labels)).to(input.device)]
+        return log_p.reshape(*input.shape[:-1], self.n_classes)
 
     @torch.no_grad()
     def predict(self, input: Tensor) -> Tensor:
@@ -368,9 +368,9 @@ class TreeSoftmaxLoss(Recorded):
         features = Features.from_table(self._batch(input).detach().float().cpu().numpy())
         values, labels, _ = self.arrays().searched(features, k, beam, threshold)
         of_input, absent = (*input.shape[:-1], k), (0, k - values.shape[1])
-        found = F.pad(torch.from_numpy(values).to(input), absent, value=-torch.inf)
+        log_p = F.pad(torch.from_numpy(values).to(input), absent, value=-torch.inf)
         numbers = F.pad(torch.from_numpy(labels).to(input.device), absent, value=-1)
-        return found.reshape(of_input), numbers.reshape(of_input)
+        return log_p.reshape(of_input), numbers.reshape(of_input)
 
     def arrays(
         self, embedding: np.ndarray | None = None, by_feature: bool = False, lay: bool = False
@@ -387,8 +387,8 @@ class TreeSoftmaxLoss(Recorded):
         weight = self.weight.detach().permute(axes).contiguous()
         if lay:
             self.weight.data = weight.permute(axes)
-        own = [each.float().cpu().numpy() for each in (weight, self._masked_bias().detach())]
-        return TreeArrays(embedding, own[0], own[1], self._codes)
+        w, b = (x.float().cpu().numpy() for x in (weight, self._masked_bias().detach()))
+        return TreeArrays(embedding, w, b, self._codes)
 
     def take_bias(self, bias: np.ndarray) -> None:
         """Stores biases from the arrays of :meth:`arrays`, ``[nodes, arity]``."""

@@ -76,7 +76,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Stream:
-    """What a stream has shown so far. After a whole training run it has shown nothing.
+    """Statistics of the samples of a stream so far; empty after a whole training run.
 
     Args:
         unit: weight that counts as one: the mean weight in that run, if there was one.
@@ -116,7 +116,7 @@ class Stream:
         return cls(unit=float(np.ldexp(parts.mean(), exponent)))
 
     def shares(self, weights: np.ndarray | None, number: int) -> np.ndarray:
-        """The weights in single precision, where the mean of an earlier run is 1; empty if all are.
+        """The weights, over the mean weight of an earlier run, as float32; empty if all are 1.
 
         Args:
             weights: weights of samples, above 0; None for 1 each.
@@ -140,7 +140,7 @@ class Stream:
         return shares.astype(np.float32)
 
     def met(self, examples: Examples) -> Stream:
-        """The same after more examples."""
+        """The statistics after more examples."""
         shares = examples.shares.astype(np.float64) if len(examples.shares) else np.ones(1)
         times = 1 if len(examples.shares) else len(examples)
         return replace(
@@ -152,13 +152,13 @@ class Stream:
         )
 
     def with_columns(self, rows: Any, weights: np.ndarray | None) -> Stream:
-        """The same with the columns of more rows, ``[n, columns]``, if their scale is followed."""
+        """The statistics with moments of more rows, ``[n, columns]``, until the scale is final."""
         if self.columns is None or self.scaled >= SETTLED:
             return self
         return replace(self, columns=self.columns.joined(Columns.of(rows, weights)))
 
     def rescaled(self, number: int) -> Stream:
-        """The same after ``number`` more samples changed the scale, to which sums are converted."""
+        """The statistics in the scale that was found with ``number`` more samples."""
         assert self.columns is not None
         varying = float(np.count_nonzero(self.columns.deviation))
         return replace(self, squares=self.weight * varying, scaled=self.rows + number)
@@ -187,31 +187,31 @@ class Stream:
         """
         mean = self.squares / max(self.weight, np.finfo(float).tiny)
         heavy = self.heaviness / max(self.weight, np.finfo(float).tiny)
-        found = rate_for(max(mean, size), settings, is_table, streams=True)
+        rate = rate_for(max(mean, size), settings, is_table, streams=True)
         if not is_table and not settings.vector_size:
             assert settings.arity is not None
             number = self.weight / max(heavy, np.finfo(float).tiny)  # rows, if all weigh the same
             few = min(1.0, settings.arity / max(number, 1.0))
-            found *= max(1.0, LEARNT * math.log(settings.arity) * math.sqrt(few))
-        return found / max(heavy, np.finfo(float).tiny)
+            rate *= max(1.0, LEARNT * math.log(settings.arity) * math.sqrt(few))
+        return rate / max(heavy, np.finfo(float).tiny)
 
     def state(self) -> dict[str, Any]:
-        """All of it, for JSON."""
-        told = asdict(self)
+        """The statistics as plain values for JSON; :meth:`of` reads them."""
+        state = asdict(self)
         if self.columns is not None:
             for name in ("mean", "deviation"):
-                told["columns"][name] = getattr(self.columns, name).tolist()
-        return told
+                state["columns"][name] = getattr(self.columns, name).tolist()
+        return state
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> Stream:
-        """What :meth:`state` described."""
-        told = dict(state)
-        if told.get("columns"):
-            columns = told["columns"]
+        """The statistics that :meth:`state` gave."""
+        values = dict(state)
+        if values.get("columns"):
+            columns = values["columns"]
             arrays = (np.array(columns[name]) for name in ("mean", "deviation"))
-            told["columns"] = Columns(columns["weight"], *arrays)
-        return cls(**told)
+            values["columns"] = Columns(columns["weight"], *arrays)
+        return cls(**values)
 
 
 @torch.no_grad()

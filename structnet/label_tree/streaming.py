@@ -88,15 +88,15 @@ class StreamMixin:
             raise ValueError("the first call of partial_fit needs classes, a list of all classes")
         if classes is not None:
             self.classes_ = classes_of_stream(classes, None if first else self.classes_)
-        found = self._checked(X, y, sample_weight, reset=first, stream=True)
+        checked = self._checked(X, y, sample_weight, reset=first, stream=True)
         if self.class_weight is not None:
             if isinstance(self.class_weight, str):  # the samples to come cannot be counted
                 raise wrong("class_weight", "a dict or None in partial_fit", self.class_weight)
-            found = weighed(found, found, self.classes_, self.class_weight)
+            checked = weighed(checked, checked, self.classes_, self.class_weight)
         if first:
-            self._begin_stream(found, settings)
-        undo = self._follow(found)
-        examples, stream = self._examples(found), self._stream
+            self._begin_stream(checked, settings)
+        undo = self._follow(checked)
+        examples, stream = self._examples(checked), self._stream
         try:
             if stream.rows or first:
                 self._stream = stream.met(examples)
@@ -107,41 +107,41 @@ class StreamMixin:
         self.settings_ = self.trained_.settings
         return self
 
-    def _begin_stream(self, found: Checked, settings: LabelTreeSettings) -> None:
+    def _begin_stream(self, checked: Checked, settings: LabelTreeSettings) -> None:
         """Makes a tree for a stream from the samples of its first call."""
-        self.input_scale_, self._stream = self._new_scale(found, bends=False), Stream()
-        table = not (self.tokens or issparse(found.x))
+        self.input_scale_, self._stream = self._new_scale(checked, bends=False), Stream()
+        table = not (self.tokens or issparse(checked.x))
         if table and self.standardize and not settings.vector_size:
-            columns = Columns.of(found.x, found.weights)
-            self.input_scale_ = columns.scale(found.x)
-            self._stream = Stream(columns=columns, scaled=len(found.y))
-        examples, codes, number = self._examples(found), self._own_tree(), len(self.classes_)
+            columns = Columns.of(checked.x, checked.weights)
+            self.input_scale_ = columns.scale(checked.x)
+            self._stream = Stream(columns=columns, scaled=len(checked.y))
+        examples, codes, number = self._examples(checked), self._own_tree(), len(self.classes_)
         if codes is not None:
             settings = replace(settings, tree="huffman", arity=codes.arity)
         self.settings_ = for_stream(examples, number, settings)
         if self.settings_.tree == "learned" and not settings.of_reassignments:
             self.settings_ = replace(self.settings_, prior_weight=ANCHORS, memory=KEPT)
         direct = self.standardize and not self.settings_.vector_size
-        if direct and isinstance(found.x, Features):
+        if direct and isinstance(checked.x, Features):
             # A mean of many tokens is short, and only the biases would learn at a common rate.
-            self.input_scale_ = Standardizer.of_rows(found.x.to_csr(), found.weights)
-            examples = self._examples(found)
+            self.input_scale_ = Standardizer.of_rows(checked.x.to_csr(), checked.weights)
+            examples = self._examples(checked)
         enough = len(examples) >= max(LEAST, EACH * number)
         tree = begin(examples, number, self.settings_, codes, solves=enough)
         if not enough and self.settings_.start == "naive_bayes":
             self.settings_ = replace(self.settings_, start="clusters")
         self.trained_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 
-    def _follow(self, found: Checked) -> Callable[[], None]:
+    def _follow(self, checked: Checked) -> Callable[[], None]:
         """Finds the scale of a stream's columns with more samples, and returns what undoes it."""
-        stream, number = self._stream, len(found.y)
+        stream, number = self._stream, len(checked.y)
         if not stream.rows:
             return lambda: None
-        self._stream = stream = stream.with_columns(found.x, found.weights)
+        self._stream = stream = stream.with_columns(checked.x, checked.weights)
         if not stream.is_due(number):
             return lambda: None
         assert self.input_scale_ is not None and stream.columns is not None
-        before, self.input_scale_ = self.input_scale_, stream.columns.scale(found.x)
+        before, self.input_scale_ = self.input_scale_, stream.columns.scale(checked.x)
         self._stream = stream.rescaled(number)
         return rescale(self.trained_.tree, before, self.input_scale_)
 

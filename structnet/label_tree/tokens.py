@@ -87,11 +87,11 @@ def check_learnable(bags: Features, weights: np.ndarray | None) -> None:
 
 
 def _check_range(ids: list[int], place: int, most: float) -> None:
-    found = next((each for each in ids if not 0 <= each < most), None)
-    if found is not None:
+    outside = next((each for each in ids if not 0 <= each < most), None)
+    if outside is not None:
         raise ValueError(
             "token ids must be at least 0 and below 2**31, and should have no gaps, as each number "
-            f"up to the highest has its own weights. Got {found} for sample {place}."
+            f"up to the highest has its own weights. Got {outside} for sample {place}."
         )
 
 

@@ -62,12 +62,12 @@ class Touched(NamedTuple):
         nodes: tuple[np.ndarray, ...] = (np.unique(codes.nodes[rows]),)
         if arrays.embedding is None and not features.is_table:
             nodes = _nodes_and_features(tree, examples)
-        found = [(arrays.weight, nodes)]
+        touched = [(arrays.weight, nodes)]
         if arrays.embedding is not None:
-            found.append((arrays.embedding, (np.unique(features.ids),)))
+            touched.append((arrays.embedding, (np.unique(features.ids),)))
         if len(statistics.seen):
-            found += [(statistics.sums, (rows,)), (statistics.seen, (rows,))]
-        parts = [Part(array, places, array[places]) for array, places in found]
+            touched += [(statistics.sums, (rows,)), (statistics.seen, (rows,))]
+        parts = [Part(array, places, array[places]) for array, places in touched]
         return cls(softmax.bias.detach().clone(), parts)
 
     @torch.no_grad()

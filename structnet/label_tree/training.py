@@ -93,8 +93,8 @@ def begin(
             tree.softmax.take_bias(arrays.bias)
     elif one and examples.features.is_table and solves:
         arrays, slots = tree.arrays(examples.features), tree.codes.slots
-        found = solved(examples.checked, num_classes, settings.seed)
-        arrays.weight[0, slots], arrays.bias[0, slots] = found
+        solution = solved(examples.checked, num_classes, settings.seed)
+        arrays.weight[0, slots], arrays.bias[0, slots] = solution
         tree.softmax.take_bias(arrays.bias)
     elif settings.epochs == 0:
         reasons = {
@@ -226,15 +226,15 @@ class Training:
             counts = torch.from_numpy(examples.counts(self.tree.num_outputs))
         else:
             counts = torch.zeros_like(softmax.counts)
-        before, records, told = Touched.of(self.tree, examples), len(self.epochs), self.settings
+        before, records, settings = Touched.of(self.tree, examples), len(self.epochs), self.settings
         if rate is not None:
-            self.settings = replace(told, learning_rate=rate)
+            self.settings = replace(settings, learning_rate=rate)
         try:
             self._stream(examples, (softmax.counts + counts).numpy())
         except BaseException:  # also KeyboardInterrupt: half a pass is no state to go on from
             before.put_back(self.tree)
             del self.epochs[records:]
-            self.settings = told
+            self.settings = settings
             raise
         softmax.counts += counts
         self.done += len(examples)
@@ -269,7 +269,7 @@ class Training:
 
     def _taken(self, examples: Examples) -> Examples:
         features = examples.features
-        return replace(examples, features=self.tree.arrays(features, lay=True).taken(features))
+        return replace(examples, features=self.tree.arrays(features, lay=True).as_read(features))
 
     @property
     def _learns_tree(self) -> bool:
@@ -317,13 +317,13 @@ class Training:
         how = rows.sums, rows.seen, first_rate, last_rate, self.settings.bias
 
         def work(begin: int, end: int) -> float:
-            given = begin, end, part.labels, part.shares, *where, *how
+            arguments = begin, end, part.labels, part.shares, *where, *how
             if embedding is not None:
-                return train_dense(*given, embedding)
+                return train_dense(*arguments, embedding)
             if not part.features.is_table:
-                return train_sparse(*given)
+                return train_sparse(*arguments)
             wide = codes.num_nodes == 1 and codes.arity >= WIDE
-            return train_node(*given) if wide else train_dense(*given, None)
+            return train_node(*arguments) if wide else train_dense(*arguments, None)
 
         ends = np.linspace(0, len(part), self.threads + 1).astype(int).tolist()
         with ONE_THREAD:  # in each of our threads
@@ -383,8 +383,8 @@ class Training:
         """Reports the last epoch in one line."""
         record, most = self.epochs[-1], self.settings.epochs
         held_out = record.get("validation_loss")
-        told = "" if held_out is None else f"val loss {held_out:.3f}, "
-        line = f"epoch {record['epoch']}/{most}, loss {record['loss']:.3f}, {told}"
+        validation = "" if held_out is None else f"val loss {held_out:.3f}, "
+        line = f"epoch {record['epoch']}/{most}, loss {record['loss']:.3f}, {validation}"
         progress.say_when_due(f"{line}{record['seconds']:.1f} s", last=record["epoch"] == most)
 
     # Saving and resuming

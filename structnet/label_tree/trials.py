@@ -43,14 +43,14 @@ class Trials:
         learn, held: examples to learn from, and held-out ones.
         num_classes: number of labels.
         progress: progress that reports the trials.
-        found: candidates that were tried.
+        tried: candidates that were tried.
     """
 
     learn: Examples
     held: Examples
     num_classes: int
     progress: Progress
-    found: list[Tried] = field(default_factory=list)
+    tried: list[Tried] = field(default_factory=list)
     _begun: dict[LabelTreeSettings, LabelTree] = field(default_factory=dict)
 
     @property
@@ -70,9 +70,9 @@ class Trials:
         try:
             if target > -np.inf:
                 training.run(self.learn, until=max(total // PART, 1))
-            if target == -np.inf or self._asked(tree)[0] >= FAR * target:
+            if target == -np.inf or self._score_of(tree)[0] >= FAR * target:
                 training.run(self.learn)
-            score, wrong = self._asked(tree)
+            score, wrong = self._score_of(tree)
         except CollapseError:
             score, wrong = -np.inf, np.ones(len(self.held), bool)
         kind = (
@@ -80,8 +80,8 @@ class Trials:
         )
         kind += ", from naive Bayes" if settings.start == "naive_bayes" else ""
         self.progress.say_when_due(f"tried {kind}: score {score:.3f} held out", last=False)
-        self.found.append(Tried(score, wrong, settings))
-        return self.found[-1]
+        self.tried.append(Tried(score, wrong, settings))
+        return self.tried[-1]
 
     def _beginning(self, settings: LabelTreeSettings) -> LabelTree:
         """The tree before the first step, the same for all rates and numbers of passes."""
@@ -90,7 +90,7 @@ class Trials:
             self._begun[alike] = begin(self.learn, self.num_classes, settings)
         return deepcopy(self._begun[alike])
 
-    def _asked(self, tree: LabelTree) -> tuple[float, np.ndarray]:
+    def _score_of(self, tree: LabelTree) -> tuple[float, np.ndarray]:
         """The score, and True for each held-out example that is wrong."""
         held, weights = self.held, self.weights
         wrong = tree.top_k(held.features)[1][:, 0] != held.labels

@@ -49,27 +49,27 @@ class WordTree(Routed):
 
     def predict_log_proba(self, x: Any) -> Tensor:
         """The log-probability of each word by the tree alone. ``[n, context] -> [n, words]``."""
-        found = self.softmax.log_prob(self.represent(x))
-        return without_unknown(found, self.model.words.unknown).log_softmax(1)
+        log_p = self.softmax.log_prob(self.represent(x))
+        return without_unknown(log_p, self.model.words.unknown).log_softmax(1)
 
     def _branch(self, node: int, r: Tensor) -> np.ndarray | None:
         """The probabilities of a node's children, ``[n, children]``; None at a leaf."""
-        found, topology = super()._branch(node, r), self.topology
-        if found is None or self.model.words.unknown is None:
-            return found
+        p, topology = super()._branch(node, r), self.topology
+        if p is None or self.model.words.unknown is None:
+            return p
         [leaf] = np.flatnonzero(self.softmax.codes.numbering.label == self.model.words.unknown)
         above = list(topology.path(int(leaf)))
         if node not in above:
-            return found
+            return p
         # What a child on the way to the unknown word loses is that word's share of it.
-        unknown = np.ones(len(found))
+        unknown = np.ones(len(p))
         on = above.index(node) + 1
         for v, below in pairwise(above[on:]):
             branch = super()._branch(v, r)
             assert branch is not None  # since it is not a leaf
             unknown *= branch[:, topology.children_of(v).index(below)]
-        found[:, topology.children_of(node).index(above[on])] *= 1 - unknown
-        return found / found.sum(1, keepdims=True)
+        p[:, topology.children_of(node).index(above[on])] *= 1 - unknown
+        return p / p.sum(1, keepdims=True)
 
     def plane(self, node: int, branch: int = 0, other: int = 1) -> None:
         """None: no node is linear in the numbers of words."""

@@ -178,14 +178,14 @@ def distinct_messages(source, key, height, num_keys):
     for i in range(pairs):
         levels[i] = height[sources[by_key[i]]]
     by_level, _ = grouped(levels, num_levels)
-    found = np.empty((4, pairs), np.int64)  # level, source, key; and the new number of each pair
+    rows = np.empty((4, pairs), np.int64)  # level, source, key; and the new number of each pair
     for i in range(pairs):
         before = by_key[by_level[i]]
-        found[0, i], found[1, i], found[2, i] = levels[by_level[i]], sources[before], keys[before]
-        found[3, before] = i
+        rows[0, i], rows[1, i], rows[2, i] = levels[by_level[i]], sources[before], keys[before]
+        rows[3, before] = i
     for slot in range(slots):
-        pair[slot] = found[3, pair[slot]]
-    return found[0], found[1], found[2], pair
+        pair[slot] = rows[3, pair[slot]]
+    return rows[0], rows[1], rows[2], pair
 
 
 @compiled

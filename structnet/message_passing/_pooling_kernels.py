@@ -79,9 +79,9 @@ def max_up(offsets, children, roots, X, out):
         for e in range(offsets[v], offsets[v + 1]):
             child = children[e]
             for j in range(X.shape[1]):  # no branch around the reads, for vector registers
-                most, below, own, other = M[v, j], M[child, j], A[v, j], A[child, j]
+                most, below, place, place_below = M[v, j], M[child, j], A[v, j], A[child, j]
                 higher = (below > most) | (below != below)  # what is not a number is not lost
-                A[v, j] = other if higher else own
+                A[v, j] = place_below if higher else place
                 M[v, j] = below if higher else most
     for r in range(len(roots)):
         root = roots[r]

@@ -166,7 +166,7 @@ def check_cell(cell: Any) -> None:
     kind = cell.__name__ if isinstance(cell, type) else type(cell).__name__
     if isinstance(cell, type):
         raise TypeError(f"a cell must be an object; got the class {kind}, expected {kind}(...)")
-    missing = [told for name, told in PARTS.items() if not hasattr(cell, name)]
+    missing = [meaning for name, meaning in PARTS.items() if not hasattr(cell, name)]
     if missing:
         raise TypeError(
             f"a cell must have {', '.join(PARTS.values())}, and may have sums and bottom(); "
@@ -182,8 +182,8 @@ def check_cell(cell: Any) -> None:
             raise TypeError(f"{name} of a cell must be a function; got {getattr(cell, name)!r:.60}")
     sums = getattr(cell, "sums", ())
     if isinstance(sums, str) or not isinstance(sums, Iterable):
-        told = "the text " * isinstance(sums, str)
-        raise TypeError(f"sums of a cell must be a set of names; got {told}{sums!r:.60}")
+        kind = "the text " * isinstance(sums, str)
+        raise TypeError(f"sums of a cell must be a set of names; got {kind}{sums!r:.60}")
 
 
 def sums_of(cell: Cell) -> frozenset[str]:
@@ -245,14 +245,12 @@ def check_fields(
     """
     check_states(function, fields)
     wanted = {name: [stack.runs * stack.length, *shape] for name, shape in shapes.items()}
-    found = {name: list(x.shape) for name, x in fields.items()}
-    if found != wanted:
-        told = ""
-        if function == "reduce" and found.keys() == wanted.keys():
-            told = "; nodes.sum(x) adds up the messages of each node"
-        raise ValueError(
-            f"{function}() of a cell must return the shapes {wanted}; got {found}{told}"
-        )
+    got = {name: list(x.shape) for name, x in fields.items()}
+    if got != wanted:
+        hint = ""
+        if function == "reduce" and got.keys() == wanted.keys():
+            hint = "; nodes.sum(x) adds up the messages of each node"
+        raise ValueError(f"{function}() of a cell must return the shapes {wanted}; got {got}{hint}")
 
 
 def check_sums(sums: frozenset[str], message: State) -> None:

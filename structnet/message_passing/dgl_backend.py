@@ -70,8 +70,8 @@ def by_dgl(forest: Forest, cell: Cell, nodes: np.ndarray) -> State:
         example = example_message(cell, missing)
         bottom = _bottom_messages(cell, missing, shapes_of(example))
     if len(typed_leaves):
-        own = _childless(cell, graph, typed_leaves, bottom, example, shapes)
-        states.append((typed_leaves, own))
+        leaf_states = _childless(cell, graph, typed_leaves, bottom, example, shapes)
+        states.append((typed_leaves, leaf_states))
     for chosen, state in states:
         for name, x in _with_prefix("state/", state).items():
             if name not in graph.ndata:

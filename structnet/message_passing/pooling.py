@@ -131,12 +131,12 @@ class _Pool:
         return dict(edges.src)
 
     def reduce(self, nodes: Nodes) -> State:
-        own, received = self.x.index_select(0, nodes.tokens), nodes.mailbox["pool"]
+        x, received = self.x.index_select(0, nodes.tokens), nodes.mailbox["pool"]
         if self.how == "sum":
-            return {"pool": own + received}
+            return {"pool": x + received}
         assert nodes.owner is not None  # as nothing pads
         index = nodes.owner.unsqueeze(1).expand_as(received)
-        return {"pool": own.scatter_reduce(0, index, received, "amax")}
+        return {"pool": x.scatter_reduce(0, index, received, "amax")}
 
 
 class _Pools(torch.autograd.Function):
@@ -181,8 +181,8 @@ class _Pools(torch.autograd.Function):
         X, tree = x.detach().contiguous().numpy(), (forest.offsets, forest.children, forest.roots)
         DX, dw = np.zeros_like(X), None if score is None else np.zeros(X.shape[1], X.dtype)
         shape = (len(forest), len(ctx.names), X.shape[1])
-        each = np.ascontiguousarray(gradient.numpy().reshape(shape).swapaxes(0, 1))
-        for name, of_pool, out, d_out in zip(ctx.names, ctx.kept, ctx.out, each, strict=True):
+        gradients = np.ascontiguousarray(gradient.numpy().reshape(shape).swapaxes(0, 1))
+        for name, of_pool, out, d_out in zip(ctx.names, ctx.kept, ctx.out, gradients, strict=True):
             if name == "root":
                 add_rows(DX, forest.roots, d_out)
             elif name == "max":

@@ -151,9 +151,9 @@ class Packed(NamedTuple):
     @property
     def real(self) -> np.ndarray:
         """A mask of the rows, ``[size]``: True for real ones."""
-        found = np.zeros(self.size, bool)
-        found[self.rows] = True
-        return found
+        mask = np.zeros(self.size, bool)
+        mask[self.rows] = True
+        return mask
 
     def by_level(self, run_keys: Tensor) -> Iterator[tuple[int, Stack]]:
         """Each level and stack; ``run_keys``, ``[n]``, is a copy of them on the sweep's device."""

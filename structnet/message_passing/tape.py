@@ -164,7 +164,7 @@ class _Receive(torch.autograd.Function):
 
 
 class Finish(torch.autograd.Function):
-    """The identity, whose backward pass runs first and clears what an earlier one has left.
+    """The identity; its backward pass runs first, and clears the buffers of an earlier one.
 
     Raises:
         RuntimeError: the graph of the derivative is needed, for a second derivative.
@@ -194,9 +194,9 @@ class _Joined(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, _: None) -> tuple:
-        found = tuple(ctx.gradients)
+        gradients = tuple(ctx.gradients)
         ctx.gradients.clear()
-        return None, None, *found
+        return None, None, *gradients
 
 
 class _Product(torch.autograd.Function):

@@ -107,11 +107,11 @@ def small_products(
     """Computes the small products of a wave, or their gradients; returns a mask of the others."""
     left = np.zeros(len(addresses), np.bool_)
     for a in range(len(addresses)):
-        own = rows[starts[a] : starts[a + 1]]
+        own_rows = rows[starts[a] : starts[a + 1]]
         n = num_reads[a]
-        if len(own) == 0:
+        if len(own_rows) == 0:
             continue
-        if active_neighbours(start, own, places, n) > LARGE * n:
+        if active_neighbours(start, own_rows, places, n) > LARGE * n:
             left[a] = True
             continue
         width = num_routes[a] * dim_ahead + (n - num_routes[a]) * dim_behind
@@ -154,8 +154,8 @@ def read(
         row = rows[at]
         e = start + row
         a = active[row]
-        own = last[row, a]
-        own_places[e] = own
+        own_place = last[row, a]
+        own_places[e] = own_place
         begin = 0
         best = nothing
         choice = -1
@@ -165,9 +165,9 @@ def read(
             places[e, i] = place
             dim = ahead.shape[1] if route else behind.shape[1]
             logit = nothing
-            if own >= 0:
+            if own_place >= 0:
                 for j in range(state.shape[1]):
-                    logit += state[own, j] * own_gate[a, i, j]
+                    logit += state[own_place, j] * own_gate[a, i, j]
             if place >= 0:
                 b = ahead[place] if route else behind[place]
                 for j in range(dim):
@@ -245,7 +245,7 @@ def spread(
     for at in range(len(rows)):
         e = start + rows[at]
         a = active[rows[at]]
-        own = own_places[e]
+        own_place = own_places[e]
         begin = 0
         for i in range(num_reads[a]):
             route = i < num_routes[a]
@@ -264,10 +264,10 @@ def spread(
                 for j in range(dim):
                     back[j] += g * grad_weighed[at, begin + j] + slope * read_gate[a, begin + j]
                     grad_read_gate[a, begin + j] += slope * b[j]
-            if own >= 0:
+            if own_place >= 0:
                 for j in range(state.shape[1]):
-                    grad[own, j] += slope * own_gate[a, i, j]
-                    grad_own_gate[a, i, j] += slope * state[own, j]
+                    grad[own_place, j] += slope * own_gate[a, i, j]
+                    grad_own_gate[a, i, j] += slope * state[own_place, j]
             begin += dim
 
 

@@ -96,10 +96,10 @@ def _wave(
         rows = (a == b).nonzero().squeeze(1)
         h = states[p][rows, b]
         read = [states[other][rows, each] for other, each in wiring.reads(p, b)]
-        own = h @ bundle.own_gate.T
+        own_logit = h @ bundle.own_gate.T
         parts = bundle.read_gate.split(bundle.reads)
         seen = torch.stack([each @ w for each, w in zip(read, parts, strict=True)], 1)
-        g = torch.sigmoid((own + seen) / 2)  # [rows, n]
+        g = torch.sigmoid((own_logit + seen) / 2)  # [rows, n]
         weighed = torch.cat([g[:, [i]] * each for i, each in enumerate(read)], 1)
         c = weighed @ bundle.weight
         if x is not None:

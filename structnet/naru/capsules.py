@@ -120,6 +120,6 @@ class Capsules(nn.Module):
     def _connections_of(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         reads = [[b for _, b in self.wiring.reads(p, a)] for a in range(self.wiring.sizes[p])]
         most = max(map(len, reads))
-        others = np.array([own + [-1] * (most - len(own)) for own in reads])
+        others = np.array([read + [-1] * (most - len(read)) for read in reads])
         routes = [len(self.wiring.routes_of(p, a)) for a in range(len(reads))]
         return others, np.array(routes), np.array(list(map(len, reads)))

@@ -138,8 +138,8 @@ class RoutedLanguageModel(NextWordEstimator):
         if not len(pieces):
             raise ValueError(NOTHING_FOLLOWS)
         batches = (pieces[i : i + BATCH] for i in range(0, len(pieces), BATCH))
-        found = list(map(self.model_.judged, batches))
-        right, mixed = (torch.cat(each) for each in list(zip(*found, strict=True))[:2])
+        judged = list(map(self.model_.judged, batches))
+        right, mixed = (torch.cat(each) for each in list(zip(*judged, strict=True))[:2])
         known = mixed.isfinite()
 
         def alone(parts: list[Tensor | None]) -> float | None:
@@ -150,13 +150,13 @@ class RoutedLanguageModel(NextWordEstimator):
             perplexity=perplexity(mixed[known]),
             accuracy=float(right.double().mean()),
             words=int(known.sum()),
-            perplexity_without_ngrams=alone([each.network for each in found]),
-            perplexity_of_ngrams=alone([each.ngrams for each in found]),
+            perplexity_without_ngrams=alone([each.network for each in judged]),
+            perplexity_of_ngrams=alone([each.ngrams for each in judged]),
         )
 
     @property
     def uses_network_(self) -> bool:
-        """Whether the network adds to the counts of what follows what, or these answer alone."""
+        """False if n-grams predict alone, as the network did not improve on them."""
         check_is_fitted(self)
         return self.model_.uses_network
 
@@ -211,12 +211,12 @@ class RoutedLanguageModel(NextWordEstimator):
         with torch.no_grad():
             record = self.model_.route(batch).record.cpu().numpy()
         depth = record.shape[2]
-        found = []
+        paths = []
         for row, length in zip(record, batch.lengths, strict=True):
             step = np.arange(length)[:, None] + np.arange(depth)
             padded = np.concatenate([row, np.full((length + depth, depth), -1)])
-            found.append(padded[step, np.arange(depth)])
-        return found
+            paths.append(padded[step, np.arange(depth)])
+        return paths
 
     # On disk
 

@@ -39,17 +39,17 @@ def heterograph(network: Capsules) -> DGLGraph:
             for place, (q, b) in enumerate(wiring.reads(p, a)):
                 kind = _edge_type(q, "route" if q > p else "source", p)
                 fields.setdefault(kind, []).append((b, a, place))
-    for kind, found in fields.items():
-        read, owner, _ = zip(*found, strict=True)
+    for kind, connections in fields.items():
+        read, owner, _ = zip(*connections, strict=True)
         edges[kind] = (torch.tensor(read), torch.tensor(owner))
     nodes = {f"capsule{p}": size for p, size in enumerate(wiring.sizes)}
     graph = dgl().heterograph(edges, num_nodes_dict=nodes)
-    for kind, found in fields.items():
+    for kind, connections in fields.items():
         p = int(kind[2].removeprefix("capsule"))
-        parts = [network.capsule(p)[a].connection(place) for _, a, place in found]
+        parts = [network.capsule(p)[a].connection(place) for _, a, place in connections]
         for name, values in zip(("W", "w_gb", "w_gh"), zip(*parts, strict=True), strict=True):
             graph.edges[kind].data[name] = torch.stack(values)
-        graph.edges[kind].data["place"] = torch.tensor([place for _, _, place in found])
+        graph.edges[kind].data["place"] = torch.tensor([place for _, _, place in connections])
     for p, size in enumerate(wiring.sizes):
         counts = [len(wiring.reads(p, a)) for a in range(size)]
         graph.nodes[f"capsule{p}"].data["connections"] = torch.tensor(counts)
@@ -95,7 +95,7 @@ def step(
         for kind in graph.canonical_etypes:
             graph.apply_edges(lambda edges: {"gate": message(edges)["gate"]}, etype=kind)
         graph.multi_update_all(functions, "sum")
-        found = [states[p].clone() for p in range(depth)]
+        new_states = [states[p].clone() for p in range(depth)]
         following = [-1] * depth
         for p, a in enumerate(active):
             if a < 0:
@@ -103,10 +103,10 @@ def step(
             node = graph.nodes[f"capsule{p}"].data
             total = node["total"][a] + (0 if p or x is None else x)
             mean = total / node["connections"][a]
-            found[p][a] = mean if p in (0, depth - 1) else mish(mean)
+            new_states[p][a] = mean if p in (0, depth - 1) else mish(mean)
             if p + 1 < depth:
                 following[p + 1] = _elected(graph, p, a)
-    return found, following
+    return new_states, following
 
 
 def _elected(graph: DGLGraph, p: int, a: int) -> int:

@@ -137,8 +137,8 @@ class RoutedNetwork(Capsules):
         if torch.is_autocast_enabled(x.device.type):
             with torch.autocast(x.device.type, enabled=False):
                 return self.route(x.to(self.capsule(0)[0].weight.dtype), lengths, backend)
-        found = self._lengths(x, lengths)
-        waves = Waves.of(found)
+        num_tokens = self._lengths(x, lengths)
+        waves = Waves.of(num_tokens)
         sentence, token = (each.to(x.device) for each in waves.cells())
         of_waves = x[sentence, token]
         if self.input_layer is not None:
@@ -147,7 +147,7 @@ class RoutedNetwork(Capsules):
         run = BACKENDS[backend if compiled else "autograd"]
         passed = run(self, of_waves, waves, self._noise(of_waves))
         tokens, depth = x.shape[1], self.wiring.depth
-        steps = max(int(found.max(initial=0)) + depth - 2, 0) if len(token) else 0
+        steps = max(int(num_tokens.max(initial=0)) + depth - 2, 0) if len(token) else 0
         last = waves.predicted().cells()
         predictions = passed.predictions.new_zeros(len(x), max(tokens - 1, 0), self.wiring.dims[-1])
         record, gates = torch.full((len(x), steps, depth), -1, device=x.device), []
@@ -199,15 +199,15 @@ class RoutedNetwork(Capsules):
             raise ValueError(f"x must have {like.dtype}, like the network. Got {x.dtype}.")
         if lengths is None:
             return np.full(len(x), x.shape[1], np.int64)
-        found = np.asarray(lengths.cpu())
-        if found.shape != (len(x),) or found.dtype.kind not in "iu":
+        numbers = np.asarray(lengths.cpu())
+        if numbers.shape != (len(x),) or numbers.dtype.kind not in "iu":
             raise ValueError(
                 f"lengths must be {len(x)} whole numbers, one per sentence. Got "
-                f"{list(found.shape)} of {found.dtype}."
+                f"{list(numbers.shape)} of {numbers.dtype}."
             )
-        if len(found) and not 0 <= found.min() <= found.max() <= x.shape[1]:
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() <= x.shape[1]:
             raise ValueError(
                 f"lengths must be from 0 to {x.shape[1]}, the number of tokens in x. Got "
-                f"{found.min()} to {found.max()}."
+                f"{numbers.min()} to {numbers.max()}."
             )
-        return found.astype(np.int64)
+        return numbers.astype(np.int64)

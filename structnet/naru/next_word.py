@@ -27,7 +27,7 @@ SURE = 2.0  # standard errors that a gain must exceed, or it may be chance
 
 
 class Judged(NamedTuple):
-    """How words are predicted.
+    """Whether each word is the likeliest one, and its log-probabilities.
 
     Attributes:
         right: True where the word is the likeliest one.
@@ -111,12 +111,12 @@ class NextWord(nn.Module):
 
     @property
     def following(self) -> NGrams | None:
-        """The counts of what follows what; None without counts."""
+        """The n-grams that are mixed in; None without any."""
         return None if self.counted is None else self.counted.ngrams
 
     @property
     def uses_network(self) -> bool:
-        """Whether the network adds to the counts of what follows what, or these answer alone."""
+        """False if n-grams predict alone, as the network did not improve on them."""
         if self.head is None:
             return not bool(self.variance.isinf())
         return self.counted is None or bool(self.counted.shares.any())
@@ -146,10 +146,10 @@ class NextWord(nn.Module):
             errors = (y - self.vectors[word]).square().mean(1)
         counted = lengths > 1
         share = (1 / (lengths - 1).clamp(min=1))[:, None].expand_as(there)[there]
-        found = (errors * share).sum() / counted.sum().clamp(min=1)
+        loss = (errors * share).sum() / counted.sum().clamp(min=1)
         if self.balance and routed.gates:
-            found = found + self.balance * self.imbalance(routed)
-        return found
+            loss = loss + self.balance * self.imbalance(routed)
+        return loss
 
     def imbalance(self, routed: Routed) -> Tensor:
         """How unevenly bundles are elected: 1 if evenly, with a gradient for the gates.
@@ -161,7 +161,7 @@ class NextWord(nn.Module):
         Reference:
             Fedus, Zoph and Shazeer, Switch Transformers, JMLR 2022, Eq. (4).
         """
-        found: list[Tensor] = []
+        terms: list[Tensor] = []
         assert isinstance(self.network, RoutedNetwork)
         wiring = self.network.wiring
         for p, gates in enumerate(routed.gates[:-1]):
@@ -177,8 +177,8 @@ class NextWord(nn.Module):
             g = g / g.sum(1, keepdim=True)
             P = g.new_zeros(n).index_add(0, targets[a].clamp(min=0).flatten(), g.flatten()) / len(a)
             f = torch.bincount(elected, minlength=n).to(P) / len(a)
-            found.append(n * (f * P).sum())
-        return torch.stack(found).mean() if found else routed.predictions.new_ones(())
+            terms.append(n * (f * P).sum())
+        return torch.stack(terms).mean() if terms else routed.predictions.new_ones(())
 
     def count(self, sentences: Sentences) -> None:
         """Counts which known words follow which in some sentences, replacing all earlier counts."""
@@ -200,12 +200,12 @@ class NextWord(nn.Module):
             y ``[n, dim]``, past ``[n, WORDS]``, see :meth:`.Sentences.pasts` -> ``[n, words]``.
         """
         if self.head is None:
-            found = self._nearness(y) / self.variance + self._log_prior(past)
+            scores = self._nearness(y) / self.variance + self._log_prior(past)
         else:
-            found = without_unknown(self.head(y), self.unknown).log_softmax(1)
+            scores = without_unknown(self.head(y), self.unknown).log_softmax(1)
             if self.counted is not None:
-                found = self.counted(past, found)
-        return without_unknown(found, self.unknown)
+                scores = self.counted(past, scores)
+        return without_unknown(scores, self.unknown)
 
     def _known(self, words: Tensor) -> Tensor:
         """Which words are known; the unknown one is never predicted. ``[n]`` bool"""
@@ -254,10 +254,10 @@ class NextWord(nn.Module):
         if self.following is not None:
             self.following.choose_longest(past, word)
         prior, near = self._log_prior(past), self._nearness(y)
-        found = {variance: losses(near / variance + prior) for variance in VARIANCES}
-        best = min(found, key=lambda variance: found[variance].mean().item())
+        losses_at = {variance: losses(near / variance + prior) for variance in VARIANCES}
+        best = min(losses_at, key=lambda variance: losses_at[variance].mean().item())
         if self.following is not None:
-            sure = is_better(losses(prior).numpy(), found[best].numpy(), SURE)
+            sure = is_better(losses(prior).numpy(), losses_at[best].numpy(), SURE)
             best = best if sure else torch.inf
         self.variance.fill_(best)
 
@@ -267,20 +267,20 @@ class NextWord(nn.Module):
             return
         size, parts = max(AT_ONCE // len(self.vectors), 1), []
         for start in range(0, len(sentences), 64):
-            found = self._predicted(sentences[start : start + 64])
-            for y, past, word in zip(*(part.split(size) for part in found), strict=True):
+            predicted = self._predicted(sentences[start : start + 64])
+            for y, past, word in zip(*(part.split(size) for part in predicted), strict=True):
                 known = self._known(word)
                 log_prob = without_unknown(self.head(y[known]), self.unknown).log_softmax(1)
                 parts.append((past[known], word[known], _of_words(log_prob, word[known])))
-        past, word, said = map(torch.cat, zip(*parts, strict=True))
+        past, word, log_p = map(torch.cat, zip(*parts, strict=True))
         if not len(word):  # nothing speaks for the network
             self.counted.shares.zero_()
             return
         self.counted.shares.fill_(0.5)  # from where it converges in few steps
         self.counted.ngrams.choose_longest(past, word)
         alone = self.counted.ngrams.log_prob_of(past, word)
-        self.counted.fit(past, word, said)
-        both = self.counted.log_prob_of(past, word, said)
+        self.counted.fit(past, word, log_p)
+        both = self.counted.log_prob_of(past, word, log_p)
         losses = [-each.double().cpu().numpy() for each in (alone, both)]
         if not is_better(losses[0], losses[1], SURE):
             self.counted.shares.zero_()
@@ -289,8 +289,8 @@ class NextWord(nn.Module):
         """For all words of sentences but the first: the prediction, the past, and the word."""
         ids, lengths = batch.padded()
         there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
-        behind = np.delete(np.arange(len(batch.ids)), batch.offsets[:-1])
-        past = batch.pasts(len(self.vectors), WORDS)[torch.from_numpy(behind).to(ids.device)]
+        later = np.delete(np.arange(len(batch.ids)), batch.offsets[:-1])
+        past = batch.pasts(len(self.vectors), WORDS)[torch.from_numpy(later).to(ids.device)]
         return self.route(batch).predictions[there], past, ids[:, 1:][there]
 
     def predict_log_proba(self, batch: Sentences) -> Tensor:
@@ -312,26 +312,26 @@ class NextWord(nn.Module):
 
     def judged(self, batch: Sentences) -> Judged:
         """How each word of sentences but the first is predicted, see :class:`Judged`."""
-        size, found = max(AT_ONCE // len(self.vectors), 1), []  # bounds the memory
+        size, of_passes = max(AT_ONCE // len(self.vectors), 1), []  # bounds the memory
         with torch.no_grad():
             parts = zip(*(part.split(size) for part in self._predicted(batch)), strict=True)
             for y, past, word in parts:
                 log_prob = self.scores(y, past).log_softmax(1)
                 right = log_prob.argmax(1) == word
-                found.append([right, _of_words(log_prob, word), *self._alone(y, past, word)])
-        return Judged(*map(torch.cat, zip(*found, strict=True)))
+                of_passes.append([right, _of_words(log_prob, word), *self._alone(y, past, word)])
+        return Judged(*map(torch.cat, zip(*of_passes, strict=True)))
 
     def _alone(self, y: Tensor, past: Tensor, word: Tensor) -> list[Tensor]:
         """The log-probabilities of words by the network and by the counts; none without either."""
         if self.head is None or self.counted is None:
             return []
-        said = without_unknown(self.head(y), self.unknown).log_softmax(1)
+        log_p = without_unknown(self.head(y), self.unknown).log_softmax(1)
         ngrams = self.counted.ngrams
         counts = ngrams.log_prob_of(past, word)
         if self.unknown is not None:
             missed = ngrams.log_prob_of(past, torch.full_like(word, self.unknown))
             counts = given_known(counts, missed)
-        return [_of_words(said, word), counts]
+        return [_of_words(log_p, word), counts]
 
     def statistics(self, sentences: Sentences) -> RoutingStats:
         """Statistics of the bundles that sentences visit."""

@@ -20,7 +20,7 @@ def vectors_of(
     words: Words,
     sentences: list[list[str]],
     settings: NaruSettings,
-    given: str | Path | dict[str, Any] | None = None,
+    source: str | Path | dict[str, Any] | None = None,
     cache: Path | None = None,
 ) -> Tensor:
     """Word vectors, scaled so that the mean square of their numbers over the text is 1.
@@ -29,7 +29,7 @@ def vectors_of(
         words: vocabulary.
         sentences: text to learn vectors from.
         settings: settings, which give the size of learned vectors.
-        given: file of vectors, or a dict word -> vector; None to learn them.
+        source: file of vectors, or a dict word -> vector; None to learn them.
         cache: file that stores learned vectors, and is read if it exists; None for no file.
 
     Shapes:
@@ -39,17 +39,17 @@ def vectors_of(
         ValueError: no word has a vector, a number is not finite, or the lengths differ.
         CheckpointError: the cache belongs to another text or another size.
     """
-    if given is None:
-        found = _learned(words.encode(sentences), len(words), settings.vector_size, cache)
-    elif isinstance(given, dict):
-        found = _from_dict(given, words)
+    if source is None:
+        vectors = _learned(words.encode(sentences), len(words), settings.vector_size, cache)
+    elif isinstance(source, dict):
+        vectors = _from_dict(source, words)
     else:
-        found, _ = read_vectors(given, words)
+        vectors, _ = read_vectors(source, words)
     share = words.counts / words.counts.sum()
-    scale = np.sqrt(share @ (found.astype(np.float64) ** 2).mean(1))
+    scale = np.sqrt(share @ (vectors.astype(np.float64) ** 2).mean(1))
     if not scale:
         raise ValueError("no word of the text has a vector; expected vectors of its words")
-    return torch.from_numpy((found / scale).astype(np.float32))
+    return torch.from_numpy((vectors / scale).astype(np.float32))
 
 
 def _learned(text: Encoded, num_words: int, size: int, cache: Path | None) -> np.ndarray:
@@ -62,28 +62,28 @@ def _learned(text: Encoded, num_words: int, size: int, cache: Path | None) -> np
     for part in text:
         sha.update(part.tobytes())
     if cache is not None and cache.exists():
-        kept = None
+        cached = None
         with suppress(CheckpointError):  # a damaged file is replaced
-            kept = load_state(cache)
-        if kept is not None and kept.get("text") != sha.hexdigest():
+            cached = load_state(cache)
+        if cached is not None and cached.get("text") != sha.hexdigest():
             raise CheckpointError(
                 f"{cache.parent} belongs to a training on another text, or with vectors of another "
                 "size; choose another folder"
             )
-        if kept is not None:
-            return kept["vectors"].numpy()
-    found = learn_vectors(text, num_words, size)
+        if cached is not None:
+            return cached["vectors"].numpy()
+    vectors = learn_vectors(text, num_words, size)
     if cache is not None:
-        save_state(cache, {"text": sha.hexdigest(), "vectors": torch.from_numpy(found)})
-    return found
+        save_state(cache, {"text": sha.hexdigest(), "vectors": torch.from_numpy(vectors)})
+    return vectors
 
 
-def _from_dict(given: dict[str, Any], words: Words) -> np.ndarray:
-    known = {w: np.asarray(v, np.float32) for w, v in given.items() if w in words}
+def _from_dict(source: dict[str, Any], words: Words) -> np.ndarray:
+    known = {w: np.asarray(v, np.float32) for w, v in source.items() if w in words}
     if not known:
         raise ValueError("no word of the text has a vector; expected vectors of its words")
     size = next(iter(known.values())).shape
-    found = np.zeros((len(words), *size), np.float32)
+    rows = np.zeros((len(words), *size), np.float32)
     for word, vector in known.items():
         if vector.shape != size or vector.ndim != 1 or not len(vector):
             expected = list(size) if len(size) == 1 and size[0] else "[numbers]"
@@ -91,5 +91,5 @@ def _from_dict(given: dict[str, Any], words: Words) -> np.ndarray:
             raise ValueError(f"the vector of {word!r} has the shape {got}; expected {expected}")
         if not np.isfinite(vector).all():
             raise ValueError(f"the vector of {word!r} has a number that is not finite")
-        found[words.id_of(word)] = vector
-    return found
+        rows[words.id_of(word)] = vector
+    return rows

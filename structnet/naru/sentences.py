@@ -95,8 +95,8 @@ class Sentences:
         Shapes:
             ``[tokens, size]``, int64.
         """
-        found = contexts_of(Encoded(self.ids, self.offsets), boundary, size)
-        return torch.from_numpy(found).to(self.device)
+        words = contexts_of(Encoded(self.ids, self.offsets), boundary, size)
+        return torch.from_numpy(words).to(self.device)
 
     def ends(self, boundary: int, size: int) -> Tensor:
         """The last words of each sentence, the nearest first, see :meth:`pasts`.
@@ -104,8 +104,8 @@ class Sentences:
         Shapes:
             ``[sentences, size]``, int64.
         """
-        found = ends_of(Encoded(self.ids, self.offsets), boundary, size)
-        return torch.from_numpy(found).to(self.device)
+        words = ends_of(Encoded(self.ids, self.offsets), boundary, size)
+        return torch.from_numpy(words).to(self.device)
 
     def padded(self, extra: int = 0) -> tuple[Tensor, Tensor]:
         """The words of each sentence, padded with 0, and the lengths of the sentences.

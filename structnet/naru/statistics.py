@@ -96,8 +96,8 @@ class RoutingStats:
             a, b = record[:, :-1, p], record[:, 1:, p + 1]
             both = (a >= 0) & (b >= 0)
             np.add.at(traversals, (a[both], b[both]), 1)
-        found, counts = np.unique(_paths(record), axis=0, return_counts=True)
-        self.paths.update(dict(zip(map(tuple, found.tolist()), counts.tolist(), strict=True)))
+        paths, counts = np.unique(_paths(record), axis=0, return_counts=True)
+        self.paths.update(dict(zip(map(tuple, paths.tolist()), counts.tolist(), strict=True)))
         self._add_utilisation(record, there)
         if gates is not None:
             self._add_gates(record, gates)
@@ -155,18 +155,18 @@ class RoutingStats:
             expected += [even * (1 - 1 / n)] * n
         if not squares:
             return 0.0
-        found = math.sqrt(np.concatenate(squares).mean())
-        return found / max(math.sqrt(np.mean(expected)), 1e-300) if normalised else found
+        rms = math.sqrt(np.concatenate(squares).mean())
+        return rms / max(math.sqrt(np.mean(expected)), 1e-300) if normalised else rms
 
     def entropy(self) -> list[float]:
         """The entropy of each capsule's load shares as a share of the largest; of one bundle, 1."""
-        found = []
+        entropies = []
         for share in self.load_share():
             p = share[share > 0]
-            found.append(
+            entropies.append(
                 float(-(p * np.log(p)).sum() / math.log(len(share))) if len(share) > 1 else 1.0
             )
-        return found
+        return entropies
 
     def variation(self) -> list[float]:
         """The coefficient of variation of each capsule's visits: standard deviation over mean."""
@@ -255,7 +255,7 @@ class RoutingStats:
 
 
 def route_changes(before: Record, after: Record) -> tuple[int, float]:
-    """The number of elections with another outcome, and their share of all elections (Fig. 19).
+    """The number of elections that differ between two records, and their share of all (Fig. 19).
 
     Args:
         before, after: records of the same sentences at two times in training.
@@ -282,21 +282,21 @@ def route_changes(before: Record, after: Record) -> tuple[int, float]:
 
 
 def _checked(record: Record, sizes: Sequence[int]) -> np.ndarray:
-    found = np.asarray(record.cpu() if isinstance(record, Tensor) else record)
-    if found.ndim != 3 or found.shape[2] != len(sizes) or found.dtype.kind not in "iu":
+    active = np.asarray(record.cpu() if isinstance(record, Tensor) else record)
+    if active.ndim != 3 or active.shape[2] != len(sizes) or active.dtype.kind not in "iu":
         raise wrong(
             "record",
             f"whole numbers, [sentences, steps, {len(sizes)}]",
-            f"{list(found.shape)} of {found.dtype}",
+            f"{list(active.shape)} of {active.dtype}",
             "RoutingStats.add",
         )
-    if (found < -1).any() or (found >= np.asarray(sizes)).any():
-        outside = ((found < -1) | (found >= np.asarray(sizes))).any(axis=(0, 1))
+    if (active < -1).any() or (active >= np.asarray(sizes)).any():
+        outside = ((active < -1) | (active >= np.asarray(sizes))).any(axis=(0, 1))
         capsule = int(outside.argmax())
         expected = f"bundles 0 to {sizes[capsule] - 1} of capsule {capsule}, or -1"
-        got = f"{found[..., capsule].min()} to {found[..., capsule].max()}"
+        got = f"{active[..., capsule].min()} to {active[..., capsule].max()}"
         raise wrong("record", expected, got, "RoutingStats.add")
-    return found
+    return active
 
 
 def _paths(record: np.ndarray) -> np.ndarray:
@@ -306,14 +306,14 @@ def _paths(record: np.ndarray) -> np.ndarray:
     """
     capsule = np.arange(record.shape[2])
     tokens = max(record.shape[1] - len(capsule) + 1, 0)
-    found = record[:, np.arange(tokens)[:, None] + capsule, capsule].reshape(-1, len(capsule))
-    return found[found[:, -1] >= 0]
+    paths = record[:, np.arange(tokens)[:, None] + capsule, capsule].reshape(-1, len(capsule))
+    return paths[paths[:, -1] >= 0]
 
 
 def _sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The sum of two rows, the shorter one padded with 0."""
     if len(a) < len(b):
         a, b = b, a
-    found = a.copy()
-    found[: len(b)] += b
-    return found
+    total = a.copy()
+    total[: len(b)] += b
+    return total

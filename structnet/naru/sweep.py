@@ -107,8 +107,8 @@ class Sweep:
         for p in range(self.depth):
             inner = p < self.depth - 1
             bonus = noise[p].numpy() if inner and noise is not None else self.nothing
-            own = waves if inner else waves.predicted()
-            self.capsules.append(Capsule(network, p, own, bonus))
+            steps = waves if inner else waves.predicted()
+            self.capsules.append(Capsule(network, p, steps, bonus))
         self.last = [each.last for each in self.capsules]
         self.states = [each.state for each in self.capsules]
 
@@ -144,12 +144,12 @@ class Sweep:
         for step in reversed(range(self.num_steps)):
             for p, here in self._living(step):
                 self._spread(p, here, grads, grad_gates[p], of_gates[p])
-        found = []
+        of_bundles = []
         for p, capsule in enumerate(self.capsules):
             order, starts = grouped(capsule.active, len(capsule.others))
             for b, (i, j) in enumerate(pairwise(starts.tolist())):
-                found.append(self._of_bundle(p, b, order[i:j], grads[p], *of_gates[p]))
-        return grads[0], found
+                of_bundles.append(self._of_bundle(p, b, order[i:j], grads[p], *of_gates[p]))
+        return grads[0], of_bundles
 
     def _living(self, step: int) -> Iterator[tuple[int, slice]]:
         """The capsules that compute something in a step, and their places."""
@@ -189,7 +189,7 @@ class Sweep:
         grad_gates: np.ndarray,
         of_gates: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """Takes the gradients of a wave's states on to all states that it has read, all earlier."""
+        """Adds the gradients of a wave's states to those of the earlier states that it read."""
         capsule = self.capsules[p]
         active = capsule.active[here]
         rows, starts = grouped(active, len(capsule.others))
@@ -254,10 +254,10 @@ class Swept(Function):
         """See :meth:`Sweep.backward`; grad ``[places, dims[-1]]``."""
         sweep: Sweep = ctx.sweep
         _ = ctx.saved_tensors  # raises if they were changed in place
-        given = sweep.nothing
+        nothing = sweep.nothing
         grad_x, of_bundles = sweep.backward(
             np.zeros_like(sweep.capsules[-1].mean) if grad is None else grad.numpy(),
-            [given if each is None else each.contiguous().numpy() for each in grad_gates],
+            [nothing if grad is None else grad.contiguous().numpy() for grad in grad_gates],
         )
         flat = [each for three in of_bundles for each in three]
         return None, torch.from_numpy(grad_x), *flat

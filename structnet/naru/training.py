@@ -167,6 +167,6 @@ class Watch:
         """The paths after the previous epoch, if they are known."""
         if self.last is None and self.file is not None and self.file.exists():
             with suppress(CheckpointError):  # without the file, they are unknown
-                found = load_state(self.file)
-                self.last = found["epoch"], found["record"].numpy()
+                state = load_state(self.file)
+                self.last = state["epoch"], state["record"].numpy()
         return self.last[1] if self.last is not None and self.last[0] == epoch - 1 else None

@@ -75,8 +75,8 @@ class Wiring:
             raise wrong("dims", f"{len(self.sizes)} numbers, one per capsule", self.dims, "Wiring")
         if self.sizes[0] != 1 or self.sizes[-1] != 1:
             raise wrong("sizes", "1 at both ends", self.sizes, "Wiring")
-        given = _cones(self.sizes, self.max_cone) if self.targets is None else self.targets
-        object.__setattr__(self, "targets", _checked(given, self.sizes))
+        targets = _cones(self.sizes, self.max_cone) if self.targets is None else self.targets
+        object.__setattr__(self, "targets", _checked(targets, self.sizes))
         self._refuse_unreachable()
 
     @property
@@ -92,12 +92,12 @@ class Wiring:
     @cached_property
     def sources(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """The sources of each bundle, see the class."""
-        found: list[list[list[int]]] = [[[] for _ in range(size)] for size in self.sizes]
+        sources: list[list[list[int]]] = [[[] for _ in range(size)] for size in self.sizes]
         for capsule, bundles in enumerate(self.links):
             for bundle, targets in enumerate(bundles):
                 for target in targets:
-                    found[capsule + 1][target].append(bundle)
-        return tuple(tuple(map(tuple, bundles)) for bundles in found)
+                    sources[capsule + 1][target].append(bundle)
+        return tuple(tuple(map(tuple, bundles)) for bundles in sources)
 
     def routes_of(self, capsule: int, bundle: int) -> tuple[int, ...]:
         """The bundles of the next capsule that a bundle may elect; none for the last capsule."""
@@ -138,7 +138,7 @@ def _cones(sizes: Sequence[int], max_cone: int) -> list[list[list[int]]]:
     Raises:
         ValueError: a capsule has more bundles than there are routes to it.
     """
-    found = []
+    targets = []
     for capsule, (size, following) in enumerate(pairwise(sizes), 1):
         if following > size * max_cone:  # before that many are made
             raise ValueError(
@@ -148,8 +148,8 @@ def _cones(sizes: Sequence[int], max_cone: int) -> list[list[list[int]]]:
             )
         cone = min(following, max_cone)
         step = max(1, following // cone)
-        found.append([[(a + i * step) % following for i in range(cone)] for a in range(size)])
-    return found
+        targets.append([[(a + i * step) % following for i in range(cone)] for a in range(size)])
+    return targets
 
 
 def _checked(targets: Targets, sizes: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], ...]:
@@ -165,12 +165,12 @@ def _checked(targets: Targets, sizes: Sequence[int]) -> tuple[tuple[tuple[int, .
             f"got {counts}"
         )
     for capsule, bundles in enumerate(targets):
-        for bundle, own in enumerate(bundles):
-            inside = all(0 <= target < sizes[capsule + 1] for target in own)
-            if not own or len(set(own)) < len(own) or not inside:
+        for bundle, links in enumerate(bundles):
+            inside = all(0 <= target < sizes[capsule + 1] for target in links)
+            if not links or len(set(links)) < len(links) or not inside:
                 raise ValueError(
                     f"the targets of bundle {bundle} of capsule {capsule} must be one or more "
                     f"different bundles of the next, from 0 to {sizes[capsule + 1] - 1}; got "
-                    f"{list(own)}"
+                    f"{list(links)}"
                 )
-    return tuple(tuple(tuple(map(int, own)) for own in bundles) for bundles in targets)
+    return tuple(tuple(tuple(map(int, links)) for links in bundles) for bundles in targets)

@@ -158,7 +158,7 @@ _Open: TypeAlias = tuple[str | None, list, int, str, int]
 
 
 class _Nodes:
-    """The nodes of trees as they were asked for; a word below its tag is stored once."""
+    """Makes nodes by the caller's options; a word below its tag is stored once."""
 
     def __init__(self, unwrap: bool, remove_traces: bool, strip_functions: bool) -> None:
         self.unwrap = unwrap
@@ -166,7 +166,7 @@ class _Nodes:
         self.tagged: dict[tuple[str, str], Tree] = {}
 
     def node(self, label: str, children: list[Any]) -> Tree | None:
-        """A bracket's node; None if nothing is left of it, as of some of its children."""
+        """The node of a bracket; None if it is a trace, or has no other children."""
         if self.remove_traces:
             children = [child for child in children if child is not None]
             if label == "-NONE-" or not children:
@@ -240,7 +240,7 @@ def _trees(
 def _good_trees(
     lines: Iterator[Line], nodes: _Nodes, name: str | None, encoding: str
 ) -> Iterator[Tree]:
-    """The trees of lines but for those that are none, of which a warning is given at the end.
+    """The trees of lines; lines without a tree are skipped, with one warning at the end.
 
     Where a bracket is never closed, the tree ends with the text only. So behind the first error the
     lines below the one on which its tree began are read again, cut before each line that begins

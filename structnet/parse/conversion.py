@@ -69,7 +69,7 @@ def _of_text(text: str) -> Tree:
         if text.lstrip().startswith("("):
             raise
         if PLAIN.fullmatch(text):
-            told = "; a sentence without a tree is one node, Tree(sentence), whose words are read"
-            raise error.but(message=error.message + told) from None
+            hint = "; a sentence without a tree is one node, Tree(sentence), whose words are read"
+            raise error.but(message=error.message + hint) from None
         alone = "; a tree of one node is (label)" if len(text.split()) == 1 else ""
         raise error.but(message=error.message + alone + OTHERS) from None

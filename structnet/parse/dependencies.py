@@ -156,7 +156,7 @@ def _trees(
 
 
 class _Words(dict[tuple[str, str], Tree]):
-    """The words on which none depends, each stored once with its label, however often it occurs."""
+    """The leaves: words without dependents, each stored once however often it occurs."""
 
     def __missing__(self, key: tuple[str, str]) -> Tree:
         name, word = key

@@ -137,7 +137,7 @@ def _unknown(token: str) -> str:
 
 
 def _incomplete(text: str) -> ParseError:
-    """What is wrong with a text in which every token by itself was right."""
+    """The error of a text whose tokens are right, but which does not end after one tree."""
     unclosed: dict[str, list[int]] = {"[": [], "(": []}
     roots = 0
     for place, token in enumerate(_split(text)):

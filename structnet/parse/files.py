@@ -98,7 +98,7 @@ def read_lines(
 
 
 class _Spread:
-    """Whether trees span lines, seen by brackets that close on another line than they open on."""
+    """Finds out if trees span lines: if brackets open on one line and close on another."""
 
     def __init__(self) -> None:
         self.depth = 0  # brackets left open by bad lines
@@ -148,7 +148,7 @@ def _located(
 
 
 def _start(part: str, line: str) -> int:
-    """Where a part of a line starts that its parser was given: a field, if tabs separate them."""
+    """The offset in its line of the text that a parser was given, as of a field between tabs."""
     offset = 0
     for text in line.split("\t"):
         if text == part:

@@ -56,10 +56,10 @@ def networkx_tree(
             try:
                 children.sort(key=places.__getitem__)
             except TypeError:
-                found = {type(data[order]).__name__ for data in edges.values()}
+                types = {type(data[order]).__name__ for data in edges.values()}
                 raise NotATreeError(
                     f"the children of node {node!r} cannot be put in order, as their {order!r} are "
-                    f"of the types {', '.join(sorted(found))}; expected numbers"
+                    f"of the types {', '.join(sorted(types))}; expected numbers"
                 ) from None
         attributes = digraph.nodes[node]
         return attributes.get(label, node), children, attributes.get(token)
@@ -77,7 +77,7 @@ def _places(values: dict[Hashable, Any]) -> dict[Hashable, Any]:
 
 
 def _root(digraph: nx.DiGraph) -> Hashable:
-    """The one node without a parent, once nothing but a cycle can be wrong."""
+    """The node without a parent; raises an error if there is none or there are several."""
     if not digraph.is_directed() or digraph.is_multigraph():
         kind = type(digraph).__name__
         raise NotATreeError(f"a tree is read from a DiGraph, edges parent -> child; got a {kind}")

@@ -137,9 +137,9 @@ def html_many(
         >>> list(html_many("<body><p>one<p>two<div></div></body>", elements="p"))
         [<Tree (p one)>, <Tree (p two)>]
     """
-    found = Elements(attributes, label, elements)
-    reader = _Reader(_decoded(content_of(text), encoding), found, lenient)
-    return in_batches(found.trees(reader.read(), file_name(text)), text)
+    builder = Elements(attributes, label, elements)
+    reader = _Reader(_decoded(content_of(text), encoding), builder, lenient)
+    return in_batches(builder.trees(reader.read(), file_name(text)), text)
 
 
 def _decoded(text: str | bytes, encoding: str | None) -> str:
@@ -153,16 +153,16 @@ def _decoded(text: str | bytes, encoding: str | None) -> str:
 
 def _declared(document: bytes) -> str | None:
     """The encoding that a ``<meta>`` declares."""
-    found = _META.search(_COMMENT.sub(b"", document[:_HEAD]))
-    if found is None:
+    match = _META.search(_COMMENT.sub(b"", document[:_HEAD]))
+    if match is None:
         return None
-    name = found.group(1).decode().lower()
+    name = match.group(1).decode().lower()
     # What declares itself in ASCII is not UTF-16; and of Latin-1 the standard makes its superset.
     return None if name.startswith("utf-16") else "cp1252" if name in _LATIN_1 else name
 
 
 class _Reader:
-    """The elements of a document, those closed of whose end tags HTML lets one leave out."""
+    """Reads the elements of a document; closes those whose end tags HTML allows to be left out."""
 
     def __init__(self, text: str, elements: Elements, lenient: bool) -> None:
         self.document = text.replace("\r\n", "\n").replace("\r", "\n")  # as the standard says
@@ -173,7 +173,7 @@ class _Reader:
         self.seen = 0  # outermost ones
 
     def read(self) -> Iterator[None]:
-        """Reads all; stops where trees are complete."""
+        """Reads the document; yields whenever trees may be complete."""
         roots = self.elements.roots
         for token in tokens(self.document, self.lenient):
             if token.kind == "text":

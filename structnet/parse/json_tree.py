@@ -127,13 +127,13 @@ class _Reader:
         children: list[Tree] = []
         at = 0
         while True:
-            found = _VALUE.match(text, at)
-            if found is None:
+            match = _VALUE.match(text, at)
+            if match is None:
                 string, at = self._string(at, "a value")
                 node = leaves[string]
             else:
-                at = found.end()
-                if found.lastindex == 3:
+                at = match.end()
+                if match.lastindex == 3:
                     above.append((bracket, children, key))
                     unclosed.append(at - 1)
                     bracket, children = text[at - 1], []
@@ -147,17 +147,17 @@ class _Reader:
                     bracket, children, key = above.pop()
                     unclosed.pop()
                 else:
-                    node = leaves[found.group(found.lastindex or 0)]
+                    node = leaves[match.group(match.lastindex or 0)]
             while True:  # a value is read, and so are those that end behind it
                 children.append(node if bracket != "{" else Tree(key, (node,)))
                 if not unclosed:
                     self._check_end(at)
                     return node
-                found = _AFTER.match(text, at)
+                match = _AFTER.match(text, at)
                 closing = "}" if bracket == "{" else "]"
-                if found is None or found.group(1) not in (",", closing):
+                if match is None or match.group(1) not in (",", closing):
                     raise self._unexpected(f"',' or {closing!r}", at)
-                at = found.end()
+                at = match.end()
                 if text[at - 1] == ",":
                     break
                 node = Tree("object" if bracket == "{" else "array", children)
@@ -168,9 +168,9 @@ class _Reader:
 
     def _key(self, at: int) -> tuple[str, int]:
         """A key, and where its value may begin."""
-        found = _KEY.match(self.text, at)
-        if found is not None:
-            return found.group(1), found.end()
+        match = _KEY.match(self.text, at)
+        if match is not None:
+            return match.group(1), match.end()
         key, at = self._string(at, "a key in double quotes")
         at = self._past_blanks(at)
         if self.text[at : at + 1] != ":":

@@ -80,7 +80,7 @@ def tree_statements(text: str, pieces: Pieces) -> Iterator[tuple[int, str]]:
 
 
 def _entries(text: str, pieces: list[re.Match[str]]) -> Iterator[tuple[str, str]]:
-    """What leaves are called in the trees, and their names as they are written."""
+    """The keys by which trees call their leaves, and the names that these stand for."""
     entry: list[re.Match[str]] = []
     for piece in [*pieces, None]:
         if piece is not None and piece[0] != ",":
@@ -94,7 +94,7 @@ def _entries(text: str, pieces: list[re.Match[str]]) -> Iterator[tuple[str, str]
 
 
 def _with_names(tree: str, names: Mapping[str, str], pieces: Pieces) -> str:
-    """The text of a tree, in which leaves have their names: those behind no node of their own."""
+    """The text of a tree with the keys of its leaves replaced by their names."""
     parts, at, before = [], 0, ""
     for piece in pieces(tree, 0):
         if before in ("", "(", ","):

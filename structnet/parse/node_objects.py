@@ -162,10 +162,10 @@ def _of(node: Any, what: Of) -> Any:
         return what(node)
     if isinstance(node, Mapping):
         return node.get(what)
-    found = getattr(node, what, None)
-    if callable(found) and getattr(found, "__self__", None) is node:  # a method of it
-        return found()
-    return found
+    value = getattr(node, what, None)
+    if callable(value) and getattr(value, "__self__", None) is node:  # a method of it
+        return value()
+    return value
 
 
 def _absent(node: Any, name: str) -> bool:

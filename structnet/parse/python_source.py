@@ -119,7 +119,7 @@ def _below(node: ast.AST, fields: bool, contexts: bool) -> list[Any]:
 
 
 def _written(value: object) -> str:
-    """A constant as Python writes it; an int of thousands of digits, which it does not, in hex."""
+    """A constant as Python writes it; an int too long for decimal digits is written in hex."""
     try:
         return repr(value)
     except ValueError:

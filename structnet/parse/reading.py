@@ -106,9 +106,9 @@ class Parsing:
         if self.paused is not None:
             self.paused.__exit__(kind, error, trace)
         if isinstance(error, ParseError):
-            told = _of_a_file_name(error, self.text, ".read_bytes()")
-            if told is not error:
-                raise told from None
+            explained = _of_a_file_name(error, self.text, ".read_bytes()")
+            if explained is not error:
+                raise explained from None
 
 
 def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
@@ -138,11 +138,13 @@ def in_batches(trees: Iterator[Tree], source: object) -> Iterator[Tree]:
 
 
 def _of_a_file_name(error: ParseError, source: object, read: str = "") -> ParseError:
-    """The error of a text; if the text is the name of a file, with what to give instead."""
+    """The error of a text; if the text is the name of a file, the error says how to read the
+    file.
+    """
     with suppress(OSError, ValueError):  # a text may be too long for a name, or have a null in it
         if isinstance(source, str) and Path(source).is_file():
-            told = f"{error.message}; to read this file, give Path({source!r}){read}"
-            return error.but(message=told)
+            message = f"{error.message}; to read this file, give Path({source!r}){read}"
+            return error.but(message=message)
     return error
 
 

@@ -147,7 +147,7 @@ def _variable(token: str, text: str, place: int) -> Tree:
 
 
 def _incomplete(text: str, items: list) -> ParseError:
-    """What is wrong with a text all of whose closed brackets were right."""
+    """The error of a text that is incomplete although its closed brackets are right."""
     starts: list[int] = []  # where the top level's items start
     unclosed: list[int] = []
     for place, token in enumerate(split_parentheses(text)):

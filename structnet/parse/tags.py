@@ -79,19 +79,19 @@ def tokens(text: str, lenient: bool = False) -> Iterator[Token]:
         if plain is not None:  # a tag without attributes or a text without references, as most are
             kind, start, at = _KINDS[plain.lastindex or 0], at, plain.end()
             content = plain.group(plain.lastindex or 0)
-            found: Token | None = Token(kind, start, content if kind == "text" else content.lower())
+            token: Token | None = Token(kind, start, content if kind == "text" else content.lower())
         else:
             try:
-                at, found = _next(text, at)
+                at, token = _next(text, at)
             except ParseError as error:
                 if not lenient:
                     raise error.but(message=error.message + SOUP) from None
                 return
-        if found is None:
+        if token is None:
             continue
-        yield found
-        if found.kind == "start" and found.content in _TEXT_ALONE and not found.closed:
-            at, inside = _text_alone(text, at, found.content)
+        yield token
+        if token.kind == "start" and token.content in _TEXT_ALONE and not token.closed:
+            at, inside = _text_alone(text, at, token.content)
             if inside is not None:
                 yield inside
 
@@ -188,9 +188,9 @@ def _closed(text: str, start: int, what: str) -> int:
 
 
 def _text_alone(text: str, start: int, tag: str) -> tuple[int, Token | None]:
-    """All up to the end tag, in which nothing else counts as a tag."""
-    found = re.compile(f"</{tag}(?=[ \t\n\f/>])", re.IGNORECASE).search(text, start)
-    end = len(text) if found is None else found.start()
+    """The text up to an element's end tag, in which other tags count as text, as in a script."""
+    match = re.compile(f"</{tag}(?=[ \t\n\f/>])", re.IGNORECASE).search(text, start)
+    end = len(text) if match is None else match.start()
     if end == start:
         return end, None
     inside = _resolved(text, start, end) if _TEXT_ALONE[tag] else text[start:end]
@@ -212,22 +212,22 @@ def _resolved(
         raise ParseError.at("a character reference that is none", text, place.start()) from None
 
 
-def _reference(found: re.Match[str]) -> str:
+def _reference(match: re.Match[str]) -> str:
     """What a reference in an attribute stands for.
 
     A name without its semicolon counts only if neither "=" nor a letter or digit follows: the
     ``&copy=1`` of an address is no sign of copyright.
     """
-    name = found.group()[1:]
+    name = match.group()[1:]
     if name[0] == "#":
-        return unescape(found.group())
-    if not name.endswith(";") and found.string[found.end() : found.end() + 1] == "=":
-        return found.group()
-    return html5.get(name, found.group())
+        return unescape(match.group())
+    if not name.endswith(";") and match.string[match.end() : match.end() + 1] == "=":
+        return match.group()
+    return html5.get(name, match.group())
 
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where a pattern ends that also matches nothing."""
-    found = pattern.match(text, at)
-    assert found is not None
-    return found.end()
+    """The end of a pattern's match at a place; the pattern must match the empty text, too."""
+    match = pattern.match(text, at)
+    assert match is not None
+    return match.end()

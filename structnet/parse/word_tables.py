@@ -175,5 +175,5 @@ def _error(message: str, number: int, source: str, fields: list[str], column: in
     if "\t" in source:
         offset = sum(len(text) + 1 for text in fields[:column])
     else:
-        offset = [found.start() for found in re.finditer(r"\S+", source)][column]
+        offset = [match.start() for match in re.finditer(r"\S+", source)][column]
     return ParseError(message, number, offset + 1, source)

@@ -93,9 +93,9 @@ def xml_many(
         >>> list(xml_many("<text><s>a<w>b</w></s> and <s>c</s></text>", elements="s"))
         [<Tree (s a (w b))>, <Tree (s c)>]
     """
-    found = Elements(attributes, label, elements)
-    reading = _fed(document_text(content_of(text), _declared), found)
-    return in_batches(found.trees(reading, file_name(text)), text)
+    builder = Elements(attributes, label, elements)
+    reading = _fed(document_text(content_of(text), _declared), builder)
+    return in_batches(builder.trees(reading, file_name(text)), text)
 
 
 def _fed(text: str, elements: Elements) -> Iterator[None]:
@@ -163,12 +163,12 @@ def _parser(text: str, elements: Elements) -> expat.XMLParserType:
 
 
 def _entity_within(document: bytes, start: int) -> str | None:
-    """An entity in the tag that starts there, but for the five that XML has."""
+    """The first entity in the tag that starts at an offset, except for the five of XML itself."""
     tag = _TAG.match(document, start)
-    found = None if tag is None else _ENTITY.search(tag.group())
-    return None if found is None else found.group(1).decode()
+    match = None if tag is None else _ENTITY.search(tag.group())
+    return None if match is None else match.group(1).decode()
 
 
 def _declared(document: bytes) -> str | None:
-    found = _DECLARED.match(document)
-    return None if found is None else found.group(1).decode()
+    match = _DECLARED.match(document)
+    return None if match is None else match.group(1).decode()

@@ -10,7 +10,7 @@ from structnet.plot.style import as_written
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-REFERENCE, FOUND = "#BBBBBB", "#4477AA"
+REFERENCE, MEASURED = "#BBBBBB", "#4477AA"
 NAMES = "the paper", "measured here"  # in the legend
 COLUMNS = 4  # most quantities side by side, so that a page's width is enough to read them
 WIDE = 100  # ratio of figures above which the scale is logarithmic
@@ -21,11 +21,11 @@ class Bar(NamedTuple):
 
     Args:
         reference: figure to compare with; None if there is none.
-        found: figure of each seed; the bar shows their mean, dots show each.
+        measured: figure of each seed; the bar shows their mean, dots show each.
     """
 
     reference: float | None
-    found: Sequence[float] = ()
+    measured: Sequence[float] = ()
 
 
 def plot_bars(
@@ -67,15 +67,15 @@ def plot_bars(
         for each in empty:
             each.remove()
     every = [bar for bars in quantities.values() for bar in bars.values()]
-    drawn = any(bar.reference is not None for bar in every), any(bar.found for bar in every)
+    drawn = any(bar.reference is not None for bar in every), any(bar.measured for bar in every)
     shift = 0.2 if all(drawn) else 0.0  # a single bar is level with its name
     for on, (quantity, bars) in zip(axes, quantities.items(), strict=True):
         _draw(on, quantity, [bars[row] for row in rows], shift)
     axes[0].set_yticks(range(len(rows)), rows)
     whole: Any = axes[0].figure  # or a subfigure
     as_written(*axes[0].get_yticklabels(), whole.suptitle(title, fontsize=11))
-    told = [each for each in zip(NAMES, (REFERENCE, FOUND), drawn, strict=True) if each[2]]
-    handles = [Patch(color=color, label=name) for name, color, _ in told]
+    shown = [each for each in zip(NAMES, (REFERENCE, MEASURED), drawn, strict=True) if each[2]]
+    handles = [Patch(color=color, label=name) for name, color, _ in shown]
     beside: dict[str, Any] = {
         "loc": "upper left",
         "bbox_to_anchor": (1, 0.9),
@@ -87,13 +87,13 @@ def plot_bars(
 
 
 def _draw(ax: Axes, quantity: str, bars: Sequence[Bar], shift: float) -> None:
-    for i, (reference, found) in enumerate(bars):
+    for i, (reference, measured) in enumerate(bars):
         if reference is not None:
             ax.barh(i + shift, reference, 0.36, color=REFERENCE)
-        if found:
-            ax.barh(i - shift, sum(found) / len(found), 0.36, color=FOUND)
-            ax.plot(found, [i - shift] * len(found), "k.", markersize=4)
-    drawn = [value for bar in bars for value in (bar.reference, *bar.found) if value is not None]
+        if measured:
+            ax.barh(i - shift, sum(measured) / len(measured), 0.36, color=MEASURED)
+            ax.plot(measured, [i - shift] * len(measured), "k.", markersize=4)
+    drawn = [value for bar in bars for value in (bar.reference, *bar.measured) if value is not None]
     if drawn and max(drawn) > WIDE * min(drawn) > 0:
         ax.set_xscale("log")
     ax.set_xlabel(quantity.replace(", ", ",\n").replace(",\n%", ", %"))

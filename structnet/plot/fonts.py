@@ -94,11 +94,11 @@ def _with(usual: tuple[str, ...], missing: frozenset[str]) -> Fonts:
         if not missing:
             break
         # The first font of a family, a regular one if there is one, decides for the family.
-        found = frozenset() if entry.name in tried else missing & _letters(entry.fname)
+        covered = frozenset() if entry.name in tried else missing & _letters(entry.fname)
         tried.add(entry.name)
-        if found:
+        if covered:
             families.append(entry.name)
-            missing -= found
+            missing -= covered
     return Fonts(tuple(families), missing)
 
 

@@ -152,7 +152,7 @@ def _taken(
     decisions: Sequence[Decision],
 ) -> set[int]:
     """The numbers of the training runs that became part of the tree."""
-    found = set()
+    places = set()
     for decision in decisions:
         of_it = [
             place
@@ -164,8 +164,8 @@ def _taken(
         # pruned before it was judged, the best.
         exact = [place for place in of_it if decision.loss in losses[trainings[place]]]
         best = sorted(of_it, key=lambda place: np.nanmin([*losses[trainings[place]], np.inf]))
-        found.update((exact or best)[:1])
-    return found
+        places.update((exact or best)[:1])
+    return places
 
 
 def _draw_training(ax: Axes, rows: np.ndarray, losses: np.ndarray, phase: str, taken: bool) -> None:

@@ -133,12 +133,12 @@ def _values(records: Sequence[Mapping], field: str) -> np.ndarray:
 def _axes(ax: Axes | Sequence[Axes] | None, panels: int) -> list[Axes]:
     if ax is None:
         return new_axes(panels, width=5.0 * panels, height=3.6)
-    given = list(ax) if isinstance(ax, Iterable) else [ax]
-    if len(given) == 1 and panels == 2:
-        return [given[0], given[0].twinx()]
-    if len(given) < panels:
-        raise ValueError(f"this history needs {panels} axes; got {len(given)}")
-    return given[:panels]
+    axes = list(ax) if isinstance(ax, Iterable) else [ax]
+    if len(axes) == 1 and panels == 2:
+        return [axes[0], axes[0].twinx()]
+    if len(axes) < panels:
+        raise ValueError(f"this history needs {panels} axes; got {len(axes)}")
+    return axes[:panels]
 
 
 def _without_epochs(ax: Axes) -> Axes:

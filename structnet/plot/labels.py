@@ -49,8 +49,8 @@ class Labels:
         words = word_ids(nodes)
         for node in nodes:
             if isinstance(node, Tree) and id(node) not in self._full:
-                own = _word if text_of is None and id(node) in words else text_of
-                self._full[id(node)] = _text(node, own)
+                form = _word if text_of is None and id(node) in words else text_of
+                self._full[id(node)] = _text(node, form)
         self.fonts: Fonts = fonts_for([*self._full.values(), "…"])
 
     def full(self, node: Tree | Collapsed) -> str:

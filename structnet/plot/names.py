@@ -42,21 +42,21 @@ def short_names(names: Iterable[str], length: int = LENGTH) -> list[str]:
     """
     whole = [" ".join(name.split()) for name in names]
     start = _start(set(whole), length)
-    found = [name if len(name) <= length else _without(name, start, length) for name in whole]
+    shortened = [name if len(name) <= length else _without(name, start, length) for name in whole]
     for _ in range(TIMES):
-        starts = _starts_of_alike(whole, found, length)
+        starts = _starts_of_alike(whole, shortened, length)
         if not starts:
             break
         for i, name in enumerate(whole):
             if name in starts:
-                found[i] = _without(name, starts[name], length)
-    return found
+                shortened[i] = _without(name, starts[name], length)
+    return shortened
 
 
-def _starts_of_alike(whole: list[str], found: list[str], length: int) -> dict[str, int]:
-    """What to leave out of names that are different, but look the same now."""
+def _starts_of_alike(whole: list[str], shortened: list[str], length: int) -> dict[str, int]:
+    """The number of letters to leave out at the start of each name that looks like another one."""
     alike: dict[str, set[str]] = defaultdict(set)
-    for name, short in zip(whole, found, strict=True):
+    for name, short in zip(whole, shortened, strict=True):
         alike[short].add(name)
     several = [each for each in alike.values() if len(each) > 1]
     return {name: _start(each, length) for each in several for name in each}

@@ -211,12 +211,12 @@ def headings(outline: Outline) -> list[list[int]]:
 
     The list is empty for a column that begins with a new part.
     """
-    found = []
+    paths = []
     for column in range(1, len(outline.left)):
         row = outline.rows[int(np.argmax(outline.column == column))]
         path = []
         while row.above >= 0:
             path.append(row.above)
             row = outline.rows[row.above]
-        found.append(path[::-1])
-    return found
+        paths.append(path[::-1])
+    return paths

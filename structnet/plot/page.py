@@ -73,9 +73,9 @@ def fit_page(rows: list) -> tuple[Outline, float, np.ndarray]:
     """
     best: tuple[Outline, float] | None = None
     for page in (A4, A4[::-1]):
-        found = in_columns(rows, *(page - 2 * MARGIN - 2 * EDGE))
-        if best is None or found[1] > 1.05 * best[1]:  # landscape only if it gains 5 %
-            best = found
+        layout = in_columns(rows, *(page - 2 * MARGIN - 2 * EDGE))
+        if best is None or layout[1] > 1.05 * best[1]:  # landscape only if it gains 5 %
+            best = layout
     assert best is not None
     outline, scale = best
     scale = max(scale, SMALLEST)

@@ -31,7 +31,7 @@ ROOM = 1.35  # for the numbers beside bars, where 1 is a probability of 100 %
 PATH, LEAF, ALL = LINES[0], LINES[1], LINES[5]
 
 
-def draw_path(told: Explanation, ax: Axes | None) -> Axes:
+def draw_path(explanation: Explanation, ax: Axes | None) -> Axes:
     """Draws a bar for each choice on a sample's path, and for each of its likeliest classes.
 
     The bar of a choice is the probability of the branch taken, with the main reason, if it is
@@ -40,37 +40,41 @@ def draw_path(told: Explanation, ax: Axes | None) -> Axes:
     is drawn.
 
     Args:
-        told: explanation of the prediction for the sample.
+        explanation: explanation of the prediction for the sample.
         ax: axes to draw on; None for new ones.
     """
-    rows = [(_name(each), each.probability) for each in told.choices]
+    rows = [(_name(each), each.probability) for each in explanation.choices]
     if len(rows) > STEPS:
         left_out = f"… {len(rows) - STEPS} more choices", np.nan
         rows = [*rows[:STEPS], left_out]
-    rows.append((f"leaf {told.leaf}", told.probability))
+    rows.append((f"leaf {explanation.leaf}", explanation.probability))
     bars: list[tuple[float, float, float, str]] = [  # place, height, length, colour
         (place, 0.7, value, PATH) for place, (_, value) in enumerate(rows)
     ]
     legend, labels = {"a branch taken, and the whole path": PATH}, [name for name, _ in rows]
-    several = not np.allclose(told.prediction, told.mixture)
-    if told.class_names is not None:
-        names = short_names(told.class_names)
-        best = np.argsort(-np.array(told.mixture), kind="stable")[:MOST].tolist()
+    several = not np.allclose(explanation.prediction, explanation.mixture)
+    if explanation.class_names is not None:
+        names = short_names(explanation.class_names)
+        best = np.argsort(-np.array(explanation.mixture), kind="stable")[:MOST].tolist()
         for place, k in enumerate(best, start=len(rows)):
             height = 0.35 if several else 0.7
-            bars.append((place - several * 0.175, height, told.prediction[k], LEAF))
+            bars.append((place - several * 0.175, height, explanation.prediction[k], LEAF))
             if several:
-                bars.append((place + 0.175, height, told.mixture[k], ALL))
+                bars.append((place + 0.175, height, explanation.mixture[k], ALL))
         labels += [names[k] for k in best]
         legend |= {"a class, for the leaf": LEAF} | ({"for all leaves": ALL} if several else {})
-    reasons = any(each.reason for each in told.choices)
+    reasons = any(each.reason for each in explanation.choices)
     ax = one_axes(ax, 7.5 if reasons else 5.5, 1.6 + (0.42 if reasons else 0.3) * len(labels))
     _draw(ax, bars, labels, legend)
-    if told.class_names is not None:
+    if explanation.class_names is not None:
         ax.axhline(len(rows) - 0.5, color=GREY, linewidth=0.8)
-    said = [f"leaf {told.leaf} says {_says(told, told.prediction)}"]
-    said += [f"all leaves together say {_says(told, told.mixture)}"] * several
-    as_written(ax.set_title("\n".join(said), fontsize=11))
+    title = [
+        f"leaf {explanation.leaf} says {_prediction_text(explanation, explanation.prediction)}"
+    ]
+    title += [
+        f"all leaves together say {_prediction_text(explanation, explanation.mixture)}"
+    ] * several
+    as_written(ax.set_title("\n".join(title), fontsize=11))
     return ax
 
 
@@ -103,8 +107,8 @@ def _draw(ax: Axes, bars: list, labels: list[str], legend: dict[str, str]) -> No
     fit_legend(ax, len(legend), made)
 
 
-def _says(told: Explanation, prediction: tuple[float, ...]) -> str:
-    if told.class_names is None:
-        return told.says(prediction)
+def _prediction_text(explanation: Explanation, prediction: tuple[float, ...]) -> str:
+    if explanation.class_names is None:
+        return explanation.says(prediction)
     best = int(np.argmax(prediction))
-    return f"{cut(told.class_names[best])}: {percent(prediction[best], 1)}"
+    return f"{cut(explanation.class_names[best])}: {percent(prediction[best], 1)}"

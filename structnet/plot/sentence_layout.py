@@ -182,9 +182,9 @@ def _ends(sentence: Sentence, room: np.ndarray) -> list[tuple[float, float]]:
             at[here].append((side, away, arc.dependent, end))
     for root in sentence.roots:
         at[root].append((1, 0, root, 1))
-    found = [[0.0, 0.0] for _ in sentence.words]
+    shifts = [[0.0, 0.0] for _ in sentence.words]
     for ends, most in zip(at, room.tolist(), strict=True):
         apart = min(APART, max(most, APART) / max(len(ends) - 1, 1))
         for place, (_, _, word, end) in enumerate(sorted(ends)):
-            found[word][end] = apart * (place - (len(ends) - 1) / 2)
-    return [(a, b) for a, b in found]
+            shifts[word][end] = apart * (place - (len(ends) - 1) / 2)
+    return [(a, b) for a, b in shifts]

@@ -43,7 +43,7 @@ def tree_svg(tree: Tree) -> str:
     svg = svg[svg.index("<svg") :].replace(
         "<svg ", '<svg style="max-width: 100%; height: auto" ', 1
     )
-    return re.sub(r'<g id="node-(\d+)">', lambda found: found[0] + _title(picture, found[1]), svg)
+    return re.sub(r'<g id="node-(\d+)">', lambda match: match[0] + _title(picture, match[1]), svg)
 
 
 def _title(picture: Picture, number: str) -> str:

@@ -196,8 +196,8 @@ def _trees(tree: Tree | Forest | nx.DiGraph | DGLGraph | Sequence[Tree]) -> Sequ
     if not isinstance(tree, (Forest, list, tuple)):
         kind = type(tree).__name__
         how = "its method plot" if hasattr(tree, "plot") else "plot_model_tree"
-        said = f", which {how} draws" if hasattr(tree, "plot") or hasattr(tree, "visits") else ""
-        raise TypeError(f"expected a Tree, a Forest, a graph or a list of trees; got {kind}{said}")
+        hint = f", which {how} draws" if hasattr(tree, "plot") or hasattr(tree, "visits") else ""
+        raise TypeError(f"expected a Tree, a Forest, a graph or a list of trees; got {kind}{hint}")
     if not 1 <= len(tree) <= MAX_TREES:
         raise ValueError(f"a picture has room for 1 to {MAX_TREES} trees; got {len(tree)}")
     if isinstance(tree, Forest):

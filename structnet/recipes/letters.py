@@ -1,4 +1,4 @@
-"""Letters on the standard input and output that the encoding of the user's language lacks."""
+"""Standard input and output for characters that the encoding of the user's language lacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 
 def allow_all() -> None:
-    """Reads the standard input as UTF-8, as files are; writes letters that lack as in JSON."""
+    """Reads standard input as UTF-8; writes characters that the output lacks as \\uXXXX."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         with suppress(io.UnsupportedOperation):  # where something has been read
             sys.stdin.reconfigure(encoding="utf-8-sig")
@@ -20,6 +20,6 @@ def allow_all() -> None:
 
 
 def _as_in_json(error: UnicodeError) -> tuple[str, int]:
-    """What stands in the place of letters that cannot be written."""
+    """The escapes, as in JSON, for characters that cannot be written, and where to continue."""
     assert isinstance(error, UnicodeEncodeError)
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end

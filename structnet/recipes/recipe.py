@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from matplotlib.axes import Axes
 
-ROWS = re.compile(r"[\n,;\t]")  # what a number of an example lacks
+ROWS = re.compile(r"[\n,;\t]")  # a text with one of these is a row, not the number of an example
 S = TypeVar("S", bound="DataclassInstance")
 Say = Callable[[str], None]  # prints a line for the user
 Pictures = dict[str, Callable[[], "Axes"]]  # file name -> function that draws it
 Values = dict[str, Any]  # settings as in JSON: name -> value, without groups
-SHORT = Repr()  # of what may be a whole file
+SHORT = Repr()  # shortens inputs in errors, which may be whole files
 SHORT.maxstring = 200
 
 

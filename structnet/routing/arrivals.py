@@ -14,7 +14,7 @@ from structnet.trees.end_to_end import offsets_of
 
 
 class Arrivals(NamedTuple):
-    """The samples whose greedy path has each node, in a few numbers.
+    """Statistics of the samples whose greedy path passes each node.
 
     Attributes:
         share: share of all samples, by weight.
@@ -32,14 +32,14 @@ class Arrivals(NamedTuple):
     mean: np.ndarray | None = None
 
     @classmethod
-    def of(cls, found: Reach) -> Arrivals:
-        """Those of samples that were counted node by node."""
-        if found.classes is None:
-            assert found.mean is not None  # as for every tree that predicts numbers
-            return cls(found.share, mean=np.nan_to_num(found.mean))
-        counts = found.classes
+    def of(cls, reached: Reach) -> Arrivals:
+        """The statistics of samples that :func:`.reach` counted."""
+        if reached.classes is None:
+            assert reached.mean is not None  # as for every tree that predicts numbers
+            return cls(reached.share, mean=np.nan_to_num(reached.mean))
+        counts = reached.classes
         most = counts.max(axis=1) / np.maximum(counts.sum(axis=1), np.finfo(float).tiny)
-        return cls(found.share, counts.argmax(axis=1), most)
+        return cls(reached.share, counts.argmax(axis=1), most)
 
 
 def arrivals_of(

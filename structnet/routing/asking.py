@@ -53,13 +53,13 @@ def questions(
         {0: 'left: low height, high age'}
     """
     plane = getattr(tree, "plane", None)
-    found = {}
+    lines = {}
     for v in np.flatnonzero(tree.topology.inner).tolist():
         two = len(tree.topology.children_of(v)) == 2
-        asked = plane(v) if plane is not None and two else None
-        said = "" if asked is None else side_of(asked[0], asked[1], names, units)
-        found[v] = said and f"{tree.branch_names(v)[0]}: {said}"
-    return found
+        split = plane(v) if plane is not None and two else None
+        side = "" if split is None else side_of(split[0], split[1], names, units)
+        lines[v] = side and f"{tree.branch_names(v)[0]}: {side}"
+    return lines
 
 
 def contrasts(
@@ -98,25 +98,25 @@ def contrasts(
             sums[visit.node] += (weights[rows] * visit.arriving) @ terms
     center = sums[0, 1:] / sums[0, 0]
     spread = np.sqrt(np.maximum(squares / sums[0, 0] - center**2, 0))
-    found, yes_no = {}, are_yes_no(tree.shape[0], units)
+    lines, yes_no = {}, are_yes_no(tree.shape[0], units)
     for v in np.flatnonzero(tree.topology.inner).tolist():
-        below, found[v] = list(tree.topology.children_of(v)), ""
+        below, lines[v] = list(tree.topology.children_of(v)), ""
         if len(below) != 2 or not sums[below, 0].all():
             continue
         first, second = sums[below, 1:] / sums[below, :1]
         gap = (first - second) / np.where(spread > 1e-7 * np.abs(center), spread, np.inf)
-        told = [i for i in np.argsort(-np.abs(gap), kind="stable")[:NAMED] if abs(gap[i]) >= FAR]
+        largest = [i for i in np.argsort(-np.abs(gap), kind="stable")[:NAMED] if abs(gap[i]) >= FAR]
         words = [
             f"{name_of(names, i)} {'more' if gap[i] > 0 else 'less'} often"
             if yes_no[i]
             else f"{'higher' if gap[i] > 0 else 'lower'} {name_of(names, i)}"
-            for i in told
+            for i in largest
         ]
-        found[v] = (words and f"{tree.branch_names(v)[0]} has " + ", ".join(words)) or ""
-    return found
+        lines[v] = (words and f"{tree.branch_names(v)[0]} has " + ", ".join(words)) or ""
+    return lines
 
 
-def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str]:
+def sides(tree: RoutedTree, reached: Reach, names: Sequence[str]) -> dict[int, str]:
     """The classes that mostly go to each branch, such as "cat, dog | eel", as text by node.
 
     A class is named at a branch if at least 60 % of its samples at the node go there, and at least
@@ -124,7 +124,7 @@ def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str
 
     Args:
         tree: model tree, which predicts classes.
-        found: counts of the samples at each node.
+        reached: counts of the samples at each node.
         names: names of the classes.
 
     Example:
@@ -139,16 +139,16 @@ def sides(tree: RoutedTree, found: Reach, names: Sequence[str]) -> dict[int, str
         >>> sides(tree, reach(tree, samples), ["cat", "dog"])
         {0: 'cat | dog'}
     """
-    assert found.classes is not None  # as for every tree that predicts classes
-    said = {}
+    assert reached.classes is not None  # as for every tree that predicts classes
+    lines = {}
     for v in np.flatnonzero(tree.topology.inner).tolist():
-        here = found.classes[v]
-        comes = (here > 0) & (here >= SOME * found.classes[0])
-        goes = found.classes[list(tree.topology.children_of(v))] >= MOSTLY * here
+        here = reached.classes[v]
+        comes = (here > 0) & (here >= SOME * reached.classes[0])
+        goes = reached.classes[list(tree.topology.children_of(v))] >= MOSTLY * here
         parts = [_few([names[k] for k in np.flatnonzero(each & comes).tolist()]) for each in goes]
         separates = len(parts) > 1 and any(parts) and not (goes | ~comes).all(axis=1).any()
-        said[v] = " | ".join(part or "–" for part in parts) if separates else ""
-    return said
+        lines[v] = " | ".join(part or "–" for part in parts) if separates else ""
+    return lines
 
 
 def _few(names: Sequence[str]) -> str:
@@ -156,7 +156,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join([*names] if more <= 1 else [*names[:CLASSES], f"{more} more"])
 
 
-def all_questions(told: Reading, found: Reach | None = None) -> dict[int, str]:
+def all_questions(reading: Reading, reached: Reach | None = None) -> dict[int, str]:
     """What each inner node asks or, if that is unknown, what it separates, in up to two lines.
 
     The first line names columns, by :func:`questions` or else, for dense tables, by
@@ -164,23 +164,23 @@ def all_questions(told: Reading, found: Reach | None = None) -> dict[int, str]:
     or no first line.
 
     Args:
-        told: tree with its samples and names.
-        found: counts of the samples at each node; None without samples.
+        reading: tree with its samples and names.
+        reached: counts of the samples at each node; None without samples.
     """
-    tree, names = told.tree, told.feature_names
-    lines = questions(tree, names, told.units)
+    tree, names = reading.tree, reading.feature_names
+    lines = questions(tree, names, reading.units)
     for v in [v for v, line in lines.items() if not line]:
-        lines[v] = ", ".join(rule_lines(tree, v, names, told.units)[:NAMED])
-    if found is None:
+        lines[v] = ", ".join(rule_lines(tree, v, names, reading.units)[:NAMED])
+    if reached is None:
         return lines
-    rows = len(tree.shape) == 1 and (names is not None or told.class_names is None)
-    inputs = counted(told.samples)[0]
+    rows = len(tree.shape) == 1 and (names is not None or reading.class_names is None)
+    inputs = counted(reading.samples)[0]
     if rows and not all(lines.values()) and not hasattr(inputs, "tocsr"):
-        differ = contrasts(tree, told.samples, names, told.units)
+        differ = contrasts(tree, reading.samples, names, reading.units)
         lines = {v: line or differ[v] for v, line in lines.items()}
-    if told.class_names is not None:
-        of_classes = sides(tree, found, told.class_names)
-        many = len(told.class_names) > 2
+    if reading.class_names is not None:
+        of_classes = sides(tree, reached, reading.class_names)
+        many = len(reading.class_names) > 2
         lines = {
             v: "\n".join(filter(None, (line, of_classes[v] if many or not line else "")))
             for v, line in lines.items()

@@ -169,22 +169,22 @@ def explain(
         raise ValueError(f"original must be {list(row.shape)}, as x. Got {list(values.shape)}.")
     choices, leaf = _choices(tree, batch, row, feature_names, units, values, names)
     plain = [tree.predicted_at(batch, leaf), tree.predicted(batch)]  # each [1, outputs]
-    said = plain if names is None else [np.exp(part) for part in plain]
+    shown = plain if names is None else [np.exp(part) for part in plain]
     if to_units is not None:
-        said = [to_units(part) for part in said]
+        shown = [to_units(part) for part in shown]
     probability = math.exp(sum(math.log(choice.probability) for choice in choices))
-    prediction, mixture = (tuple(part[0].tolist()) for part in said)
-    found: tuple[Part, ...] = ()
+    prediction, mixture = (tuple(part[0].tolist()) for part in shown)
+    reasons: tuple[Part, ...] = ()
     odds = None
     if row is not None:
         predicted = plain[0][0].astype(np.float64), plain[1][0].astype(np.float64)
-        told = feature_names, units, values, to_units
-        found, classes = parts_of(tree, leaf, row, predicted, *told)
+        columns = feature_names, units, values, to_units
+        reasons, classes = parts_of(tree, leaf, row, predicted, *columns)
         if names is not None and classes is not None:
             odds = names[classes[0]], names[classes[1]]
     # Log-odds are told in four digits, as many as what adds up to them.
     digits = () if names is not None else tuple(digits_of(len(mixture), to_units).tolist())
-    about = choices, probability, leaf, prediction, mixture, names, found, odds
+    about = choices, probability, leaf, prediction, mixture, names, reasons, odds
     return Explanation(*about, digits=digits)
 
 
@@ -232,10 +232,10 @@ def _sides(tree: RoutedTree, node: int, class_names: Sequence[str] | None) -> Se
     The tree may have a method ``branch_classes(node)``, which returns for each branch the class of
     the leaf at its end, or None.
     """
-    names, own = tree.branch_names(node), getattr(tree, "branch_classes", None)
-    if own is None or class_names is None:
+    names, classes_of = tree.branch_names(node), getattr(tree, "branch_classes", None)
+    if classes_of is None or class_names is None:
         return names
-    both = zip(names, own(node), strict=True)
+    both = zip(names, classes_of(node), strict=True)
     return [name if k is None else f"class {class_names[k]}" for name, k in both]
 
 

@@ -100,7 +100,7 @@ class Formula:
 
 
 def formula_of(tree: RoutedTree, node: int) -> Formula | None:
-    """What a node of a tree computes of a row; None if the tree does not say.
+    """The formula by which a node computes its output; None if the tree gives none.
 
     The tree may have a method ``formula(node)``, which returns that: of a leaf the logits of the
     classes or the means, of an inner node the logit of its first branch.
@@ -109,5 +109,5 @@ def formula_of(tree: RoutedTree, node: int) -> Formula | None:
         tree: model tree.
         node: number of the node.
     """
-    found: Any = getattr(tree, "formula", None)
-    return None if found is None else found(node)
+    of_node: Any = getattr(tree, "formula", None)
+    return None if of_node is None else of_node(node)

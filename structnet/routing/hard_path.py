@@ -50,31 +50,31 @@ def follow(tree: Topology | DGLGraph, x: Tensor, step: Step) -> tuple[Tensor, Te
     rows, ends, last = [], [], []
     while open_nodes:  # a heap, so that random draws are in the order of nodes
         node = heappop(open_nodes)
-        here, found = waiting.pop(node)
-        found, place = step(node, here, found)
-        _check_step(found, place, node, here)
+        here, state = waiting.pop(node)
+        state, place = step(node, here, state)
+        _check_step(state, place, node, here)
         if place is None:
             rows.append(here)
             ends.append(torch.full_like(here, node))
-            last.append(found)
+            last.append(state)
             continue
         children = topology.children_of(node)
         for child, mine in zip(children, _grouped(place, len(children), node, here), strict=True):
             if len(mine):
                 heappush(open_nodes, child)
                 alone = len(mine) == len(here)  # all samples go the same way: no copies
-                waiting[child] = (here, found) if alone else (here[mine], found[mine])
+                waiting[child] = (here, state) if alone else (here[mine], state[mine])
     if not rows:
         return everyone, None
     back = torch.cat(rows).argsort()
     return torch.cat(ends)[back], torch.cat(last)[back]
 
 
-def _check_step(found: Tensor, place: Tensor | None, node: int, here: Tensor) -> None:
-    if len(found) != len(here):
+def _check_step(state: Tensor, place: Tensor | None, node: int, here: Tensor) -> None:
+    if len(state) != len(here):
         raise ValueError(
             f"a step returns one value for each of the {len(here)} samples at node {node}. "
-            f"Got {len(found)}."
+            f"Got {len(state)}."
         )
     if place is not None and (place.shape != here.shape or place.is_floating_point()):
         raise ValueError(

@@ -42,7 +42,7 @@ def leaf_predictions(
         >>> leaf_predictions(tree, torch.tensor([[-1.0], [1.0], [2.0], [3.0]]))[0].tolist()
         [0.25, 0.75]
     """
-    return _means(tree, x, leaves, lambda rows, said: said)
+    return _means(tree, x, leaves, lambda rows, prediction: prediction)
 
 
 def leaf_accuracies(
@@ -69,7 +69,10 @@ def leaf_accuracies(
     """
     targets = samples.targets.cpu().numpy()
     hits = _means(
-        tree, samples, leaves, lambda rows, said: said[np.arange(len(rows)), targets[rows]]
+        tree,
+        samples,
+        leaves,
+        lambda rows, prediction: prediction[np.arange(len(rows)), targets[rows]],
     )
     return {leaf: float(share) for leaf, share in hits.items()}
 
@@ -95,49 +98,49 @@ def _means(
         ]
         return [(v, here, _answers(tree, part[here], v)) for v, here in ends if len(here)]
 
-    for rows, found in answers(tree, x, ask):
-        for leaf, here, said in found:
+    for rows, predictions in answers(tree, x, ask):
+        for leaf, here, prediction in predictions:
             places = rows.start + here
-            sums[leaf] += counts[places] @ judged(places, said)
+            sums[leaf] += counts[places] @ judged(places, prediction)
             weights[leaf] += counts[places].sum()
     return {leaf: sums[leaf] / weights[leaf] for leaf in sorted(wanted) if weights[leaf]}
 
 
 def _answers(tree: RoutedTree, x: Any, leaf: int) -> np.ndarray:
     """The predictions of a leaf, one-hot for classes. ``[m, ...] -> [m, outputs]``."""
-    said = tree.predicted_at(x, leaf)
+    prediction = tree.predicted_at(x, leaf)
     if tree.num_classes is None:
-        return said.astype(np.float64)
-    return np.eye(said.shape[1])[said.argmax(axis=1)]
+        return prediction.astype(np.float64)
+    return np.eye(prediction.shape[1])[prediction.argmax(axis=1)]
 
 
-def leaf_words(told: Reading, predictions: Mapping[int, np.ndarray]) -> dict[int, str]:
+def leaf_words(reading: Reading, predictions: Mapping[int, np.ndarray]) -> dict[int, str]:
     """Predictions in words, "ill (54 %), healthy (46 %)", or means in the user's units, by leaf.
 
     A class is named if its share is at least 15 % or the largest, at most three classes.
 
     Args:
-        told: tree with its names and units.
+        reading: tree with its names and units.
         predictions: shares of the classes, or means, from :func:`leaf_predictions`.
 
     Shapes:
         predictions ``[classes]`` or ``[columns]`` each.
 
     Example:
-        >>> told = Reading(None, class_names=("healthy", "ill"))
-        >>> leaf_words(told, {3: np.array([0.1, 0.9]), 4: np.array([0.25, 0.75])})
+        >>> reading = Reading(None, class_names=("healthy", "ill"))
+        >>> leaf_words(reading, {3: np.array([0.1, 0.9]), 4: np.array([0.25, 0.75])})
         {3: 'ill (90 %)', 4: 'ill (75 %), healthy (25 %)'}
     """
-    if told.class_names is None:
-        scale = told.target_units or (lambda means: means)
+    if reading.class_names is None:
+        scale = reading.target_units or (lambda means: means)
         means = {leaf: scale(mean[None])[0] for leaf, mean in predictions.items()}
         return {
-            leaf: ", ".join(in_digits_each(mean, digits_of(len(mean), told.target_units)))
+            leaf: ", ".join(in_digits_each(mean, digits_of(len(mean), reading.target_units)))
             for leaf, mean in means.items()
         }
     words = {}
     for leaf, shares in predictions.items():
         order = np.argsort(-shares, kind="stable")[:MOST_SAID].tolist()
         named = [k for k in order if shares[k] >= SAID] or order[:1]
-        words[leaf] = ", ".join(f"{told.class_names[k]} ({percent(shares[k])})" for k in named)
+        words[leaf] = ", ".join(f"{reading.class_names[k]} ({percent(shares[k])})" for k in named)
     return words

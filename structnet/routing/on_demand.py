@@ -64,10 +64,10 @@ class OnDemand:
         Args:
             batches: indices of each batch: a number, a slice, or places ``[n]``.
         """
-        kept, every = list(batches), np.arange(self.shape[0])
-        places = [np.atleast_1d(every[each]) for each in kept]  # of slices, views of one array
-        for each, found in zip(kept, self._made(places), strict=True):
-            yield found[0] if isinstance(each, int | np.integer) else found
+        listed, every = list(batches), np.arange(self.shape[0])
+        places = [np.atleast_1d(every[each]) for each in listed]  # of slices, views of one array
+        for each, made in zip(listed, self._made(places), strict=True):
+            yield made[0] if isinstance(each, int | np.integer) else made
 
     def _made(self, batches: Sequence[np.ndarray]) -> Iterable[Tensor]:
         """The inputs at the places of each batch, ``[n]`` each."""
@@ -149,7 +149,7 @@ class FromDataset(OnDemand):
             TypeError: an item is not a pair of an input and a target.
             ValueError: the inputs of a batch have another shape than the first.
         """
-        size, found = self.at_once or AT_ONCE, []
+        size, parts = self.at_once or AT_ONCE, []
         starts = range(0, self.shape[0], size)
         batches = [np.arange(start, min(start + size, self.shape[0])) for start in starts]
         for places, (x, y) in zip(batches, self._pairs(batches), strict=True):
@@ -158,8 +158,8 @@ class FromDataset(OnDemand):
                     f"inputs of the Dataset from {places[0]} to {places[-1]} have shape "
                     f"{list(x.shape[1:])}; expected {list(self.shape[1:])}, the shape of the first"
                 )
-            found.append(y)
-        y = torch.cat(found)
+            parts.append(y)
+        y = torch.cat(parts)
         if not y.is_floating_point():
             return y.long()
         return y.float().reshape(len(y), -1)
@@ -197,7 +197,7 @@ NO_DATASETS = (IterableDataset, Tensor, np.ndarray, dict, str)
 
 
 def _check_order(loader: DataLoader) -> None:
-    """Refuses a sampler with a meaning, as training chooses the order of the samples itself."""
+    """Refuses samplers that choose or weigh samples, as training chooses the order itself."""
     for part, known in (
         (loader.sampler, (RandomSampler, SequentialSampler)),
         (loader.batch_sampler, (BatchSampler, type(None))),

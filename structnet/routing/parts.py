@@ -10,7 +10,7 @@ import numpy as np
 from structnet.routing.formula import formula_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.rules import NOTHING, in_units
-from structnet.routing.sides import are_yes_no, digits_of, value_said
+from structnet.routing.sides import are_yes_no, digits_of, value_text
 from structnet.routing.words import in_digits_each
 
 MOST = 8  # columns told
@@ -37,11 +37,11 @@ class Part(NamedTuple):
         return self.words()
 
     def words(self, digits: Sequence[int] = ()) -> str:
-        """The part in words, with other digits than four in the row from which all is counted.
+        """The part in words.
 
         Args:
-            digits: numbers of digits of its values, which may be far larger than what is added;
-                empty for four.
+            digits: numbers of digits of the values of the first part, from which the others are
+                counted and which may be far larger than these; empty for four.
         """
         plus = self.name not in (ZEROS, AVERAGE)
         values = in_digits_each(self.values, () if plus else digits, plus)
@@ -90,8 +90,8 @@ def parts_of(
         >>> solver = tree.nodes[0].solver
         >>> solver.weight.data, solver.bias.data = torch.tensor([[0.5, -2.0]]), torch.ones(1)
         >>> mean = np.array([8.0])
-        >>> found, _ = parts_of(tree, 0, np.array([30.0, 4.0]), (mean, mean), ["age", "height"])
-        >>> for part in found:
+        >>> parts, _ = parts_of(tree, 0, np.array([30.0, 4.0]), (mean, mean), ["age", "height"])
+        >>> for part in parts:
         ...     print(part)
         a row of zeros: 1
         age = 30: +15
@@ -102,11 +102,11 @@ def parts_of(
         return (), None
     (alone, together), classes = predicted, None
     if tree.num_classes is not None:
-        own = np.arange(len(alone)) if formula.classes is None else formula.classes
-        first = np.argsort(-together[own], kind="stable")[:2].tolist()
-        if len(first) < 2 or together[own].max() < together.max():
+        shown = np.arange(len(alone)) if formula.classes is None else formula.classes
+        first = np.argsort(-together[shown], kind="stable")[:2].tolist()
+        if len(first) < 2 or together[shown].max() < together.max():
             return (), None
-        formula, classes = formula.between(*first), (int(own[first[0]]), int(own[first[1]]))
+        formula, classes = formula.between(*first), (int(shown[first[0]]), int(shown[first[1]]))
         alone, together = (each[[classes[0]]] - each[[classes[1]]] for each in predicted)
     start, parts = formula.parts(x)
     others = together - alone
@@ -123,14 +123,14 @@ def parts_of(
     yes_no, digits = are_yes_no(len(x), units), digits_of(len(x), units)
     order = np.argsort(-size, kind="stable")
     counts = size > NOTHING * size[order[0]]
-    told = [i for i in order[:MOST].tolist() if counts[i]]
-    found = [Part(AVERAGE if average else ZEROS, tuple(start.tolist()))]
-    for i in told:
-        said = value_said(names, i, values[i], yes_no, digits)
-        found.append(Part(said, tuple(parts[i].tolist())))
-    if counts.sum() > len(told):
-        rest = parts.sum(0) - parts[told].sum(0)
-        found.append(Part(REST, tuple(rest.tolist())))
+    named = [i for i in order[:MOST].tolist() if counts[i]]
+    listed = [Part(AVERAGE if average else ZEROS, tuple(start.tolist()))]
+    for i in named:
+        text = value_text(names, i, values[i], yes_no, digits)
+        listed.append(Part(text, tuple(parts[i].tolist())))
+    if counts.sum() > len(named):
+        rest = parts.sum(0) - parts[named].sum(0)
+        listed.append(Part(REST, tuple(rest.tolist())))
     if change:
-        found.append(Part(OTHERS, tuple(others.tolist())))
-    return tuple(found), classes
+        listed.append(Part(OTHERS, tuple(others.tolist())))
+    return tuple(listed), classes

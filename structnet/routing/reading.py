@@ -72,14 +72,14 @@ def read(
         ('0', '1')
     """
     if hasattr(model, "read"):
-        found = model.read(x, y)
+        reading = model.read(x, y)
     elif y is not None:
         raise ValueError(
             "a tree's samples have their own targets; expected y for an estimator alone, and names "
             f"as class_names=... Got y of type {type(y).__name__}."
         )
     elif isinstance(model, Reading):
-        found = model if x is None else model._replace(samples=x)
+        reading = model if x is None else model._replace(samples=x)
     elif not hasattr(model, "topology"):
         raise TypeError(
             "expected a model tree, a Reading of one, or a fitted estimator that is made of model "
@@ -87,12 +87,14 @@ def read(
             "plot_explanation what an estimator of them explains)"
         )
     else:
-        found = Reading(model, x)
-    names = names_of(found.tree, found.class_names if class_names is None else class_names)
-    given = found.feature_names
+        reading = Reading(model, x)
+    names = names_of(reading.tree, reading.class_names if class_names is None else class_names)
+    features = reading.feature_names
     if feature_names is not None:
-        given = chosen_names(feature_names, found.size or found.tree.shape[0], found.columns)
-    return found._replace(class_names=names, feature_names=given)
+        features = chosen_names(
+            feature_names, reading.size or reading.tree.shape[0], reading.columns
+        )
+    return reading._replace(class_names=names, feature_names=features)
 
 
 def chosen_names(

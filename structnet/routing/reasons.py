@@ -8,7 +8,7 @@ import numpy as np
 
 from structnet.routing.formula import formula_of
 from structnet.routing.protocol import RoutedTree
-from structnet.routing.sides import are_yes_no, digits_of, edge_of, most_of, name_of, value_said
+from structnet.routing.sides import are_yes_no, digits_of, edge_of, most_of, name_of, value_text
 from structnet.routing.words import in_digits
 
 MORE = 3  # digits of a number that must be told apart from another
@@ -60,9 +60,9 @@ def reason(
         'age = 30 (+30), all else (-29.5)'
     """
     plane = getattr(tree, "plane", None)
-    found = None if plane is None else plane(node, taken, other)
-    formula = formula_of(tree, node) if found is None else None
-    if found is None and formula is None:
+    separation = None if plane is None else plane(node, taken, other)
+    formula = formula_of(tree, node) if separation is None else None
+    if separation is None and formula is None:
         return ""
     yes_no, digits = are_yes_no(len(x), units), digits_of(len(x), units)
     if values is None:
@@ -71,31 +71,31 @@ def reason(
         start, parts = (each[..., 0] * (1 if taken < other else -1) for each in formula.parts(x))
         weight = parts
     else:
-        assert found is not None  # as there is no formula
-        weight, start = found
+        assert separation is not None  # as there is no formula
+        weight, start = separation
         edge = edge_of(weight, start, units)
         if edge is not None:
             value = float(values[edge.column])
             # Other columns, if they count too, may outvote the one that decides for most samples.
             if value >= edge.at if edge.sign == ">" else value <= edge.at:
                 if edge.between(yes_no) and round(value, 3) in (0, 1):
-                    return value_said(names, edge.column, value, yes_no)
+                    return value_text(names, edge.column, value, yes_no)
                 about = "about " if edge.others else ""
                 here, there = _apart(value, edge.at, digits[edge.column])
                 sign = edge.sign + "=" * (here == there)
                 return f"{name_of(names, edge.column)} = {here} {sign} {about}{there}"
         parts = weight * x
     parts = parts + 0.0  # turns -0 into 0
-    told, _ = most_of(parts if parts.any() else weight)  # what a row lacks may be the reason, too
-    rest = float(parts.sum() - parts[told].sum() + start)
+    named, _ = most_of(parts if parts.any() else weight)  # what a row lacks may be the reason, too
+    rest = float(parts.sum() - parts[named].sum() + start)
     words = [
-        f"{value_said(names, i, values[i], yes_no, digits)} ({parts[i]:+.3g})"
-        for i in told.tolist()
+        f"{value_text(names, i, values[i], yes_no, digits)} ({parts[i]:+.3g})"
+        for i in named.tolist()
     ]
     return ", ".join([*words, f"all else ({rest:+.3g})"]) if words else ""
 
 
 def _apart(one: float, another: float, digits: int) -> tuple[str, str]:
-    """Two numbers in some digits, or in more if they are else alike."""
+    """Two numbers in a few digits, or in as many as it takes to tell them apart."""
     few, more = ((in_digits(one, k), in_digits(another, k)) for k in (digits, digits + MORE))
     return more if few[0] == few[1] else few

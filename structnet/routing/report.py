@@ -98,14 +98,16 @@ class Summary:
         columns: Iterable[tuple] = zip(names, *(row.cells() for row in listed), strict=True)
         # Leave out columns that are empty for all nodes, as in families without transformers.
         optional = ("transformers", "shape", "visits")
-        told = [column for column in columns if column[0] not in optional or any(column[1:])]
+        shown = [column for column in columns if column[0] not in optional or any(column[1:])]
         size = f"{_leaves(self.leaves)}, depth {self.depth}"
         facts = size, "2 FLOPs a multiply-add", decided_words(self.decided)
         about = "; ".join(filter(None, facts))
         rest = len(self.rows) - len(listed)
         more = [f"and {rest:,} without parameters"] if rest else []
         about = "\n".join(filter(None, (about, self.note)))
-        return "\n".join([about, "", *_table(head), "", *_table([*zip(*told, strict=True)]), *more])
+        return "\n".join(
+            [about, "", *_table(head), "", *_table([*zip(*shown, strict=True)]), *more]
+        )
 
     __repr__ = __str__  # what a notebook shows
 
@@ -178,12 +180,12 @@ def summary(tree: RoutedTree, x: Any | Samples | None = None) -> Summary:
     )
 
 
-def text_of(told: Reading) -> str:
+def text_of(reading: Reading) -> str:
     """The text of :func:`export_text` for a tree, with its names and units."""
-    columns: dict[str, Any] = {"feature_names": told.feature_names, "units": told.units}
-    columns["target_units"] = told.target_units
-    samples = told.arrivals if told.samples is None else told.samples
-    return export_text(told.tree, samples, told.class_names, **columns)
+    columns: dict[str, Any] = {"feature_names": reading.feature_names, "units": reading.units}
+    columns["target_units"] = reading.target_units
+    samples = reading.arrivals if reading.samples is None else reading.samples
+    return export_text(reading.tree, samples, reading.class_names, **columns)
 
 
 def export_text(
@@ -232,7 +234,7 @@ def export_text(
         |   |--- right, node 2: solver
     """
     names, topology = names_of(tree, class_names), tree.topology
-    asked = questions(tree, feature_names, units)
+    by_node = questions(tree, feature_names, units)
     says = (lambda v: "") if x is None else _distribution(tree, x, names, target_units)
     classes = _classes(tree, names) if class_names is not None else (lambda v: "")
     leaves = topology.sums_below((~topology.inner).astype(np.int64))
@@ -241,12 +243,12 @@ def export_text(
     while stack:  # the first branch is on top
         v, branch = stack.pop()
         indent = "|   " * int(topology.depth[v])
-        said = f" ({asked[v]})" if asked.get(v) else ""
+        question = f" ({by_node[v]})" if by_node.get(v) else ""
         lines.append(
-            f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{classes(v)}{said}{says(v)}"
+            f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{classes(v)}{question}{says(v)}"
         )
-        told = feature_names, units, names, target_units
-        lines += [f"{indent}|       {line}" for line in rule_lines(tree, v, *told)]
+        described = feature_names, units, names, target_units
+        lines += [f"{indent}|       {line}" for line in rule_lines(tree, v, *described)]
         if topology.depth[v] == last and topology.inner[v]:
             lines.append(f"{indent}|   |--- … {_leaves(leaves[v])}")
             continue
@@ -270,11 +272,11 @@ def _distribution(
         came, what = samples, "training samples"
         decided = np.full(len(came.share), np.nan)  # unknown
     else:
-        found, targets = reach(tree, samples, "greedy"), samples.targets
+        reached, targets = reach(tree, samples, "greedy"), samples.targets
         if names is None and targets.dim() != 2:
             got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
             raise ValueError(f"targets must be numbers [{len(targets)}, columns]. Got {got}.")
-        came, what, decided = Arrivals.of(found), "samples", found.decided
+        came, what, decided = Arrivals.of(reached), "samples", reached.decided
 
     def says(v: int) -> str:
         share = f", {percent(came.share[v], 1)} of {what}"
@@ -294,12 +296,12 @@ def _distribution(
 
 def _classes(tree: RoutedTree, names: tuple[str, ...] | None) -> Callable[[int], str]:
     """A function that names the classes of a leaf which has only a few of all classes."""
-    own = getattr(tree, "classes_at", None)
+    classes_at = getattr(tree, "classes_at", None)
 
     def named(v: int) -> str:
-        if own is None or names is None or tree.topology.inner[v]:
+        if classes_at is None or names is None or tree.topology.inner[v]:
             return ""
-        here = own(v)
+        here = classes_at(v)
         if len(here) > CLASSES or 1 < len(here) == len(names):  # all classes tell nothing
             return ""
         if [names[k] for k in here] == [*map(str, here)]:

@@ -20,7 +20,7 @@ from structnet.routing.sides import (
     edge_of,
     name_of,
     side_of,
-    value_said,
+    value_text,
 )
 from structnet.routing.words import in_digits
 
@@ -58,7 +58,7 @@ def rule_lines(
     formula = formula_of(tree, node)
     if formula is None or formula.classes is not None:
         return []
-    inner, found = bool(tree.topology.inner[node]), []
+    inner, sized = bool(tree.topology.inner[node]), []
     for where, effect in effects_of(formula, names, units):
         what = ""
         if inner:
@@ -68,9 +68,9 @@ def rule_lines(
         else:
             effect = in_units(effect, target_units)
         values = ", ".join(in_digits(value, plus=True) for value in effect)
-        found.append((np.abs(effect).max(), f"{where}: {what}{values}"))
-    found.sort(key=lambda each: -each[0])
-    lines = [line for size, line in found if size > NOTHING * found[0][0]]
+        sized.append((np.abs(effect).max(), f"{where}: {what}{values}"))
+    sized.sort(key=lambda each: -each[0])
+    lines = [line for size, line in sized if size > NOTHING * sized[0][0]]
     return [*lines[:MOST], f"… {len(lines) - MOST} smaller"] if len(lines) > MOST else lines
 
 
@@ -90,7 +90,7 @@ def effects_of(
     ends = np.stack([low, high])
     ends = ends if units is None else units(ends)
     rest = _added(formula.of_units(~steps), low, high)
-    own: dict[int, list[tuple[Edge, np.ndarray]]] = {i: [] for i in range(columns)}
+    by_column: dict[int, list[tuple[Edge, np.ndarray]]] = {i: [] for i in range(columns)}
     for unit in np.flatnonzero(steps).tolist():
         weight, height = formula.weight[unit], formula.most[unit] * formula.effect[unit]
         bias = float(formula.bias[unit] - formula.most[unit] / 2)
@@ -98,12 +98,12 @@ def effects_of(
         if edge is None and weight.any():
             yield side_of(weight, bias, names, units), height
         elif edge is not None:
-            own[edge.column].append((edge, height))
+            by_column[edge.column].append((edge, height))
     # Among many columns, as of words, most have no effect.
-    for i in {*np.flatnonzero(rest.any(1)).tolist(), *(i for i, each in own.items() if each)}:
+    for i in {*np.flatnonzero(rest.any(1)).tolist(), *(i for i, each in by_column.items() if each)}:
         besides, (a, b), after = rest[i], ends[:, i].tolist(), ""
-        largest = max((np.abs(height).max() for _, height in own[i]), default=0.0)
-        for edge, height in own[i]:
+        largest = max((np.abs(height).max() for _, height in by_column[i]), default=0.0)
+        for edge, height in by_column[i]:
             if np.abs(besides).max() > largest and a < edge.at < b:
                 besides = besides + (height if edge.sign == ">" else -height)
             else:
@@ -112,10 +112,10 @@ def effects_of(
         if not besides.any():
             continue
         if yes_no[i]:
-            yield value_said(names, i, 1.0, yes_no) + after, besides
+            yield value_text(names, i, 1.0, yes_no) + after, besides
         else:
-            ends_said = f"from {a:.{digits[i]}g} to {b:.{digits[i]}g}"
-            yield f"{name_of(names, i)} {ends_said}{after}", besides
+            change = f"from {a:.{digits[i]}g} to {b:.{digits[i]}g}"
+            yield f"{name_of(names, i)} {change}{after}", besides
 
 
 def in_units(effect: np.ndarray, target_units: Units | None) -> np.ndarray:
@@ -139,13 +139,13 @@ def _between(
 
 def _added(formula: Formula, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """What each column adds between two values, all others at 0. ``-> [columns, outputs]``."""
-    found = formula.straight * (high - low)[:, None]
+    change = formula.straight * (high - low)[:, None]
     for weight, bias, most, effect in zip(
         formula.weight, formula.bias, formula.most, formula.effect, strict=True
     ):
         ends = [np.clip(weight * at + bias, 0, most) for at in (low, high)]
-        found = found + np.outer(ends[1] - ends[0], effect)
-    return found
+        change = change + np.outer(ends[1] - ends[0], effect)
+    return change
 
 
 def _of_class(effect: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, str]:

@@ -156,11 +156,11 @@ class Samples:
         return weighted_mean(losses, self.weights)
 
 
-def as_samples(given: Any, num_classes: int | None) -> Samples:
+def as_samples(data: Any, num_classes: int | None) -> Samples:
     """Samples that a tree can be trained on, also from a torch Dataset or DataLoader.
 
     Args:
-        given: samples, a Dataset or a DataLoader, as in :meth:`Samples.from_dataset`.
+        data: samples, a Dataset or a DataLoader, as in :meth:`Samples.from_dataset`.
         num_classes: number of classes of the tree; None if it predicts numbers, which are not
             checked.
 
@@ -169,8 +169,8 @@ def as_samples(given: Any, num_classes: int | None) -> Samples:
         TargetError: a target is not a class of the tree.
         ValueError: the targets have another shape or type, or the weights are below 0 or all 0.
     """
-    samples = given if isinstance(given, Samples) else Samples.from_dataset(given)
-    if num_classes is None and samples is not given and samples.targets.dim() == 1:
+    samples = data if isinstance(data, Samples) else Samples.from_dataset(data)
+    if num_classes is None and samples is not data and samples.targets.dim() == 1:
         # Whole numbers, which from_dataset takes for classes.
         samples = replace(samples, targets=samples.targets.float()[:, None])
     if num_classes is not None:

@@ -18,7 +18,7 @@ FEW = 0.1  # weights of others, relative to that of a column of zeros and ones, 
 
 
 class Edge(NamedTuple):
-    """Where a plane cuts the column that decides on its side.
+    """The value of a column at which a plane is crossed, if this column alone decides the side.
 
     Attributes:
         column: number of the column.
@@ -54,7 +54,7 @@ class Edge(NamedTuple):
         """
         if self.between(yes_no):
             mostly = "mostly " if self.others > FEW else ""
-            return mostly + value_said(names, self.column, float(self.sign == ">"), yes_no)
+            return mostly + value_text(names, self.column, float(self.sign == ">"), yes_no)
         about = "about " if self.others else ""
         at = in_digits(self.at, digits[self.column])
         return f"{name_of(names, self.column)} {self.sign} {about}{at}"
@@ -63,7 +63,7 @@ class Edge(NamedTuple):
 def edge_of(
     weight: np.ndarray, bias: float, units: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> Edge | None:
-    """The edge of a plane on whose side one column decides; None if several do, or none.
+    """The edge of a plane if one column alone decides the side; None if several do, or none.
 
     Args:
         weight, bias: linear function.
@@ -77,10 +77,10 @@ def edge_of(
         >>> edge_of(np.array([0.0, -2.0]), 3.0)
         Edge(column=1, sign='<', at=1.5, others=0.0)
     """
-    told, rest = most_of(weight)
-    if len(told) != 1 or (units is None and rest):
+    largest, rest = most_of(weight)
+    if len(largest) != 1 or (units is None and rest):
         return None
-    column = int(told[0])
+    column = int(largest[0])
     at = np.zeros((1, len(weight)))
     at[0, column] = -bias / weight[column]
     edge = float((at if units is None else units(at))[0, column]) + 0.0  # + 0.0 turns -0 into 0
@@ -90,7 +90,7 @@ def edge_of(
 
 
 def most_of(parts: np.ndarray) -> tuple[np.ndarray, float]:
-    """The columns that make up most of a sum of sizes, the largest first, and what the others have.
+    """The columns with most of the total size, the largest first, and the total of the others.
 
     Shapes:
         parts ``[columns]`` -> ``[at most NAMED]``.
@@ -100,8 +100,8 @@ def most_of(parts: np.ndarray) -> tuple[np.ndarray, float]:
         return used, 0.0
     order = used[np.argsort(-size[used], kind="stable")[:NAMED]]
     share = size[order] / size.sum()
-    told = order[np.cumsum(share) - share < MOST]
-    return told, float(size.sum() - size[told].sum()) if len(told) < len(used) else 0.0
+    largest = order[np.cumsum(share) - share < MOST]
+    return largest, float(size.sum() - size[largest].sum()) if len(largest) < len(used) else 0.0
 
 
 def side_of(
@@ -127,8 +127,8 @@ def side_of(
     edge, yes_no = edge_of(weight, bias, units), are_yes_no(len(weight), units)
     if edge is not None:
         return edge.words(names, yes_no, digits_of(len(weight), units))
-    told, rest = most_of(weight)
-    words = [level_said(names, i, weight[i] > 0, yes_no) for i in told.tolist()]
+    largest, rest = most_of(weight)
+    words = [level_text(names, i, weight[i] > 0, yes_no) for i in largest.tolist()]
     return ", ".join([*words, "…"] if rest > (1 - MOST) * np.abs(weight).sum() + 1e-12 else words)
 
 
@@ -185,7 +185,7 @@ def digits_of(columns: int, units: Callable[[np.ndarray], np.ndarray] | None = N
     return np.minimum(DIGITS + more, MOST_DIGITS)
 
 
-def value_said(
+def value_text(
     names: Sequence[str] | None,
     column: int,
     value: float,
@@ -205,7 +205,7 @@ def value_said(
         yes_no, digits ``[columns]``.
 
     Example:
-        >>> value_said(["city = Oslo"], 0, 0.0, np.array([True]))
+        >>> value_text(["city = Oslo"], 0, 0.0, np.array([True]))
         'city is not Oslo'
     """
     name, near = name_of(names, column), round(value, 3)  # as scaling back may lose digits
@@ -214,18 +214,18 @@ def value_said(
     return f"{name} = {in_digits(value, DIGITS if digits is None else digits[column])}"
 
 
-def level_said(names: Sequence[str] | None, column: int, high: bool, yes_no: np.ndarray) -> str:
-    """High or low values of a column in words, see :func:`value_said`.
+def level_text(names: Sequence[str] | None, column: int, high: bool, yes_no: np.ndarray) -> str:
+    """High or low values of a column in words, see :func:`value_text`.
 
     Shapes:
         yes_no ``[columns]``.
 
     Example:
-        >>> level_said(["age"], 0, True, np.array([False]))
+        >>> level_text(["age"], 0, True, np.array([False]))
         'high age'
     """
     if yes_no[column]:
-        return value_said(names, column, float(high), yes_no)
+        return value_text(names, column, float(high), yes_no)
     return f"{'high' if high else 'low'} {name_of(names, column)}"
 
 

@@ -170,13 +170,13 @@ class Topology:
             [3, 4, 2]
         """
         # From lists, as reading single numbers of an array is slow.
-        found, stack, lists = [], [0], self.to_lists()
+        order, stack, lists = [], [0], self.to_lists()
         while stack:
             v = stack.pop()
             stack += reversed(lists[v])
             if not lists[v]:
-                found.append(v)
-        return found
+                order.append(v)
+        return order
 
     def path(self, node: int) -> list[int]:
         """The nodes on the path from the root to a node, both included."""
@@ -348,11 +348,11 @@ def as_topology(tree: Topology | DGLGraph) -> Topology:
         GraphError: it is a model, whose topology was meant, or :meth:`Topology.from_graph` fails.
     """
     if isinstance(getattr(tree, "topology", None), Topology):
-        kind, own = type(tree).__name__, hasattr(tree, "leaf_log_prob")
+        kind, has_method = type(tree).__name__, hasattr(tree, "leaf_log_prob")
         raise GraphError(
             f"expected a Topology or a DGL graph of the schema; got a {kind}, whose attribute "
             "topology is one"
             + ", and whose method leaf_log_prob gives what its leaves have for samples"
-            * own
+            * has_method
         )
     return tree if isinstance(tree, Topology) else Topology.from_graph(tree)

@@ -86,8 +86,8 @@ def reach(tree: RoutedTree, samples: Samples, path: str = "multi") -> Reach:
         >>> _ = tree.split(0)
         >>> for parameter in tree.parameters():
         ...     _ = torch.nn.init.zeros_(parameter)
-        >>> found = reach(tree, Samples(torch.rand(8, 3), torch.arange(8) % 2))
-        >>> found.share.tolist(), found.classes.tolist()
+        >>> reached = reach(tree, Samples(torch.rand(8, 3), torch.arange(8) % 2))
+        >>> reached.share.tolist(), reached.classes.tolist()
         ([1.0, 0.5, 0.5], [[4.0, 4.0], [2.0, 2.0], [2.0, 2.0]])
     """
     if not isinstance(samples, Samples):
@@ -137,8 +137,8 @@ def shares(tree: RoutedTree, x: Any, path: str = "greedy") -> np.ndarray:
         ValueError: the path is unknown, the samples have another shape, there are none, or their
             weights are below 0 or all 0.
     """
-    found, _ = passing(tree, x, path)
-    return found / counted(x)[1].sum()
+    sums, _ = passing(tree, x, path)
+    return sums / counted(x)[1].sum()
 
 
 def passing(tree: RoutedTree, x: Any, path: str = "greedy") -> tuple[np.ndarray, float | None]:
@@ -236,9 +236,9 @@ def _terms(
         width = 1 + tree.num_classes
 
         def one_hot(rows: slice) -> np.ndarray:
-            found = np.zeros((len(targets[rows]), width))
-            found[:, 0] = found[np.arange(len(found)), 1 + targets[rows]] = 1
-            return found
+            table = np.zeros((len(targets[rows]), width))
+            table[:, 0] = table[np.arange(len(table)), 1 + targets[rows]] = 1
+            return table
 
         return one_hot, None
     targets = targets.reshape(len(targets), -1).astype(np.float64)

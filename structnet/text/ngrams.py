@@ -61,7 +61,7 @@ def perplexity(log_prob: Tensor) -> float:
 
 
 def without_unknown(scores: Tensor, unknown: int | None) -> Tensor:
-    """Scores of words, of which the one that stands for all unknown ones is never said.
+    """The scores of words, with -inf for the one that stands for unknown words.
 
     Shapes:
         ``[n, words] -> [n, words]``, -inf for the unknown word.
@@ -178,25 +178,25 @@ class NGrams(nn.Module):
         Shapes:
             contexts ``[n, size]``, words ``[n]``.
         """
-        said = []
+        scores = []
         for k in range(len(self.discounts)):
             self.longest.fill_(k)
-            said.append(self.log_prob_of(contexts, words).double().mean().item())
-        self.longest.fill_(int(np.argmax(said)))
+            scores.append(self.log_prob_of(contexts, words).double().mean().item())
+        self.longest.fill_(int(np.argmax(scores)))
 
     def forward(self, contexts: Tensor) -> Tensor:
-        found = self.discounts.new_full((len(contexts), self.num_words), 1 / self.num_words)
+        p = self.discounts.new_full((len(contexts), self.num_words), 1 / self.num_words)
         for d, row, _, first, end in self._known(contexts):
             total, number = self.sums[end] - self.sums[first], end - first
-            shorter = found[row] * (d * number / total)[:, None]
+            shorter = p[row] * (d * number / total)[:, None]
             within = torch.repeat_interleave(number)  # of each event, its place in row
             skipped = number.cumsum(0) - number
             event = (first - skipped)[within] + torch.arange(len(within), device=row.device)
             more = (self.sums[event + 1] - self.sums[event] - d).clamp(min=0) / total[within]
-            found[row] = shorter.index_put(
+            p[row] = shorter.index_put(
                 (within, self.events[event] % self.num_words), more, accumulate=True
             )
-        return found.log()
+        return p.log()
 
     def log_prob_of(self, contexts: Tensor, words: Tensor) -> Tensor:
         """The log-probabilities of single words, where :meth:`forward` gives those of all words.
@@ -204,21 +204,21 @@ class NGrams(nn.Module):
         Shapes:
             contexts ``[n, size or more]``, words ``[n]`` -> ``[n]``.
         """
-        found = self.discounts.new_full((len(contexts),), 1 / self.num_words)
+        p = self.discounts.new_full((len(contexts),), 1 / self.num_words)
         for d, row, history, first, end in self._known(contexts):
-            asked = history * self.num_words + words[row]
-            event = torch.searchsorted(self.events, asked).clamp(max=len(self.events) - 1)
-            count = (self.sums[event + 1] - self.sums[event]) * (self.events[event] == asked)
-            taken = (count - d).clamp(min=0) + d * (end - first) * found[row]
-            found[row] = taken / (self.sums[end] - self.sums[first])
-        return found.log()
+            wanted = history * self.num_words + words[row]
+            event = torch.searchsorted(self.events, wanted).clamp(max=len(self.events) - 1)
+            count = (self.sums[event + 1] - self.sums[event]) * (self.events[event] == wanted)
+            mass = (count - d).clamp(min=0) + d * (end - first) * p[row]
+            p[row] = mass / (self.sums[end] - self.sums[first])
+        return p.log()
 
     def known_words(self, contexts: Tensor) -> Tensor:
         """The length of the longest known history of each context. ``[n]``."""
-        found = torch.full((len(contexts),), -1, device=contexts.device)
+        known = torch.full((len(contexts),), -1, device=contexts.device)
         for _, row, *_ in self._known(contexts):
-            found[row] += 1
-        return found.clamp(min=0)
+            known[row] += 1
+        return known.clamp(min=0)
 
     def _known(self, contexts: Tensor) -> Iterator[tuple[Tensor, ...]]:
         """Of ever longer histories those that are known: the discount, rows of the contexts,
@@ -251,12 +251,12 @@ def _numbered(contexts: np.ndarray, num_words: int) -> tuple[np.ndarray, list[np
         if k:  # nothing stands before what stands before a sentence
             there &= contexts[:, k - 1] != num_words
         code = rows[-1][there] * (num_words + 1) + contexts[there, k]
-        found, place = np.unique(code, return_inverse=True)
+        codes, place = np.unique(code, return_inverse=True)
         row = np.full(len(contexts), -1)
         row[there] = number + place
         rows.append(row)
-        made.append(found)
-        number += len(found)
+        made.append(codes)
+        number += len(codes)
     return np.concatenate(made), rows
 
 

@@ -58,14 +58,14 @@ def learn_vectors(
     check_integer("window", window, 1, owner="learn_vectors")
     check_number("smoothing", smoothing, 0, 1, owner="learn_vectors")
     met = _meetings(encoded, num_words, window)
-    found = np.zeros((num_words, size), np.float32)
+    vectors = np.zeros((num_words, size), np.float32)
     if not met.nnz:
-        return found
+        return vectors
     rank = min(size, num_words)
     ppmi = _ppmi(met, smoothing).astype(np.float32)  # as precise as the result, in half the time
     u, s, _ = randomized_svd(ppmi, rank, n_iter=7, random_state=seed)
-    found[:, :rank] = u * np.sqrt(s)
-    return found
+    vectors[:, :rank] = u * np.sqrt(s)
+    return vectors
 
 
 def _meetings(encoded: Encoded, num_words: int, window: int) -> sparse.csr_matrix:
@@ -87,13 +87,13 @@ def _meetings(encoded: Encoded, num_words: int, window: int) -> sparse.csr_matri
 
 
 def _ppmi(met: sparse.csr_matrix, smoothing: float) -> sparse.csr_matrix:
-    """What two words' meetings say beyond chance, where it is more."""
-    found = met.tocoo()
+    """The positive pointwise mutual information of words that occur near each other."""
+    entries = met.tocoo()
     words = np.asarray(met.sum(axis=1)).ravel()
     contexts = np.where(words > 0, words, 1) ** smoothing  # symmetric: the same sums
-    chance = words[found.row] * contexts[found.col] / contexts[words > 0].sum()
-    values = np.maximum(np.log(found.data / chance), 0)
-    ppmi = sparse.coo_matrix((values, (found.row, found.col)), met.shape).tocsr()
+    chance = words[entries.row] * contexts[entries.col] / contexts[words > 0].sum()
+    values = np.maximum(np.log(entries.data / chance), 0)
+    ppmi = sparse.coo_matrix((values, (entries.row, entries.col)), met.shape).tocsr()
     ppmi.eliminate_zeros()
     return ppmi
 
@@ -142,10 +142,10 @@ def read_vectors(path: str | Path, words: Words) -> tuple[np.ndarray, np.ndarray
             kept[words.id_of(word)] = _numbers(path, number, fields[-size:])
     if not size:
         raise TextError(f"{path} holds no vector; expected a word and its numbers on each line")
-    vectors, found = np.zeros((len(words), size), np.float32), np.zeros(len(words), bool)
+    vectors, known = np.zeros((len(words), size), np.float32), np.zeros(len(words), bool)
     for i, vector in kept.items():
-        vectors[i], found[i] = vector, True
-    return vectors, found
+        vectors[i], known[i] = vector, True
+    return vectors, known
 
 
 def _numbers(path: str | Path, line: int, fields: list[str]) -> np.ndarray:

@@ -120,19 +120,19 @@ class Words:
         """
         check_integer("min_count", min_count, 1, owner="Words")
         check_integer("max_size", max_size, 1, optional=True, owner="Words")
-        found = Counter(counts)
-        of_unknown = found.pop(unknown, 0) if unknown is not None else 0
-        ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:max_size]
+        tally = Counter(counts)
+        of_unknown = tally.pop(unknown, 0) if unknown is not None else 0
+        ranked = sorted(tally.items(), key=lambda item: (-item[1], item[0]))[:max_size]
         listed = [(word, count) for word, count in ranked if count >= min_count]
         if not listed:
-            if not found:
+            if not tally:
                 raise WordError("the text holds no word")
             raise WordError(
-                f"no word occurs min_count={min_count} times; the most frequent of {len(found):,} "
+                f"no word occurs min_count={min_count} times; the most frequent of {len(tally):,} "
                 f"occurs {ranked[0][1]} times"
             )
         if unknown is not None:
-            rest = found.total() - sum(count for _, count in listed) + of_unknown
+            rest = tally.total() - sum(count for _, count in listed) + of_unknown
             listed.append((unknown, rest))
             listed.sort(key=lambda item: (-item[1], item[0]))
         words, numbers = zip(*listed, strict=True)

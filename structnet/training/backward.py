@@ -27,7 +27,7 @@ def refuse_second_derivatives(what: str, instead: str) -> None:
 
 
 def by_hand(what: str, instead: str) -> Callable[[Callable], Callable]:
-    """A decorator for the backward pass of a :class:`torch.autograd.Function` without a second one.
+    """A decorator for backward passes that cannot be differentiated again.
 
     The pass computes in the precision of its tensors, also inside autocast, and raises an error if
     the graph of its result is needed.
@@ -56,13 +56,13 @@ def by_hand(what: str, instead: str) -> Callable[[Callable], Callable]:
 
     def decorated(backward: Callable) -> Callable:
         @wraps(backward)
-        def pass_back(ctx: Any, *given: Tensor | None) -> Any:
+        def pass_back(ctx: Any, *gradients: Tensor | None) -> Any:
             refuse_second_derivatives(what, instead)
-            device = next((each.device.type for each in given if each is not None), "cpu")
+            device = next((each.device.type for each in gradients if each is not None), "cpu")
             if not torch.is_autocast_enabled(device):
-                return backward(ctx, *given)
+                return backward(ctx, *gradients)
             with torch.autocast(device, enabled=False):
-                return backward(ctx, *given)
+                return backward(ctx, *gradients)
 
         return pass_back
 

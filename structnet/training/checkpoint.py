@@ -170,9 +170,9 @@ class _Bounded(TorchFunctionMode):  # unlike a dispatch mode it needs none of to
     def __torch_function__(
         self, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        said = kwargs or {}
+        named = kwargs or {}
         if function in MAKERS:
-            first = args[0] if args else said["size"]
+            first = args[0] if args else named["size"]
             # torch.ones((2, 3)) or torch.ones(2, 3), whose sizes may be numpy's
             sizes = [int(n) for n in (first if isinstance(first, list | tuple) else args)]
             if math.prod(sizes) > self.most:
@@ -180,7 +180,7 @@ class _Bounded(TorchFunctionMode):  # unlike a dispatch mode it needs none of to
                     f"a model of these sizes has a tensor {sizes}, larger than all that the "
                     "file holds together"
                 )
-        return function(*args, **said)
+        return function(*args, **named)
 
 
 def copy_state(model: nn.Module) -> dict[str, Any]:
@@ -228,16 +228,16 @@ def describe(name: str, part: Any) -> dict[str, Any]:
     return settings
 
 
-def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def check_settings(path: str | Path, saved: Mapping[str, Any], present: Mapping[str, Any]) -> None:
     """Compares the settings of a checkpoint with those of the training that resumes from it.
 
     Raises:
         CheckpointError: some settings differ; the error names the first few, without the values of
             digests.
     """
-    names = [*given, *(name for name in saved if name not in given)]
+    names = [*present, *(name for name in saved if name not in present)]
     absent = "absent"
-    pairs = {name: (saved.get(name, absent), given.get(name, absent)) for name in names}
+    pairs = {name: (saved.get(name, absent), present.get(name, absent)) for name in names}
     digest = re.compile("[0-9a-f]{64}")
     differences = [
         f"{name} differ"
@@ -256,7 +256,7 @@ def check_settings(path: str | Path, saved: Mapping[str, Any], given: Mapping[st
 
 
 def _number(value: Any) -> Any:
-    """A number of numpy's, as searches over parameters give them, as JSON has it."""
+    """NumPy's numbers, which searches over parameters give, as Python's, which JSON can hold."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is not JSON")
@@ -324,7 +324,7 @@ def _place_of_hash(data: memoryview) -> slice:
     return slice(start, start + len(_BLANK))
 
 
-def _is_whole(data: memoryview, said: str) -> bool:
+def _is_whole(data: memoryview, expected: str) -> bool:
     """Whether a file's content is the one that was hashed."""
     try:
         place = _place_of_hash(data)
@@ -333,7 +333,7 @@ def _is_whole(data: memoryview, said: str) -> bool:
     digest = hashlib.sha256(data[: place.start])
     digest.update(_BLANK)
     digest.update(data[place.stop :])
-    return digest.hexdigest() == said
+    return digest.hexdigest() == expected
 
 
 def _separate(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -351,8 +351,8 @@ def _separate(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def _read(path: Path, kind: str) -> tuple[dict[str, torch.Tensor], Any]:
     expected = f"expected a {kind} written by {WRITERS[kind]}"
     if not path.is_file():
-        found = "is a folder" if path.is_dir() else "does not exist"
-        raise CheckpointError(f"{path} {found}; {expected}")
+        problem = "is a folder" if path.is_dir() else "does not exist"
+        raise CheckpointError(f"{path} {problem}; {expected}")
     try:
         # Read, not mapped: a tensor that maps the file would change, or crash, with the file.
         data = path.read_bytes()
@@ -363,9 +363,9 @@ def _read(path: Path, kind: str) -> tuple[dict[str, torch.Tensor], Any]:
     except (SafetensorError, *MALFORMED):
         raise CheckpointError(f"cannot read {path}: {_diagnosis(data)}; {expected}") from None
     metadata = header.get("__metadata__", {})
-    found = metadata.get("structnet", "safetensors file of another program")
-    if found not in WRITERS:
-        raise CheckpointError(f"{path} is a {found}; {expected}")
+    content = metadata.get("structnet", "safetensors file of another program")
+    if content not in WRITERS:
+        raise CheckpointError(f"{path} is a {content}; {expected}")
     version = metadata.get("version")
     if version != str(VERSION):
         raise CheckpointError(
@@ -375,8 +375,8 @@ def _read(path: Path, kind: str) -> tuple[dict[str, torch.Tensor], Any]:
         raise CheckpointError(
             f"{path} is damaged: its content is not the one that was written; {expected}"
         )
-    if found != kind:
-        raise CheckpointError(f"{path} is a {found}; {expected}")
+    if content != kind:
+        raise CheckpointError(f"{path} is a {content}; {expected}")
     try:
         return tensors, json.loads(metadata["content"])
     except MALFORMED:

@@ -228,10 +228,10 @@ def _build(name: str, make: Callable, argument: Any, expected: type) -> Any:
     built = make(argument) if callable(make) else None
     if isinstance(built, expected):
         return built
-    given = "the parameters" if expected is Optimizer else "the optimizer"
+    takes = "the parameters" if expected is Optimizer else "the optimizer"
     returned = f", which returned a {type(built).__name__}" if callable(make) else ""
     raise TypeError(
-        f"The '{name}' parameter of fit must be a function that takes {given} and returns a "
+        f"The '{name}' parameter of fit must be a function that takes {takes} and returns a "
         f"{expected.__name__}. Got {make!r}{returned}."
     )
 

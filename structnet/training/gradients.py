@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 def gradient_size(parameters: Sequence[nn.Parameter], clip_norm: float | None) -> Tensor:
-    """A number that is finite only if all gradients are; first, a norm above a bound is scaled.
+    """Scales gradients to a largest norm; returns a number that is finite only if they all are.
 
     Rows that a sparse gradient has several times count by their sum, as in the step itself.
 
@@ -31,12 +31,12 @@ def gradient_size(parameters: Sequence[nn.Parameter], clip_norm: float | None) -
         >>> round(table.weight.grad.to_dense().norm().item(), 3)
         1.0
     """
-    given = [p for p in parameters if p.grad is not None]
-    if not given:
+    with_gradient = [p for p in parameters if p.grad is not None]
+    if not with_gradient:
         raise TypeError("the model's loss depends on none of its parameters; expected a gradient")
-    if clip_norm is not None and not any(p.grad.is_sparse for p in given):  # type: ignore[union-attr]  # they have one
-        return nn.utils.clip_grad_norm_(given, clip_norm)
-    values = [_values(parameter) for parameter in given]
+    if clip_norm is not None and not any(p.grad.is_sparse for p in with_gradient):  # type: ignore[union-attr]  # they have one
+        return nn.utils.clip_grad_norm_(with_gradient, clip_norm)
+    values = [_values(parameter) for parameter in with_gradient]
     if clip_norm is None:
         return torch.stack(torch._foreach_norm(values)).max()
     total = nn.utils.get_total_norm(values)

@@ -153,8 +153,8 @@ class Monitor:
     def __post_init__(self) -> None:
         if self.mode not in (None, "min", "max"):
             raise wrong("mode", "'min', 'max' or None", self.mode, "fit")
-        told = self.name.lower().endswith(LOWER_IS_BETTER + HIGHER_IS_BETTER)
-        if self.mode is None and not told:
+        is_clear = self.name.lower().endswith(LOWER_IS_BETTER + HIGHER_IS_BETTER)
+        if self.mode is None and not is_clear:
             expected = f"'min' or 'max', as the name {self.name!r} does not tell which is better"
             raise wrong("mode", expected, self.mode, "fit")
 

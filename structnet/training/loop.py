@@ -168,8 +168,8 @@ class Loop:
             "examples_per_second": len(self.data) / trained,
         }
         self.history.append(record)
-        self.progress.advance(self._said(record["loss"]), 0)
-        line = f"{self._name(number)}, {self._said(record['loss'])}, {record['seconds']:.3g} s"
+        self.progress.advance(self._loss_text(record["loss"]), 0)
+        line = f"{self._name(number)}, {self._loss_text(record['loss'])}, {record['seconds']:.3g} s"
         self.progress.say_when_due(line, last=self._finished())
         if self.schedule is not None and self.schedule_per == "epoch":
             self._step_schedule(self.schedule, record)
@@ -187,12 +187,12 @@ class Loop:
         steps = steps_per_epoch(len(order), self.batch_size)
         batches = np.split(order, self.batch_size * np.arange(1, steps))
         mine = [self.processes.share(indices) for indices in batches]
-        read = in_order(self.data, [own for own in mine if len(own)])
-        for batch, (indices, own) in enumerate(zip(batches, mine, strict=True), 1):
+        read = in_order(self.data, [part for part in mine if len(part)])
+        for batch, (indices, part) in enumerate(zip(batches, mine, strict=True), 1):
             with self.threads.measured():
-                total += self._step(indices, own, read, epoch, batch) * len(indices)
+                total += self._step(indices, part, read, epoch, batch) * len(indices)
             seen += len(indices)
-            self.progress.advance(self._said(total / seen), len(indices))
+            self.progress.advance(self._loss_text(total / seen), len(indices))
         return total / len(order)
 
     def _step(
@@ -201,13 +201,13 @@ class Loop:
         """A step with a batch, of which ``mine`` are this process's, the next to be ``read``."""
         self.optimizer.zero_grad(set_to_none=True)
         try:
-            given = next(read) if len(mine) else None
-            share = self.processes.part(counted(given, len(mine)))
-            own = self._backward(given, share) if len(mine) else None
+            examples = next(read) if len(mine) else None
+            share = self.processes.part(counted(examples, len(mine)))
+            part = self._backward(examples, share) if len(mine) else None
         except TargetError as error:
             where = f"the training data (epoch {epoch}, batch {batch})"
             raise error.at(int(mine[error.example]), where) from None
-        total = self.processes.add_gradients(self.parameters, own)
+        total = self.processes.add_gradients(self.parameters, part)
         # Here an accelerator is waited for, once a step: the price of never taking one that cannot
         # be taken back.
         # A loss may be on another device.
@@ -287,21 +287,21 @@ class Loop:
         schedule.step(*([watched] if isinstance(schedule, ReduceLROnPlateau) else []))
 
     def _start(self, resume: bool) -> None:
-        found = resume and self.folder is not None and self._file.exists()
-        if found:
+        resumes = resume and self.folder is not None and self._file.exists()
+        if resumes:
             self._restore()
-        if not self.processes.agree(len(self.history) if found else -1):
+        if not self.processes.agree(len(self.history) if resumes else -1):
             raise CheckpointError(
                 f"the processes found different checkpoints in {self.folder}; expected a folder "
                 "that all of them share"
             )
         self.processes.broadcast([*self.parameters, *self.model.buffers()])
-        if self.keep_start and not found:
+        if self.keep_start and not resumes:
             self._keep_start()
         if self.folder is not None and self.processes.rank == 0:
             # A fresh run leaves its mark at once: after a kill in its first epoch, nobody can
             # resume from what an older run left there.
-            if not found:
+            if not resumes:
                 save_state(self._file, self._state())
             self.history.save(self.folder / "history.jsonl")
 
@@ -361,19 +361,19 @@ class Loop:
     def _name(self, epoch: int) -> str:
         return f"epoch {epoch}/{self.epochs}"
 
-    def _said(self, loss: float) -> str:
+    def _loss_text(self, loss: float) -> str:
         return f"loss {loss:.3g}{self.note}{self.threads.note}"
 
 
 def _checked_loss(loss: Any) -> Tensor:
-    """What a model's loss gave, ``[]`` or ``[1]``, if it can be learnt from."""
-    found = type(loss).__name__
+    """The loss ``[]`` or ``[1]`` of a model, checked to be one number with a gradient."""
+    got = type(loss).__name__
     if isinstance(loss, Tensor):
         if loss.numel() == 1 and loss.requires_grad and loss.is_floating_point():
             return loss
         without = "" if loss.requires_grad else ", without a gradient"
-        found = f"{list(loss.shape)} of {str(loss.dtype).removeprefix('torch.')}{without}"
-    raise TypeError(f"a model's loss(batch) must be one number with a gradient. Got {found}.")
+        got = f"{list(loss.shape)} of {str(loss.dtype).removeprefix('torch.')}{without}"
+    raise TypeError(f"a model's loss(batch) must be one number with a gradient. Got {got}.")
 
 
 def steps_per_epoch(examples: int, batch_size: int) -> int:

@@ -212,7 +212,7 @@ def _batch(data: Any, indices: Any) -> Any:
 
 
 def _one_by_one(data: Any) -> bool:
-    """Do data give single items, though no batch, as torch's Datasets and DataLoaders do?"""
+    """True if data give single items but no batches, as torch's Datasets do."""
     # Not of one number alone: what is made for items may take an array of one for a number.
     if _gives(data, np.array([0, 0])):
         return False

@@ -14,24 +14,24 @@ class _OneThread:
 
     def __init__(self) -> None:
         self.lock, self.inside = threading.Lock(), 0
-        self.found: list[int] = []  # by library
+        self.before: list[int] = []  # by library
 
     def __enter__(self) -> None:
         with self.lock:
             self.inside += 1
             if self.inside == 1:
-                self.found = [library.get_num_threads() for library in _libraries()]
-                self._set([1] * len(self.found))
+                self.before = [library.get_num_threads() for library in _libraries()]
+                self._set([1] * len(self.before))
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self.inside -= 1
             if not self.inside:
-                self._set(self.found)
+                self._set(self.before)
 
     def _set(self, numbers: list[int]) -> None:
-        for library, found, number in zip(_libraries(), self.found, numbers, strict=True):
-            if found > 1:
+        for library, before, number in zip(_libraries(), self.before, numbers, strict=True):
+            if before > 1:
                 library.set_num_threads(number)
 
 

@@ -85,7 +85,7 @@ class Processes:
         return total.cpu().numpy()
 
     def part(self, number: float) -> float:
-        """A number's part of the sum of those of all processes; 0 if all are 0."""
+        """A number divided by the sum of the numbers of all processes; 0 if all are 0."""
         if self.world == 1:
             return 1.0
         total = float(self.sum(np.array([number]))[0])

@@ -40,9 +40,9 @@ class Progress:
     _watched: bool = field(default=False, init=False)
 
     @classmethod
-    def of(cls, given: bool | Progress) -> Progress:
+    def of(cls, shown: bool | Progress) -> Progress:
         """The given progress, or a new one; of several processes only the first shows anything."""
-        progress = given if isinstance(given, cls) else cls(shown=bool(given))
+        progress = shown if isinstance(shown, cls) else cls(shown=bool(shown))
         progress.shown = progress.shown and is_first_process()
         return progress
 

@@ -72,8 +72,8 @@ def check_form(targets: Tensor, number: int | None = None) -> None:
     Raises:
         ValueError: the shape or the dtype is another.
     """
-    told = targets.dim() == 1 if number is None else targets.shape == (number,)
-    if not told or targets.dtype != torch.int64:
+    fits = targets.dim() == 1 if number is None else targets.shape == (number,)
+    if not fits or targets.dtype != torch.int64:
         got = f"{targets.dtype} {list(targets.shape)}".removeprefix("torch.")
         expected = "n" if number is None else number
         raise ValueError(f"targets must be classes [{expected}], int64. Got {got}.")

@@ -50,8 +50,8 @@ def threads_are_set() -> bool:
     than the number of cores or of hardware threads, one of which is torch's default.
     """
     named = any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
-    own = hardware_threads()
-    return _set_by_user or named or torch.get_num_threads() not in {len(own), _cores(own)}
+    hardware = hardware_threads()
+    return _set_by_user or named or torch.get_num_threads() not in {len(hardware), _cores(hardware)}
 
 
 @cache
@@ -64,12 +64,12 @@ def _cores(hardware_threads: frozenset[int]) -> int:
 
 
 def coarse_threads() -> int:
-    """The number of threads for long calls, none of which waits for one that has not begun.
+    """The number of threads for long calls, where none waits for another that has not started.
 
     This is torch's number, also in a training that uses one thread as its products are small.
     """
     around = _around.get()
-    return torch.get_num_threads() if around is None else around.found
+    return torch.get_num_threads() if around is None else around.available
 
 
 class Products(TorchDispatchMode):
@@ -107,17 +107,18 @@ class Products(TorchDispatchMode):
 class Threads:
     """The number of threads of one training: one, until a step has shown that more are faster.
 
-    Trainings inside another one's :meth:`kept` choose from the threads that the outer one found.
-    Work between them uses the outer one's number or, if it has not chosen any, the last one's.
+    Trainings inside another one's :meth:`kept` choose from the threads that were available to the
+    outer one. Work between them uses the outer one's number or, if it has not chosen any, the last
+    one's.
     """
 
-    found: int
+    available: int
     free: bool
 
     def __init__(self, device: torch.device):
         around = _around.get()
-        self.found = torch.get_num_threads() if around is None else around.found
-        free = device.type == "cpu" and self.found > 1
+        self.available = torch.get_num_threads() if around is None else around.available
+        free = device.type == "cpu" and self.available > 1
         self.free = free and (not threads_are_set() if around is None else around.free)
         self.number: int | None = None  # the choice, once it is made
         self.note = ""  # says what was changed
@@ -133,7 +134,7 @@ class Threads:
         finally:
             _around.reset(entered)
             if self.free:
-                number = self.found if around is None else around.number
+                number = self.available if around is None else around.number
                 if number is not None:  # else the last choice stays, until the one around has one
                     torch.set_num_threads(number)
 
@@ -145,12 +146,12 @@ class Threads:
             return
         with Products() as products:
             yield
-        self.choose(self.found if products.are_large else 1)
+        self.choose(self.available if products.are_large else 1)
 
     def choose(self, number: int | None) -> None:
         """Sets the number from now on; None leaves the choice to the next step."""
         if self.free and number is not None:
-            self.number = min(number, self.found)
+            self.number = min(number, self.available)
             torch.set_num_threads(self.number)
             self.note = ", 1 thread" if self.number == 1 else ""
 

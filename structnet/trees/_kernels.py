@@ -41,8 +41,8 @@ def stamp_of(folder: Path) -> str:
     sha = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         if path.stem.endswith(("kernels", "_vectors", "_llvm")) or path.parent.name == "kernels":
-            found = path.stat()
-            sha.update(f"{path.relative_to(folder)} {found.st_mtime} {found.st_size}\n".encode())
+            status = path.stat()
+            sha.update(f"{path.relative_to(folder)} {status.st_mtime} {status.st_size}\n".encode())
     return sha.hexdigest()
 
 
@@ -56,7 +56,7 @@ class Cache(FunctionCache):
         self._cache_file = CacheFiles(self._cache_path, self._impl.filename_base, stamp)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple:
-        """Has the names of functions that one was made of; numba's has what differs every time."""
+        """A key from names of functions; numba's own differs in every process."""
         if self._py_func.__closure__ is None:
             return super()._index_key(sig, codegen)
         parts = (cell.cell_contents for cell in self._py_func.__closure__)
@@ -118,24 +118,24 @@ def reached(roots, offsets, children):
     The work is linear in these nodes and their edges.
     """
     seen = np.zeros(len(offsets) - 1, np.bool_)  # of the memory, only what is touched costs
-    found, ends = np.empty(len(offsets) - 1, np.int64), np.empty(len(roots), np.int64)
+    nodes, ends = np.empty(len(offsets) - 1, np.int64), np.empty(len(roots), np.int64)
     n = i = 0
     for r in range(len(roots)):
         if not seen[roots[r]]:
             seen[roots[r]] = True
-            found[n] = roots[r]
+            nodes[n] = roots[r]
             n += 1
         while i < n:  # found is its own queue
-            v = found[i]
+            v = nodes[i]
             i += 1
             for e in range(offsets[v], offsets[v + 1]):
                 u = children[e]
                 if not seen[u]:
                     seen[u] = True
-                    found[n] = u
+                    nodes[n] = u
                     n += 1
         ends[r] = n
-    return found[:n], ends
+    return nodes[:n], ends
 
 
 def below(roots, offsets, children):
@@ -212,7 +212,7 @@ def preorder(roots, offsets, children, total):
 
     ``total`` is the number of these nodes.
     """
-    found = np.empty(total, np.int64)
+    order = np.empty(total, np.int64)
     # What waits are children of nodes on one path, and no node is on it twice.
     waiting = np.empty(len(children) + 1, np.int64)
     n = 0
@@ -222,12 +222,12 @@ def preorder(roots, offsets, children, total):
         while count:
             count -= 1
             v = waiting[count]
-            found[n] = v
+            order[n] = v
             n += 1
             for e in range(offsets[v + 1] - 1, offsets[v] - 1, -1):
                 waiting[count] = children[e]
                 count += 1
-    return found
+    return order
 
 
 @compiled

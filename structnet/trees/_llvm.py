@@ -53,8 +53,8 @@ class Window:
         at = b.bitcast(b.gep(self.data, [place]), self.kind.as_pointer())
         if self.mask is None:
             return b.load(at, align=self.align)
-        told = [at.type, I32, self.mask.type, self.kind]
-        function = self._masked("load", self.kind, told)
+        args = [at.type, I32, self.mask.type, self.kind]
+        function = self._masked("load", self.kind, args)
         return b.call(function, [at, I32(self.align), self.mask, self.kind(None)])
 
     def store(self, value, place):
@@ -63,12 +63,12 @@ class Window:
         if self.mask is None:
             b.store(value, at, align=self.align)
             return
-        told = [self.kind, at.type, I32, self.mask.type]
-        function = self._masked("store", ir.VoidType(), told)
+        args = [self.kind, at.type, I32, self.mask.type]
+        function = self._masked("store", ir.VoidType(), args)
         b.call(function, [value, at, I32(self.align), self.mask])
 
-    def _masked(self, what, found, told):
+    def _masked(self, what, result, args):
         number = "f64" if self.align == 8 else "f32"
         name = f"v{self.kind.count}{number}"
         name = f"llvm.masked.{what}.{name}.p0{name}"
-        return cgutils.get_or_insert_function(self.b.module, ir.FunctionType(found, told), name)
+        return cgutils.get_or_insert_function(self.b.module, ir.FunctionType(result, args), name)

@@ -153,24 +153,24 @@ def _with_sibling(node: Tree, row: Tree, sibling: Tree) -> Tree:
 
 def _children_below(node: Tree) -> list[Tree]:
     """The children of a node, those of its parts in their places."""
-    found, stack = [], list(reversed(node.children))
+    children, stack = [], list(reversed(node.children))
     while stack:
         child = stack.pop()
         if _is_part(child):
             stack.extend(reversed(child.children))
         else:
-            found.append(child)
-    return found
+            children.append(child)
+    return children
 
 
 def _siblings_below(node: Tree) -> list[Tree]:
     """The first child of a node, and its siblings."""
-    found = []
+    siblings = []
     child = node.children[0] if node.children else NOTHING
     while child != NOTHING:
-        found.append(child)
+        siblings.append(child)
         child = child.children[1] if child.children else NOTHING
-    return found
+    return siblings
 
 
 def _is_part(node: Tree) -> bool:

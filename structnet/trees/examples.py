@@ -117,8 +117,8 @@ class NodeExamples:
     ):
         order = forest.preorder()
         flat = torch.tensor(_flat(labels, order, "label", ", -1 for none"), dtype=torch.int64)
-        each = None if weights is None else torch.tensor(_flat(weights, order, "weight"))
-        self._hold(forest, order, flat, each)
+        shares = None if weights is None else torch.tensor(_flat(weights, order, "weight"))
+        self._hold(forest, order, flat, shares)
 
     def _hold(
         self, forest: Forest, order: Preorder, labels: Tensor, weights: Tensor | None
@@ -165,7 +165,7 @@ class NodeExamples:
 
 
 def _in_order(values: Any) -> Any:
-    """Values that torch takes: an array, or a column of a data frame, may be in another order."""
+    """Values that torch takes, in C order: an array or a column of a data frame may be strided."""
     foreign = hasattr(values, "__array__") and not isinstance(values, Tensor)
     return np.ascontiguousarray(values) if foreign else values
 
@@ -177,15 +177,15 @@ def _tensor_of(targets: Sequence[int] | np.ndarray | Tensor) -> Tensor:
         ValueError: they are not numbers, or rows of different lengths.
     """
     try:
-        found = torch.as_tensor(_in_order(targets))
+        tensor = torch.as_tensor(_in_order(targets))
     except (TypeError, ValueError, RuntimeError):  # torch's errors name types, not targets
-        found = torch.tensor(0)
-    if found.dim() == 0:
+        tensor = torch.tensor(0)
+    if tensor.dim() == 0:
         raise ValueError(
             "targets must be the number of each example's class, or rows of numbers of one length; "
             f"got {targets!r:.60}"
         )
-    return found
+    return tensor
 
 
 def _flat(rows: Sequence[Sequence[Any]], order: Preorder, what: str, note: str = "") -> list[Any]:
@@ -194,17 +194,17 @@ def _flat(rows: Sequence[Sequence[Any]], order: Preorder, what: str, note: str =
     Raises:
         ValueError: a tree does not have as many values as nodes.
     """
-    given, found = [len(each) for each in rows], np.diff(order.offsets).tolist()
-    if given != found:
-        i = next((i for i, (a, b) in enumerate(zip(given, found)) if a != b), len(found))  # noqa: B905
-        told = f"tree {i} has {found[i]} nodes" if i < len(found) else f"{len(found)} trees"
-        got = f"{given[i]} {what}s" if i < min(len(given), len(found)) else f"{len(given)} lists"
-        raise ValueError(f"{told}; got {got}, expected one {what} per node{note}")
+    count, sizes = [len(each) for each in rows], np.diff(order.offsets).tolist()
+    if count != sizes:
+        i = next((i for i, (a, b) in enumerate(zip(count, sizes)) if a != b), len(sizes))  # noqa: B905
+        expected = f"tree {i} has {sizes[i]} nodes" if i < len(sizes) else f"{len(sizes)} trees"
+        got = f"{count[i]} {what}s" if i < min(len(count), len(sizes)) else f"{len(count)} lists"
+        raise ValueError(f"{expected}; got {got}, expected one {what} per node{note}")
     return [value for each in rows for value in each]
 
 
 def _as_cut(batch: Any, *, collate_fn_map: Any = None) -> TreeExamples | NodeExamples:
-    """The batch of a DataLoader, which ``__getitems__`` has cut already.
+    """The batch as it is, for a DataLoader: ``__getitems__`` has made it already.
 
     Raises:
         TypeError: it is a list of single examples, which have a forest each.

@@ -70,14 +70,14 @@ def with_leaves(tree: Tree, new: Callable[[Tree], Tree]) -> Tree:
     """The tree with new leaves, or itself if none differs; a text counts as a leaf."""
     done: dict[int, Tree] = {}
     for node in tree.postorder(once=True):
-        found = node
+        made = node
         if own_children(node):
             below = [done[id(child)] for child in node.children]
             if any(a is not b for a, b in zip(below, node.children, strict=True)):
-                found = Tree(node.label, below, node.token)
+                made = Tree(node.label, below, node.token)
         else:
-            found = new(node)
-        done[id(node)] = found
+            made = new(node)
+        done[id(node)] = made
     return done[id(tree)]
 
 
@@ -121,11 +121,11 @@ def spelled(node: Tree, numbers: bool = False) -> tuple[str, ...]:
         read = [each for each in read if not numbers or number_of(each) is None]
         return tuple(f" {normalize('NFC', each)[:LONG]} " for each in read)
     label = node.label if isinstance(node.label, str) else ""
-    found = (_kept_places if len(label) <= SHORT else _in_places)(label)
+    pieces = (_kept_places if len(label) <= SHORT else _in_places)(label)
     known: list[str] = []
     for i, word in enumerate(node.children):
-        if i < len(found) and found[i][0] == word.label:
-            known.append(found[i][1])
+        if i < len(pieces) and pieces[i][0] == word.label:
+            known.append(pieces[i][1])
         else:  # it was changed since
             known.append(f" {word.label} " if isinstance(word.label, str) else "")
     return tuple(known)
@@ -133,16 +133,16 @@ def spelled(node: Tree, numbers: bool = False) -> tuple[str, ...]:
 
 def _in_places(label: str) -> tuple[tuple[str, str], ...]:
     """The words of a text, as they are read, and as they are written with what is beside them."""
-    text, end, found = f" {normalize('NFC', label)} ", 0, []
+    text, end, pieces = f" {normalize('NFC', label)} ", 0, []
     for word in islice(_words_and_numbers(label, True), MOST):
         written = word.removeprefix("#")
         begin = text.find(written, max(end, 1))
         if begin < 0:  # an accent over a digit before it
-            found.append((word.lower(), f" {written} "))
+            pieces.append((word.lower(), f" {written} "))
             continue
         end = begin + len(written)
-        found.append((word.lower(), text[begin - 1 : end + 1][:LONG]))
-    return tuple(found)
+        pieces.append((word.lower(), text[begin - 1 : end + 1][:LONG]))
+    return tuple(pieces)
 
 
 _kept_places = lru_cache(CACHED)(_in_places)
@@ -155,11 +155,11 @@ def own_children(node: Tree) -> tuple[Tree, ...]:
 
 def own_nodes(tree: Tree) -> list[Tree]:
     """The nodes of a tree in preorder, without words."""
-    found, stack = [], [tree]
+    nodes, stack = [], [tree]
     while stack:
-        found.append(stack.pop())
-        stack.extend(reversed(own_children(found[-1])))
-    return found
+        nodes.append(stack.pop())
+        stack.extend(reversed(own_children(nodes[-1])))
+    return nodes
 
 
 def _over_words(label: str) -> Text | None:
@@ -180,7 +180,7 @@ def word_tree(word: str) -> Tree:
 
 
 def _words_and_numbers(label: str, digits: bool = False) -> Iterator[str]:
-    """The words of a label and its numbers; the # keeps these from being read by their values.
+    """The words and numbers of a label; a # before numbers marks them as words, not values.
 
     Args:
         label: a text or a name.

@@ -86,11 +86,11 @@ def postorder_of(text: str, separator: str | None = None) -> Iterator[tuple[str,
     counts = [0]  # the children so far of each open bracket; the first counts the trees
 
     def node(name: str) -> tuple[str, int, str | None]:
-        label, found, token = name.partition(separator) if separator else (name, "", "")
-        return label, 0, token if found else None
+        label, separated, token = name.partition(separator) if separator else (name, "", "")
+        return label, 0, token if separated else None
 
-    for found in _PIECE.finditer(text):
-        piece, place = found.group(), found.start()
+    for match in _PIECE.finditer(text):
+        piece, place = match.group(), match.start()
         if piece == ")" and not opened:
             raise _problem("unopened ')'", text, place)
         if counts == [1] and not opened:

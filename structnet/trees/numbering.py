@@ -157,9 +157,9 @@ def node_numbers(nodes: object, num_nodes: int) -> np.ndarray:
     Raises:
         IndexError: they are of another kind, or out of range.
     """
-    found = positions(nodes, num_nodes)
+    numbers = positions(nodes, num_nodes)
     if not isinstance(nodes, slice):
         least = np.asarray(nodes.cpu() if hasattr(nodes, "cpu") else nodes).min(initial=0)
         if least < 0:
             raise IndexError(f"nodes must be numbers from 0 to {num_nodes - 1}. Got {least}.")
-    return found
+    return numbers

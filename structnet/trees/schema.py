@@ -96,16 +96,16 @@ def check_fields(graph: DGLGraph) -> None:
             "a graph of the schema has one type of nodes and one of edges; got the types "
             f"{', '.join(graph.ntypes)} of nodes and {', '.join(graph.etypes)} of edges"
         )
-    for (where, name), told in FIELDS.items():
+    for (where, name), meaning in FIELDS.items():
         if name not in getattr(graph, where):
-            raise GraphError(f"the graph has no {where}[{name!r}]; expected {told}, as int64")
+            raise GraphError(f"the graph has no {where}[{name!r}]; expected {meaning}, as int64")
         field = getattr(graph, where)[name]
         if field.dtype != torch.int64:
             raise GraphError(f"{where}[{name!r}] must be int64; got {field.dtype}")
         if field.dim() != 1:
-            each = "edge" if where == "edata" else "node"
+            what = "edge" if where == "edata" else "node"
             raise GraphError(
-                f"{where}[{name!r}] must have one number per {each}, [{len(field)}]; got shape "
+                f"{where}[{name!r}] must have one number per {what}, [{len(field)}]; got shape "
                 f"{list(field.shape)}"
             )
 

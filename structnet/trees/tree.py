@@ -321,8 +321,8 @@ class Tree(_Unsealed):
             number[id(node)] = len(flat)
             if type(node) is not Tree:
                 kinds[len(flat)] = type(node)
-                if own := getattr(node, "__dict__", None):
-                    fields[len(flat)] = own
+                if attributes := getattr(node, "__dict__", None):
+                    fields[len(flat)] = attributes
             flat.append((node.label, [number[id(child)] for child in node.children], node.token))
         return (_unpickled, (flat, kinds, fields))
 
@@ -344,14 +344,14 @@ def checked_trees(trees: Iterable[Tree]) -> list[Tree]:
     Raises:
         TypeError: this is no list, or something in it is no Tree.
     """
-    found = list(trees)
-    for each in found:
+    listed = list(trees)
+    for each in listed:
         if not isinstance(each, Tree):
             raise TypeError(
                 "expected a list of Trees, which structnet.parse.as_tree makes of text and of "
                 f"parses; one is a {type(each).__name__}"
             )
-    return found
+    return listed
 
 
 def _unpickled(

@@ -136,8 +136,8 @@ class Vocabulary:
                 seen.add(id(node))
                 stack.extend(reversed(node.children))
                 inner = bool(own_children(node)) or node.token is not None
-                found = types if inner else tokens
-                pairs = [(found, met[not inner], node.label)]
+                counter = types if inner else tokens
+                pairs = [(counter, met[not inner], node.label)]
                 if node.token is not None:
                     pairs.append((tokens, met[1], node.token))
                 if inner:
@@ -222,9 +222,9 @@ class Vocabulary:
 
     def with_letters(self) -> Vocabulary:
         """The same vocabulary, with ``letters=True``."""
-        found = copy.copy(self)
-        found.letters = True
-        return found
+        copied = copy.copy(self)
+        copied.letters = True
+        return copied
 
     def to_dict(self) -> dict:
         """Plain lists and numbers, ready for JSON; :meth:`from_dict` is the inverse."""

@@ -40,7 +40,7 @@ class WaysDown(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Some nodes of the trees of a forest, none without its parent.
+    """Some nodes of the trees of a forest; the parent of each is among them.
 
     Attributes:
         nodes: number of each in the forest.

@@ -44,8 +44,8 @@ def scores(monkeypatch: pytest.MonkeyPatch) -> Scores:
         def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
             tried.append((settings, target))
             score = rule(settings)
-            self.found.append(Tried(score, np.arange(1000) >= 1000 * score, settings))
-            return self.found[-1]
+            self.tried.append(Tried(score, np.arange(1000) >= 1000 * score, settings))
+            return self.tried[-1]
 
         monkeypatch.setattr(Trials, "run", run)
         monkeypatch.setattr(Trials, "weights", None)
@@ -144,8 +144,8 @@ def test_trials_that_would_take_long_are_of_fewer_examples(
 
     def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
         asked.append((len(self.learn), len(self.held)))
-        self.found.append(Tried(1.0, np.zeros(len(self.held), bool), settings))
-        return self.found[-1]
+        self.tried.append(Tried(1.0, np.zeros(len(self.held), bool), settings))
+        return self.tried[-1]
 
     monkeypatch.setattr(Trials, "run", run)
     for name, value in changed.items():

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference.label_tree import balancedness, gradient, objective, purity
 
-from structnet.label_tree.decision_quality import (
-    balancedness,
-    best_objective,
-    gains,
-    gradient,
-    objective,
-    purity,
-)
+from structnet.label_tree._kernels import scores_of
+from structnet.label_tree.reassignment import GAINS, best_objective
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -76,8 +71,8 @@ def test_the_exact_gradient_is_that_of_finite_differences_and_eq_10_is_not() -> 
             continue  # no gradient
         true = differences(q, p)
         np.testing.assert_allclose(gradient(q, p), true, atol=1e-6)
-        np.testing.assert_allclose(gains(q, p, "exact"), true, atol=1e-6)
-        gaps.append(np.abs(gains(q, p, "eq10") - true).max() / np.abs(true).max())
+        np.testing.assert_allclose(scores_of(GAINS["exact"], q, p), true, atol=1e-6)
+        gaps.append(np.abs(scores_of(GAINS["eq10"], q, p) - true).max() / np.abs(true).max())
     # What Eq. (10) leaves out is as large as the gradient itself, in the median.
     assert len(gaps) > 20 and np.median(gaps) > 0.3
 
@@ -86,9 +81,9 @@ def test_the_gains() -> None:
     q, p = np.array([0.25, 0.75]), np.array([[0.8, 0.2], [0.4, 0.6]])
     mean = np.array([0.5, 0.5])
     sign = np.sign(p - mean)
-    np.testing.assert_allclose(gains(q, p, "margin"), q[:, None] * (p - mean))
-    np.testing.assert_allclose(gains(q, p, "paper"), (q * (1 - q))[:, None] * sign * p)
-    np.testing.assert_allclose(gains(q, p, "eq10"), (q * (1 - q))[:, None] * sign)
+    np.testing.assert_allclose(scores_of(GAINS["margin"], q, p), q[:, None] * (p - mean))
+    np.testing.assert_allclose(scores_of(GAINS["paper"], q, p), (q * (1 - q))[:, None] * sign * p)
+    np.testing.assert_allclose(scores_of(GAINS["eq10"], q, p), (q * (1 - q))[:, None] * sign)
 
 
 @given(SEEDS)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from label_trees import best_sum, slow_greedy
+from reference.label_tree import objective
 from scipy.optimize import linear_sum_assignment
 
 from structnet.label_tree import LabelCodes, Statistics, huffman, node_report, random_tree, reassign
 from structnet.label_tree._assignment_kernels import assigned, greedy, optimal
-from structnet.label_tree._kernels import EMPTY
+from structnet.label_tree._kernels import EMPTY, scores_of
 from structnet.label_tree.codes import least_nodes
-from structnet.label_tree.decision_quality import best_objective, gains, objective
+from structnet.label_tree.reassignment import GAINS, best_objective
 from structnet.label_tree.shapes import least_depth
 
 
@@ -55,7 +56,7 @@ def test_the_assignment_is_that_of_scipy() -> None:
 def test_lemma_1_is_false_greedy_is_not_optimal() -> None:
     q = np.array([0.3, 0.3, 0.4])
     p = np.array([[0.55, 0.3, 0.15], [0.2, 0.35, 0.45], [0.05, 0.45, 0.5]])
-    scores = gains(q, p, "paper")
+    scores = scores_of(GAINS["paper"], q, p)
     sums = [scores[range(3), way].sum() for way in (greedy(scores, 3), optimal(scores, 3, 100))]
     assert sums == pytest.approx([0.162, 0.318], abs=5e-4)
 

@@ -59,7 +59,7 @@ def test_a_tree_is_left_after_a_fifth_below_six_tenths(
     share: float, ends: bool, done: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = LabelTreeSettings("huffman", 3, 0, 10, 0.1)
-    monkeypatch.setattr(Trials, "_asked", lambda self, tree: (share * 0.5, np.zeros(1)))
+    monkeypatch.setattr(Trials, "_score_of", lambda self, tree: (share * 0.5, np.zeros(1)))
     trials(table()).run(settings, 0.5)
     assert done == [4_000, 20_000] if ends else done == [4_000]
 

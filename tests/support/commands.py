@@ -30,10 +30,10 @@ def call(*argv: object) -> Done:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         status = main([str(arg) for arg in argv])
-    said = err.getvalue().splitlines(keepends=True)
+    lines = err.getvalue().splitlines(keepends=True)
     parts = ("epoch ", "decision ", "refinement", "all samples")
-    progress = [line for line in said if line.startswith(parts)]
-    rest = "".join(line for line in said if line not in progress)
+    progress = [line for line in lines if line.startswith(parts)]
+    rest = "".join(line for line in lines if line not in progress)
     return Done(status, out.getvalue(), rest, progress)
 
 

@@ -28,12 +28,12 @@ def below(node: Tree) -> list[Tree]:
 
 def pairs_of(tree: Tree) -> list[int]:
     """The pairs of a label and the one above it, and of a label and the next one, as numbers."""
-    found = []
+    pairs = []
     for node in tree.preorder():
-        found += [label_of(node) * 5 + label_of(child) for child in below(node)]
+        pairs += [label_of(node) * 5 + label_of(child) for child in below(node)]
         row = map(label_of, node.children)  # or the words of a text
-        found += [25 + left * 5 + right for left, right in itertools.pairwise(row)]
-    return found
+        pairs += [25 + left * 5 + right for left, right in itertools.pairwise(row)]
+    return pairs
 
 
 def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:

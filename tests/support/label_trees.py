@@ -72,12 +72,12 @@ def slow_greedy(scores: np.ndarray, capacity: int) -> list[int]:
 def best_sum(scores: np.ndarray, capacity: int) -> float:
     """The largest sum of scores over all choices that are allowed."""
     n, arity = scores.shape
-    found = -np.inf
+    best = -np.inf
     for choice in product(range(arity), repeat=n):
         sizes = np.bincount(choice, minlength=arity).tolist()
         if allowed(sizes, 0, n, arity, capacity):
-            found = max(found, float(scores[range(n), choice].sum()))
-    return found
+            best = max(best, float(scores[range(n), choice].sum()))
+    return best
 
 
 def tokens(number: int = 600) -> tuple[list[list[int]], np.ndarray]:

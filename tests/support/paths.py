@@ -29,13 +29,13 @@ def random_branches(children: Children, n: int, generator: torch.Generator) -> T
 def products(children: Children, prob: list[float]) -> dict[int, float]:
     """The probability of each leaf: for every leaf, the product over its path."""
     parent = {u: v for v, each in enumerate(children) for u in each}
-    found = {}
+    by_leaf = {}
     for leaf in (v for v, each in enumerate(children) if not each):
-        found[leaf], v = prob[0], leaf
+        by_leaf[leaf], v = prob[0], leaf
         while v:
-            found[leaf] *= prob[v]
+            by_leaf[leaf] *= prob[v]
             v = parent[v]
-    return found
+    return by_leaf
 
 
 def walk(children: Children, place: list[int]) -> int:

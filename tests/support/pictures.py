@@ -49,8 +49,10 @@ def samples(number: int = 60, classes: int = 3, weights: bool = False) -> Sample
 
 def shapes(ax: Axes, label: str) -> np.ndarray:
     """The corners of the rectangles with a label, ``[m, 4, 2]``."""
-    found = [c for c in ax.collections if c.get_label() == label]
-    return np.concatenate([[p.vertices[:4] for p in c.get_paths()] for c in found if c.get_paths()])
+    collections = [c for c in ax.collections if c.get_label() == label]
+    return np.concatenate(
+        [[p.vertices[:4] for p in c.get_paths()] for c in collections if c.get_paths()]
+    )
 
 
 def heights(ax: Axes, label: str) -> np.ndarray:
@@ -59,8 +61,8 @@ def heights(ax: Axes, label: str) -> np.ndarray:
 
 
 def collection(ax: Axes, label: str):
-    [found] = [c for c in ax.collections if c.get_label() == label]
-    return found
+    [one] = [c for c in ax.collections if c.get_label() == label]
+    return one
 
 
 def written(ax: Axes) -> list[str]:
@@ -80,22 +82,22 @@ def boxes(ax: Axes) -> list:
     ax.figure.canvas.draw()
     renderer = ax.figure.canvas.get_renderer()
     legend = ax.get_legend()
-    found = [text.get_window_extent(renderer) for text in ax.texts if text.get_text()]
-    found += [] if legend is None else [legend.get_window_extent(renderer)]
+    extents = [text.get_window_extent(renderer) for text in ax.texts if text.get_text()]
+    extents += [] if legend is None else [legend.get_window_extent(renderer)]
     for corners in shapes(ax, "_panels"):
         low, high = ax.transData.transform(corners[[0, 2]])
-        found.append(Bbox([low, high]))
-    return found
+        extents.append(Bbox([low, high]))
+    return extents
 
 
-def assert_within(found: list, room: Bbox) -> None:
-    for box in found:
+def assert_within(extents: list, room: Bbox) -> None:
+    for box in extents:
         assert box.x0 >= room.x0 - 1 and box.y0 >= room.y0 - 1, box
         assert box.x1 <= room.x1 + 1 and box.y1 <= room.y1 + 1, box
 
 
-def assert_apart(found: list, allowed: float = 0.0) -> None:
-    for a, b in combinations(found, 2):
+def assert_apart(extents: list, allowed: float = 0.0) -> None:
+    for a, b in combinations(extents, 2):
         overlap = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
         assert min(overlap) <= allowed, (a, b)
 

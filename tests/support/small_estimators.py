@@ -60,9 +60,9 @@ def pair(blobs: tuple) -> NeuralTreeClassifier:
     return classifier(n_members=2).fit(*blobs)
 
 
-def held_out(given: tuple | None) -> dict[str, Any]:
+def held_out(data: tuple | None) -> dict[str, Any]:
     """A validation set as ``fit`` takes it: samples, targets and, if there are any, weights."""
-    return dict(zip(("X_val", "y_val", "sample_weight_val"), given or (), strict=False))
+    return dict(zip(("X_val", "y_val", "sample_weight_val"), data or (), strict=False))
 
 
 def weights_of(estimator: Any) -> torch.Tensor:

@@ -65,8 +65,8 @@ def value_of(draft: Draft, points: Points, objective: Objective) -> float:
         )
         loss = objective.missing_loss
         if points.y[i] in leaf.classes:
-            own = list(leaf.classes).index(points.y[i])
-            loss = math.log(sum(math.exp(s - scores[own]) for s in scores))
+            place = list(leaf.classes).index(points.y[i])
+            loss = math.log(sum(math.exp(s - scores[place]) for s in scores))
         total += points.weights[i] * loss
     for node in draft.nodes:
         is_plane = isinstance(node, Hyperplane)

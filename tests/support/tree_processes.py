@@ -70,9 +70,9 @@ def wrapped(broadcast: bool) -> dict[str, Tensor]:
         called = DistributedDataParallel(model, broadcast_buffers=broadcast)
     optimizer = SGD(model.parameters())
     for number, batch in enumerate(examples(30 * BATCH).split(BATCH), 1):
-        own = batch[rank * share : (rank + 1) * share]
+        part = batch[rank * share : (rank + 1) * share]
         optimizer.zero_grad()
-        called(own[:, :SIZE], own[:, SIZE].long()).backward()
+        called(part[:, :SIZE], part[:, SIZE].long()).backward()
         optimizer.step()
         if number in (10, 20):
             model.tree.reassign(optimizer)

@@ -39,22 +39,22 @@ def pooled_rows(forest: Forest, x: Tensor, names: Sequence[str], weight: Tensor 
     def reduced(rows: Tensor, how: str) -> Tensor:
         return torch.segment_reduce(rows, how, offsets=offsets, unsafe=True)  # unsafe: no waiting
 
-    found = []
+    pooled = []
     for name in names:
         if name == "root":  # the first in preorder
-            found.append(rows.index_select(0, offsets[:-1]))
+            pooled.append(rows.index_select(0, offsets[:-1]))
         elif name == "attention":
             assert weight is not None
-            each = gather(weight.unsqueeze(1))
-            sums = reduced(torch.cat([each * rows, each], 1), "sum")
-            found.append(sums[:, :-1] / sums[:, -1:].clamp_min(torch.finfo(x.dtype).tiny))
+            node_weight = gather(weight.unsqueeze(1))
+            sums = reduced(torch.cat([node_weight * rows, node_weight], 1), "sum")
+            pooled.append(sums[:, :-1] / sums[:, -1:].clamp_min(torch.finfo(x.dtype).tiny))
         elif name == "max":
             # Not by segment_reduce, whose gradient is wrong in other columns where rows tie.
             with torch.no_grad():
                 place = torch.arange(len(rows), device=x.device, dtype=x.dtype).unsqueeze(1)
                 is_most = rows.isnan() | (rows == reduced(rows, "max").index_select(0, trees))
                 chosen = reduced(torch.where(is_most, place, len(rows) - 1), "min").long()
-            found.append(rows.gather(0, chosen))
+            pooled.append(rows.gather(0, chosen))
         else:
-            found.append(reduced(rows, name))
-    return torch.cat(found, 1)
+            pooled.append(reduced(rows, name))
+    return torch.cat(pooled, 1)

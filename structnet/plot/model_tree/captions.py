@@ -30,7 +30,7 @@ def draw_captions(
     ax: Axes,
     tree: RoutedTree,
     sheet: Sheet,
-    found: Reach,
+    reached: Reach,
     names: Sequence[str] | None,
     answers: Mapping[int, str],
     scale: float,
@@ -41,7 +41,7 @@ def draw_captions(
         return
     draw_marks(ax, sheet, scale)
     names = None if names is None else short_names(names, MAX_NAME)
-    stems = edge_width(found.share)
+    stems = edge_width(reached.share)
     for v, x, top, bottom in zip(sheet.nodes, sheet.x, sheet.top, sheet.bottom, strict=True):
         left, right = x - WIDTH / 2, x + WIDTH / 2
         if v < 0:
@@ -51,12 +51,15 @@ def draw_captions(
         beside = WIDTH / 2 - 1 - float(stems[v]) / 2
         name = _fitting([f"node {v}", str(v)], beside)
         write(ax, left, top + 1, name, SMALL * scale, color=GREY, **above)
-        write(ax, right, top + 1, share_text(found.share[v]), FONT * scale, ha="right", **above)
+        write(ax, right, top + 1, share_text(reached.share[v]), FONT * scale, ha="right", **above)
         branches = tree.branch_names(v)
         if not branches:
             room = (sheet.form.unit - 4) * SMALL / FONT
-            said = [_fitting(_says(found, int(v), names), room), answers.get(int(v), "")]
-            text = "\n".join(said).rstrip()
+            lines = [
+                _fitting(_class_or_mean(reached, int(v), names), room),
+                answers.get(int(v), ""),
+            ]
+            text = "\n".join(lines).rstrip()
             write(ax, x, bottom + LINE - 2, text, FONT * scale, ha="center", **below)
         else:
             small = {"color": GREY, **below}
@@ -79,26 +82,26 @@ def _fitting(names: Sequence[str], width: float) -> str:
     return names[min(first, len(names) - 1)]
 
 
-def question_lines(asked: Mapping[int, str]) -> int:
+def question_lines(questions: Mapping[int, str]) -> int:
     """The largest number of lines below a router."""
-    return max((len(text.splitlines()) for text in asked.values()), default=0)
+    return max((len(text.splitlines()) for text in questions.values()), default=0)
 
 
-def draw_questions(ax: Axes, sheet: Sheet, asked: Mapping[int, str], scale: float) -> None:
+def draw_questions(ax: Axes, sheet: Sheet, questions: Mapping[int, str], scale: float) -> None:
     """Writes what each router asks below it, over the stem, at most as wide as its children."""
     if scale < MIN_TEXT:
         return
     parent = sheet.placed.parent
     for i, v in enumerate(sheet.nodes.tolist()):
         below = sheet.x[parent == i]
-        if not len(below) or not asked.get(v):
+        if not len(below) or not questions.get(v):
             continue
         room = max(float(np.ptp(below)) + WIDTH, WIDTH)
         y = (sheet.bottom[i] - sheet.form.foot + sheet.bar[parent == i][0]) / 2
-        said = "\n".join(_shortened(line, room) for line in asked[v].splitlines())
+        text = "\n".join(_shortened(line, room) for line in questions[v].splitlines())
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6 * scale}
         style = {"ha": "center", "bbox": ground, "color": "black", "linespacing": 1.1}
-        write(ax, sheet.x[i], y, said, SMALL * scale, **style)
+        write(ax, sheet.x[i], y, text, SMALL * scale, **style)
 
 
 def _shortened(line: str, room: float) -> str:
@@ -129,16 +132,16 @@ def commonest(names: Sequence[str], counts: np.ndarray) -> str:
     return f"{names[int(counts.argmax())]}: {share_text(counts.max() / counts.sum())}"
 
 
-def _says(found: Reach, leaf: int, names: Sequence[str] | None) -> list[str]:
+def _class_or_mean(reached: Reach, leaf: int, names: Sequence[str] | None) -> list[str]:
     """The most frequent class at a leaf, or the mean and the deviation of its targets, in ever
     fewer letters."""
-    if not found.share[leaf]:
+    if not reached.share[leaf]:
         return ["no samples"]
-    if names is not None and found.classes is not None:
-        return [commonest(names, found.classes[leaf])]
-    if found.mean is None or found.spread is None or found.mean.shape[1] > 1:
+    if names is not None and reached.classes is not None:
+        return [commonest(names, reached.classes[leaf])]
+    if reached.mean is None or reached.spread is None or reached.mean.shape[1] > 1:
         return [""]
-    mean, spread = found.mean[leaf, 0], found.spread[leaf, 0]
+    mean, spread = reached.mean[leaf, 0], reached.spread[leaf, 0]
     digits, powers = ((3, 2), (2, 1), (1, 1)), ((2, 1), (1, 1))
     plain = [f"{brief(mean, one)} ± {brief(spread, other)}" for one, other in digits]
     # Where not even few digits fit, both are written as powers of ten.

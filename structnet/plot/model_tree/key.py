@@ -47,49 +47,49 @@ class Key(NamedTuple):
     Attributes:
         note: meaning of the shares.
         names: short names of the classes; None if targets are numbers.
-        said: descriptions of the panels, each with its colour.
+        texts: descriptions of the panels, each with its colour.
     """
 
     note: str
     names: Sequence[str] | None
-    said: Sequence[tuple[str, str]] = ()
+    texts: Sequence[tuple[str, str]] = ()
 
     def lines(self, width: float) -> list[tuple[str, str]]:
         """The descriptions in lines that fit a width in points, each with its colour."""
         most = max(20, int(width / LETTERS))
-        return [(line, color) for text, color in self.said for line in wrap(text, most)]
+        return [(line, color) for text, color in self.texts for line in wrap(text, most)]
 
 
-def panels_said(
-    tree: RoutedTree, found: Reach, targets: Sequence[str] | None = None
+def panel_texts(
+    tree: RoutedTree, reached: Reach, targets: Sequence[str] | None = None
 ) -> list[tuple[str, str]]:
     """Descriptions of the panels of a tree's nodes, each with the colour of its panel.
 
     Args:
         tree: model tree.
-        found: counts of the samples at each node.
+        reached: counts of the samples at each node.
         targets: names of the predicted numbers; None if unknown.
     """
     classes = tree.num_classes is not None
-    upper = UPPER if classes else _targets(found, targets)
+    upper = UPPER if classes else _targets(reached, targets)
     arity = np.diff(tree.topology.offsets)
     # If several numbers are predicted, there is no text below a leaf.
-    several = found.mean is not None and found.mean.shape[1] > 1
+    several = reached.mean is not None and reached.mean.shape[1] > 1
     leaf = [(LEAF_SAID[classes], GREY)] * (not several)
-    if found.sure:
+    if reached.sure:
         panel = f"panels: {upper}" if arity.any() else f"{ONE_LEAF}; panel: {upper}"
         return [(panel, GREY), *leaf]
     two = (arity[arity > 0] == 2).all()
     lower = LEFT.format(tree.branch_names(0)[0]) if two else ON
-    said = [
+    texts = [
         (f"upper panels: {upper}", GREY),
         ("middle: probability of coming here, 0 to 1, of all samples", COMING_COLOR),
         (f"lower: {lower}", ROUTER_COLOR),
         *leaf,
     ]
-    if decided := decided_words(found.all_decided):
-        said.append((f"{decided}: mean probability of the likelier branch", GREY))
-    return said
+    if decided := decided_words(reached.all_decided):
+        texts.append((f"{decided}: mean probability of the likelier branch", GREY))
+    return texts
 
 
 def rules_said(told: Reading) -> list[tuple[str, str]]:
@@ -111,15 +111,15 @@ def rules_said(told: Reading) -> list[tuple[str, str]]:
     return [(f"node {v} adds up {'; '.join(lines)}", GREY) for v, lines in each.items()]
 
 
-def _targets(found: Reach, names: Sequence[str] | None) -> str:
+def _targets(reached: Reach, names: Sequence[str] | None) -> str:
     """The description of the panels of targets, with their common scale."""
-    assert found.mean is not None and found.spread is not None  # as for all numeric targets
+    assert reached.mean is not None and reached.spread is not None  # as for all numeric targets
     text = "targets that arrive, mean ± deviation"
-    if found.mean.shape[1] > 1:
+    if reached.mean.shape[1] > 1:
         bars = ", ".join(short_names(names or ())) if names and len(names) <= MAX_KEY else ""
         bars = f"; a bar each, from the left: {bars}" if bars else "; a bar for each column"
         return f"{text}, within 2 deviations of all samples{bars}"
-    middle, reach = float(found.mean[0, 0]), 2 * float(found.spread[0, 0])
+    middle, reach = float(reached.mean[0, 0]), 2 * float(reached.spread[0, 0])
     ends = brief(middle - reach, 3), brief(middle + reach, 3)
     return f"{text}; panel: {ends[0]} to {ends[1]}"
 

@@ -71,8 +71,8 @@ def plot_leaf_classes(
         >>> [label.get_text() for label in ax.get_xticklabels() + ax.get_yticklabels()]
         ['cat', 'dog', 'leaf 1, ... %...', 'leaf 2, ... %...']
     """
-    told = read(tree, X, y, class_names)
-    tree, samples, names = told.tree, told.samples, told.class_names
+    reading = read(tree, X, y, class_names)
+    tree, samples, names = reading.tree, reading.samples, reading.class_names
     if names is None:
         raise ValueError("the tree predicts numbers; expected one that predicts classes")
     leaves, counts = tree.topology.from_left(), reach(tree, samples).classes
@@ -82,8 +82,10 @@ def plot_leaf_classes(
     names = tuple(short_names(names))
     room = None if ax is None else room_of(ax)
     every = _every(len(leaves), None if room is None else room[1])
-    said = leaf_predictions(tree, samples, leaves[:: every if len(leaves) > MAX_CELLS else 1])
-    words = leaf_words(told._replace(class_names=names), said)
+    predictions = leaf_predictions(
+        tree, samples, leaves[:: every if len(leaves) > MAX_CELLS else 1]
+    )
+    words = leaf_words(reading._replace(class_names=names), predictions)
     sizes = counts[leaves].sum(axis=1) / counts[0].sum()
     wide = LONGEST if room is None else int(LABELS * room[0] / INCH / LEVEL_LETTER)
     labels = [
@@ -106,7 +108,10 @@ def plot_leaf_classes(
         # Leave out numbers that are rounded to 0.
         percent = [[f"{100 * s:.0f}" if s >= 0.005 else "" for s in row] for row in shares]
         write_cells(ax, shares, percent)
-        _frame(ax, {row: int(said[v].argmax()) for row, v in enumerate(leaves) if v in said})
+        _frame(
+            ax,
+            {row: int(predictions[v].argmax()) for row, v in enumerate(leaves) if v in predictions},
+        )
     if len(leaves) == 1:
         ax.set_title(ONE_LEAF, fontsize=FONT, color=GREY)
     return ax
@@ -153,9 +158,9 @@ def plot_leaf_means(
         >>> ax.images[0].get_array().shape, [text.get_text() for text in ax.texts]
         ((8, 8), ['leaf 0: 100 %\\n', 'one leaf: this tree asks nothing'])
     """
-    told = read(tree, X, y, class_names)
-    tree, x = told.tree, told.samples
-    names = told.class_names and short_names(told.class_names, MAX_NAME)
+    reading = read(tree, X, y, class_names)
+    tree, x = reading.tree, reading.samples
+    names = reading.class_names and short_names(reading.class_names, MAX_NAME)
     _check_images(tree.shape)
     targets = x.targets.cpu().numpy() if isinstance(x, Samples) else None
     inputs, weights = counted(x)

@@ -23,7 +23,7 @@ FAINT, TINTED = 0.05, 0.4  # strength of the background for equal classes, and f
 PALEST = 0.25  # strength of a dot for equal classes
 
 
-def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
+def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, reached: Reach) -> None:
     """Draws panels for the targets at each node, the probabilities to reach it, and its routing.
 
     Where all probabilities are 0 or 1, as the shares of the samples tell, there are only the first.
@@ -35,24 +35,24 @@ def draw_panels(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach) -> None:
     router, coming = tree.topology.inner[nodes], y0 - GAP - COMING
     below = coming[router] - GAP - ROUTER
     upper = np.full(len(nodes), GROUND)
-    if found.classes is not None:
-        upper = _shades(found.classes[nodes], FAINT, TINTED)
+    if reached.classes is not None:
+        upper = _shades(reached.classes[nodes], FAINT, TINTED)
     _add(ax, _rectangles(x0, y0, WIDTH, CLASSES), upper, "_panels")
-    if found.classes is not None:
-        colors = class_colors(found.classes.shape[1])
-        bars = _histograms(found.classes[nodes], x0, y0, CLASSES)
+    if reached.classes is not None:
+        colors = class_colors(reached.classes.shape[1])
+        bars = _histograms(reached.classes[nodes], x0, y0, CLASSES)
         _add(ax, bars, np.tile(to_rgba_array(colors), (len(nodes), 1)), "_classes")
-    elif found.mean is not None and found.spread is not None:
-        _draw_spreads(ax, found.mean, found.spread, nodes, x0, y0)
-    if found.sure:
+    elif reached.mean is not None and reached.spread is not None:
+        _draw_spreads(ax, reached.mean, reached.spread, nodes, x0, y0)
+    if reached.sure:
         return
     _add(ax, _rectangles(x0, coming, WIDTH, COMING), GROUND, "_panels")
     _add(ax, _rectangles(x0[router], below, WIDTH, ROUTER), GROUND, "_panels")
-    _add(ax, _histograms(found.coming[nodes], x0, coming, COMING), COMING_COLOR, "_coming")
+    _add(ax, _histograms(reached.coming[nodes], x0, coming, COMING), COMING_COLOR, "_coming")
     arity = np.diff(tree.topology.offsets)[nodes[router]]
     for number in np.unique(arity):
         same = arity == number
-        counts = _going(tree, nodes[router][same], number, found)
+        counts = _going(tree, nodes[router][same], number, reached)
         bars = _histograms(counts, x0[router][same], below[same], ROUTER)
         _add(ax, bars, ROUTER_COLOR, "_routers")
 
@@ -70,13 +70,13 @@ def _shades(classes: np.ndarray, palest: float, fullest: float) -> np.ndarray:
     )
 
 
-def _going(tree: RoutedTree, nodes: np.ndarray, number: int, found: Reach) -> np.ndarray:
+def _going(tree: RoutedTree, nodes: np.ndarray, number: int, reached: Reach) -> np.ndarray:
     # For two branches, the probabilities of the first; for others, the shares that go on.
     first = tree.topology.offsets[nodes]
     if number == 2:
         # Reversed, so that high probabilities to go left are at the left.
-        return found.going[tree.topology.children[first], ::-1]
-    return found.share[tree.topology.children[first[:, None] + np.arange(number)]]
+        return reached.going[tree.topology.children[first], ::-1]
+    return reached.share[tree.topology.children[first[:, None] + np.arange(number)]]
 
 
 def draw_boxes(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:
@@ -94,11 +94,13 @@ def draw_boxes(ax: Axes, tree: RoutedTree, sheet: Sheet, scale: float) -> None:
         write(ax, across, y, str(v), FONT * scale, ha="center", color="black")
 
 
-def draw_dots(ax: Axes, tree: RoutedTree, sheet: Sheet, found: Reach | None, scale: float) -> None:
+def draw_dots(
+    ax: Axes, tree: RoutedTree, sheet: Sheet, reached: Reach | None, scale: float
+) -> None:
     """Draws each node as a dot in the colour of its most frequent class, or of its kind."""
     colors = np.where(tree.topology.inner[sheet.nodes], "#7799CC", "#CCAA33")
-    if found is not None and found.classes is not None:
-        colors = _shades(found.classes[sheet.nodes], PALEST, 1.0)
+    if reached is not None and reached.classes is not None:
+        colors = _shades(reached.classes[sheet.nodes], PALEST, 1.0)
     colors[sheet.nodes < 0] = GREY
     y = (sheet.top + sheet.bottom) / 2
     size = (sheet.form.body * scale) ** 2
@@ -162,7 +164,7 @@ def _add(ax: Axes, corners: np.ndarray, color: str | np.ndarray, label: str) -> 
     from matplotlib.collections import PolyCollection
 
     # One array is drawn far sooner than a list of rectangles, but must not be empty.
-    given: Any = corners if len(corners) else []
-    shapes = PolyCollection(given, facecolors=color, linewidths=0, zorder=2, label=label)
+    paths: Any = corners if len(corners) else []
+    shapes = PolyCollection(paths, facecolors=color, linewidths=0, zorder=2, label=label)
     ax.add_collection(shapes, autolim=False)
     return shapes

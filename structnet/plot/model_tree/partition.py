@@ -92,8 +92,8 @@ def plot_partition(
         >>> [text.get_text() for text in ax.texts]
         ['leaf 0: ...\\n100 % of samples']
     """
-    told = read(tree, X, y, class_names, feature_names)
-    tree, x, names = told.tree, told.samples, told.class_names
+    reading = read(tree, X, y, class_names, feature_names)
+    tree, x, names = reading.tree, reading.samples, reading.class_names
     samples, given_x = (x, x.x) if isinstance(x, Samples) else (None, x)
     _check(tree, given_x, resolution)
     # Two columns are small.
@@ -113,14 +113,14 @@ def plot_partition(
     if names is None and predicted.shape[1] != 1:
         raise ValueError("the tree predicts several numbers; expected classes or one number")
     predicted = predicted.astype(np.float64)
-    if told.target_units is not None:
-        predicted = told.target_units(predicted)
+    if reading.target_units is not None:
+        predicted = reading.target_units(predicted)
     predicted = predicted.reshape(resolution, resolution, -1)
     # Where a value depends on the rest of its row, only the tree's own units make a plane.
-    if told.units is not None and not np.isnan(told.units(grid[0, :1])).any():
-        sides = list(told.units(np.stack(sides, axis=1)).T)
-        places = told.units(np.asarray(places, np.float64))
-    given, ax = ax is not None, one_axes(ax, width=6.5, height=4.5)
+    if reading.units is not None and not np.isnan(reading.units(grid[0, :1])).any():
+        sides = list(reading.units(np.stack(sides, axis=1)).T)
+        places = reading.units(np.asarray(places, np.float64))
+    has_axes, ax = ax is not None, one_axes(ax, width=6.5, height=4.5)
     targets = None if samples is None else samples.targets.cpu().numpy()
     if names is None:
         scale = _scale_of_numbers(predicted, targets)
@@ -136,14 +136,14 @@ def plot_partition(
         handles |= _line("the prediction changes", "black")
     handles |= _draw_borders(ax, sides, regions)
     _add_legend(ax, handles, ONE_LEAF if len(tree.topology.leaves) == 1 else None)
-    columns = ("feature 0", "feature 1") if told.feature_names is None else told.feature_names
+    columns = ("feature 0", "feature 1") if reading.feature_names is None else reading.feature_names
     ax.set(xlabel=columns[0], ylabel=columns[1])
     as_written(ax.xaxis.label, ax.yaxis.label)
     ax.set(xlim=sides[0][[0, -1]], ylim=sides[1][[0, -1]])
-    if not given:
+    if not has_axes:
         figure: Any = ax.figure
         figure.draw_without_rendering()  # gives the axes their final size
-    write_leaves(ax, sides, regions, told)
+    write_leaves(ax, sides, regions, reading)
     return ax
 
 

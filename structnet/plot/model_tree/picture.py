@@ -23,7 +23,7 @@ from structnet.plot.model_tree.key import (
     Key,
     draw_key,
     key_height,
-    panels_said,
+    panel_texts,
     rules_said,
 )
 from structnet.plot.model_tree.sheet import (
@@ -199,9 +199,9 @@ def plot_refinement(
         axes = _new_axes([each.sheet(LARGEST) for each in pair], pair[1].key)
     titles = ["before refinement", "after refinement"]
     for i, (each, drawn) in enumerate(zip(axes, pair, strict=True)):
-        assert drawn.found is not None  # as there are samples
-        said = [] if accuracies is None else [f"accuracy {percent(accuracies[i], 1)}"]
-        words = ", ".join(filter(None, [*said, decided_words(drawn.found.all_decided)]))
+        assert drawn.reached is not None  # as there are samples
+        accuracy = [] if accuracies is None else [f"accuracy {percent(accuracies[i], 1)}"]
+        words = ", ".join(filter(None, [*accuracy, decided_words(drawn.reached.all_decided)]))
         each.set_title(": ".join(filter(None, (titles[i], words))))
         _draw(each, drawn, drawn.sheet(room_of(each)))
     return list(axes)
@@ -210,37 +210,37 @@ def plot_refinement(
 class _Drawn:
     """The parts of a tree's picture: nodes, samples at them, their questions, and the key."""
 
-    def __init__(self, told: Reading, greedy: bool, max_depth: int | None, min_share: float):
-        self.told, self.tree = told, told.tree
-        samples, topology = told.samples, told.tree.topology
-        self.found: Reach | None = None
+    def __init__(self, reading: Reading, greedy: bool, max_depth: int | None, min_share: float):
+        self.reading, self.tree = reading, reading.tree
+        samples, topology = reading.samples, reading.tree.topology
+        self.reached: Reach | None = None
         self.key: Key | None = None
         if samples is not None:
-            self.found = reach(told.tree, samples, "greedy" if greedy else "multi")
+            self.reached = reach(reading.tree, samples, "greedy" if greedy else "multi")
             note = GREEDY if greedy else SOFT
-            said = panels_said(told.tree, self.found, told.target_names)
-            if told.class_names is not None:
-                told = told._replace(class_names=short_names(told.class_names))
-            if told.feature_names is not None:
-                told = told._replace(feature_names=short_names(told.feature_names))
-            self.key = Key(note, told.class_names, said)
-        share = None if self.found is None else self.found.share
+            texts = panel_texts(reading.tree, self.reached, reading.target_names)
+            if reading.class_names is not None:
+                reading = reading._replace(class_names=short_names(reading.class_names))
+            if reading.feature_names is not None:
+                reading = reading._replace(feature_names=short_names(reading.feature_names))
+            self.key = Key(note, reading.class_names, texts)
+        share = None if self.reached is None else self.reached.share
         self.fold = partial(folded, topology, share, min_share)
         self.nodes: Tree = self.fold(max_depth)
         self.may_fold = max_depth is None
-        self.asked = all_questions(told, self.found)
-        if self.key is not None and any(" | " in text for text in self.asked.values()):
-            self.key = self.key._replace(said=[*self.key.said, (SIDES, GREY)])
+        self.questions = all_questions(reading, self.reached)
+        if self.key is not None and any(" | " in text for text in self.questions.values()):
+            self.key = self.key._replace(texts=[*self.key.texts, (SIDES, GREY)])
         if self.key is not None:
-            self.key = self.key._replace(said=[*self.key.said, *rules_said(told)])
+            self.key = self.key._replace(texts=[*self.key.texts, *rules_said(reading)])
 
     def answers(self, sheet: Sheet) -> dict[int, str]:
         """The accuracies of drawn leaves, or their predictions of one number, as text by leaf."""
         shown = [v for v in sheet.nodes.tolist() if v >= 0 and not self.tree.topology.inner[v]]
-        if self.told.class_names is not None:
-            correct = leaf_accuracies(self.tree, self.told.samples, shown)
+        if self.reading.class_names is not None:
+            correct = leaf_accuracies(self.tree, self.reading.samples, shown)
             return {leaf: f"correct: {percent(share)}" for leaf, share in correct.items()}
-        words = leaf_words(self.told, leaf_predictions(self.tree, self.told.samples, shown))
+        words = leaf_words(self.reading, leaf_predictions(self.tree, self.reading.samples, shown))
         return {leaf: f"says {word}" for leaf, word in words.items() if ", " not in word}
 
     def sheet(self, points: np.ndarray) -> Sheet:
@@ -265,9 +265,9 @@ class _Drawn:
         return best
 
     def _full(self, nodes: Tree) -> Sheet:
-        form = BOXES if self.found is None else SURE if self.found.sure else HISTOGRAMS
-        form = replace(form, stem=form.stem + LINE * captions.question_lines(self.asked))
-        if self.found is None and len(self.tree.topology.leaves) == 1:
+        form = BOXES if self.reached is None else SURE if self.reached.sure else HISTOGRAMS
+        form = replace(form, stem=form.stem + LINE * captions.question_lines(self.questions))
+        if self.reached is None and len(self.tree.topology.leaves) == 1:
             form = replace(form, foot=1.5 * FONT)  # room for the words that say so
         labels = [v.label for v in nodes.preorder()]
         numbers = [label for label in labels if isinstance(label, int)]
@@ -296,29 +296,31 @@ def _new_axes(sheets: Sequence[Sheet], key: Key | None) -> list[Axes]:
 
 
 def _draw(ax: Axes, drawn: _Drawn, sheet: Sheet) -> None:
-    tree, found, key = drawn.tree, drawn.found, drawn.key
+    tree, reached, key = drawn.tree, drawn.reached, drawn.key
     whole = int(tree.topology.depth.max())
     if key is not None and drawn.may_fold and deepest(sheet) < whole:
         key = key._replace(note=f"{key.note}; drawn to depth {deepest(sheet)} of {whole}")
     room = room_of(ax)
     scale = scale_to(room, sheet, key_height(key, room[0]))
     if key is not None and (sheet.form.unit == DOTS.unit or scale < MIN_TEXT):
-        key = key._replace(said=())  # as dots have no panels, or to leave room for the tree
+        key = key._replace(texts=())  # as dots have no panels, or to leave room for the tree
     above = key_height(key, room[0])
     scale = scale_to(room, sheet, above)
     fit_limits(ax, sheet, scale, above)
-    _draw_edges(ax, sheet, found, scale)
+    _draw_edges(ax, sheet, reached, scale)
     if sheet.form.unit == DOTS.unit:
-        panels.draw_dots(ax, tree, sheet, found, scale)
+        panels.draw_dots(ax, tree, sheet, reached, scale)
     else:
         _draw_transformers(ax, tree, sheet, scale)
-        if found is None:
+        if reached is None:
             panels.draw_boxes(ax, tree, sheet, scale)
         else:
-            panels.draw_panels(ax, tree, sheet, found)
-            said = drawn.answers(sheet) if scale >= MIN_TEXT else {}
-            captions.draw_captions(ax, tree, sheet, found, drawn.told.class_names, said, scale)
-        captions.draw_questions(ax, sheet, drawn.asked, scale)
+            panels.draw_panels(ax, tree, sheet, reached)
+            answers = drawn.answers(sheet) if scale >= MIN_TEXT else {}
+            captions.draw_captions(
+                ax, tree, sheet, reached, drawn.reading.class_names, answers, scale
+            )
+        captions.draw_questions(ax, sheet, drawn.questions, scale)
     if key is not None:
         draw_key(ax, key, sheet.size[0] / 2, scale, room_of(ax)[0])
     elif len(tree.topology.leaves) == 1:
@@ -326,13 +328,13 @@ def _draw(ax: Axes, drawn: _Drawn, sheet: Sheet) -> None:
         captions.write(ax, x, y, ONE_LEAF, FONT * scale, color=GREY, ha="center")
 
 
-def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> None:
+def _draw_edges(ax: Axes, sheet: Sheet, reached: Reach | None, scale: float) -> None:
     """Draws a stem below each parent, and lines along the bar and down to each child."""
     from matplotlib.collections import LineCollection
 
     parent, x, bar = sheet.placed.parent, sheet.x, sheet.bar
     middle = (sheet.top + sheet.bottom) / 2 if sheet.form.caption == 0 else sheet.bottom
-    share = _shares(sheet, found)
+    share = _shares(sheet, reached)
     widths = scale * captions.edge_width(share)
     over = np.where(parent < 0, x, x[parent])  # where the line along the bar begins
     edges = [np.stack([over, bar], 1), np.stack([x, bar], 1), np.stack([x, sheet.top], 1)]
@@ -348,11 +350,11 @@ def _draw_edges(ax: Axes, sheet: Sheet, found: Reach | None, scale: float) -> No
         ax.add_collection(drawn, autolim=False)
 
 
-def _shares(sheet: Sheet, found: Reach | None) -> np.ndarray:
+def _shares(sheet: Sheet, reached: Reach | None) -> np.ndarray:
     """The share of the samples that reaches each drawn node; 0 without samples."""
-    if found is None:
+    if reached is None:
         return np.zeros(len(sheet.nodes))
-    share = found.share[sheet.nodes]
+    share = reached.share[sheet.nodes]
     share[list(sheet.marks)] = [mark.share for mark in sheet.marks.values()]
     return share
 

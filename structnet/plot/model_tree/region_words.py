@@ -23,28 +23,30 @@ FONT, LETTER, LINE = 8.0, 4.8, 14.0  # points: size of letters, width of one, he
 DEEP, DEEPER = 0.3, 0.5
 
 
-def write_leaves(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray, told: Reading) -> None:
+def write_leaves(
+    ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray, reading: Reading
+) -> None:
     """Writes the longest text that fits deep inside each leaf's region; largest regions first.
 
     Args:
         ax: axes to draw on.
         sides: coordinates of the grid, x and y.
         regions: leaf of each point of the grid.
-        told: tree with its samples and names.
+        reading: tree with its samples and names.
 
     Shapes:
         sides ``[resolution]`` each; regions ``[resolution, resolution]``.
     """
-    texts, room = _texts(told), room_of(ax)
+    texts, room = _texts(reading), room_of(ax)
     leaves, area = np.unique(regions, return_counts=True)
     taken: list[np.ndarray] = []  # left, bottom, right and top of each text, in points
     for leaf in leaves[np.argsort(-area, kind="stable")].tolist():
         for text in texts[leaf]:
             least = DEEP if text == texts[leaf][-1] else DEEPER
-            found = _place(room, regions == leaf, text, taken, least)
-            if found is None:
+            spot = _place(room, regions == leaf, text, taken, least)
+            if spot is None:
                 continue
-            (row, column), box = found
+            (row, column), box = spot
             taken.append(box)
             ground: dict[str, Any] = {"facecolor": "white", "alpha": 0.75, "linewidth": 0}
             ground["boxstyle"] = "round,pad=0.15"
@@ -107,11 +109,11 @@ def _inside(places: np.ndarray, length: float) -> np.ndarray:
     return (places >= 0.5) & (places <= length - 0.5)
 
 
-def _texts(told: Reading) -> dict[int, list[str]]:
+def _texts(reading: Reading) -> dict[int, list[str]]:
     """The texts for each leaf's region, longest first."""
-    share, said = (
-        shares(told.tree, told.samples),
-        leaf_words(told, leaf_predictions(told.tree, told.samples)),
+    share, predictions = (
+        shares(reading.tree, reading.samples),
+        leaf_words(reading, leaf_predictions(reading.tree, reading.samples)),
     )
     return {
         leaf: [
@@ -119,6 +121,6 @@ def _texts(told: Reading) -> dict[int, list[str]]:
             f"leaf {leaf}{words}",
             f"leaf {leaf}",
         ]
-        for leaf in told.tree.topology.leaves.tolist()
-        for words in [f": {said[leaf]}" if said.get(leaf) else ""]
+        for leaf in reading.tree.topology.leaves.tolist()
+        for words in [f": {predictions[leaf]}" if predictions.get(leaf) else ""]
     }

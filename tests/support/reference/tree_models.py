@@ -77,7 +77,7 @@ def child_sum(p: Parameters, tree: Tree) -> States:
     number = itertools.count()
 
     def visit(node: Tree) -> tuple[np.ndarray, np.ndarray]:
-        own = next(number)
+        entry = next(number)
         x = label_vector(p, node)
         below = [visit(child) for child in node.children]
         h_tilde = np.zeros(len(p["b i"]))
@@ -91,8 +91,8 @@ def child_sum(p: Parameters, tree: Tree) -> States:
         for h_k, c_k in below:
             f_k = sigmoid(p["W f"] @ x + p["U f"] @ h_k + p["b f"])
             c = c + f_k * c_k
-        states[own] = o * np.tanh(c)
-        return states[own], c
+        states[entry] = o * np.tanh(c)
+        return states[entry], c
 
     visit(tree)
     return states
@@ -110,16 +110,16 @@ def recursive_network(
     nothing = np.zeros(len(p["b"]))
 
     def visit(node: Tree) -> np.ndarray:
-        own = next(number)
+        entry = next(number)
         if not node.children and node.token is None:
-            states[own] = np.tanh(p["W"] @ p[f"x {node.label}"] + p["b"])
-            return states[own]
+            states[entry] = np.tanh(p["W"] @ p[f"x {node.label}"] + p["b"])
+            return states[entry]
         h = [visit(child) for child in node.children]
         h += [nothing] * (arity - len(h))
         size = len(next(value for name, value in p.items() if name.startswith("x ")))
         x = np.zeros(size) if node.token is None else p[f"x {node.token}"]
-        states[own] = np.tanh(aggregation(p, str(node.label), [x, *h] if inner_inputs else h))
-        return states[own]
+        states[entry] = np.tanh(aggregation(p, str(node.label), [x, *h] if inner_inputs else h))
+        return states[entry]
 
     visit(tree)
     return states
