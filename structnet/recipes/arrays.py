@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,6 @@ from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.datasets.csv_file import is_number
 from structnet.datasets.table_columns import Encoding
-from structnet.estimators import Standardizer
-from structnet.estimators.counts import scale_of_lists
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import is_file
 from structnet.recipes.run_settings import RowsRunSettings
@@ -74,7 +72,8 @@ class ArrayData:
             words = getattr(arrays, name)
             found[name] = None if words is None else list(words)
         for name in ("x_scale", "y_scale"):
-            found[name] = told_of(getattr(arrays, name))
+            scale = getattr(arrays, name)
+            found[name] = scale and scale.to_lists()
         return found | ({} if arrays.encoding is None else {"encoding": arrays.encoding.to_list()})
 
     def in_words(self) -> str:
@@ -157,19 +156,3 @@ def check_size(available: int, size: int | None, what: str) -> None:
     """
     if size is not None and size > available:
         raise ValueError(f"there are only {available:,} {what}; got a size of {size:,}")
-
-
-def told_of(scale: Standardizer | None) -> dict[str, Any] | None:
-    """The description of a scale; only one that bends columns or takes logarithms has ``bends``."""
-    if scale is None:
-        return None
-    mean, sd, *bends = scale.to_lists()
-    return {"mean": mean, "sd": sd} | ({"bends": bends} if bends else {})
-
-
-def scale_of(described: Mapping[str, Any]) -> Standardizer:
-    """The scale described in ``config.json``."""
-    lists = [described["mean"], described["sd"], *described.get("bends", [])]
-    scale = scale_of_lists(lists)
-    assert scale is not None  # as there are lists
-    return scale

@@ -62,7 +62,7 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
         run.check_same_data(described)
     if first:
         config = {"model": recipe.name, "settings": values_of(settings), "data": described}
-        run.write("config.json", config)
+        run.write_config(config)
     try:
         with interruptible():
             outcome = recipe.train(settings, data, run, say)
@@ -209,7 +209,7 @@ def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:
         more = [] if member.after is None else [Run(run.folder.parent / member.after)]
         with interruptible():
             result = member.train(member.settings, say, *more)
-        run.write("config.json", {key: result[key] for key in ("model", "settings", "data")})
+        run.write_config(result)
         run.write("result.json", {**result, "run": str(run)})
     except KeyboardInterrupt:
         raise KeyboardInterrupt("give the same command again to continue") from None

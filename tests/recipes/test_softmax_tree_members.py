@@ -18,7 +18,7 @@ from structnet.recipes.softmax_tree import comparison
 from structnet.recipes.softmax_tree.data import load_data
 from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
 from structnet.recipes.softmax_tree.work import open
-from structnet.training.checkpoint import load_model, save_model
+from structnet.training.checkpoint import load_model
 
 CLUSTERS = ["--data", "clusters", "--num-classes", "8", "--train-size", "300", "--test-size", "100"]
 TREE = ["--depth", "2", "--k", "4", "--max-iter", "3", "--leaf-penalty", "1", "--start", "rows"]
@@ -82,17 +82,6 @@ def test_trees_that_grow_are_more_accurate_together(tmp_path: Path) -> None:
     several = ran("train", *growing, "--n-members", "5", "--out", tmp_path / "several").json
     assert several["test"]["accuracy"] > one["test"]["accuracy"]
     assert several["details"]["chosen"] == one["details"]["chosen"]
-
-
-def test_a_run_of_before_with_one_tree_opens(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    done = ran("train", *TREES[:-2], "--out", folder)
-    weights, config = load_model(folder / "model.safetensors")
-    (config["tree"],) = config.pop("trees")
-    before: Any = {name.removeprefix("0."): value for name, value in weights.items()}
-    tree = type("Tree", (), {"state_dict": lambda self: before})()
-    save_model(folder / "model.safetensors", tree, config)
-    assert ran("evaluate", folder).json["test"]["error"] == done.json["test"]["error"]
 
 
 def test_the_number_must_be_one() -> None:

@@ -82,13 +82,10 @@ class Opened(NamedTuple):
 def open(run: Run, place: Place) -> Opened:
     """The trained trees of a run."""
 
-    def build(content: dict[str, Any]) -> nn.ModuleList | SoftmaxTree:
-        if "tree" in content:  # a run of a time when there was always one tree
-            return SoftmaxTree.from_config(content["tree"])
+    def build(content: dict[str, Any]) -> nn.ModuleList:
         return nn.ModuleList(map(SoftmaxTree.from_config, content["trees"]))
 
-    found: Any = run.load_model(build)
-    trees = [found] if isinstance(found, SoftmaxTree) else list(found)
+    trees: Any = list(run.load_model(build))
     return Opened(run, run.settings(_settings_of(run), place), trees)
 
 
