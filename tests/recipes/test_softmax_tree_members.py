@@ -46,10 +46,15 @@ def test_a_run_has_the_trees_of_the_estimator(run: tuple[Path, Done]) -> None:
     assert done.json["test"]["accuracy"] == pytest.approx(model.score(x, y))
     assert done.json["test"]["leaves"] == model.get_n_leaves() > len(trees[0].topology.leaves)
     prob = model.predict_proba(x).max(1)
-    asked = ran("predict", folder, "0", "7")
-    answers = asked.json["answers"]
+    loaded = SoftmaxTreeClassifier.load(folder / "model.safetensors")
+    read: Any = data.arrays.x_test_read
+    asked = loaded.predict_proba(read[data.places])  # which it scales
+    np.testing.assert_allclose(asked, model.predict_proba(x), rtol=1e-6)
+    assert loaded.export_text().count("of training samples") == trees[0].topology.num_nodes
+    told = ran("predict", folder, "0", "7")
+    answers = told.json["answers"]
     assert [each["probability"] for each in answers] == pytest.approx(prob[[0, 7]], abs=1e-5)
-    assert asked.out.count("of all 3 trees: class ") == 2
+    assert told.out.count("of all 3 trees: class ") == 2
     assert ran("plot", folder).json.keys() == {"tree", "errors", "nodes"}
 
 
