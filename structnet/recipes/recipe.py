@@ -83,7 +83,7 @@ class AskOfWords(Ask):
         top: number of words, or labels, to print, the likeliest first
     """
 
-    TO_PREDICT = ("top",)
+    TO_PREDICT: ClassVar[Sequence[str]] = ("top",)
 
     top: int = 5
 
