@@ -2,7 +2,7 @@
 
 ==========================  ====================================================================
 ``config.json``             the model's name, its settings, a description of the data, and ``FORM``;
-                            a trained model has its own copy of these, which then counts
+                            a trained model may have its own copy of these, which then counts
 ``checkpoint.safetensors``  the state of a training after its last whole epoch (of neural trees
                             ``growth.safetensors`` and ``refinement/``)
 ``history.jsonl``           one record per epoch

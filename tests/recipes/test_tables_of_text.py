@@ -7,13 +7,15 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from commands import SMALL, ran, refused
 
-from structnet import NeuralTreeClassifier
+from structnet import NeuralTreeClassifier, SoftmaxTreeClassifier
+from structnet.datasets import load
+from structnet.recipes.arrays import drawn
 from structnet.recipes.predictions import predict_with
 from structnet.recipes.run import Run
 from structnet.training import CheckpointError
@@ -187,11 +189,22 @@ def test_python_gets_what_the_file_has(homes: Homes, tmp_path: Path) -> None:
         ]
         for row, answer in zip(reader, found, strict=True):
             assert row.pop("input") and row == {name: str(value) for name, value in answer.items()}
-    said = r"predict_with\('.*', INPUT\), which predicts with it"
-    if homes.model == "softmax-tree":
-        said = "holds SoftmaxTreeClassifier; expected NeuralTreeClassifier"
-    with pytest.raises(CheckpointError, match=said):
-        NeuralTreeClassifier.load(homes.run / "model.safetensors")
+
+
+def test_the_model_is_an_estimator_that_takes_rows_as_they_were_read(homes: Homes) -> None:
+    file = homes.run / "model.safetensors"
+    kinds = {"neural-tree": NeuralTreeClassifier, "softmax-tree": SoftmaxTreeClassifier}
+    if homes.model not in kinds:
+        with pytest.raises(
+            CheckpointError, match=r"predict_with\('.*', INPUT\), which predicts with"
+        ):
+            NeuralTreeClassifier.load(file)
+        return
+    data = load(Run(homes.run).config["settings"]["data"], bend=True)
+    read: Any = data.x_test_read
+    prob = kinds[homes.model].load(file).predict_proba(read[drawn(len(read), None, 0, "rows")])
+    said = answers(homes, *map(str, range(9)))
+    assert prob.max(1)[:9] == pytest.approx([each["probability"] for each in said], abs=1e-5)
 
 
 def test_pictures_are_drawn_again(homes: Homes, tmp_path: Path) -> None:
