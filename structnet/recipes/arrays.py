@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import SPARSE, TABLES
@@ -19,6 +20,8 @@ from structnet.recipes.recipe import is_file
 from structnet.recipes.run_settings import RowsRunSettings
 from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
+
+E = TypeVar("E", bound=BaseEstimator)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,25 @@ class ArrayData:
         """The function from inputs to the units of the file; None for images."""
         scale = self.arrays.x_scale
         return scale.inverse if scale is not None and scale.mean.ndim == 1 else None
+
+    def estimator(self, kind: type[E], told: Mapping[str, Any], seed: int) -> E:
+        """An estimator as if fitted to the rows as they were read, but for its trees.
+
+        Args:
+            kind: class of the estimator.
+            told: values of its parameters, among others.
+            seed: seed of the run.
+        """
+        arrays, shape, model = self.arrays, tuple(self.train.x.shape[1:]), kind()
+        known = {"random_state": seed, "standardize": arrays.x_scale is not None, **told}
+        model.set_params(**{name: known[name] for name in model.get_params() if name in known})
+        fitted: Any = model
+        fitted.n_features_in_, fitted.sample_shape_, fitted.seed_ = shape[0], shape, seed
+        if arrays.classes is None:
+            fitted.target_shape_ = () if arrays.num_outputs == 1 else (arrays.num_outputs,)
+        else:
+            fitted.classes_ = np.array(arrays.classes)
+        return model
 
     def describe(self) -> dict[str, Any]:
         """The description in ``config.json``, with all that a trained tree needs to predict."""

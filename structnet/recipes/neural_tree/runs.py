@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from structnet.neural_tree import (
     Categorical,
     NeuralTree,
@@ -89,7 +87,8 @@ def _make(settings: NeuralTreeRunSettings) -> Any:
     """The preset of a run, a function from the number of outputs to primitives."""
     modules: Any = settings.modules  # resolved: the primitives are not None
     given = {name: getattr(modules, name) for name in SOME_HAVE if getattr(modules, name)}
-    return partial(MAKERS[modules.primitives], **given)
+    make: Any = MAKERS[modules.primitives]
+    return partial(make, **given)
 
 
 def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
@@ -109,25 +108,16 @@ def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
 
 def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run: Run) -> None:
     """Writes the tree as an estimator, which takes rows and images as they were read."""
-    arrays, seed = data.arrays, settings.training.seed
-    kind = NeuralTreeRegressor if arrays.classes is None else NeuralTreeClassifier
+    arrays = data.arrays
+    kind: Any = NeuralTreeRegressor if arrays.classes is None else NeuralTreeClassifier
     told = vars(settings.training.told()) | {
         "primitives": _make(settings),
         "routers": settings.modules.routers,
         "transformers": settings.modules.transformers,
         "validation_fraction": settings.rows.validation_fraction,
-        "standardize": arrays.x_scale is not None,
         "select_columns": False,
-        "random_state": seed,
     }
-    model = kind()
-    model.set_params(**{name: told[name] for name in model.get_params() if name in told})
-    shape = tuple(data.train.x.shape[1:])
-    model.n_features_in_, model.sample_shape_, model.seed_ = shape[0], shape, seed
-    if arrays.classes is None:
-        model.target_shape_ = () if arrays.num_outputs == 1 else (arrays.num_outputs,)
-    else:
-        model.classes_ = np.array(arrays.classes)
+    model = data.estimator(kind, told, settings.training.seed)
     model.members_ = [Member(**vars(trained), inputs=arrays.x_scale, targets=arrays.y_scale)]
     model.save(run.model_file)
 

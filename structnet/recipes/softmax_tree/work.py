@@ -183,20 +183,15 @@ def _estimator(
     found: list[Trained], settings: SoftmaxTreeRunSettings, data: ArrayData
 ) -> SoftmaxTreeEstimator:
     """The trees as an estimator, which takes rows as they were read; images as rows of pixels."""
-    growth, (size,) = settings.growth_told, data.train.x.shape[1:]
-    kind = SoftmaxTreeClassifier if growth is None else AdaptiveSoftmaxTreeClassifier
-    told = vars(settings.rows) | vars(settings.training) | vars(growth or settings)
-    model = kind(n_members=settings.n_members, random_state=settings.training.seed)
+    growth = settings.growth_told
+    kind: Any = SoftmaxTreeClassifier if growth is None else AdaptiveSoftmaxTreeClassifier
+    told = vars(settings) | vars(settings.rows) | vars(settings.training) | vars(growth or settings)
+    model = data.estimator(kind, told, settings.training.seed)
     scale = data.arrays.x_scale
     if scale is not None and scale.mean.ndim > 1:
         shape = data.arrays.x_train.shape[1:]
-        scale = Standardizer(*(np.resize(each, shape).ravel() for each in (scale.mean, scale.sd)))
-    model.set_params(
-        standardize=scale is not None,
-        **{name: told[name] for name in model.get_params() if name in told},
-    )
-    model.classes_, model.seed_ = np.array(data.arrays.classes), settings.training.seed
-    model.n_features_in_, model.sample_shape_ = size, (size,)
+        each = (np.broadcast_to(part, shape).ravel() for part in (scale.mean, scale.sd))
+        scale = Standardizer(*each)
     model.input_scale_, model.members_ = scale, found
     arrived = arrivals_of(found[0].tree, data.train.x, data.train.targets.numpy())
     model.arrivals_ = arrived._asdict()
