@@ -284,7 +284,7 @@ def test_targets_are_told_and_drawn_in_their_units(
     monkeypatch.setattr(
         plot, "plot_model_tree", lambda told, **names: drawn.extend([told.samples, told])
     )
-    RECIPES["neural-tree"]().pictures(run, data)["tree.png"]()
+    RECIPES["neural-tree"]().work.pictures(run, data, (), None)["tree.png"]()
     assert drawn[1].feature_names == data.arrays.features
     rows = drawn[1].units(data.test.x.double().numpy())
     assert rows == pytest.approx(data.arrays.x_scale.inverse(data.test.x.double().numpy()))
