@@ -44,7 +44,7 @@ def run(words: Sequence[str]) -> None:
 
     begin = time.perf_counter()
     examples = recipe.examples_of(run, own.data, ask.place)
-    tested = recipe.measure(recipe.open(run, ask.place), examples, ask)
+    tested = recipe.work.measure(recipe.work.open(run, ask.place), examples, ask)
     seconds = time.perf_counter() - begin
     print(*metrics(tested), sep="\n")
     settings, sizes = run.config["settings"], {"test": len(examples)}

@@ -96,7 +96,11 @@ def asked(
     run = Run(words[0])
     recipe = recipe_of(run)
     said: dict[str, Any] = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
-    said["refused"] = recipe.refused
+    others = () if said["inputs"] else recipe.Ask.TO_PREDICT
+    for flag in (f"--{name}" for name in others):
+        if any(word.partition("=")[0] == flag for word in words):
+            raise ValueError(f"{flag} is for structnet predict, as {run} is of {recipe.name}")
+    said["refused"] = (*recipe.refused, *others)
     ask, flags, rest = parse(cls or recipe.Ask, words[1:], prog, own=own, **said)
     use(recipe, ask.place)
     return recipe, run, ask, flags, rest

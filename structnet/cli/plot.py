@@ -42,7 +42,7 @@ def run(words: Sequence[str]) -> None:
 
     if texts and not recipe.draws_inputs:
         raise ValueError(f"the pictures of {run} are of its own data; leave out {texts[0]!r}")
-    found = recipe.pictures(run, None, texts, drawn.place)
+    found = recipe.work.pictures(run, None, texts, drawn.place)
     if not found:
         raise ValueError(f"{run} has nothing to draw yet: its first epoch has not ended")
     paths = [save(draw(), (drawn.out or run.folder) / name) for name, draw in found.items()]

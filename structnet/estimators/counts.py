@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from structnet.estimators.scale import Standardizer
-from structnet.estimators.tails import FARTHEST, BentStandardizer
+from structnet.estimators.tails import BentStandardizer
 
 WORDS = 0.02  # largest share of the columns that rows have for ones to be taken for words
 LOGARITHMS = "logarithms"  # marks the scaler in a file
@@ -34,7 +34,7 @@ class CountStandardizer(Standardizer):
     Args:
         mean: 0.
         sd: number to divide the logarithms of each column by.
-        length: l2 norm of every row that is not 0; None leaves their norms as they are.
+        length: l2 norm of every row that is not 0.
 
     Shapes:
         mean ``[1]``; sd ``[columns]``.
@@ -46,7 +46,7 @@ class CountStandardizer(Standardizer):
                [0.  , 1.22]])
     """
 
-    length: float | None = None
+    length: float
 
     @classmethod
     def learned(cls, rows: csr_matrix, weights: np.ndarray | None = None) -> CountStandardizer:
@@ -91,19 +91,11 @@ class CountStandardizer(Standardizer):
 
     def _factors(self, squares: np.ndarray) -> np.ndarray:
         """The factors that give rows with these sums of squares their length. ``[n] -> [n]``."""
-        if self.length is None:
-            return np.ones(len(squares))
         return self.length / np.sqrt(np.where(squares, squares, self.length**2))
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
-        """Scaled values as counts, ``[n, columns] -> [n, columns]``; NaN if rows have one length.
-
-        What a row's values were divided by to get that length is not known any more.
-        """
-        if self.length is not None:
-            return np.full_like(values, np.nan)
-        logs = super().inverse(values)
-        return np.sign(logs) * np.expm1(np.minimum(np.abs(logs), FARTHEST))
+        """NaN, as the length that a row had is not known. ``[n, columns] -> [n, columns]``."""
+        return np.full_like(values, np.nan)
 
 
 def learned_scale(
@@ -135,8 +127,8 @@ def learned_scale(
 def scale_of_lists(lists: list[list] | None) -> Standardizer | None:
     """The scaler of :func:`learned_scale` that ``to_lists`` wrote; None for None."""
     if lists is not None and lists[2:] and lists[2][0] == LOGARITHMS:
-        mean, sd, (_, *length) = lists
-        return CountStandardizer(np.array(mean), np.array(sd), *length)
+        mean, sd, (_, length) = lists
+        return CountStandardizer(np.array(mean), np.array(sd), length)
     return BentStandardizer.from_lists(lists)
 
 

@@ -232,10 +232,6 @@ class TreeSoftmaxLoss(Recorded):
         """The biases; -inf in empty slots. ``[nodes, arity]``"""
         return self.bias.masked_fill(self.mask, -torch.inf)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.mask = self.layout == EMPTY  # once -inf and 0, in modules pickled long ago
-
     def _row(self, name: str) -> Tensor:
         """Part of the codes on the module's device; made when it is first needed."""
         if name not in self._rows or self._rows[name].device != self.weight.device:

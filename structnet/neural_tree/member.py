@@ -137,7 +137,7 @@ class Member(Trained):
         trained = Trained.from_config(told, primitives, likelihood)
         inputs = BentStandardizer.from_lists(told["inputs"])
         targets = Standardizer.from_lists(told["targets"])
-        columns = told.get("columns")  # files from before trees left any out have none
+        columns = told["columns"]
         columns = None if columns is None else np.array(columns, np.int64)
         return cls(**vars(trained), inputs=inputs, targets=targets, columns=columns)
 

@@ -116,6 +116,8 @@ def plot_explanation(
     given = ax is not None
     ax = plot_tree(shown, ax=ax, colors=color, marked=marked, **options)  # type: ignore[arg-type]  # as given
     title = each[0].heading
+    if below and not most:
+        title += "\nno part matters: it stays the same without each"
     if falls > 0:
         title += f"\nwithout an orange part it falls, by up to {falls:.3g}"
     if rises > 0:

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.datasets.csv_file import is_number
 from structnet.datasets.table_columns import Encoding
-from structnet.estimators import Standardizer
-from structnet.estimators.counts import scale_of_lists
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import is_file
 from structnet.recipes.run_settings import RowsRunSettings
 from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
+
+E = TypeVar("E", bound=BaseEstimator)
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,25 @@ class ArrayData:
         scale = self.arrays.x_scale
         return scale.inverse if scale is not None and scale.mean.ndim == 1 else None
 
+    def estimator(self, kind: type[E], told: Mapping[str, Any], seed: int) -> E:
+        """An estimator as if fitted to the rows as they were read, but for its trees.
+
+        Args:
+            kind: class of the estimator.
+            told: values of its parameters, among others.
+            seed: seed of the run.
+        """
+        arrays, shape, model = self.arrays, tuple(self.train.x.shape[1:]), kind()
+        known = {"random_state": seed, "standardize": arrays.x_scale is not None, **told}
+        model.set_params(**{name: known[name] for name in model.get_params() if name in known})
+        fitted: Any = model
+        fitted.n_features_in_, fitted.sample_shape_, fitted.seed_ = shape[0], shape, seed
+        if arrays.classes is None:
+            fitted.target_shape_ = () if arrays.num_outputs == 1 else (arrays.num_outputs,)
+        else:
+            fitted.classes_ = np.array(arrays.classes)
+        return model
+
     def describe(self) -> dict[str, Any]:
         """The description in ``config.json``, with all that a trained tree needs to predict."""
         arrays = self.arrays
@@ -74,7 +94,8 @@ class ArrayData:
             words = getattr(arrays, name)
             found[name] = None if words is None else list(words)
         for name in ("x_scale", "y_scale"):
-            found[name] = told_of(getattr(arrays, name))
+            scale = getattr(arrays, name)
+            found[name] = scale and scale.to_lists()
         return found | ({} if arrays.encoding is None else {"encoding": arrays.encoding.to_list()})
 
     def in_words(self) -> str:
@@ -157,19 +178,3 @@ def check_size(available: int, size: int | None, what: str) -> None:
     """
     if size is not None and size > available:
         raise ValueError(f"there are only {available:,} {what}; got a size of {size:,}")
-
-
-def told_of(scale: Standardizer | None) -> dict[str, Any] | None:
-    """The description of a scale; only one that bends columns or takes logarithms has ``bends``."""
-    if scale is None:
-        return None
-    mean, sd, *bends = scale.to_lists()
-    return {"mean": mean, "sd": sd} | ({"bends": bends} if bends else {})
-
-
-def scale_of(described: Mapping[str, Any]) -> Standardizer:
-    """The scale described in ``config.json``."""
-    lists = [described["mean"], described["sd"], *described.get("bends", [])]
-    scale = scale_of_lists(lists)
-    assert scale is not None  # as there are lists
-    return scale

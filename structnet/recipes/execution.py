@@ -54,7 +54,7 @@ def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, An
 
 
 def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, Any]:
-    data = recipe.load(settings, say)
+    data = recipe.work.load(settings, say)
     described = data.describe()
     first = is_first_process()
     before = {path.name for path in run.folder.iterdir()} if first else set()
@@ -62,10 +62,10 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
         run.check_same_data(described)
     if first:
         config = {"model": recipe.name, "settings": values_of(settings), "data": described}
-        run.write("config.json", config)
+        run.write_config(config)
     try:
         with interruptible():
-            outcome = recipe.train(settings, data, run, say)
+            outcome = recipe.work.train(settings, data, run, say)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
     except ValueError:
@@ -75,8 +75,8 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     if not first:
         return {}
     say("testing ...")
-    model = recipe.open(run, settings.place)
-    tested = recipe.measure(model, data.test, recipe.Ask(place=settings.place))
+    model = recipe.work.open(run, settings.place)
+    tested = recipe.work.measure(model, data.test, recipe.Ask(place=settings.place))
     for line in metrics(tested):
         say(line)
     result = result_of(
@@ -84,7 +84,7 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
     )
     result |= {"run": str(run), "details": outcome.details}
     run.write("result.json", result)
-    for name, draw in recipe.pictures(run, data).items():
+    for name, draw in recipe.work.pictures(run, data, (), None).items():
         _draw(run, name, draw)
     return result
 
@@ -209,7 +209,7 @@ def _train(recipe: Recipe, member: Member, run: Run, say: Say) -> None:
         more = [] if member.after is None else [Run(run.folder.parent / member.after)]
         with interruptible():
             result = member.train(member.settings, say, *more)
-        run.write("config.json", {key: result[key] for key in ("model", "settings", "data")})
+        run.write_config(result)
         run.write("result.json", {**result, "run": str(run)})
     except KeyboardInterrupt:
         raise KeyboardInterrupt("give the same command again to continue") from None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from structnet.recipes.recipe import Answer, Place
 
 if TYPE_CHECKING:
+    from structnet.recipes.protocol import Recipe
     from structnet.recipes.run import Run
 
 SHOWN = 10  # answers that are printed in words
@@ -86,7 +87,7 @@ def predict_with(
     return rows
 
 
-def answers_to(recipe: Any, run: Run, inputs: Sequence[str], ask: Any) -> list[Answer]:
+def answers_to(recipe: Recipe, run: Run, inputs: Sequence[str], ask: Any) -> list[Answer]:
     """The answers of a run to the words that follow it in the command.
 
     Raises:
@@ -95,7 +96,7 @@ def answers_to(recipe: Any, run: Run, inputs: Sequence[str], ask: Any) -> list[A
     """
     if not inputs:
         raise ValueError("there is nothing to predict: give the input after the run")
-    return recipe.answer(recipe.open(run, ask.place), inputs, ask)
+    return recipe.work.answer(recipe.work.open(run, ask.place), inputs, ask)
 
 
 def write_table(answers: Sequence[Answer], file: TextIO) -> None:

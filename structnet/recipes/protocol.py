@@ -46,14 +46,56 @@ def sizes_in_words(data: RunData) -> str:
     return ", ".join(f"{size:,} {what[part]}" for part, size in sizes_of(data).items() if size)
 
 
+class Work(Protocol):
+    """The functions of the module that a recipe names, by which the commands do their work.
+
+    Settings, data, models, examples and questions are of the family's own types.
+    """
+
+    def load(self, settings: Any, say: Say) -> RunData:
+        """The data of a run, which it also reports; settings that do not fit them are refused."""
+        ...
+
+    def train(self, settings: Any, data: Any, run: Run, say: Say) -> Outcome:
+        """Trains, or resumes from the state in the folder, and writes ``model.safetensors``."""
+        ...
+
+    def open(self, run: Run, place: Place) -> Any:
+        """The trained model of a run."""
+        ...
+
+    def read(self, run: Run, file: str, place: Place) -> Any:
+        """The examples of a user's file of the same kind as the one that the run learned from."""
+        ...
+
+    def measure(self, model: Any, examples: Any, ask: Any) -> dict[str, Any]:
+        """The metrics of a model on examples: shares from 0 to 1, or in the targets' units."""
+        ...
+
+    def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
+        """The answers of a model to the user's inputs."""
+        ...
+
+    def pictures(self, run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
+        """File name -> function that draws it, for what exists of the run so far.
+
+        Args:
+            run: run.
+            data: data of the run; None to load them if they are needed.
+            texts: inputs to draw; none unless the recipe ``draws_inputs``.
+            place: place to load them at; None for the one that the run was trained at.
+        """
+        ...
+
+
 class Recipe:
     """A family of models, as the commands see it.
 
-    The attributes can be read without an import of torch. The methods call the functions of their
-    names in ``work``, a module beside the recipe's own.
+    The attributes can be read without an import of torch.
 
     Attributes:
         name: the word after ``structnet train``.
+        module: name of the module whose functions are ``work``.
         examples: for "train" and "reproduce", the example commands in their help, one per line;
             other text may follow an empty line.
         refused: names of settings that it always refuses, which its help does not name.
@@ -66,6 +108,7 @@ class Recipe:
     """
 
     name: ClassVar[str]
+    module: ClassVar[str]
     examples: ClassVar[Mapping[str, str]]
     refused: ClassVar[Sequence[str]] = ()
     parallel: ClassVar[bool] = False
@@ -76,25 +119,14 @@ class Recipe:
     tables: ClassVar[Mapping[Any, PaperTable]]
 
     @property
-    def work(self) -> Any:
-        """The module beside the recipe's own whose functions do the work of its methods."""
-        return import_module(f"{type(self).__module__.rpartition('.')[0]}.work")
+    def work(self) -> Work:
+        """The functions that do the work of the commands."""
+        found: Any = import_module(self.module)
+        return found
 
     def of_data(self, data: str) -> Recipe:
         """The recipe for some data: this one, or another that knows the data."""
         return self
-
-    def load(self, settings: Any, say: Say) -> RunData:
-        """The data of a run, which it also reports; settings that do not fit them are refused."""
-        return self.work.load(settings, say)
-
-    def train(self, settings: Any, data: Any, run: Run, say: Say) -> Outcome:
-        """Trains, or resumes from the state in the folder, and writes ``model.safetensors``."""
-        return self.work.train(settings, data, run, say)
-
-    def open(self, run: Run, place: Place) -> Any:
-        """The trained model of a run."""
-        return self.work.open(run, place)
 
     def examples_of(self, run: Run, file: str | None, place: Place) -> Any:
         """The run's own test examples, or those of a user's file.
@@ -103,31 +135,6 @@ class Recipe:
             CheckpointError: the run's own data have changed.
         """
         if file is not None:
-            return self.read(run, file, place)
-        load = partial(self.load, say=lambda line: None)
+            return self.work.read(run, file, place)
+        load = partial(self.work.load, say=lambda line: None)
         return run.read_again(self.Settings, load, place).test
-
-    def read(self, run: Run, file: str, place: Place) -> Any:
-        """The examples of a user's file of the same kind as the one that the run learned from."""
-        return self.work.read(run, file, place)
-
-    def measure(self, model: Any, examples: Any, ask: Any) -> dict[str, Any]:
-        """The metrics of a model on examples: shares from 0 to 1, or in the targets' units."""
-        return self.work.measure(model, examples, ask)
-
-    def answer(self, model: Any, texts: Sequence[str], ask: Any) -> list[Answer]:
-        """The answers of a model to the user's inputs."""
-        return self.work.answer(model, texts, ask)
-
-    def pictures(
-        self, run: Run, data: Any = None, texts: Sequence[str] = (), place: Place | None = None
-    ) -> Pictures:
-        """File name -> function that draws it, for what exists of the run so far.
-
-        Args:
-            run: run.
-            data: data of the run; None to load them if they are needed.
-            texts: inputs to draw; none unless ``draws_inputs``.
-            place: place to load them at; None for the one that the run was trained at.
-        """
-        return self.work.pictures(run, data, texts, place)

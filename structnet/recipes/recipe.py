@@ -64,7 +64,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Ask:
-    """What ``evaluate`` and ``predict`` accept."""
+    """What ``evaluate`` and ``predict`` accept.
+
+    Attributes:
+        TO_PREDICT: names of the flags that ``evaluate`` refuses.
+    """
+
+    TO_PREDICT: ClassVar[Sequence[str]] = ()
 
     place: Place = field(default_factory=Place)
 
@@ -76,6 +82,8 @@ class AskOfWords(Ask):
     Args:
         top: number of words, or labels, to print, the likeliest first
     """
+
+    TO_PREDICT: ClassVar[Sequence[str]] = ("top",)
 
     top: int = 5
 

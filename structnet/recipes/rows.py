@@ -20,9 +20,9 @@ from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.svmlight_file import read as read_sparse
 from structnet.datasets.table import class_numbers, target_column, with_targets
 from structnet.datasets.table_columns import Column, Encoding
+from structnet.estimators.counts import scale_of_lists
 from structnet.estimators.inputs import in_single
 from structnet.parse.packed import kind_of
-from structnet.recipes.arrays import scale_of
 from structnet.recipes.recipe import SHORT, is_file, one_file
 from structnet.recipes.run_settings import RowsRunSettings
 from structnet.recipes.words import counted
@@ -66,7 +66,7 @@ def examples_in(file: str, settings: RowsRunSettings, data: Mapping[str, Any]) -
     x = inputs(table, data, column)
     if data["classes"] is not None:
         return Samples(x, _targets(file, table.texts(column), data))
-    y = scale_of(data["y_scale"])(table.numbers([column])).astype(np.float32)
+    y = _scaled(table.numbers([column]), data["y_scale"])
     return Samples(x, torch.from_numpy(y))
 
 
@@ -109,13 +109,13 @@ def _sparse(
     if unknown := len(np.unique(x.indices[x.indices >= width])):
         print(f"{file}: {counted(unknown, 'column')} that the tree does not know are left out")
     x.resize((x.shape[0], width))
-    return _scaled(x, data), labels
+    return _scaled(x, data["x_scale"]), labels
 
 
-def _scaled(values: Any, data: Mapping[str, Any]) -> Any:
-    """Inputs as the run takes them, float32. ``[rows, *shape] -> [rows, *shape]``."""
-    scale = data["x_scale"]
-    return in_single(values if scale is None else scale_of(scale)(values))
+def _scaled(values: Any, lists: list[list] | None) -> Any:
+    """Inputs or targets as the run takes them, float32. ``[rows, *shape] -> [rows, *shape]``."""
+    scale = scale_of_lists(lists)
+    return in_single(values if scale is None else scale(values))
 
 
 def _targets(file: str, texts: Sequence[str], data: Mapping[str, Any]) -> torch.Tensor:
@@ -171,9 +171,9 @@ def encoding_of(data: Mapping[str, Any]) -> Encoding:
 
     Args:
         data: description of the training data, as in ``config.json``; without an encoding, as for
-            images and in older versions, all columns are numbers.
+            images, all columns are numbers.
     """
-    if data.get("encoding") is not None:
+    if "encoding" in data:
         return Encoding.from_list(data["encoding"])
     names = data["features"] or [None] * math.prod(data["shape"])
     return Encoding(tuple(Column(place, name) for place, name in enumerate(names, 1)))
@@ -199,7 +199,7 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
         target = next((i for i, name in enumerate(table.names or ()) if name in others), None)
     values = encoding(table, columns(table, data, target))
     values = values.reshape(-1, *data["shape"])
-    return _scaled(values, data)
+    return _scaled(values, data["x_scale"])
 
 
 def columns(table: Table, data: Mapping[str, Any], target: int | None = None) -> list[int | None]:
@@ -220,7 +220,10 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
         for column in encoding.columns:
             name = column.name
             if column.inputs and name not in names:
-                raise TableError(f"{table.path} has no column {name!r}, a feature of the tree")
+                raise TableError(
+                    f"{table.path} has no column {name!r}, a feature of the tree; expected "
+                    f"{_needed(encoding)}; got {SHORT.repr(_listed(names))}"
+                )
             if column.inputs and (names.count(name) > 1 or features.count(name) > 1):
                 raise TableError(
                     f"{table.path}: there are several columns {name!r}, here or among the features "
@@ -229,11 +232,18 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
         return [places[names.index(name)] if name in names else None for name in features]
     if len(places) != size:
         more = "" if target is None else " and the column to predict"
-        raise TableError(
-            f"{table.path} has {table.num_columns} columns; the tree takes {size} features{more}, "
-            "in the order of its data"
-        )
+        told = f"{counted(size, 'feature')}{more}, in the order of its data"
+        if features:
+            first = table.names or table.rows[0]
+            told += f": {_listed(features)}; or a first row with the names {_needed(encoding)}"
+            told += f"; got {SHORT.repr(_listed(first))}"
+        raise TableError(f"{table.path} has {table.num_columns} columns; the tree takes {told}")
     return list(places)
+
+
+def _needed(encoding: Encoding) -> str:
+    """The names of the columns that rows must have."""
+    return _listed([str(column.name) for column in encoding.columns if column.inputs])
 
 
 def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> int:

@@ -1,8 +1,8 @@
 """The folder of a run: its files, and how they are read and written.
 
 ==========================  ====================================================================
-``config.json``             the model's name, its settings, and a description of the data; a trained
-                            model has its own copy of these, which then counts
+``config.json``             the model's name, its settings, a description of the data, and ``FORM``;
+                            a trained model may have its own copy of these, which then counts
 ``checkpoint.safetensors``  the state of a training after its last whole epoch (of neural trees
                             ``growth.safetensors`` and ``refinement/``)
 ``history.jsonl``           one record per epoch
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 MODEL = "model.safetensors"
+FORM = 1  # of a run's files; a version that writes what others cannot read has a higher one
 KEYS = ("model", "settings", "data")
 M = TypeVar("M", bound="nn.Module")
 PLACES = tuple(values_of(Place()))
@@ -74,7 +75,8 @@ class Run:
         """The configuration of the run, that of its trained model if there is one.
 
         Raises:
-            CheckpointError: there is no run in the folder, or a file of it is damaged.
+            CheckpointError: there is no run in the folder, a file of it is damaged, or another
+                version made it.
         """
         return self._of_model() or self._told
 
@@ -95,7 +97,12 @@ class Run:
                 f"{self}/config.json was not written by structnet train"
                 + (f": it lacks {', '.join(missing)}" if missing else "")
             )
+        if config.get("form") != FORM:
+            raise self._of_another_version()
         return config
+
+    def _of_another_version(self) -> CheckpointError:
+        return CheckpointError(f"{self} was made by another version of structnet; train it again")
 
     def _of_model(self) -> dict[str, Any] | None:
         """The configuration stored with the weights; None if either is missing."""
@@ -126,12 +133,8 @@ class Run:
             found = settings_from(cls, told)
         except MALFORMED as error:
             raise CheckpointError(f"the settings of {self} cannot be used: {error}") from None
-        unknown = sorted(told.keys() - values_of(found).keys())
-        if unknown:  # else another value than the run's would be taken, the default of a new name
-            raise CheckpointError(
-                f"the settings of {self} cannot be used: this version has no {', '.join(unknown)}; "
-                "train a new run"
-            )
+        if told.keys() != values_of(found).keys():  # else defaults would replace the run's values
+            raise self._of_another_version()
         return _found(found, place)
 
     def settings_to_resume(self, cls: type[S]) -> S:
@@ -185,6 +188,14 @@ class Run:
     def write(self, name: str, content: Mapping[str, Any]) -> None:
         """Writes one of the JSON files, completely or not at all."""
         self.write_text(name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Writes ``config.json``.
+
+        Args:
+            config: mapping that has the model's name, its settings and a description of the data.
+        """
+        self.write("config.json", {"form": FORM, **{key: config[key] for key in KEYS}})
 
     def write_text(self, name: str, text: str) -> None:
         """Writes a file, completely or not at all."""
@@ -308,17 +319,13 @@ class Run:
         Raises:
             CheckpointError: the data differ; the message names what differs.
         """
-        # A run of an older version does not tell how columns became numbers: they were numbers.
-        known = {"encoding": found.get("encoding")} | self.config["data"]
+        known = self.config["data"]
         differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
         names = {Path(str(each.get("name"))).name for each in (known, found)}
         if len(names) == 1 and "name" in differ:
             differ.remove("name")  # of a file that is in another folder now
         if differ and known.get("content") is not None and known["content"] == found.get("content"):
-            raise CheckpointError(
-                f"{self} learned from the same files, which this version reads differently: other "
-                f"{', '.join(differ)} than in its config.json; train a new run"
-            )
+            raise self._of_another_version()  # which read the same files differently
         if differ:
             raise CheckpointError(
                 f"the data are not those of {self}: other {', '.join(differ)} than in its "

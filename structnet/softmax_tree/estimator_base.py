@@ -325,8 +325,5 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.input_scale_ = scale_of_lists(config["input_scale"])
-        if "trained" in config:  # a file of a time when there was always one tree
-            self.members_ = [Trained.from_config(config["trained"])]
-            return self.tree_
         self.members_ = [Trained.from_config(member) for member in config["members"]]
         return nn.ModuleList(self._trees())

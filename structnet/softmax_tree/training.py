@@ -80,7 +80,7 @@ class Trained:
             [Trial(**trial) for trial in config["trials"]],
             ChosenSettings(**config["settings"]),
             config["growth"] and ChosenGrowth(**config["growth"]),
-            config.get("round", 0),
+            config["round"],
         )
 
 

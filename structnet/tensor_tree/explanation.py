@@ -36,6 +36,8 @@ from structnet.trees.vocabulary import Vocabulary
 
 MAX_EDGES = 2**19  # edges of trees with something hidden that are predicted at once; ...
 NODE = 8  # ... a node counts as this many edges
+SAME = 0.9  # share of an effect that is nearly all of it
+ROUNDING = 1e-5  # share of a score that its rounding may change
 LISTED = 8  # subtrees in the text
 SHOWN = 50  # characters of each subtree in the text
 
@@ -65,8 +67,8 @@ class TreeExplanation:
         gradient: for each node, how much its own label contributes to the score of the tree part
             of the model, by gradient times input; None if labels have no vectors.
 
-    As text, it lists the parts that matter most; of those that look the same, each with the place
-    at which ``explanation.tree`` has it.
+    As text, it lists the parts that matter most, without those that only matter as another is in
+    them; of parts that look the same, each has the place at which ``explanation.tree`` has it.
 
     Shapes:
         occlusion, gradient: ``[nodes]``, in preorder.
@@ -86,11 +88,29 @@ class TreeExplanation:
         return f"{self.answer}: log-odds {self.score:.3f}"
 
     def top(self, count: int = LISTED) -> list[tuple[Tree, float]]:
-        """The parts whose hiding changes the score most, without the whole tree."""
-        nodes = list(self.tree.preorder())
+        """The parts whose hiding changes the score most, without the whole tree.
+
+        A part is left out if it has no effect, or another within it has nine tenths of its effect.
+        """
+        nodes, around = list(self.tree.preorder()), self._around()
         first = 0 if id(self.tree) in self.alone() else 1
-        order = np.argsort(-np.abs(self.occlusion[first:]), kind="stable") + first
-        return [(nodes[i], float(self.occlusion[i])) for i in order[:count]]
+        order = np.argsort(-np.abs(self.occlusion), kind="stable")
+        apart = [i for i in order.tolist() if i >= first and self.occlusion[i] and not around[i]]
+        return [(nodes[i], float(self.occlusion[i])) for i in apart[:count]]
+
+    def _around(self) -> list[bool]:
+        """Whether hiding a node hides a part that has nearly its whole effect. ``[nodes]``"""
+        alone, found = self.alone(), []
+        extremes: list[tuple[float, float]] = []  # of subtrees, the leftmost one on top
+        nodes = zip(self.tree.preorder(), self.occlusion.tolist(), strict=True)
+        for node, value in reversed(list(nodes)):
+            below = [extremes.pop() for _ in node.children]
+            least = min((low for low, _ in below), default=0.0)
+            most = max((high for _, high in below), default=0.0)
+            same = most >= SAME * value if value > 0 else least <= SAME * value
+            found.append(same and id(node) not in alone)
+            extremes.append((min(least, value), max(most, value)))
+        return found[::-1]
 
     def alone(self) -> set[int]:
         """The ``id`` of nodes whose own labels alone are hidden, and not what is below them."""
@@ -108,6 +128,8 @@ class TreeExplanation:
             texts.append(f"the label of {text}" if id(node) in alone and node.children else text)
         count, ways = Counter(texts), _ways(self.tree) if len(set(texts)) < len(texts) else {}
         lines = [self.heading]
+        if not texts and self.tree.size > 1:
+            lines.append("  no part matters")
         for (node, value), text in zip(self.top(), texts, strict=True):
             moves = "rises" if value < 0 else "falls"
             at = f", tree[{_way(ways, node)}]" if count[text] > 1 else ""
@@ -115,6 +137,12 @@ class TreeExplanation:
         return "\n".join(lines)
 
     __repr__ = __str__  # what a notebook shows
+
+
+def falls(score: float, without: np.ndarray) -> np.ndarray:
+    """By how much a score falls, 0 where that is only rounding. ``[nodes] -> [nodes]``"""
+    found = score - without
+    return np.where(np.abs(found) > ROUNDING * abs(score), found, 0.0)
 
 
 def _ways(tree: Tree) -> dict[int, tuple[int, int]]:
@@ -227,7 +255,7 @@ def explain(
                 of_counts = said_without_each(mixed.bag, whole, hidden, mixed.extra)
                 outputs = mixed.mixed(outputs, *(each.to(outputs) for each in of_counts))
             without = np.array(scored(outputs).tolist())
-            found.append(TreeExplanation(tree, answer, score, score - without, of_labels[i]))
+            found.append(TreeExplanation(tree, answer, score, falls(score, without), of_labels[i]))
     return tuple(found) if len(found) > 1 else found[0]
 
 

@@ -14,6 +14,7 @@ from structnet.tensor_tree.explanation import (
     MAX_EDGES,
     TreeExplanation,
     apart,
+    falls,
     gradients,
     hidden_one_by_one,
     with_same_weights,
@@ -113,7 +114,7 @@ def explain_node(
             entries = entries_along(forest, steps)
             outputs = model(forest.to(device), entries=entries)[len(steps) :: len(above)]
             without += scored(outputs).tolist()
-    return NodeExplanation(tree, answer, score, score - np.array(without), gradient, node)
+    return NodeExplanation(tree, answer, score, falls(score, np.array(without)), gradient, node)
 
 
 def _steps(tree: Tree, above: list[int]) -> list[int]:

@@ -73,11 +73,7 @@ def make(choice: Choice, runs: Mapping) -> Table:
     return Table("Table 1: means", ["error"], [Row("mean", {"error": 0.5}, ours)], ["Toys."])
 
 
-class ToyRecipe(Recipe):
-    name, Settings, Ask, Choice = "toy", ToySettings, Ask, Choice
-    examples = dict.fromkeys(("train", "reproduce"), "  structnet train toy --data ones")
-    tables = {1: PaperTable(["ones"], lambda choice: "table1", members, make)}  # noqa: RUF012
-
+class ToyWork:
     def load(self, settings, say):
         return Numbers(8, 1.0 + (settings.data == "twos"))
 
@@ -99,8 +95,14 @@ class ToyRecipe(Recipe):
     def answer(self, model, texts, ask):
         return [Answer(f"{text}? {model.guess.item():.3f}", {}) for text in texts]
 
-    def pictures(self, run, data=None, texts=(), place=None):
+    def pictures(self, run, data, texts, place):
         return {"history.png": lambda: plot_history(run.history)[0]}
+
+
+class ToyRecipe(Recipe):
+    name, Settings, Ask, Choice, work = "toy", ToySettings, Ask, Choice, ToyWork()
+    examples = dict.fromkeys(("train", "reproduce"), "  structnet train toy --data ones")
+    tables = {1: PaperTable(["ones"], lambda choice: "table1", members, make)}  # noqa: RUF012
 
 
 # ---- what it gets
@@ -137,7 +139,7 @@ def test_a_picture_that_fails_does_not_lose_the_result(
         "bad.png": fail,
         "history.png": lambda: plot_history(History([{"epoch": 1, "loss": 1.0}]))[0],
     }
-    monkeypatch.setattr(ToyRecipe, "pictures", lambda *_, **__: drawn)
+    monkeypatch.setattr(ToyWork, "pictures", lambda *_, **__: drawn)
     done = ran("train", "toy", "--data", "ones", "--out", tmp_path)
     assert done.json == json.loads((tmp_path / "result.json").read_text())
     expected = "structnet: warning: bad.png was not drawn: RuntimeError: no room for it; "
@@ -153,11 +155,11 @@ def test_an_interruption_of_a_compiled_loop_is_one(
     def stopped(*_: object) -> None:
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
-    monkeypatch.setattr(ToyRecipe, "train", stopped)
+    monkeypatch.setattr(ToyWork, "train", stopped)
     done = call("train", "toy", "--data", "ones", "--out", tmp_path)
     said = f"interrupted; continue with: structnet train --resume {tmp_path}\n"
     assert (done.status, done.err) == (130, f"structnet train: {said}")
-    monkeypatch.setattr(ToyRecipe, "load", stopped)
+    monkeypatch.setattr(ToyWork, "load", stopped)
     done = call("train", "--resume", tmp_path)
     assert (done.status, done.err) == (130, "structnet train: interrupted\n")
 
@@ -166,7 +168,7 @@ def test_another_system_error_is_none(tmp_path: Path, monkeypatch: pytest.Monkey
     def failed(*_: object) -> None:
         raise SystemError("no interruption")
 
-    monkeypatch.setattr(ToyRecipe, "train", failed)
+    monkeypatch.setattr(ToyWork, "train", failed)
     with pytest.raises(SystemError, match="no interruption"):
         call("train", "toy", "--data", "ones", "--out", tmp_path)
 

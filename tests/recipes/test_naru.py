@@ -82,6 +82,9 @@ def test_it_answers(run: tuple[Path, Done], file: Path) -> None:
     assert asked[0]["path"][0] == asked[0]["path"][-1] == 0
     assert call("evaluate", folder).json["test"] == pytest.approx(done.json["test"])
     assert call("evaluate", folder, "--data", file).json["sizes"] == {"test": 60}
+    err = call("evaluate", folder, "--top=3").err
+    assert f"--top is for structnet predict, as {folder} is of naru" in err
+    assert "--top" not in call("evaluate", folder, "--help").out
     assert "the text has no words; expected the beginning" in call("predict", folder, " ").err
     drawn = call("plot", folder, "--out", folder / "pictures").json
     assert set(drawn) == {"history", "utilisation", "route_changes", "bias", "network"}

@@ -226,7 +226,7 @@ def test_data_that_changed_are_said_in_one_short_line(
     file.write_text(f"{before}\n1,2,3,4\n")
     err = refused(*command, folder, *(["5"] if command == ["predict"] else []))
     file.write_text(before)
-    assert f"the data are not those of {folder}: other encoding, train, x_scale, y_scale" in err
+    assert f"the data are not those of {folder}: other train, x_scale, y_scale, encoding" in err
     assert "{" not in err
 
 

@@ -181,7 +181,7 @@ def test_data_that_were_moved_are_found_in_the_folder_that_is_named(
 
 def test_a_text_that_was_moved_is_the_same(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    run.write("config.json", {"model": "naru", "settings": {"a": 1}, "data": {"name": "/a/my.txt"}})
+    run.write_config({"model": "naru", "settings": {"a": 1}, "data": {"name": "/a/my.txt"}})
     run.check_same_data({"name": "/b/my.txt"})
     with pytest.raises(CheckpointError, match="other name than"):
         run.check_same_data({"name": "/a/other.txt"})
@@ -189,7 +189,7 @@ def test_a_text_that_was_moved_is_the_same(tmp_path: Path) -> None:
 
 def test_a_target_is_left_out_of_what_is_predicted(tmp_path: Path) -> None:
     data = {"features": ["a", "a"], "targets": ["y"], "shape": [2], "classes": None}
-    data |= {"x_scale": {"mean": [0.0, 0.0], "sd": [1.0, 1.0]}}
+    data |= {"x_scale": [[0.0, 0.0], [1.0, 1.0]]}
     path = tmp_path / "new.csv"
     path.write_text("a,y,a\n1,-,2\n")
     assert of_file.inputs(read(path), data).tolist() == [[1, 2]]
@@ -284,7 +284,7 @@ def test_targets_are_told_and_drawn_in_their_units(
     monkeypatch.setattr(
         plot, "plot_model_tree", lambda told, **names: drawn.extend([told.samples, told])
     )
-    RECIPES["neural-tree"]().pictures(run, data)["tree.png"]()
+    RECIPES["neural-tree"]().work.pictures(run, data, (), None)["tree.png"]()
     assert drawn[1].feature_names == data.arrays.features
     rows = drawn[1].units(data.test.x.double().numpy())
     assert rows == pytest.approx(data.arrays.x_scale.inverse(data.test.x.double().numpy()))

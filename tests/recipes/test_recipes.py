@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from commands import call
 
 from structnet.recipes import RECIPES, recipe_for
 from structnet.recipes.execution import use
+from structnet.recipes.protocol import Work
 from structnet.recipes.recipe import Place
 
 
@@ -29,6 +31,16 @@ def test_files_of_different_names_have_different_folders(name: str, tmp_path: Pa
         cars, houses = (recipe.Settings(str(file)).resolved().name for file in files)
         assert cars.replace("cars", "houses") == houses != cars
         assert houses.split("-")[0] == "my.houses"
+
+
+@pytest.mark.parametrize("data", [None, "my.tsv"])
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_work_of_a_family_has_all_functions(name: str, data: str | None) -> None:
+    work, asked = recipe_for(name, data).work, [each for each in vars(Work) if each[0] != "_"]
+    assert asked == ["load", "train", "open", "read", "measure", "answer", "pictures"]
+    for each in asked:
+        own, expected = signature(getattr(work, each)), signature(getattr(Work, each))
+        own.bind(*list(expected.parameters)[1:])  # without self
 
 
 @pytest.mark.parametrize("name", RECIPES)

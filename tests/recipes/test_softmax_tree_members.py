@@ -18,7 +18,7 @@ from structnet.recipes.softmax_tree import comparison
 from structnet.recipes.softmax_tree.data import load_data
 from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
 from structnet.recipes.softmax_tree.work import open
-from structnet.training.checkpoint import load_model, save_model
+from structnet.training.checkpoint import load_model
 
 CLUSTERS = ["--data", "clusters", "--num-classes", "8", "--train-size", "300", "--test-size", "100"]
 TREE = ["--depth", "2", "--k", "4", "--max-iter", "3", "--leaf-penalty", "1", "--start", "rows"]
@@ -46,10 +46,15 @@ def test_a_run_has_the_trees_of_the_estimator(run: tuple[Path, Done]) -> None:
     assert done.json["test"]["accuracy"] == pytest.approx(model.score(x, y))
     assert done.json["test"]["leaves"] == model.get_n_leaves() > len(trees[0].topology.leaves)
     prob = model.predict_proba(x).max(1)
-    asked = ran("predict", folder, "0", "7")
-    answers = asked.json["answers"]
+    loaded = SoftmaxTreeClassifier.load(folder / "model.safetensors")
+    read: Any = data.arrays.x_test_read
+    asked = loaded.predict_proba(read[data.places])  # which it scales
+    np.testing.assert_allclose(asked, model.predict_proba(x), rtol=1e-6)
+    assert loaded.export_text().count("of training samples") == trees[0].topology.num_nodes
+    told = ran("predict", folder, "0", "7")
+    answers = told.json["answers"]
     assert [each["probability"] for each in answers] == pytest.approx(prob[[0, 7]], abs=1e-5)
-    assert asked.out.count("of all 3 trees: class ") == 2
+    assert told.out.count("of all 3 trees: class ") == 2
     assert ran("plot", folder).json.keys() == {"tree", "errors", "nodes"}
 
 
@@ -82,17 +87,6 @@ def test_trees_that_grow_are_more_accurate_together(tmp_path: Path) -> None:
     several = ran("train", *growing, "--n-members", "5", "--out", tmp_path / "several").json
     assert several["test"]["accuracy"] > one["test"]["accuracy"]
     assert several["details"]["chosen"] == one["details"]["chosen"]
-
-
-def test_a_run_of_before_with_one_tree_opens(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    done = ran("train", *TREES[:-2], "--out", folder)
-    weights, config = load_model(folder / "model.safetensors")
-    (config["tree"],) = config.pop("trees")
-    before: Any = {name.removeprefix("0."): value for name, value in weights.items()}
-    tree = type("Tree", (), {"state_dict": lambda self: before})()
-    save_model(folder / "model.safetensors", tree, config)
-    assert ran("evaluate", folder).json["test"]["error"] == done.json["test"]["error"]
 
 
 def test_the_number_must_be_one() -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from commands import SMALL, ran, refused
 
-from structnet import NeuralTreeClassifier
+from structnet import NeuralTreeClassifier, SoftmaxTreeClassifier
+from structnet.datasets import load
+from structnet.recipes.arrays import drawn
 from structnet.recipes.predictions import predict_with
 from structnet.recipes.run import Run
 from structnet.training import CheckpointError
@@ -144,7 +148,15 @@ def test_a_row_is_no_header_and_a_header_is_no_row(homes: Homes, tmp_path: Path)
     rows = [row[:5] for row in rows_of(2, 6)]
     for names in (["PRICE", "CITY", "WHEN", "FLAG", "ROOMS"], ["price", "town", *NAMES[2:5]], None):
         err = refused("predict", homes.run, write(tmp_path / "new.csv", rows, names))
-        assert "new.csv has no column '" in err and err.endswith(", a feature of the tree\n")
+        assert re.search(
+            r"new\.csv has no column '\w+', a feature of the tree; expected price, ", err
+        )
+        got = ", ".join(rows[0] if names is None else names)
+        assert f"city, flag, rooms; got {got!r}\n" in err
+    err = refused("predict", homes.run, "town,flag", "Lyon,True")
+    assert "the input has 2 columns; the tree takes 5 features, in the order of its data: " in err
+    expected = "price, city, when, flag, rooms; or a first row with the names price, city, flag, "
+    assert err.endswith(f"{expected}rooms; got 'town, flag'\n")
 
 
 def test_predictions_are_written_with_the_probability_of_every_class(
@@ -177,10 +189,22 @@ def test_python_gets_what_the_file_has(homes: Homes, tmp_path: Path) -> None:
         ]
         for row, answer in zip(reader, found, strict=True):
             assert row.pop("input") and row == {name: str(value) for name, value in answer.items()}
-    with pytest.raises(
-        CheckpointError, match=r"predict_with\('.*', INPUT\), which predicts with it"
-    ):
-        NeuralTreeClassifier.load(homes.run / "model.safetensors")
+
+
+def test_the_model_is_an_estimator_that_takes_rows_as_they_were_read(homes: Homes) -> None:
+    file = homes.run / "model.safetensors"
+    kinds = {"neural-tree": NeuralTreeClassifier, "softmax-tree": SoftmaxTreeClassifier}
+    if homes.model not in kinds:
+        with pytest.raises(
+            CheckpointError, match=r"predict_with\('.*', INPUT\), which predicts with"
+        ):
+            NeuralTreeClassifier.load(file)
+        return
+    data = load(Run(homes.run).config["settings"]["data"], bend=True)
+    read: Any = data.x_test_read
+    prob = kinds[homes.model].load(file).predict_proba(read[drawn(len(read), None, 0, "rows")])
+    said = answers(homes, *map(str, range(9)))
+    assert prob.max(1)[:9] == pytest.approx([each["probability"] for each in said], abs=1e-5)
 
 
 def test_pictures_are_drawn_again(homes: Homes, tmp_path: Path) -> None:
@@ -195,10 +219,11 @@ def test_a_misprint_among_numbers_is_an_error(homes: Homes, tmp_path: Path) -> N
     assert "line 3, column 5 ('rooms'): expected a number; got 'threee'" in err
 
 
-def test_a_run_of_numbers_that_does_not_tell_its_encoding_is_the_same(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    told = {"name": "a.csv", "features": ["a"], "shape": [1]}
-    run.write("config.json", {"model": "neural-tree", "settings": {"data": "a.csv"}, "data": told})
-    run.check_same_data(told | {"encoding": [{"name": "a", "kind": "numbers"}]})
-    with pytest.raises(ValueError, match="other features"):
-        run.check_same_data(told | {"features": ["b"], "encoding": []})
+def test_a_run_of_another_version_is_refused_in_one_sentence(homes: Homes, tmp_path: Path) -> None:
+    run = shutil.copytree(homes.run, tmp_path / "run")
+    config = json.loads((run / "config.json").read_text())
+    for form in (0, None):
+        (run / "config.json").write_text(json.dumps(config | {"form": form}))
+        for words in (("evaluate", run), ("predict", run, "1"), ("train", "--resume", run)):
+            said = f"{run} was made by another version of structnet; train it again\n"
+            assert refused(*words) == f"structnet {words[0]}: error: {said}"

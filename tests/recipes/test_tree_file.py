@@ -191,6 +191,8 @@ def test_a_row_of_objects_is_read_alike_from_a_file_and_as_text(tmp_path: Path) 
     ]
     for texts in (new, ["\n".join(new)], bare, ["\n".join(bare)]):
         assert call("predict", tmp_path / "run", *texts).json["answers"] == told
+    (tmp_path / "bare.jsonl").write_text("\n".join(bare))
+    assert call("predict", tmp_path / "run", tmp_path / "bare.jsonl").json["answers"] == told
     half = call("predict", tmp_path / "run", f"{new[0]}\n{new[1][:9]}")
     assert half.json["answers"][0] == told[0] and "\nline 2: not read: " in half.out
 

@@ -124,7 +124,7 @@ def test_files_that_are_read_otherwise_are_not_to_be_brought_back(classes_run: P
     run = Run(classes_run)
     found = run.config["data"]
     run.check_same_data(found)
-    with pytest.raises(CheckpointError, match="this version reads differently: other classes than"):
+    with pytest.raises(CheckpointError, match="another version of structnet; train it again"):
         run.check_same_data(found | {"classes": ["no", "1.0"]})
     with pytest.raises(CheckpointError, match="bring the old data back"):
         run.check_same_data(found | {"classes": ["no", "1.0"], "content": "another"})
@@ -137,7 +137,7 @@ def test_runs_of_a_table_may_learn_from_more_where_their_settings_say_so(tmp_pat
         for run, train, size in zip(runs, (90, 45), sizes, strict=True):
             run.folder.mkdir(exist_ok=True)
             settings, data = {"learn_size": size, "seed": 1}, {"train": train, "test": 9}
-            run.write("config.json", {"model": "toy", "settings": settings, "data": data})
+            run.write_config({"model": "toy", "settings": settings, "data": data})
 
     write(None, 45)
     check_data(runs)

@@ -224,9 +224,9 @@ def test_a_table_of_other_data_is_refused(tmp_path: Path) -> None:
     member = run.Run(tmp_path / "lrt-cp-0")
     config = member.config
     (member.folder / run.MODEL).unlink()  # which would know better
-    member.write("config.json", config | {"data": config["data"] | {"origin": "published"}})
+    member.write_config(config | {"data": config["data"] | {"origin": "published"}})
     assert "was trained on other data than" in refused(*TRIAL, "--out", tmp_path)
-    member.write("config.json", config | {"data": config["data"] | {"train": 1}})
+    member.write_config(config | {"data": config["data"] | {"train": 1}})
     assert "was trained on other data than" in refused(*TRIAL, "--out", tmp_path)
 
 

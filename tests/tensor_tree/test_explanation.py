@@ -271,11 +271,23 @@ def test_each_tree_of_a_sample_is_explained(
 def test_the_text_lists_what_matters(model: TreeLSTMClassifier):
     explained = model.explain(planted(random.Random(5), "good"))
     lines = str(explained).splitlines()
-    assert lines[0].startswith("good: log-odds ") and len(lines) == 1 + 7
+    assert lines[0].startswith("good: log-odds ") and 1 + 5 <= len(lines) <= 1 + 7
     assert any(line.endswith("without good") for line in lines)
     for (_, fall), line in zip(explained.top(), lines[1:], strict=True):
         word = "falls" if fall >= 0 else "rises"
         assert line.startswith(f"  {word} by {abs(fall):.3f} without ")
+
+
+def test_what_is_around_the_part_that_matters_is_not_told_again() -> None:
+    tree = Tree.fromstring("(f (g (h x y)) (k (l z)))")  # f g h x y k l z
+    falls = np.array([9.0, 7.9, 8.1, 2.0, 2.5, -1.0, -3.0, -2.9])
+    told = TreeExplanation(tree, "spam", 2.0, falls, None)
+    assert [str(node) for node, _ in told.top()] == ["(h x y)", "z", "y", "x"]
+    assert [str(node) for node, _ in told.top(2)] == ["(h x y)", "z"]
+    nothing = TreeExplanation(tree, "spam", 2.0, np.zeros(8), None)
+    assert str(nothing) == "spam: log-odds 2.000\n  no part matters"
+    title = plot_explanation(nothing, ax=Figure().add_subplot()).get_title()
+    assert title.splitlines()[1] == "no part matters: it stays the same without each"
 
 
 def test_the_text_shows_trees_as_users_wrote_them():
@@ -283,7 +295,7 @@ def test_the_text_shows_trees_as_users_wrote_them():
     tree = Tree(
         "f", [Tree("g", [text, Tree("#7")]), Tree("h", [Tree(str(i)) for i in range(1999)])]
     )
-    told = TreeExplanation(tree, "spam", 2.0, np.arange(tree.size, 0.0, -1), None)
+    told = TreeExplanation(tree, "spam", 2.0, 0.5 ** np.arange(tree.size), None)
     said = [line.partition(" without ")[2] for line in str(told).splitlines()[1:]]
     assert said[:6] == ["(g error 404 #7)", "error 404", "error", "404", "#7", "h with 2,000 nodes"]
 

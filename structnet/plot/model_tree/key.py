@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from structnet.plot.model_tree.captions import brief, write
-from structnet.plot.model_tree.sheet import FONT
+from structnet.plot.model_tree.sheet import FONT, SMALL
 from structnet.plot.names import short_names
 from structnet.plot.palette import class_colors
 from structnet.plot.style import GREY, LINES, add_legend
@@ -28,8 +28,8 @@ LETTERS_SIZE = 8.0  # points: letters of the names of classes
 ENTRY, LETTER, ROW, MAX_KEY = 22.0, 5.0, 13.0, 20
 GREEDY, SOFT = "shares: greedy paths", "shares: mean probabilities"
 NOTE, ABOVE = 16.0, 4.0  # points: height of the line about shares, and its distance to the tree
-RULED, RULES = 4, 5  # most leaves whose rules are told, and most rules of each
-SAID, LETTERS = 9.0, 4.1  # points: height of a line about the panels, and width of its letters
+RULES = 3  # most rules that are told of a single leaf
+SAID, LETTERS = 7.5, 3.6  # points: height of a line about the panels, and width of its letters
 ONE_LEAF = "one leaf: this tree asks nothing"
 LEAF_SAID = {
     True: "below a leaf: its commonest class; how often its answer is correct",
@@ -93,22 +93,18 @@ def panel_texts(
 
 
 def rules_said(told: Reading) -> list[tuple[str, str]]:
-    """What columns and their steps add most to leaves that are sums of these, a text for each leaf
-    with its colour.
-
-    If there are more than four such leaves, there is no room for any.
+    """What columns and their steps add most to a single leaf that is a sum of these, with its
+    colour; of several leaves nothing, as there is more room for it in the tree as text.
 
     Args:
         told: tree with its names and units.
     """
-    names = told.feature_names, told.units, told.class_names, told.target_units
-    each = {v: rule_lines(told.tree, v, *names) for v in told.tree.topology.leaves.tolist()}
-    each = {
-        v: [*lines[:RULES], *["…"] * (len(lines) > RULES)] for v, lines in each.items() if lines
-    }
-    if len(each) > RULED:
+    if len(told.tree.topology.leaves) > 1:
         return []
-    return [(f"node {v} adds up {'; '.join(lines)}", GREY) for v, lines in each.items()]
+    names = told.feature_names, told.units, told.class_names, told.target_units
+    lines = rule_lines(told.tree, 0, *names)
+    more = ["…"] * (len(lines) > RULES)
+    return [(f"node 0 adds up {'; '.join([*lines[:RULES], *more])}", GREY)] if lines else []
 
 
 def _targets(reached: Reach, names: Sequence[str] | None) -> str:
@@ -131,7 +127,7 @@ def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
     style = {"ha": "center", "va": "bottom"}
     write(ax, x, ABOVE, key.note, FONT, color=GREY, **style)
     for number, (line, color) in enumerate(reversed(key.lines(width)), start=1):
-        write(ax, x, ABOVE + SAID * number / scale, line, FONT, color=color, **style)
+        write(ax, x, ABOVE + SAID * number / scale, line, SMALL, color=color, **style)
     names = key.names
     if names is None or len(names) > MAX_KEY:
         return

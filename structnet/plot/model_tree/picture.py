@@ -104,8 +104,7 @@ def plot_model_tree(
     unknown, in which columns the samples of its branches differ; and, for more than two classes,
     which of them mostly take which branch.
 
-    Above the tree is what columns and their steps add most to leaves that are sums of these, if
-    there are few such leaves.
+    Above a tree of one leaf that is a sum over columns is what these add most.
 
     Without samples, nodes are boxes with their numbers: inner nodes blue, leaves yellow.
 

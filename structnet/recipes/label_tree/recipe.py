@@ -13,6 +13,7 @@ class LabelTreeRecipe(Recipe):
     """Label trees on text, sparse rows and planted points."""
 
     name = "label-tree"
+    module = "structnet.recipes.label_tree.work"
     refused = ("device",)  # always computed on the CPU
     examples: ClassVar = {
         "train": """\

@@ -24,7 +24,7 @@ from structnet.recipes.label_tree.settings import LabelTreeRunSettings
 from structnet.recipes.recipe import Place, Say
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
-from structnet.training.checkpoint import CheckpointError, load_model, save_model
+from structnet.training.checkpoint import load_model, save_model
 from structnet.training.progress import Progress
 
 STATE = "training.safetensors"
@@ -113,11 +113,7 @@ def _empty(content: dict[str, Any]) -> LabelTree:
 
 
 def opened(run: Run, place: Place) -> Opened:
-    """The trained tree of a run.
-
-    Raises:
-        CheckpointError: it learned from rows that an earlier version read in another way.
-    """
+    """The trained tree of a run."""
     found: dict[str, Any] = {}
 
     def build(content: dict[str, Any]) -> LabelTree:
@@ -125,13 +121,10 @@ def opened(run: Run, place: Place) -> Opened:
         return _empty(content)
 
     tree = run.load_model(build)
-    text, data = None, run.config["data"]
-    if found["words"] is not None:
-        text = TextFeatures(tuple(found["words"]), **found["text"])
-    elif "classes" not in data:
-        raise CheckpointError(f"{run} learned from rows as they were read before; train a new run")
+    words = found["words"]
+    text = None if words is None else TextFeatures(tuple(words), **found["text"])
     settings = run.settings(LabelTreeRunSettings, place)
-    return Opened(run, settings, data, tree, tuple(found["labels"]), text)
+    return Opened(run, settings, run.config["data"], tree, tuple(found["labels"]), text)
 
 
 def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:

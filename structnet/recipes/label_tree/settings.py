@@ -107,6 +107,8 @@ class AskOfLabels(AskOfWords):
         threshold: smallest probability of a label to print
     """
 
+    TO_PREDICT = ()
+
     beam: int | None = None
     threshold: float = 0.0
 

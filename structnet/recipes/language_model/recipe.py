@@ -14,6 +14,7 @@ class LanguageModelRecipe(Recipe):
     """Log-bilinear language models whose next word is a leaf."""
 
     name = "language-model"
+    module = "structnet.recipes.language_model.work"
     refused = ("device",)  # always computed on the CPU
     examples: ClassVar = {
         "train": """\

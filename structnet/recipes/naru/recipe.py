@@ -15,6 +15,7 @@ class NaruRecipe(Recipe):
     """Routed networks that predict the next word."""
 
     name = "naru"
+    module = "structnet.recipes.naru.work"
     examples: ClassVar = {
         "train": """\
   structnet train naru --data mytext.txt --out runs/mytext

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.estimators.counts import scale_of_lists
 from structnet.neural_tree import NeuralTree
-from structnet.recipes.arrays import ArrayData, scale_of
+from structnet.recipes.arrays import ArrayData
 from structnet.recipes.neural_tree.runs import Described, Opened
 from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.recipe import Answer, Probabilities, example_number
@@ -51,7 +52,7 @@ def score(predicted: Tensor, targets: Tensor, data: Described) -> float:
     """
     if data["classes"] is not None:
         return (predicted.argmax(1) == targets).double().mean().item()
-    sd = torch.tensor(data["y_scale"]["sd"])
+    _, sd = map(torch.tensor, data["y_scale"])
     return ((predicted - targets).double() * sd).square().mean().item()
 
 
@@ -158,7 +159,9 @@ def _true(example: Samples, data: Described) -> dict[str, Any]:
 
 
 def _in_units(scaled: np.ndarray, data: Described) -> np.ndarray:
-    return scale_of(data["y_scale"]).inverse(scaled.astype(float))
+    scale = scale_of_lists(data["y_scale"])
+    assert scale is not None  # as numbers are predicted
+    return scale.inverse(scaled.astype(float))
 
 
 def _named(values: Sequence[float] | np.ndarray, data: Described) -> dict[str, Any]:

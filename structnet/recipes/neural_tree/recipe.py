@@ -18,6 +18,7 @@ class NeuralTreeRecipe(Recipe):
     """Adaptive neural trees on images and tables."""
 
     name = "neural-tree"
+    module = "structnet.recipes.neural_tree.work"
     examples: ClassVar = {
         "train": f"""\
   structnet train neural-tree --data digits --out runs/digits

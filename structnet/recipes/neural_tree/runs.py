@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from structnet.neural_tree import Categorical, NeuralTree, SquaredError, Trained, presets
+from structnet.neural_tree import (
+    Categorical,
+    NeuralTree,
+    NeuralTreeClassifier,
+    NeuralTreeRegressor,
+    SquaredError,
+    Trained,
+    presets,
+)
+from structnet.neural_tree.member import Member
+from structnet.recipes.arrays import ArrayData
 from structnet.recipes.neural_tree.settings import FOR_IMAGES, SOME_HAVE, NeuralTreeRunSettings
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import MODEL, Run
@@ -62,9 +72,7 @@ def root_of(
             "numbers (try --primitives mlp)"
         )
     likelihood = SquaredError() if data["classes"] is None else Categorical()
-    make: Any = MAKERS[modules.primitives]
-    given = {name: getattr(modules, name) for name in SOME_HAVE if getattr(modules, name)}
-    primitives = make(data["num_outputs"], **given).without(
+    primitives = _make(settings)(data["num_outputs"]).without(
         routers=not modules.routers, transformers=not modules.transformers
     )
     with seeded(settings.training.seed):
@@ -75,6 +83,14 @@ def root_of(
         return NeuralTree(primitives, data["shape"], likelihood)
 
 
+def _make(settings: NeuralTreeRunSettings) -> Any:
+    """The preset of a run, a function from the number of outputs to primitives."""
+    modules: Any = settings.modules  # resolved: the primitives are not None
+    given = {name: getattr(modules, name) for name in SOME_HAVE if getattr(modules, name)}
+    make: Any = MAKERS[modules.primitives]
+    return partial(make, **given)
+
+
 def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
     """The final tree, or that in ``GROWN``, the tree as grown so far, before refinement.
 
@@ -82,9 +98,28 @@ def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
         CheckpointError: there is no tree yet, or its file is damaged.
     """
     settings, data = run.settings(NeuralTreeRunSettings), run.config["data"]
+    if file == MODEL:
+        kind = NeuralTreeRegressor if data["classes"] is None else NeuralTreeClassifier
+        return kind.load(run.trained_file()).tree_.eval()
     return run.load_model(
         lambda content: root_of(settings, data, content["tree"], content["tensors"]), file
     )
+
+
+def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run: Run) -> None:
+    """Writes the tree as an estimator, which takes rows and images as they were read."""
+    arrays = data.arrays
+    kind: Any = NeuralTreeRegressor if arrays.classes is None else NeuralTreeClassifier
+    told = vars(settings.training.told()) | {
+        "primitives": _make(settings),
+        "routers": settings.modules.routers,
+        "transformers": settings.modules.transformers,
+        "validation_fraction": settings.rows.validation_fraction,
+        "select_columns": False,
+    }
+    model = data.estimator(kind, told, settings.training.seed)
+    model.members_ = [Member(**vars(trained), inputs=arrays.x_scale, targets=arrays.y_scale)]
+    model.save(run.model_file)
 
 
 def decisions_of(run: Run) -> list[dict[str, Any]]:

@@ -214,7 +214,8 @@ class NeuralTreeRunSettings(RowsRunSettings):
     example takes (--prune) are then cut. The test data decide nothing; they are measured before and
     after refinement.
 
-    The run folder also gets growth.safetensors (the tree so far) and summary.txt. In "test" of the
+    In the run folder, model.safetensors is a NeuralTreeClassifier or NeuralTreeRegressor, which its
+    load reads; growth.safetensors is the tree so far. There is also summary.txt. In "test" of the
     result, accuracy is that of the mixture of all leaves, accuracy_greedy that of the path along
     each router's likelier side, and so on; if numbers are predicted, mse is the mean squared error,
     rmse its root, in the units of the file, and r2 the share of the variance that is explained.

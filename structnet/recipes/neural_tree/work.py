@@ -65,7 +65,7 @@ def train(settings: NeuralTreeRunSettings, data: ArrayData, run: Run, say: Say) 
     if settings.training.prune is not None:
         before = counted(grown.num_leaves, "leaf", "leaves")
         say(f"pruning: {tree.num_leaves:,} of {before} stay")
-    run.save_model(tree, {"tree": tree.config()})
+    runs.save(settings, data, trained, run)
     size = summary(tree, data.test)
     run.write_text("summary.txt", f"{size}\n\n{text_of(data.reading(tree))}\n")
     details = {

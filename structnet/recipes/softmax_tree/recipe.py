@@ -14,6 +14,7 @@ class SoftmaxTreeRecipe(Recipe):
     """Softmax trees with a fixed structure."""
 
     name = "softmax-tree"
+    module = "structnet.recipes.softmax_tree.work"
     refused: ClassVar[Sequence[str]] = ("device",)  # always computed on the CPU
     examples: ClassVar = {
         "train": """\

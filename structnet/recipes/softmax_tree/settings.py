@@ -49,7 +49,8 @@ class SoftmaxTreeRunSettings(RowsRunSettings):
     classes. Tree alternating optimisation trains the nodes one after the other, deepest first,
     until the objective hardly falls; nodes that no example reaches are pruned.
 
-    The run folder also gets summary.txt. In "test" of the result, flops is the number of weights on
+    In the run folder, model.safetensors is a SoftmaxTreeClassifier, which its load reads; there is
+    also summary.txt. In "test" of the result, flops is the number of weights on
     an example's path and in its leaf, coverage the share of examples whose class has a probability
     above 0, and perplexity that of these examples. The first of several trees is the one that is
     drawn, described and explained; the others learn from bootstrap samples with its settings.

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from torch import nn
 
+from structnet.estimators import Standardizer
 from structnet.plot import plot_model_tree
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.recipe import (
@@ -32,17 +32,23 @@ from structnet.recipes.softmax_tree.settings import (
 )
 from structnet.recipes.words import in_words
 from structnet.routing import Samples
+from structnet.routing.arrivals import arrivals_of
 from structnet.routing.explanation import explain
 from structnet.routing.report import text_of
 from structnet.routing.words import percent
-from structnet.softmax_tree import SoftmaxTree, measured
+from structnet.softmax_tree import (
+    AdaptiveSoftmaxTreeClassifier,
+    SoftmaxTree,
+    SoftmaxTreeClassifier,
+    measured,
+)
+from structnet.softmax_tree.estimator_base import SoftmaxTreeEstimator
 from structnet.softmax_tree.members import mean_choices
 from structnet.softmax_tree.probabilities import Choices
-from structnet.softmax_tree.settings import ChosenGrowth
 from structnet.softmax_tree.training import Trained
-from structnet.training.checkpoint import load_model
 
 STATE = "training.safetensors"
+GROWN = "adaptive-softmax-tree"
 SHOWN = 0.01  # share of the samples below which a branch is folded in pictures
 
 
@@ -63,12 +69,25 @@ def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say)
     else:
         if state_file.exists():
             say(f"going on after iteration {len(run.history) - 1}")
-        _write(trained(settings, data, state_file, [run.write_history], progress=True), data, run)
+        _write(
+            trained(settings, data, state_file, [run.write_history], progress=True),
+            settings,
+            data,
+            run,
+        )
         for state in run.folder.glob(f"{state_file.stem}*{state_file.suffix}"):
             state.unlink()
-    outcome = Outcome(**load_model(file)[1]["outcome"])
-    outcome.details["file_bytes"] = file.stat().st_size
-    return outcome
+    members = _estimator_of(run).members_
+    first = members[0]
+    details = {
+        "chosen": asdict(first.settings),
+        "growth": first.growth and asdict(first.growth),
+        "trials": len(first.trials),
+        "accepted": sum(trial.accepted for trial in first.trials),
+        "iterations": len(first.history) - 1,
+        "file_bytes": file.stat().st_size,
+    }
+    return Outcome(sum(each.history.records[-1]["seconds"] for each in members), details)
 
 
 class Opened(NamedTuple):
@@ -80,15 +99,8 @@ class Opened(NamedTuple):
 
 
 def open(run: Run, place: Place) -> Opened:
-    """The trained trees of a run."""
-
-    def build(content: dict[str, Any]) -> nn.ModuleList | SoftmaxTree:
-        if "tree" in content:  # a run of a time when there was always one tree
-            return SoftmaxTree.from_config(content["tree"])
-        return nn.ModuleList(map(SoftmaxTree.from_config, content["trees"]))
-
-    found: Any = run.load_model(build)
-    trees = [found] if isinstance(found, SoftmaxTree) else list(found)
+    """The trained trees of a run, which take scaled rows."""
+    trees = [member.tree for member in _estimator_of(run).members_]
     return Opened(run, run.settings(_settings_of(run), place), trees)
 
 
@@ -147,9 +159,8 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
         return {}
     found: Pictures = {"errors.png": lambda: draw_errors(run.history)}
     if run.model_file.exists():
-        told = (run.result or {}).get("details", {}).get("growth")
-        growth = ChosenGrowth(**told) if told else None
-        tree = open(run, Place()).trees[0]
+        first = _estimator_of(run).members_[0]
+        tree, growth = first.tree, first.growth
         # Read before anything is drawn: if the data are missing, no picture is written.
         reading = (data or _own_data(run, place)).reading(tree)
         found["tree.png"] = lambda: draw_widths(tree, growth)
@@ -158,32 +169,49 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
 
 
 def _settings_of(run: Run) -> type[SoftmaxTreeRunSettings]:
-    grown = run.config["model"] == "adaptive-softmax-tree"
-    return AdaptiveRunSettings if grown else SoftmaxTreeRunSettings
+    return AdaptiveRunSettings if run.config["model"] == GROWN else SoftmaxTreeRunSettings
+
+
+def _estimator_of(run: Run) -> SoftmaxTreeEstimator:
+    """The estimator in a run's folder."""
+    grown = run.config["model"] == GROWN
+    kind = AdaptiveSoftmaxTreeClassifier if grown else SoftmaxTreeClassifier
+    return kind.load(run.trained_file())
+
+
+def _estimator(
+    found: list[Trained], settings: SoftmaxTreeRunSettings, data: ArrayData
+) -> SoftmaxTreeEstimator:
+    """The trees as an estimator, which takes rows as they were read; images as rows of pixels."""
+    growth = settings.growth_told
+    kind: Any = SoftmaxTreeClassifier if growth is None else AdaptiveSoftmaxTreeClassifier
+    told = vars(settings) | vars(settings.rows) | vars(settings.training) | vars(growth or settings)
+    model = data.estimator(kind, told, settings.training.seed)
+    scale = data.arrays.x_scale
+    if scale is not None and scale.mean.ndim > 1:
+        shape = data.arrays.x_train.shape[1:]
+        each = (np.broadcast_to(part, shape).ravel() for part in (scale.mean, scale.sd))
+        scale = Standardizer(*each)
+    model.input_scale_, model.members_ = scale, found
+    arrived = arrivals_of(found[0].tree, data.train.x, data.train.targets.numpy())
+    model.arrivals_ = arrived._asdict()
+    return model
 
 
 def _own_data(run: Run, place: Place | None) -> ArrayData:
     return run.read_again(_settings_of(run), load_data, place)
 
 
-def _write(found: list[Trained], data: ArrayData, run: Run) -> None:
+def _write(
+    found: list[Trained], settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run
+) -> None:
     """Fills a run's folder; the trees are last, as their file means that training has ended."""
     first, trees = found[0], [each.tree for each in found]
-    trials = [asdict(trial) for trial in first.trials]
     run.write_text(
         "summary.txt", f"{measured(trees, data.test)}\n\n{text_of(data.reading(first.tree))}\n"
     )
     run.write_history(first.history)
-    details = {
-        "chosen": asdict(first.settings),
-        "growth": first.growth and asdict(first.growth),
-        "trials": len(trials),
-        "accepted": sum(trial.accepted for trial in first.trials),
-        "iterations": len(first.history) - 1,
-    }
-    outcome = Outcome(sum(each.history.records[-1]["seconds"] for each in found), details)
-    content = {"trees": [tree.config() for tree in trees], "trials": trials}
-    run.save_model(nn.ModuleList(trees), {**content, "outcome": outcome._asdict()})
+    _estimator(found, settings, data).save(run.model_file)
 
 
 def _of_example(

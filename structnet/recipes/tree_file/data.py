@@ -15,10 +15,12 @@ import numpy as np
 from structnet.datasets import TreeFile, TreeFileError, read_trees
 from structnet.datasets.tree_file import read_text
 from structnet.datasets.tree_file_folders import files_of
-from structnet.datasets.tree_file_rows import typed_rows
+from structnet.datasets.tree_file_formats import LINES_ENDINGS
+from structnet.datasets.tree_file_rows import read_rows, typed_rows
 from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
+from structnet.parse.packed import kind_of, opening
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say
 from structnet.recipes.tree_file.settings import Source, TreeFileSettings
@@ -125,6 +127,8 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
         ValueError: the file is of another kind.
         OSError: there is no such file.
     """
+    if not needed and (text := _bare_objects(told, Path(file))):
+        return read_typed(told, text)
     target, folder = told["target"], Path(file).is_dir()
     inside = (*INSIDE, target) if told["format"] == "json" else INSIDE
     if (target == FOLDERS and not folder) or (folder and target not in (FOLDERS, *inside)):
@@ -133,6 +137,22 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
     others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
     found = read_trees(file, *asked, targets_needed=needed, classes=told.get("classes"), **others)
     return _of_a_kind(found, told)
+
+
+def _bare_objects(told: Mapping[str, Any], file: Path) -> str:
+    """The text of a file of lines that are each an object of the run's column of trees.
+
+    Empty if the lines have the column, or the file or the run is of another kind.
+    """
+    columns = told.get("columns", [])
+    if told["format"] != "json" or len(columns) != 1 or kind_of(file) not in LINES_ENDINGS:
+        return ""
+    try:
+        with opening(file) as lines:
+            text = lines.read().decode("utf-8-sig")
+    except UnicodeDecodeError:  # which is explained where the file is read
+        return ""
+    return "" if columns[0] in read_rows(file, text).names else text
 
 
 def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:

@@ -14,6 +14,7 @@ class TreeFileRecipe(Recipe):
     """Tree-LSTMs that learn from files of trees."""
 
     name = "tree-lstm"
+    module = "structnet.recipes.tree_file.work"
     examples: ClassVar = {
         "train": """\
   structnet train tree-lstm --data expressions.tsv --out runs/own

@@ -20,6 +20,7 @@ class TreeLSTMRecipe(Recipe):
     """Tree-LSTMs that classify listops expressions and pairs of logical sentences."""
 
     name = "tree-lstm"
+    module = "structnet.recipes.tree_lstm.work"
     examples: ClassVar = {
         "train": f"""\
   structnet train tree-lstm --data listops --train-size 40000 --max-depth 5 --out runs/first
