@@ -1,7 +1,7 @@
 """Message passing over forests, level by level, from the leaves up.
 
-``tutorials/guides/trees.md`` has a cell of two layers, run over a DGL graph, and one with weights
-of its own for each type; :func:`propagate` has one that counts.
+``tutorials/guides/tree_modules.md`` has a cell of two layers, run over a DGL graph, and one with
+weights of its own for each type; :func:`propagate` has one that counts.
 
 ======================  ==========================================================================
 ``cell``                :class:`Cell`: the message of a child and the state of a node
