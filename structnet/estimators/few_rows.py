@@ -63,7 +63,7 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
     if not (several and solvable(rows.x, num_classes) and shrinkage.certainty):
         return Regularisation(shrinkage, 0.0, wide)
     assert rows.weights is not None
-    unit, parts = unit_of(rows.x), list(tenths(rows.y, seed))
+    unit, parts = unit_of(rows.x), list(tenths(rows.y, seed, rows.groups))
     losses: dict[float, float] = {}
     ways: dict[int, np.ndarray] = {}
     for penalty in PENALTIES if parts else []:

@@ -22,6 +22,7 @@ import torch
 from sklearn.linear_model import RidgeCV
 from torch import Tensor, nn
 
+from structnet.estimators.held_out import in_turn, of_ridge
 from structnet.neural_tree.growth.measures import decrease, of_each
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
 from structnet.neural_tree.settings import INPUTS
@@ -123,7 +124,8 @@ def _squares(tree: NeuralTree, samples: Samples, _: int) -> float:
     x, y = (part.double().cpu().numpy() for part in (every.x, every.targets))
     unit = y.size / 2  # scikit-learn's penalty for a strength of 1
     penalties = [unit * strength for strength in _strengths(samples, float(x.var(axis=0).sum()))]
-    ridge = RidgeCV(penalties).fit(x, y, samples.counts())
+    by = of_ridge(samples.group_numbers(), PARTS)
+    ridge = RidgeCV(penalties, **by).fit(x, y, samples.counts())
     with torch.no_grad():
         for part, best in zip(_parameters(tree), (ridge.coef_, ridge.intercept_), strict=True):
             part.copy_(torch.from_numpy(np.reshape(best, part.shape)))
@@ -208,7 +210,8 @@ def start_linear(
     if strength is None:
         return None
     losses = [of_each(each.losses, each, validation) for each in (found, tree)]
-    gain, error = decrease(losses[0], losses[1], validation.counts(), tree.likelihood)
+    told = validation.counts(), tree.likelihood, validation.group_numbers()
+    gain, error = decrease(losses[0], losses[1], *told)
     if not gain <= SURE * error:  # or nan, if the samples are not all finite
         return None
     tree.load_state_dict(found.state_dict())
@@ -259,7 +262,7 @@ def _parameters(tree: NeuralTree) -> tuple[Tensor, Tensor]:
 
 
 def parts_of(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places to learn from and to hold out, stratified by class.
+    """Places to learn from and to hold out, stratified by class, in whole groups if there are any.
 
     Shapes:
         places ``[m]``, int64; each is held out once, or of many samples a fifth is.
@@ -267,8 +270,10 @@ def parts_of(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]
     order = np.random.default_rng(seed).permutation(len(samples))
     if samples.targets.dim() == 1:
         order = order[samples.targets.cpu().numpy()[order].argsort(kind="stable")]
-    held = [order[i::PARTS] for i in range(PARTS if len(samples) < ENOUGH else 1)]
-    return [(np.setdiff1d(order, part), np.sort(part)) for part in held]
+    part = in_turn(order, PARTS, samples.group_numbers())
+    numbers = range(PARTS if len(samples) < ENOUGH else 1)
+    found = [(np.flatnonzero(part != i), np.flatnonzero(part == i)) for i in numbers]
+    return [(learn, held) for learn, held in found if len(learn) and len(held)]
 
 
 def _minimise(

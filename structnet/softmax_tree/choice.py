@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from structnet.estimators.held_out import hold_out
+from structnet.estimators.held_out import divided, hold_out
 from structnet.softmax_tree.costs import axes_sums, flat_sums
 from structnet.softmax_tree.few_rows import how_solved, may_be_solved
 from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest, name_of
@@ -333,9 +333,9 @@ class _Search:
         """Folds of samples to learn from and to test on, one or several."""
         seed, points, rest = self.given.seed, self.points, None
         if len(points) > (most := self._most):
-            rows = np.random.default_rng(seed).permutation(len(points))
-            rest = points.take(np.sort(rows[most : (1 + TESTED) * most]))
-            points = points.take(np.sort(rows[:most]))
+            order = np.random.default_rng(seed).permutation(len(points))
+            rows, others = divided(order, most, points.groups)
+            points, rest = (points.take(np.sort(p)) for p in (rows, others[: TESTED * most]))
         number = PARTS if len(points) < FEW and self.held_out is None else 1
         return [self._parted(points, rest, seed + i) for i in range(number)]
 
@@ -344,9 +344,9 @@ class _Search:
         if self.held_out is not None:
             return Fold(points, self.held_out)
         try:
-            learn, test = hold_out(len(points), HELD_OUT, seed, points.y)
+            learn, test = hold_out(len(points), HELD_OUT, seed, points.y, groups=points.groups)
         except ValueError:  # each sample is of another class
-            learn, test = hold_out(len(points), HELD_OUT, seed)
+            learn, test = hold_out(len(points), HELD_OUT, seed, groups=points.groups)
         held_out = points.take(test)
         return Fold(points.take(learn), held_out if rest is None else held_out.joined(rest))
 

@@ -92,6 +92,7 @@ def train(
     *,
     num_classes: int | None = None,
     weights: Any = None,
+    groups: np.ndarray | None = None,
     validation: tuple[Any, ...] | None = None,
     refit: bool = False,
     callbacks: Sequence[Callable[[History], Any]] = (),
@@ -108,9 +109,11 @@ def train(
         growth: hyper-parameters of growth; with None, nothing grows.
         num_classes: number of classes; by default the largest class plus one.
         weights: number of times that each sample counts.
-        validation: samples and classes, and optionally weights, by which the round of growth is
-            chosen, by their error and, with few classes, also by their probabilities, and the
-            temperature; without them, the last round is taken.
+        groups: group of each sample, as a number from 0, if new samples will come from other
+            groups; samples are then held out in whole groups.
+        validation: samples and classes, and optionally weights and groups, by which the round of
+            growth is chosen, by their error and, with few classes, also by their probabilities, and
+            the temperature; without them, the last round is taken.
         refit: True trains the tree of that round once more, on the validation samples too.
         callbacks: functions that are called with the history after every iteration.
         state_file: file to which the state of the training is saved after every iteration; if it
@@ -119,7 +122,7 @@ def train(
             is.
 
     Shapes:
-        x ``[n, D]``; y, weights ``[n]``.
+        x ``[n, D]``; y, weights, groups ``[n]``.
 
     Raises:
         ValueError: k is larger than the number of classes, or the samples, classes and weights are
@@ -134,7 +137,7 @@ def train(
         (3, True)
     """
     settings = settings or SoftmaxTreeSettings()
-    points = Points.made(x, y, num_classes, weights)
+    points = Points.made(x, y, num_classes, weights, groups)
     number = points.num_classes
     points.check()
     if not points.weights.all():  # or all rows of a class in some part might weigh 0
