@@ -19,9 +19,12 @@ from typing import cast
 
 import numpy as np
 import torch
+from scipy.special import log_softmax
 from sklearn.linear_model import RidgeCV
 from torch import Tensor, nn
 
+from structnet.estimators.checked import Checked
+from structnet.estimators.few_rows import regression
 from structnet.estimators.held_out import in_turn, of_ridge
 from structnet.neural_tree.growth.measures import decrease, of_each
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
@@ -69,8 +72,8 @@ def fit_linear(tree: NeuralTree, samples: Samples, *, seed: int) -> float | None
 
     The largest of 14 strengths leaves hardly more than a constant; each of the others is a fifth of
     the one before. For squared errors, the optima of all are computed and compared by their
-    leave-one-out errors. For other losses, and for very large tables, L-BFGS finds each from the
-    last, until two in a row do not improve the loss on held-out samples. If the numbers overflow
+    leave-one-out errors. For classes, and for very large tables, L-BFGS finds each from the last,
+    until two in a row do not improve the loss on held-out samples. If the numbers overflow
     the precision of the tree, it is left unchanged.
 
     Args:
@@ -98,7 +101,8 @@ def fit_linear(tree: NeuralTree, samples: Samples, *, seed: int) -> float | None
         nn.init.zeros_(part)  # weights without an effect on the loss stay 0
     try:
         with Threads(device_of(tree)).kept():
-            fitted = _squares if _has_squares(tree, samples) else _descended
+            ways = (_has_squares, _squares), (_has_classes, _classes)
+            fitted = next((way for fits, way in ways if fits(tree, samples)), _descended)
             strength = fitted(tree, samples, seed)
         with torch.no_grad():
             torch._foreach_mul_([*tree.parameters()], unit)
@@ -130,6 +134,41 @@ def _squares(tree: NeuralTree, samples: Samples, _: int) -> float:
         for part, best in zip(_parameters(tree), (ridge.coef_, ridge.intercept_), strict=True):
             part.copy_(torch.from_numpy(np.reshape(best, part.shape)))
     return float(ridge.alpha_) / unit
+
+
+def _has_classes(tree: NeuralTree, samples: Samples) -> bool:
+    """True for classes and a bias, on a table that is small enough to have all of it in memory."""
+    classes = isinstance(tree.likelihood, Categorical) and _parameters(tree)[1] is not None
+    return classes and len(samples) <= _at_once(samples)
+
+
+def _classes(tree: NeuralTree, samples: Samples, seed: int) -> float:
+    """Finds the optimum for classes, with the strength of least held-out loss."""
+    tree.loss(samples[:1].to(device_of(tree)))  # refuses targets that do not fit the outputs
+    every, number = samples[np.arange(len(samples))], tree.num_outputs
+    x, y = every.x.double().cpu().numpy(), every.targets.cpu().numpy()
+    weights, parts = samples.counts().astype(np.float64), parts_of(samples, seed)
+    rows = Checked(x, y, weights)
+    found: list[np.ndarray | None] = [None] * len(parts)
+
+    def unseen(strength: float) -> float:
+        total = 0.0
+        for i, (learn, held) in enumerate(parts):
+            if not weights[learn].any():
+                continue
+            some = rows.take(learn).counting(1)
+            found[i] = w = regression(some, number, 1.0, strength * len(learn), found[i])
+            logs = log_softmax(x[held] @ w[:-1] + w[-1], axis=1)
+            total -= weights[held] @ logs[np.arange(len(held)), y[held]]
+        return total
+
+    strengths = _strengths(samples)
+    strength = strengths[_lowest(map(unseen, strengths))]
+    w = regression(rows.counting(1), number, 1.0, strength * len(y))
+    with torch.no_grad():
+        for part, best in zip(_parameters(tree), (w[:-1].T, w[-1]), strict=True):
+            part.copy_(torch.from_numpy(best))
+    return strength
 
 
 def _descended(tree: NeuralTree, samples: Samples, seed: int) -> float:
