@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from structnet.softmax_tree.choice import ENOUGH, chosen
+from structnet.softmax_tree.choice import ENOUGH, SURE, chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.few_rows import how_solved
+from structnet.softmax_tree.fold import BETTER, Wrongness
 from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate, updated
@@ -34,7 +35,7 @@ from structnet.training.history import History
 from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
 
-PATIENCE = 2  # rounds of growth without a lower validation error, after which it ends
+PATIENCE = 2  # rounds of growth that are not surely better, after which it ends
 ONE_LEAF = "one leaf, a softmax over all classes, was best on held-out samples; set {} for a tree"
 CELLS = 10_000_000  # largest number of probabilities by which the temperature is found
 
@@ -274,15 +275,24 @@ class _Training:
         state.draft = state.draft.pruned(points)
 
     def _compare(self) -> None:
-        """Keeps the tree of a round if it is better than all before, or without validation."""
-        state, tested, wrong = self.state, self.validation, None
-        if tested is not None:
-            each = wrong_about(state.draft, self.points, tested, self._trained_by)
-            wrong = float(np.average(each, weights=tested.weights))
+        """Keeps the tree of a round if it is surely better than the best, or without validation."""
+        state, tested = self.state, self.validation
         state.since += 1
-        if wrong is None or state.least is None or wrong < state.least:
-            state.best, state.least, state.since = state.draft, wrong, 0
-            state.best_round = state.round
+        if tested is not None:
+            wrong = self._wrong_about(state.draft)
+            best = None if state.best is None else self._wrong_about(state.best)
+            one_leaf = state.best is not None and len(state.best.nodes) == 1
+            if best and not best.exceeds(wrong, SURE if one_leaf else BETTER):
+                return
+            state.least = wrong.mean
+        state.best, state.best_round, state.since = state.draft, state.round, 0
+
+    def _wrong_about(self, draft: Draft) -> Wrongness:
+        """How wrong a tree is about the validation samples."""
+        tested = self.validation
+        assert tested is not None
+        each = wrong_about(draft, self.points, tested, self._trained_by)
+        return Wrongness(each, tested.weights)
 
     def _tempered(self, draft: Draft) -> ChosenSettings:
         """The settings with the temperature for the validation samples, if there are any."""
