@@ -7,6 +7,7 @@ Inputs are tables ``[n, features]``, dense or sparse (CSR), or images
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,19 +31,23 @@ class Checked(NamedTuple):
         x: inputs, finite.
         y: targets: codes of classes, int64, or numbers.
         weights: count of each sample; None counts all alike.
+        groups: group of each sample, as a number from 0; samples are held out in whole groups. None
+            if each is a group by itself.
 
     Shapes:
-        x ``[n, *shape]``; y ``[n]`` or ``[n, columns]``; weights ``[n]``, float64, above 0.
+        x ``[n, *shape]``; y ``[n]`` or ``[n, columns]``; weights ``[n]``, float64, above 0; groups
+        ``[n]``.
     """
 
     x: np.ndarray | csr_matrix
     y: np.ndarray
     weights: np.ndarray | None
+    groups: np.ndarray | None = None
 
     def take(self, indices: np.ndarray) -> Checked:
         """The samples at these places."""
-        weights = None if self.weights is None else self.weights[indices]
-        return Checked(self.x[indices], self.y[indices], weights)
+        x, y, *others = self
+        return Checked(x[indices], y[indices], *(p if p is None else p[indices] for p in others))
 
     def of(self, columns: np.ndarray | None) -> Checked:
         """The samples with some of their columns; None for all of them."""
@@ -67,14 +72,15 @@ class Checked(NamedTuple):
 
         Example:
             >>> sorted(Checked(np.eye(2), np.arange(2), None).facts())
-            ['inputs of the data', 'samples of the data', 'targets of the data',
-            'weights of the data']
+            ['groups of the data', 'inputs of the data', 'samples of the data',
+            'targets of the data', 'weights of the data']
         """
         x: Any = self.x
         parts = {
             "inputs": (x.indptr, x.indices, x.data) if issparse(x) else (x,),
             "targets": (self.y,),
             "weights": () if self.weights is None else (self.weights,),
+            "groups": () if self.groups is None else (self.groups,),
         }
         digests = {f"{part} of the {name}": _digest(*arrays) for part, arrays in parts.items()}
         return {f"samples of the {name}": len(self.y), **digests}
@@ -102,6 +108,7 @@ class Checked(NamedTuple):
             x,
             torch.tensor(y, dtype=torch.int64 if y.dtype.kind == "i" else torch.float32),
             None if weights is None else torch.tensor(weights, dtype=torch.float32),
+            groups=None if self.groups is None else torch.tensor(self.groups),
         )
 
 
@@ -177,6 +184,32 @@ def counting_places(weights: np.ndarray | None, least: int) -> np.ndarray | None
             "above it"
         )
     return kept
+
+
+def numbered(groups: Any, size: int) -> np.ndarray | None:
+    """The group of each sample as a number from 0, ``[size]``; None if no groups are given.
+
+    Raises:
+        ValueError: there is not one group per sample.
+
+    Example:
+        >>> numbered(["b.py", "a.py", "b.py"], 3)
+        array([0, 1, 0])
+    """
+    if groups is None:
+        return None
+    listed = groups.tolist() if hasattr(groups, "tolist") else groups
+    if not isinstance(listed, (list, tuple)):
+        raise ValueError(f"groups must be a list or an array. Got {type(groups).__name__}.")
+    if len(listed) != size:
+        raise ValueError(f"groups must have one entry per sample, {size}. Got {len(listed)}.")
+    known: dict[Any, int] = {}
+    for place, group in enumerate(listed):
+        # NaN differs from itself; a list would be a row of several groups.
+        if group is None or group != group or not isinstance(group, Hashable):
+            raise ValueError(f"groups must name the group of each sample. Got {group} at {place}.")
+        known.setdefault(group, len(known))
+    return np.array([known[group] for group in listed])
 
 
 def encode_labels(

@@ -188,7 +188,7 @@ def best_shrinkage(rows: Checked, num_classes: int, seed: int) -> Shrinkage:
     """
     rows, unit = with_weights(rows), unit_of(rows.x)
     total = np.zeros((WAYS, len(SHARES), len(CERTAINTIES)))
-    for learn, held in tenths(rows.y, seed):
+    for learn, held in tenths(rows.y, seed, rows.groups):
         most = max(CELLS // num_classes, FEWEST)
         some = held[:: max(-(-len(held) // most), 1)]
         total += _losses(rows.take(learn), rows.take(some), num_classes, unit, seed)

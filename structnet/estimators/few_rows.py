@@ -63,14 +63,14 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
     if not (several and solvable(rows.x, num_classes) and shrinkage.certainty):
         return Regularisation(shrinkage, 0.0, wide)
     assert rows.weights is not None
-    unit, parts = unit_of(rows.x), list(tenths(rows.y, seed))
+    unit, parts = unit_of(rows.x), list(tenths(rows.y, seed, rows.groups))
     losses: dict[float, float] = {}
     ways: dict[int, np.ndarray] = {}
     for penalty in PENALTIES if parts else []:
         losses[penalty] = 0.0
         for place, (learn, held) in enumerate(parts):
             some = rows.take(learn)
-            ways[place] = _regression(some, num_classes, unit, penalty, ways.get(place))
+            ways[place] = regression(some, num_classes, unit, penalty, ways.get(place))
             logits = rows.x[held] @ (ways[place][:-1] / unit) + ways[place][-1]
             held_losses = losses_of(logits, rows.y[held], len(learn))
             losses[penalty] += float(rows.weights[held] @ held_losses)
@@ -116,7 +116,7 @@ def solved(
     weight, bias = discriminant(rows, num_classes, seed, how.shrinkage)
     if how.penalty and weight.any():
         unit = unit_of(rows.x)
-        fitted = _regression(rows, num_classes, unit, how.penalty).astype(np.float32)
+        fitted = regression(rows, num_classes, unit, how.penalty).astype(np.float32)
         weight, bias = (weight + fitted[:-1].T / np.float32(unit)) / 2, (bias + fitted[-1]) / 2
     if space:
         weight, bias = space.model(weight.astype(np.float64), bias.astype(np.float64))
@@ -128,18 +128,34 @@ def _span(rows: Checked, wide: bool) -> RowSpace | None:
     return space_of(rows.x.astype(np.float64), outputs=np.inf) if wide else None
 
 
-def _regression(
+def regression(
     rows: Checked,
     num_classes: int,
     unit: float,
     penalty: float,
     start: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Weights, of rows in some unit, and biases. ``[columns + 1, num_classes]``."""
+    """Weights and, in the last row, biases; see :func:`.logistic_regression`.
+
+    A label without rows has weights of 0, and a low bias.
+
+    Args:
+        rows: dense rows with labels from 0, and with weights above 0.
+        num_classes: number of labels.
+        unit: number by which the rows are divided.
+        penalty: penalty of the squared weights.
+        start: weights and biases to start from.
+
+    Shapes:
+        start and output ``[columns + 1, num_classes]``.
+    """
     assert rows.weights is not None
     there, labels = np.unique(rows.y, return_inverse=True)
     coefficients = np.zeros((rows.x.shape[1] + 1, num_classes))
     coefficients[-1] = np.log(UNSEEN / rows.weights.sum())
+    if len(there) == 1:  # whatever the row
+        coefficients[-1, there] = 0.0
+        return coefficients
     begin = None if start is None else start[:, there]
     coefficients[:, there] = logistic_regression(
         rows.x / unit, labels, penalty, rows.weights, begin

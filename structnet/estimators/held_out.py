@@ -132,7 +132,72 @@ def parted(
     return hold_out(size, share, seed, labels, groups=groups)
 
 
-def tenths(labels: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def in_turn(order: np.ndarray, number: int, groups: np.ndarray | None = None) -> np.ndarray:
+    """The part in which each sample is held out, where all are by turns; no group is split.
+
+    Args:
+        order: all samples, in the order in which they are dealt to the parts.
+        number: number of parts; some are empty if there are fewer groups.
+        groups: group of each sample; None if each is a group by itself.
+
+    Shapes:
+        order, groups, output ``[n]``.
+
+    Example:
+        >>> in_turn(np.arange(5), 2).tolist()
+        [0, 1, 0, 1, 0]
+        >>> in_turn(np.arange(5), 2, groups=np.array([7, 7, 3, 3, 5])).tolist()
+        [0, 0, 1, 1, 0]
+    """
+    part = np.empty(len(order), np.int64)
+    part[order] = _ranks(order, groups) % number
+    return part
+
+
+def divided(
+    order: np.ndarray, number: int, groups: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first samples of an order, and the others that are of none of their groups.
+
+    Args:
+        order: all samples; where there are groups, those of the first samples come first.
+        number: number of samples in the first part.
+        groups: group of each sample; None if each is a group by itself.
+
+    Shapes:
+        order, groups ``[n]`` -> ``[number]``, and at most ``[n - number]``.
+
+    Example:
+        >>> first, others = divided(np.arange(5), 2, groups=np.array([4, 8, 8, 4, 6]))
+        >>> first.tolist(), others.tolist()
+        ([0, 3], [1, 2, 4])
+    """
+    if groups is None:
+        return order[:number], order[number:]
+    order = order[np.argsort(_ranks(order, groups), kind="stable")]
+    first, others = order[:number], order[number:]
+    return first, others[~np.isin(groups[others], groups[first])]
+
+
+def of_ridge(groups: np.ndarray | None, parts: int = 5) -> dict[str, Any]:
+    """How a ``RidgeCV`` chooses its penalty: by whole groups that are held out in turn.
+
+    Without groups, or with a single one, by the errors of each sample when it is left out.
+
+    Args:
+        groups: group of each sample, ``[n]``, or None.
+        parts: number of parts.
+    """
+    if groups is None or (groups == groups[0]).all():
+        return {}
+    part = in_turn(np.arange(len(groups)), parts, groups)
+    every = [(np.flatnonzero(part != i), np.flatnonzero(part == i)) for i in np.unique(part)]
+    return {"cv": every, "scoring": "neg_mean_squared_error"}
+
+
+def tenths(
+    labels: np.ndarray, seed: int, groups: np.ndarray | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Pairs of places to learn from, and of held-out ones of the same labels.
 
     A tenth of few samples is too small to show how rarely a sure label is wrong: the tenths of one
@@ -142,9 +207,10 @@ def tenths(labels: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarr
     Args:
         labels: labels of the samples.
         seed: seed of the choice of tenths.
+        groups: groups of the samples, none of which is split; None if each is one by itself.
 
     Shapes:
-        labels ``[n]``; pairs ``[learnt]``, ``[held]``, ascending.
+        labels, groups ``[n]``; pairs ``[learnt]``, ``[held]``, ascending.
 
     Example:
         >>> labels = np.arange(20) % 2
@@ -154,13 +220,20 @@ def tenths(labels: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarr
     size = len(labels)
     order = np.random.default_rng(seed).permutation(size)
     order = order[np.argsort(labels[order], kind="stable")]
-    part = np.empty(size, np.int64)
-    part[order] = np.arange(size) % PARTS
+    part = in_turn(order, PARTS, groups)
     for number in range(min(-(-ENOUGH // max(size // PARTS, 1)), PARTS)):
         learn, held = np.flatnonzero(part != number), np.flatnonzero(part == number)
         held = held[np.isin(labels[held], labels[learn])]
         if len(held):
             yield learn, held
+
+
+def _ranks(order: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
+    """The place of each sample's group in the order of the groups' first samples. ``[m]``."""
+    if groups is None:
+        return np.arange(len(order))
+    _, first, group = np.unique(groups[order], return_index=True, return_inverse=True)
+    return first.argsort().argsort()[group]
 
 
 def _whole_groups(
@@ -190,7 +263,8 @@ def _whole_groups(
             f"no whole group can be held out: of {known}, each has more than half of the samples, "
             "or all of a class; expected groups that share their classes, or X_val and y_val"
             if known > 1
-            else "no whole group can be held out: all samples are of one group; expected at least 2"
+            else "no whole group can be held out: all samples are of one group; expected at "
+            "least 2, or X_val and y_val"
         )
     return np.flatnonzero(np.isin(groups, held or [min(free)[1]]))
 

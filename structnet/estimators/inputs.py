@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
-from structnet.estimators.checked import Checked, encode_labels
+from structnet.estimators.checked import Checked, encode_labels, numbered
 
 FLOATS = (np.float64, np.float32)
 # Numbers that are not finite are refused here, as scikit-learn's error does not say where they are.
@@ -77,6 +77,7 @@ def check_training(
     X: Any,
     y: Any,
     sample_weight: Any = None,
+    groups: Any = None,
     *,
     reset: bool,
     least: int | None = None,
@@ -87,7 +88,7 @@ def check_training(
     Args:
         estimator: estimator that is fitted; sets its ``n_features_in_`` (the number of channels of
             images), ``sample_shape_`` and, from a data frame, ``feature_names_in_``.
-        X, y, sample_weight: data from the user.
+        X, y, sample_weight, groups: data from the user.
         reset: True for data to fit on; False for data that are compared with those of ``fit``.
         least: smallest number of samples; by default two to fit on, otherwise one.
         of_y: options of ``sklearn.utils.check_X_y`` for the targets, such as ``y_numeric=True``.
@@ -113,7 +114,8 @@ def check_training(
     _check_finite(X, names)
     if reset:
         estimator.sample_shape_ = X.shape[1:]
-    return Checked(_canonical(X), y, check_weights(sample_weight, X.shape[0]))
+    weights = check_weights(sample_weight, X.shape[0])
+    return Checked(_canonical(X), y, weights, numbered(groups, X.shape[0]))
 
 
 def _refuse_channels_last(shape: tuple[int, ...]) -> None:

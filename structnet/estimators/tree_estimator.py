@@ -326,7 +326,9 @@ class TreeEstimatorMixin(OneFileMixin):
         """Log-probabilities or means of each tree. ``[trees, n, classes or columns]``."""
         raise NotImplementedError
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, reset: bool
+    ) -> Checked:
         """Checked samples; their targets have the form a tree takes, but are not scaled."""
         raise NotImplementedError
 
@@ -352,14 +354,15 @@ class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
-        outputs = self._outputs(X).astype(
-            np.float64
-        )  # so that values that differ still differ after exp
+        # In double precision, so that values that differ still differ after exp.
+        outputs = self._outputs(X).astype(np.float64)
         return logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, reset: bool
+    ) -> Checked:
         labels = one_label_each(y)
-        found = check_training(self, X, labels, sample_weight, reset=reset)
+        found = check_training(self, X, labels, sample_weight, groups, reset=reset)
         # Before samples of weight 0 are left out, so that their classes stay known.
         known = None if reset else self.classes_
         self.classes_, codes = encode_labels(found.y, known, found.weights)
@@ -379,9 +382,11 @@ class TreeRegressorMixin(RegressorMixin):
         tags.target_tags.multi_output = True
         return tags
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
-        kinds = {"multi_output": True, "y_numeric": True}
-        found = check_training(self, X, plain_numbers(y), sample_weight, reset=reset, **kinds)
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, reset: bool
+    ) -> Checked:
+        given = self, X, plain_numbers(y), sample_weight, groups
+        found = check_training(*given, reset=reset, multi_output=True, y_numeric=True)
         if reset:
             self.target_shape_ = found.y.shape[1:]
             named = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]

@@ -125,7 +125,8 @@ def _parts(
     """Examples for trials to learn from, and held-out ones of the same labels to compare them."""
     others = examples if held_out is None else held_out
     if held_out is None:
-        learn, drawn = parted(len(examples), 0.1, settings.seed, examples.labels)
+        of = examples.labels, examples.groups
+        learn, drawn = parted(len(examples), 0.1, settings.seed, *of)
         held = learn[:0] if drawn is None else drawn
     else:
         learn, held = np.arange(len(examples)), np.arange(len(others))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from structnet.checks import check_bool, check_jobs, num_threads
-from structnet.estimators.checked import Checked, encode_labels, seed_from
+from structnet.estimators.checked import Checked, encode_labels, numbered, seed_from
 from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.described import described_by
@@ -132,6 +132,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         y: Any,
         sample_weight: Any = None,
         *,
+        groups: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
@@ -143,19 +144,21 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
             y: classes of the samples.
             sample_weight: number of times that each sample counts; 0 leaves it out, but not its
                 class.
+            groups: group of each sample, such as the patient it comes from, if new samples will
+                come from other groups; samples are then held out in whole groups.
             X_val, y_val, sample_weight_val: samples, classes and weights by which settings that
                 were not given are chosen, instead of by a part of the samples; ``history_`` tells
                 their loss after each epoch.
 
         Shapes:
-            X ``[n, features]``; y, sample_weight ``[n]``.
+            X ``[n, features]``; y, sample_weight, groups ``[n]``.
 
         Raises:
             ValueError: data from which a classifier cannot learn, or a parameter out of its range.
             CollapseError: the learning rate is too high.
         """
         settings = self._settings()
-        found = self._checked(X, y, sample_weight, reset=True)
+        found = self._checked(X, y, sample_weight, groups, reset=True)
         validation = self._checked_validation(X_val, y_val, sample_weight_val)
         found, validation = both_weighed(found, validation, self.classes_, self.class_weight)
         self.input_scale_ = self._new_scale(found)
@@ -306,18 +309,26 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         return X if isinstance(X, Features) else bags_of(X, self.n_features_in_)
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool, stream: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        reset: bool,
+        stream: bool = False,
     ) -> Checked:
         # In a stream the classes are known, so that one sample is enough.
         known, least = (None, 2) if reset and not stream else (self.classes_, 1)
         found: Any
         if self.tokens:
             found = checked_bags(X, y, None if reset else self.n_features_in_)
-            weights = check_weights(sample_weight, len(found.y))
-            found = found._replace(weights=weights)
+            size = len(found.y)
+            weights = check_weights(sample_weight, size)
+            found = found._replace(weights=weights, groups=numbered(groups, size))
         else:
             y = one_label_each(y)
-            found = check_training(self, X, y, sample_weight, reset=reset, least=least)
+            found = check_training(self, X, y, sample_weight, groups, reset=reset, least=least)
         classes, codes = encode_labels(found.y, known, found.weights)
         if reset:
             self.classes_ = classes
@@ -352,7 +363,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     def _examples(self, found: Checked) -> Examples:
         shares = self._stream.shares(found.weights, len(found.y))
-        return Examples(self._features(found.x), found.y, shares)
+        return Examples(self._features(found.x), found.y, shares, found.groups)
 
     # Methods that TreeEstimatorMixin needs
 

@@ -23,26 +23,31 @@ class Examples:
         features: features of the examples.
         labels: numbers of their labels.
         shares: weight of each example; empty if all count the same.
+        groups: group of each example, as a number; examples are held out in whole groups. None if
+            each is a group by itself.
 
     Shapes:
-        labels ``[n]``, int64; shares ``[n]``, float32.
+        labels ``[n]``, int64; shares ``[n]``, float32; groups ``[n]``.
     """
 
     features: Features
     labels: np.ndarray
     shares: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+    groups: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, rows: Any) -> Examples:
         shares = self.shares[rows] if len(self.shares) else self.shares
-        return Examples(self.features[rows], self.labels[rows], shares)
+        groups = None if self.groups is None else self.groups[rows]
+        return Examples(self.features[rows], self.labels[rows], shares, groups)
 
     @property
     def checked(self) -> Checked:
         """The rows of a table with their labels and weights."""
-        return Checked(self.features.table, self.labels, self.shares if len(self.shares) else None)
+        shares = self.shares if len(self.shares) else None
+        return Checked(self.features.table, self.labels, shares, self.groups)
 
     def counts(self, num_classes: int) -> np.ndarray:
         """The number of times that each label occurs, by weight. ``[num_classes]``."""

@@ -129,7 +129,11 @@ def _best(
     paths, kinds = _paths(codes), list(product(PRIORS, CERTAINTIES, POWERS))
     total = np.zeros(len(kinds))
     for part in range(min(-(-ENOUGH // max(len(examples) // 10, 1)), PARTS)):
-        learn, held = (examples[rows] for rows in hold_out(len(examples), 0.1, seed + part))
+        try:
+            parts = hold_out(len(examples), 0.1, seed + part, groups=examples.groups)
+        except ValueError:  # all are of one group
+            break
+        learn, held = map(examples.__getitem__, parts)
         # Labels of which all examples are held out cannot be judged.
         judged = np.flatnonzero(np.isin(held.labels, learn.labels))
         most = max(CELLS // paths.shape[0], FEWEST)

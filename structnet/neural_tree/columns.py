@@ -22,6 +22,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import RidgeCV
 
+from structnet.estimators.held_out import in_turn, of_ridge
 from structnet.estimators.scale import Standardizer, moments
 from structnet.estimators.tails import BentStandardizer
 from structnet.training.gains import is_better
@@ -40,7 +41,11 @@ PENALTIES = np.logspace(-2, 5, 15)  # penalties of the linear model
 
 
 def telling_columns(
-    x: np.ndarray | csr_matrix, y: np.ndarray, weights: np.ndarray | None, seed: int
+    x: np.ndarray | csr_matrix,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    seed: int,
+    groups: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """The columns that are enough to predict unseen targets; None if all are kept.
 
@@ -52,9 +57,11 @@ def telling_columns(
         y: codes of classes, integers, or numbers in columns.
         weights: weight of each row; None for equal weights.
         seed: seed that determines which rows are held out, and the forests.
+        groups: groups of the rows, none of which is split; None if each row is one by itself.
 
     Shapes:
-        x ``[n, columns]``; y ``[n]`` or ``[n, outputs]``; weights ``[n]`` -> ``[kept]``, ascending.
+        x ``[n, columns]``; y ``[n]`` or ``[n, outputs]``; weights, groups ``[n]`` -> ``[kept]``,
+        ascending.
 
     Example:
         >>> x = np.random.default_rng(0).normal(size=(500, 8))
@@ -68,23 +75,26 @@ def telling_columns(
     if rows < FEWEST or x.shape[1] < LEAST or size > NUMBERS:
         return None
     order = np.random.default_rng(seed).permutation(x.shape[0])[:ROWS]
-    x, y, every = x[order], y[order], np.arange(rows)
+    x, y, groups = x[order], y[order], groups if groups is None else groups[order]
     counts = np.ones(rows) if weights is None else weights[order] / weights.max()
     y = np.eye(outputs)[y] if y.dtype.kind == "i" else Standardizer.fitted(y, counts)(y)
     x = BentStandardizer.learned(x, y, counts)(x)
-    parts = [every[i::PARTS] for i in range(number)]
+    part = in_turn(np.arange(rows), PARTS, groups)
+    parts = [np.flatnonzero(part == i) for i in range(number)]
+    parts = [held for held in parts if 0 < len(held) < rows]
     tried: list[np.ndarray] = []
     for held in parts:
-        tried.append(_unseen(x, y, counts, held, seed))
+        tried.append(_unseen(x, y, counts, groups, held, seed))
         losses = np.concatenate(tried, axis=1)
-        counted = counts[np.concatenate(parts[: len(tried)])]
+        seen = np.concatenate(parts[: len(tried)])
+        counted, grouped = counts[seen], None if groups is None else groups[seen]
         best = int((losses @ counted).argmin())
         # Most tables need all their columns, which the first part shows in a fifth of the time.
-        if not is_better(losses[0], losses[best], MAYBE, counted):
+        if not is_better(losses[0], losses[best], MAYBE, counted, grouped):
             return None
-    if not is_better(losses[0], losses[best], SURE, counted):
+    if not tried or not is_better(losses[0], losses[best], SURE, counted, grouped):
         return None
-    [kept] = islice((each.columns for each in _fewer(x, y, counts, seed)), best, best + 1)
+    [kept] = islice((each.columns for each in _fewer(x, y, counts, groups, seed)), best, best + 1)
     return kept
 
 
@@ -126,26 +136,35 @@ class Fit(NamedTuple):
 
 
 def _unseen(
-    x: np.ndarray, y: np.ndarray, counts: np.ndarray, held: np.ndarray, seed: int
+    x: np.ndarray,
+    y: np.ndarray,
+    counts: np.ndarray,
+    groups: np.ndarray | None,
+    held: np.ndarray,
+    seed: int,
 ) -> np.ndarray:
     """The squared errors of rows that are held out, for fewer and fewer columns.
 
     Shapes:
-        x ``[n, columns]``, y ``[n, outputs]``, counts ``[n]``, held ``[m]`` -> ``[steps, m]``.
+        x ``[n, columns]``, y ``[n, outputs]``, counts, groups ``[n]``, held ``[m]`` ->
+        ``[steps, m]``.
     """
     learn = np.setdiff1d(np.arange(len(x)), held)
-    fits = _fewer(x[learn], y[learn], counts[learn], seed)
+    groups = None if groups is None else groups[learn]
+    fits = _fewer(x[learn], y[learn], counts[learn], groups, seed)
     return np.stack([np.square(each.predict(x[held]) - y[held]).sum(1) for each in fits])
 
 
-def _fewer(x: np.ndarray, y: np.ndarray, counts: np.ndarray, seed: int) -> Iterator[Fit]:
+def _fewer(
+    x: np.ndarray, y: np.ndarray, counts: np.ndarray, groups: np.ndarray | None, seed: int
+) -> Iterator[Fit]:
     """The fits of all columns, then of fewer and fewer, down to one."""
     from sklearn.tree import ExtraTreeRegressor
 
-    columns = np.arange(x.shape[1])
+    columns, by = np.arange(x.shape[1]), of_ridge(groups)
     while True:
         some = x[:, columns]
-        line = RidgeCV(PENALTIES).fit(some, y, counts)
+        line = RidgeCV(PENALTIES, **by).fit(some, y, counts)
         rest = y - line.predict(some).reshape(y.shape)
         # Fitted one by one: an ExtraTreesRegressor takes twice as long for trees as small as these.
         few, forest = np.ascontiguousarray(some, np.float32), []

@@ -92,8 +92,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
 
     _losses = MappingProxyType({"squared_error": SquaredError, "gaussian": GaussianMixture})
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool) -> Checked:
-        found = super()._checked(X, y, sample_weight, reset=reset)
+    def _checked(self, *given: Any, reset: bool) -> Checked:
+        found = super()._checked(*given, reset=reset)
         if reset:
             warn_of_far_targets(found.y, stacklevel=5)  # the caller of fit, which `whole` wraps
         return found

@@ -135,6 +135,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         y: Any = None,
         sample_weight: Any = None,
         *,
+        groups: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
@@ -147,12 +148,14 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             y: classes or numbers of the samples.
             sample_weight: number of times that each sample counts; 0 leaves it out, but not its
                 class.
+            groups: group of each sample, such as the patient it comes from, if new samples will
+                come from other groups; samples are then held out in whole groups.
             X_val, y_val, sample_weight_val: samples, targets and weights used for validation,
                 instead of a part of the samples.
 
         Shapes:
             X ``[n, features]`` or ``[n, channels, height, width]``; y ``[n]``, or ``[n, columns]``
-            for regression; sample_weight ``[n]``.
+            for regression; sample_weight, groups ``[n]``.
 
         Raises:
             TypeError: X is a torch Dataset or a DataLoader.
@@ -169,7 +172,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         before = list(self.members_) if self.warm_start and self.__sklearn_is_fitted__() else []
         if before:
             self._check_going_on()
-        given = self._checked(X, y, sample_weight, reset=not before)
+        given = self._checked(X, y, sample_weight, groups, reset=not before)
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
         seen = given
         if is_classifier(self):
@@ -269,10 +272,12 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
         if held_out is None:
             strata = given.y if is_classifier(self) else None
+            how = self.validation_fraction, int(seeds[0]), strata
             try:
-                places = hold_out(len(given.y), self.validation_fraction, int(seeds[0]), strata)
+                places = hold_out(len(given.y), *how, groups=given.groups)
             except ValueError as error:
-                raise ValueError(f"{error}, or X_val and y_val") from None
+                also = ", or X_val and y_val" if given.groups is None else ""  # else it says so
+                raise ValueError(f"{error}{also}") from None
             learn, validation = map(given.take, places)
         else:
             learn, validation = given, held_out
@@ -282,13 +287,13 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         # may hold out again.
         own = held_out is None and not self.warm_start
         parts = [form.samples(each) for each in (learn, validation, *[given][:own])]
-        how: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
+        run: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
         settings = self._settings(int(seeds[1]))
         if before is not None:
-            member = go_on(before, settings, *parts[:2], **how)
+            member = go_on(before, settings, *parts[:2], **run)
         else:
-            how["folder"] = None if self.folder is None else Path(self.folder, f"member_{number}")
-            trained = train(self._root(int(seeds[1]), form), settings, *parts, **how)
+            run["folder"] = None if self.folder is None else Path(self.folder, f"member_{number}")
+            trained = train(self._root(int(seeds[1]), form), settings, *parts, **run)
             member = Member(**vars(trained), **form._asdict())
         member.tree.to("cpu")
         return member

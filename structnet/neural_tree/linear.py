@@ -19,9 +19,13 @@ from typing import cast
 
 import numpy as np
 import torch
+from scipy.special import log_softmax
 from sklearn.linear_model import RidgeCV
 from torch import Tensor, nn
 
+from structnet.estimators.checked import Checked
+from structnet.estimators.few_rows import regression
+from structnet.estimators.held_out import in_turn, of_ridge
 from structnet.neural_tree.growth.measures import decrease, of_each
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
 from structnet.neural_tree.settings import INPUTS
@@ -68,8 +72,8 @@ def fit_linear(tree: NeuralTree, samples: Samples, *, seed: int) -> float | None
 
     The largest of 14 strengths leaves hardly more than a constant; each of the others is a fifth of
     the one before. For squared errors, the optima of all are computed and compared by their
-    leave-one-out errors. For other losses, and for very large tables, L-BFGS finds each from the
-    last, until two in a row do not improve the loss on held-out samples. If the numbers overflow
+    leave-one-out errors. For classes, and for very large tables, L-BFGS finds each from the last,
+    until two in a row do not improve the loss on held-out samples. If the numbers overflow
     the precision of the tree, it is left unchanged.
 
     Args:
@@ -97,7 +101,8 @@ def fit_linear(tree: NeuralTree, samples: Samples, *, seed: int) -> float | None
         nn.init.zeros_(part)  # weights without an effect on the loss stay 0
     try:
         with Threads(device_of(tree)).kept():
-            fitted = _squares if _has_squares(tree, samples) else _descended
+            ways = (_has_squares, _squares), (_has_classes, _classes)
+            fitted = next((way for fits, way in ways if fits(tree, samples)), _descended)
             strength = fitted(tree, samples, seed)
         with torch.no_grad():
             torch._foreach_mul_([*tree.parameters()], unit)
@@ -123,11 +128,47 @@ def _squares(tree: NeuralTree, samples: Samples, _: int) -> float:
     x, y = (part.double().cpu().numpy() for part in (every.x, every.targets))
     unit = y.size / 2  # scikit-learn's penalty for a strength of 1
     penalties = [unit * strength for strength in _strengths(samples, float(x.var(axis=0).sum()))]
-    ridge = RidgeCV(penalties).fit(x, y, samples.counts())
+    by = of_ridge(samples.group_numbers(), PARTS)
+    ridge = RidgeCV(penalties, **by).fit(x, y, samples.counts())
     with torch.no_grad():
         for part, best in zip(_parameters(tree), (ridge.coef_, ridge.intercept_), strict=True):
             part.copy_(torch.from_numpy(np.reshape(best, part.shape)))
     return float(ridge.alpha_) / unit
+
+
+def _has_classes(tree: NeuralTree, samples: Samples) -> bool:
+    """True for classes and a bias, on a table that is small enough to have all of it in memory."""
+    classes = isinstance(tree.likelihood, Categorical) and _parameters(tree)[1] is not None
+    return classes and len(samples) <= _at_once(samples)
+
+
+def _classes(tree: NeuralTree, samples: Samples, seed: int) -> float:
+    """Finds the optimum for classes, with the strength of least held-out loss."""
+    tree.loss(samples[:1].to(device_of(tree)))  # refuses targets that do not fit the outputs
+    every, number = samples[np.arange(len(samples))], tree.num_outputs
+    x, y = every.x.double().cpu().numpy(), every.targets.cpu().numpy()
+    weights, parts = samples.counts().astype(np.float64), parts_of(samples, seed)
+    rows = Checked(x, y, weights)
+    found: list[np.ndarray | None] = [None] * len(parts)
+
+    def unseen(strength: float) -> float:
+        total = 0.0
+        for i, (learn, held) in enumerate(parts):
+            if not weights[learn].any():
+                continue
+            some = rows.take(learn).counting(1)
+            found[i] = w = regression(some, number, 1.0, strength * len(learn), found[i])
+            logs = log_softmax(x[held] @ w[:-1] + w[-1], axis=1)
+            total -= weights[held] @ logs[np.arange(len(held)), y[held]]
+        return total
+
+    strengths = _strengths(samples)
+    strength = strengths[_lowest(map(unseen, strengths))]
+    w = regression(rows.counting(1), number, 1.0, strength * len(y))
+    with torch.no_grad():
+        for part, best in zip(_parameters(tree), (w[:-1].T, w[-1]), strict=True):
+            part.copy_(torch.from_numpy(best))
+    return strength
 
 
 def _descended(tree: NeuralTree, samples: Samples, seed: int) -> float:
@@ -208,7 +249,8 @@ def start_linear(
     if strength is None:
         return None
     losses = [of_each(each.losses, each, validation) for each in (found, tree)]
-    gain, error = decrease(losses[0], losses[1], validation.counts(), tree.likelihood)
+    told = validation.counts(), tree.likelihood, validation.group_numbers()
+    gain, error = decrease(losses[0], losses[1], *told)
     if not gain <= SURE * error:  # or nan, if the samples are not all finite
         return None
     tree.load_state_dict(found.state_dict())
@@ -259,7 +301,7 @@ def _parameters(tree: NeuralTree) -> tuple[Tensor, Tensor]:
 
 
 def parts_of(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places to learn from and to hold out, stratified by class.
+    """Places to learn from and to hold out, stratified by class, in whole groups if there are any.
 
     Shapes:
         places ``[m]``, int64; each is held out once, or of many samples a fifth is.
@@ -267,8 +309,10 @@ def parts_of(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]
     order = np.random.default_rng(seed).permutation(len(samples))
     if samples.targets.dim() == 1:
         order = order[samples.targets.cpu().numpy()[order].argsort(kind="stable")]
-    held = [order[i::PARTS] for i in range(PARTS if len(samples) < ENOUGH else 1)]
-    return [(np.setdiff1d(order, part), np.sort(part)) for part in held]
+    part = in_turn(order, PARTS, samples.group_numbers())
+    numbers = range(PARTS if len(samples) < ENOUGH else 1)
+    found = [(np.flatnonzero(part != i), np.flatnonzero(part == i)) for i in numbers]
+    return [(learn, held) for learn, held in found if len(learn) and len(held)]
 
 
 def _minimise(

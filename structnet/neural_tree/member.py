@@ -48,8 +48,9 @@ class Form(NamedTuple):
             select: leave out columns of a table that only add noise.
             standardize: scale the inputs, and targets that are numbers.
         """
-        x, y, weights = learn
-        columns = telling_columns(x, y, weights, seed) if select and x.ndim == 2 else None
+        x, y, weights, _ = learn
+        select = select and x.ndim == 2
+        columns = telling_columns(*learn[:3], seed, learn.groups) if select else None
         if not standardize:
             return cls(columns)
         targets = None if y.dtype.kind == "i" else Standardizer.fitted(y, weights)

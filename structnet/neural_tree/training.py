@@ -356,13 +356,13 @@ def _pruned(
     def losses(each: NeuralTree) -> np.ndarray:
         return of_each(each.losses, each, validation)
 
-    before, counts = losses(tree), validation.counts()
-    _, noise = gained(before, np.zeros_like(before), counts)
+    before, told = losses(tree), (validation.counts(), validation.group_numbers())
+    _, noise = gained(before, np.zeros_like(before), *told)
     free = max(settings.min_gain, NEGLIGIBLE * noise)
     for least in (settings.prune, settings.prune * SELDOM):
         for path in ("greedy", "multi"):
             found = prune(tree, train, least, path)
-            gain, error = gained(before, losses(found), counts)
+            gain, error = gained(before, losses(found), *told)
             if gain >= -max(free, error):
                 return found
     return tree

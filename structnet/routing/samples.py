@@ -27,11 +27,14 @@ class Samples:
         x: inputs: a tensor, an array, a CSR matrix, or :class:`.OnDemand`.
         targets: classes or numbers, a tensor.
         weights: weight of each sample; their mean should be 1. None weights all equally.
+        groups: group of each sample, as a number; where some are held out, they are in whole
+            groups. None if each is a group by itself.
         augment: function that changes the inputs of each batch at random when it is taken; it must
             use torch's global generator, which training seeds.
 
     Shapes:
-        x ``[n, *shape]``; targets ``[n]``, int64, or ``[n, columns]``; weights ``[n]``.
+        x ``[n, *shape]``; targets ``[n]``, int64, or ``[n, columns]``; weights
+        and groups ``[n]``.
 
     Raises:
         TypeError: a part has another type.
@@ -47,16 +50,17 @@ class Samples:
     targets: Tensor
     weights: Tensor | None = None  # factors of the samples' losses
     augment: Callable[[Tensor], Tensor] | None = None
+    groups: Tensor | None = None
 
     def __post_init__(self) -> None:
         if not (isinstance(self.x, Tensor | np.ndarray | OnDemand) or is_csr(self.x)):
             got = f"{self.x.format} matrix" if issparse(self.x) else type(self.x).__name__
             raise TypeError(f"x must be a tensor, an array or a CSR matrix. Got {got}.")
-        for name in ("targets", "weights"):
-            part = getattr(self, name)
-            if not isinstance(part, Tensor) and (name != "weights" or part is not None):
+        parts = {"targets": self.targets, "weights": self.weights, "groups": self.groups}
+        for name, part in parts.items():
+            if not isinstance(part, Tensor) and (name == "targets" or part is not None):
                 raise TypeError(f"{name} must be a tensor. Got {type(part).__name__}.")
-        for name, part in (("targets", self.targets), ("weights", self.weights)):
+        for name, part in parts.items():
             if part is not None and len(part) != len(self):
                 raise ValueError(
                     f"there are {len(part)} {name} for {len(self)} samples; expected one each"
@@ -131,8 +135,10 @@ class Samples:
         return self._with_each(lambda part: part.to(device) if isinstance(part, Tensor) else part)
 
     def _with_each(self, change: Callable[[Any], Any]) -> Samples:
-        weights = None if self.weights is None else change(self.weights)
-        return replace(self, x=change(self.x), targets=change(self.targets), weights=weights)
+        others = self.weights, self.groups
+        weights, groups = (part if part is None else change(part) for part in others)
+        parts = {"x": change(self.x), "targets": change(self.targets), "weights": weights}
+        return replace(self, **parts, groups=groups)
 
     def counts(self) -> np.ndarray:
         """The weight of each sample in float64, or without weights a 1 in int64. ``[n]``.
@@ -150,6 +156,10 @@ class Samples:
         if (counts < 0).any():
             raise ValueError(f"weights must be 0 or more. Got {counts.min():g}.")
         return counts
+
+    def group_numbers(self) -> np.ndarray | None:
+        """The group of each sample, ``[n]``; None without groups."""
+        return None if self.groups is None else self.groups.cpu().numpy()
 
     def mean(self, losses: Tensor) -> Tensor:
         """The mean of the samples' losses, each times its weight. ``[n] -> []``."""

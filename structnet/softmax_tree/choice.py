@@ -8,22 +8,22 @@ better, also upwards from there. So trees with wide leaves are tried only if the
 are trained for one iteration, and the best few for longer, on several folds if there are few
 samples.
 
-The kind with the lowest error is then tried with stronger and weaker penalties, in units of the
-mean weight of a sample, as long as that helps, and then with a quadratic penalty in place of most
-of it: with few samples, and classes that differ a little in every column, a sufficient L1 penalty
-drops most of the columns.
+The kind with the lowest error is then tried with stronger penalties, in units of the mean weight of
+a sample, with a quadratic penalty in place of most of it and, if nothing helps, with weaker ones:
+with few samples, and classes that differ a little in every column, a sufficient L1 penalty drops
+most of the columns.
 
 With few samples in each class, the best few kinds, the flat softmax and all penalties are trained
 to the end, if possible on all samples, as overfitting shows late, and a brief training favours
-narrow leaves. One kind is taken over a simpler one only if its advantage is not due to chance; the
-plain decision tree is the simplest, and a stronger penalty is simpler; so are fewer leaves, but if
-only some samples are used, more leaves, which gain most from the others. Unless all this is cheap,
-trees that begin surely behind the flat softmax, and stronger penalties that begin far behind, are
-given up after one iteration, and kinds that begin nearly as well are compared once more with the
-penalties found. Nothing weaker is tried where hardly a mistake is left. If only some samples are
-used, some of the others are tested on besides those held out. The error is that of ``wrongness``:
-with few classes, probabilities count too. Of few dense rows, a solved leaf (``few_rows``) is taken
-unless a tree is surely better. At last, held-out samples tell how sure leaves may be.
+narrow leaves. One kind is taken over a simpler one only if its advantage is not due to chance, and
+over the flat softmax only if it is surely better. The plain decision tree is the simplest, and a
+stronger penalty is simpler; so are fewer leaves, but if only some samples are used, more leaves,
+which gain most from the others. Unless all this is cheap, trees that begin surely behind the flat
+softmax, and stronger penalties that begin far behind, are given up after one iteration, and kinds
+that begin nearly as well are compared once more with the penalties found. If only some samples are
+used, some of the others are tested on besides those held out. The error is that of ``wrongness``.
+Of few dense rows, a solved leaf (``few_rows``) is taken unless a tree is surely better. At last,
+held-out samples tell how sure leaves may be.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from structnet.estimators.held_out import hold_out
+from structnet.estimators.held_out import divided, hold_out
 from structnet.softmax_tree.costs import axes_sums, flat_sums
 from structnet.softmax_tree.few_rows import how_solved, may_be_solved
 from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest, name_of
@@ -48,7 +48,7 @@ from structnet.softmax_tree.settings import (
     GrowthSettings,
     SoftmaxTreeSettings,
 )
-from structnet.softmax_tree.start import WIDE, most_classes, width
+from structnet.softmax_tree.start import most_classes, width
 from structnet.softmax_tree.temperature import FEWEST, best_temperature
 from structnet.softmax_tree.wrongness import largest_wrong
 from structnet.training.progress import Progress
@@ -68,8 +68,9 @@ DEPTHS = (0, 1, 2, 4, 6, 8)
 DEEPEST = 1000  # depth of the plain decision tree
 SHALLOW = 4  # largest depth of a tree that starts with single features
 ITERATIONS = 3  # of a trial
-PENALTIES = (10.0, 100.0), (3.0,), (0.1, 0.01)  # groups of factors; the kinds are compared with 1
-RIDGES, WEAK = (1.0, 10.0, 100.0), 0.1  # instead of a penalty, of which at most WEAK stays
+# Groups of penalties and ridges, in units of the mean weight; the kinds are compared with (1, 0).
+RIDGES = ((0.01, 1.0),), ((0.01, 10.0), (0.01, 100.0))
+PENALTIES = ((10, 0), (100, 0)), ((3, 0),), *RIDGES, ((0.1, 0), (0.01, 0))
 ENOUGH = 1e-3  # wrongness of held-out samples up to which nothing is left to gain
 # Standard errors by which the weakest penalty must be better than a stronger one: it overfits in a
 # long training, which a short one does not show. They are those of the samples held out of the ones
@@ -77,6 +78,7 @@ ENOUGH = 1e-3  # wrongness of held-out samples up to which nothing is left to ga
 SURE = 2.0
 FAR = 4.0  # standard errors behind after one iteration, that no further ones make good
 ALPHA, RHO = 0.7, 0.95
+TOGETHER = 50  # smallest default limit on the classes of a leaf while a tree grows
 FLAT = 4e10  # largest number of sums for a flat softmax in a trial: some seconds
 # Number of sums of a short trial up to which deciding ones are trained to the end: some three times
 # as many, a few seconds for each of the eight or more of a choice. A sum over sparse rows, which is
@@ -113,7 +115,7 @@ def chosen(
     given = ChosenSettings.of(settings)
     if growth is not None:
         growth.check_start()
-        least = WIDE if growth.alpha is None else growth.least_k
+        least = TOGETHER if growth.alpha is None else growth.least_k
         growth = ChosenGrowth(**{**vars(growth), "least_k": least})
         growth = replace(growth, alpha=growth.alpha or ALPHA, rho=growth.rho or RHO)
         given = replace(given, depth=growth.start_depth)
@@ -164,7 +166,7 @@ class _Search:
         """The best of the kinds that begin best, by their wrongness after one iteration."""
         good = sorted(tried, key=lambda kind: tried[kind].mean)[: MORE if self._cheap else GOOD]
         flat = [kind for kind in tried if not kind.depth]
-        if self._length is None:
+        if self._length is None or self._cheap:  # its start says little about its end
             good += [kind for kind in flat if kind not in good]
         if flat and not self._cheap:  # trees with narrower leaves begin faster
             least = tried[flat[0]]
@@ -173,7 +175,10 @@ class _Search:
             return good[0]
         order = 1 if self._most == len(self.points) else -1  # leaves gain most from further rows
         good.sort(key=lambda kind: (order * (kind.depth or 0), kind.start != "centroids"))
-        return lowest({kind: self._wrong_about(kind, iterations=self._length) for kind in good})
+        wrong = {kind: self._wrong_about(kind, iterations=self._length) for kind in good}
+        found = lowest(wrong)
+        alone = [kind for kind in good if not kind.depth and order > 0]
+        return next((kind for kind in alone if not wrong[kind].exceeds(wrong[found], SURE)), found)
 
     def _compared_again(self, tried: dict[Kind, Wrongness], found: Kind) -> Kind:
         """The best kind that is not far behind, if all have the penalties found for the first one.
@@ -248,35 +253,30 @@ class _Search:
                 break
 
     def _penalised(self, best: Kind) -> Kind:
-        """The best kind with the best penalty for its leaves."""
-        length = self._length
-        found, least = best, self._wrong_about(best, iterations=length)
-        # A short training misleads on all rows alike, so that more of them must not lower the bar.
+        """The best kind with the best penalties for its leaves."""
+        found = best
+        for factors in PENALTIES:
+            if found is best or factors in RIDGES:
+                found = self._stepped(found, factors)
+        return found
+
+    def _stepped(self, found: Kind, factors: tuple[tuple[float, float], ...]) -> Kind:
+        """The best of some penalties, each of which is tried if the one before it was better."""
+        length, begun, unit = self._length, found, self._count
+        # A short training misleads on all rows alike: more of them must not lower the bar.
         part = self._parts[0]
         sure = SURE * (len(part.test) / len(part.learn) * (1 / HELD_OUT - 1)) ** 0.5
-        for factors in PENALTIES:
-            for factor in factors:
-                by = sure if factor < 0.1 else BETTER
-                kind = replace(best, leaf_penalty=factor * self._count)
-                if self._has_no_chance(kind, best) if factor > 1 else least.mean <= ENOUGH:
-                    break
-                wrong = self._wrong_about(kind, iterations=length)
-                if wrong.exceeds(least) if factor > 1 else not least.exceeds(wrong, by):
-                    break
-                # The lowest so far, so that not each one can be a little worse than the last.
-                found, least = kind, least_wrong((least, wrong))
-            if found is not best:
+        least = self._wrong_about(found, iterations=length)
+        for penalty, ridge in factors:
+            kind = replace(begun, leaf_penalty=penalty * unit, leaf_ridge=ridge * unit)
+            if self._has_no_chance(kind, begun) if penalty > 1 else least.mean <= ENOUGH:
                 break
-        assert found.leaf_penalty is not None
-        weak = min(found.leaf_penalty, WEAK * self._count)
-        for factor in RIDGES:
-            if least.mean <= ENOUGH:
-                break
-            kind = replace(found, leaf_penalty=weak, leaf_ridge=factor * self._count)
             wrong = self._wrong_about(kind, iterations=length)
-            if not least.exceeds(wrong):
+            by = BETTER if ridge or penalty >= 0.1 else sure
+            if wrong.exceeds(least) if penalty > 1 else not least.exceeds(wrong, by):
                 break
-            found, least = kind, wrong
+            # The lowest, so that each is not a little worse than the last.
+            found, least = kind, least_wrong((least, wrong))
         return found
 
     def _has_no_chance(self, kind: Kind, best: Kind) -> bool:
@@ -333,9 +333,9 @@ class _Search:
         """Folds of samples to learn from and to test on, one or several."""
         seed, points, rest = self.given.seed, self.points, None
         if len(points) > (most := self._most):
-            rows = np.random.default_rng(seed).permutation(len(points))
-            rest = points.take(np.sort(rows[most : (1 + TESTED) * most]))
-            points = points.take(np.sort(rows[:most]))
+            order = np.random.default_rng(seed).permutation(len(points))
+            rows, others = divided(order, most, points.groups)
+            points, rest = (points.take(np.sort(p)) for p in (rows, others[: TESTED * most]))
         number = PARTS if len(points) < FEW and self.held_out is None else 1
         return [self._parted(points, rest, seed + i) for i in range(number)]
 
@@ -344,9 +344,9 @@ class _Search:
         if self.held_out is not None:
             return Fold(points, self.held_out)
         try:
-            learn, test = hold_out(len(points), HELD_OUT, seed, points.y)
+            learn, test = hold_out(len(points), HELD_OUT, seed, points.y, groups=points.groups)
         except ValueError:  # each sample is of another class
-            learn, test = hold_out(len(points), HELD_OUT, seed)
+            learn, test = hold_out(len(points), HELD_OUT, seed, groups=points.groups)
         held_out = points.take(test)
         return Fold(points.take(learn), held_out if rest is None else held_out.joined(rest))
 

@@ -86,6 +86,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         y: Any,
         sample_weight: Any = None,
         *,
+        groups: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
@@ -96,18 +97,20 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
             X: samples: a table, dense or sparse.
             y: classes of the samples.
             sample_weight: number of times that each sample counts; 0 leaves it out, not its class.
+            groups: group of each sample, such as the patient it comes from, if new samples will
+                come from other groups; samples are then held out in whole groups.
             X_val, y_val, sample_weight_val: samples, classes and weights by which the settings of a
                 fixed tree that were not given are chosen, instead of by a part of X; or the round
                 of growth, while settings are chosen by a part of X. ``history_`` tells their error.
 
         Shapes:
-            X ``[n, D]``; y, sample_weight ``[n]``.
+            X ``[n, D]``; y, sample_weight, groups ``[n]``.
 
         Raises:
             ValueError: the data or a parameter is invalid; the message says which.
         """
         settings, growth = self._settings(), self._growth()
-        given = seen = self._checked(X, y, sample_weight, reset=True)
+        given = seen = self._checked(X, y, sample_weight, groups, reset=True)
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
         given, held_out = both_weighed(given, held_out, self.classes_, self.class_weight)
         self.seed_ = seed_from(self.random_state)
@@ -118,6 +121,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         self.input_scale_ = self._new_scale(learn)
         x, y, weights = self._scaled(learn.x), learn.y, learn.weights
         how: dict[str, Any] = {
+            "groups": learn.groups,
             "num_classes": len(self.classes_),
             "validation": held_out and (self._scaled(held_out.x), *held_out[1:]),
             "refit": aside,
@@ -277,7 +281,9 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _parted(self, given: Checked) -> tuple[Checked, Checked | None]:
         """Samples to learn from, and those that choose the round; None if there are too few."""
-        learn, held = parted(len(given.y), self.validation_fraction, self.seed_, given.y)
+        learn, held = parted(
+            *(len(given.y), self.validation_fraction, self.seed_, given.y, given.groups)
+        )
         return given.take(learn), None if held is None else given.take(held)
 
     # Called by the mixins

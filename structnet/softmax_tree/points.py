@@ -38,19 +38,29 @@ class Points:
         y: classes, numbers from 0 to K - 1.
         weights: number of times that each row counts.
         num_classes: number of classes K.
+        groups: group of each row, as a number; rows are held out in whole groups. None if each is
+            a group by itself.
 
     Shapes:
-        x ``[n, D]``, float32; y ``[n]``, int64; weights ``[n]``, float64.
+        x ``[n, D]``, float32; y ``[n]``, int64; weights ``[n]``, float64; groups ``[n]``.
     """
 
     x: Any
     y: np.ndarray
     weights: np.ndarray
     num_classes: int
+    groups: np.ndarray | None = None
 
     @classmethod
-    def made(cls, x: Any, y: Any, num_classes: int | None, weights: Any = None) -> Points:
-        """Points from rows ``[n, D]``, classes and weights of any number type.
+    def made(
+        cls,
+        x: Any,
+        y: Any,
+        num_classes: int | None,
+        weights: Any = None,
+        groups: np.ndarray | None = None,
+    ) -> Points:
+        """Points from rows ``[n, D]``, with classes and weights of any number type.
 
         None for the number of classes is the largest class plus one.
 
@@ -64,7 +74,7 @@ class Points:
             raise ValueError(f"x has {x.shape[1]} columns; expected at most {LARGEST}")
         x = narrow(x.astype(np.float32)) if issparse(x) else np.ascontiguousarray(x, np.float32)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
-        return cls(x, y, weights, num_classes)
+        return cls(x, y, weights, num_classes, groups)
 
     def check(self) -> None:
         """Refuses points from which nothing can be learned.
@@ -105,18 +115,21 @@ class Points:
 
     @property
     def checked(self) -> Checked:
-        """The rows, classes and weights."""
-        return Checked(self.x, self.y, self.weights)
+        """The rows, classes, weights and groups."""
+        return Checked(self.x, self.y, self.weights, self.groups)
 
     def take(self, rows: np.ndarray) -> Points:
         """The points of some rows, ``[m]``."""
-        return Points(self.x[rows], self.y[rows], self.weights[rows], self.num_classes)
+        groups = None if self.groups is None else self.groups[rows]
+        return Points(self.x[rows], self.y[rows], self.weights[rows], self.num_classes, groups)
 
     def joined(self, other: Points) -> Points:
-        """These points, followed by others."""
+        """These points, followed by others; with groups if both have some."""
         x = stacked(self.x, other.x)
         y, weights = np.append(self.y, other.y), np.append(self.weights, other.weights)
-        return Points(x, y, weights, self.num_classes)
+        groups = [each.groups for each in (self, other) if each.groups is not None]
+        both = np.concatenate(groups) if len(groups) == 2 else None
+        return Points(x, y, weights, self.num_classes, both)
 
     def counts(self, rows: np.ndarray) -> np.ndarray:
         """The weight of each class among some rows. ``[classes]``."""

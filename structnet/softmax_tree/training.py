@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from structnet.softmax_tree.choice import ENOUGH, chosen
+from structnet.softmax_tree.choice import ENOUGH, SURE, chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.few_rows import how_solved
+from structnet.softmax_tree.fold import BETTER, Wrongness
 from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate, updated
@@ -34,7 +35,7 @@ from structnet.training.history import History
 from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
 
-PATIENCE = 2  # rounds of growth without a lower validation error, after which it ends
+PATIENCE = 2  # rounds of growth that are not surely better, after which it ends
 ONE_LEAF = "one leaf, a softmax over all classes, was best on held-out samples; set {} for a tree"
 CELLS = 10_000_000  # largest number of probabilities by which the temperature is found
 
@@ -92,6 +93,7 @@ def train(
     *,
     num_classes: int | None = None,
     weights: Any = None,
+    groups: np.ndarray | None = None,
     validation: tuple[Any, ...] | None = None,
     refit: bool = False,
     callbacks: Sequence[Callable[[History], Any]] = (),
@@ -108,9 +110,11 @@ def train(
         growth: hyper-parameters of growth; with None, nothing grows.
         num_classes: number of classes; by default the largest class plus one.
         weights: number of times that each sample counts.
-        validation: samples and classes, and optionally weights, by which the round of growth is
-            chosen, by their error and, with few classes, also by their probabilities, and the
-            temperature; without them, the last round is taken.
+        groups: group of each sample, as a number from 0, if new samples will come from other
+            groups; samples are then held out in whole groups.
+        validation: samples and classes, and optionally weights and groups, by which the round of
+            growth is chosen, by their error and, with few classes, also by their probabilities, and
+            the temperature; without them, the last round is taken.
         refit: True trains the tree of that round once more, on the validation samples too.
         callbacks: functions that are called with the history after every iteration.
         state_file: file to which the state of the training is saved after every iteration; if it
@@ -119,7 +123,7 @@ def train(
             is.
 
     Shapes:
-        x ``[n, D]``; y, weights ``[n]``.
+        x ``[n, D]``; y, weights, groups ``[n]``.
 
     Raises:
         ValueError: k is larger than the number of classes, or the samples, classes and weights are
@@ -134,7 +138,7 @@ def train(
         (3, True)
     """
     settings = settings or SoftmaxTreeSettings()
-    points = Points.made(x, y, num_classes, weights)
+    points = Points.made(x, y, num_classes, weights, groups)
     number = points.num_classes
     points.check()
     if not points.weights.all():  # or all rows of a class in some part might weigh 0
@@ -274,15 +278,24 @@ class _Training:
         state.draft = state.draft.pruned(points)
 
     def _compare(self) -> None:
-        """Keeps the tree of a round if it is better than all before, or without validation."""
-        state, tested, wrong = self.state, self.validation, None
-        if tested is not None:
-            each = wrong_about(state.draft, self.points, tested, self._trained_by)
-            wrong = float(np.average(each, weights=tested.weights))
+        """Keeps the tree of a round if it is surely better than the best, or without validation."""
+        state, tested = self.state, self.validation
         state.since += 1
-        if wrong is None or state.least is None or wrong < state.least:
-            state.best, state.least, state.since = state.draft, wrong, 0
-            state.best_round = state.round
+        if tested is not None:
+            wrong = self._wrong_about(state.draft)
+            best = None if state.best is None else self._wrong_about(state.best)
+            one_leaf = state.best is not None and len(state.best.nodes) == 1
+            if best and not best.exceeds(wrong, SURE if one_leaf else BETTER):
+                return
+            state.least = wrong.mean
+        state.best, state.best_round, state.since = state.draft, state.round, 0
+
+    def _wrong_about(self, draft: Draft) -> Wrongness:
+        """How wrong a tree is about the validation samples."""
+        tested = self.validation
+        assert tested is not None
+        each = wrong_about(draft, self.points, tested, self._trained_by)
+        return Wrongness(each, tested.weights)
 
     def _tempered(self, draft: Draft) -> ChosenSettings:
         """The settings with the temperature for the validation samples, if there are any."""

@@ -16,7 +16,7 @@ from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.smoothing import smoothed
 from structnet.softmax_tree.tree import SoftmaxTree
 
-FEW = 5  # classes up to which probabilities count; for the ten digits it made no difference
+FEW = 100  # classes up to which probabilities count
 
 
 def wrong_about(
@@ -25,7 +25,7 @@ def wrong_about(
     """The wrongness of a tree on each sample, from 0, right and sure, to 2, wrong and sure.
 
     A mistake counts 1; half the squared distance of the probabilities from the true class (half the
-    Brier score) is added. With more than 5 classes, only mistakes count.
+    Brier score) is added. With more than 100 classes, only mistakes count.
 
     Args:
         draft: tree before its leaves are smoothed.
@@ -75,5 +75,5 @@ def log_probs(
 
 
 def largest_wrong(num_classes: int) -> int:
-    """The wrongness of a tree that is wrong and sure: 2, or 1 with more than 5 classes."""
+    """The wrongness of a tree that is wrong and sure: 2, or 1 with more than 100 classes."""
     return 2 if num_classes <= FEW else 1

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from structnet.checks import check_integer
-from structnet.estimators.checked import counting_places, encode_labels, mean_one
+from structnet.estimators.checked import counting_places, encode_labels, mean_one, numbered
 from structnet.estimators.class_weights import weights_by_class
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
@@ -21,7 +21,7 @@ from structnet.estimators.likeliest import top_of
 from structnet.tensor_tree.estimator import TreeLSTMEstimator
 from structnet.tensor_tree.explanation import check_place, column_of, log_odds
 from structnet.tensor_tree.node_explanation import NodeExplanation, explain_node
-from structnet.tensor_tree.samples import node_labels, node_weights, numbered
+from structnet.tensor_tree.samples import node_labels, node_weights
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.tensor_tree.targets import Targets
 from structnet.trees.forest import Forest

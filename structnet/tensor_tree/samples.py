@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
+from structnet.estimators.checked import numbered
 from structnet.estimators.inputs import check_weights, off_torch, plain_labels, plain_numbers
 from structnet.parse.conversion import as_tree
 from structnet.tensor_tree.targets import Targets
@@ -119,32 +119,6 @@ def targets_of(
     """
     weights = check_weights(sample_weight, len(samples))
     return Targets(samples, y, weights, numbered(groups, len(samples))).counting(least)
-
-
-def numbered(groups: Any, size: int) -> np.ndarray | None:
-    """The group of each sample as a number from 0, ``[size]``; None if no groups are given.
-
-    Raises:
-        ValueError: there is not one group per sample.
-
-    Example:
-        >>> numbered(["b.py", "a.py", "b.py"], 3)
-        array([0, 1, 0])
-    """
-    if groups is None:
-        return None
-    listed = groups.tolist() if hasattr(groups, "tolist") else groups
-    if not isinstance(listed, (list, tuple)):
-        raise ValueError(f"groups must be a list or an array. Got {type(groups).__name__}.")
-    if len(listed) != size:
-        raise ValueError(f"groups must have one entry per sample, {size}. Got {len(listed)}.")
-    known: dict[Any, int] = {}
-    for place, group in enumerate(listed):
-        # NaN differs from itself; a list would be a row of several groups.
-        if group is None or group != group or not isinstance(group, Hashable):
-            raise ValueError(f"groups must name the group of each sample. Got {group} at {place}.")
-        known.setdefault(group, len(known))
-    return np.array([known[group] for group in listed])
 
 
 def node_weights(samples: list[tuple[Tree, ...]], given: Any) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structnet.estimators.held_out import hold_out, parted
+from structnet.estimators.held_out import divided, hold_out, in_turn, of_ridge, parted, tenths
 
 
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=6), st.floats(0.05, 0.6), st.integers(0))
@@ -159,3 +159,42 @@ def test_groups_that_cannot_be_held_out_are_refused() -> None:
         with pytest.raises(ValueError, match="no whole group can be held out"):
             parted(30, 0.1, 0, labels, groups)
     assert parted(3, 0.1, 0, None, np.arange(3))[1] is None
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=60), st.integers(1, 12), st.integers(0))
+def test_each_group_has_its_turn_once(groups: list[int], number: int, seed: int) -> None:
+    each = np.array(groups)
+    order = np.random.default_rng(seed % 1000).permutation(len(each))
+    part = in_turn(order, number, each)
+    assert all(len(set(part[each == group])) == 1 for group in set(groups))
+    assert len(set(part)) == min(number, len(set(groups)))
+    assert in_turn(order, number)[order].tolist() == (np.arange(len(each)) % number).tolist()
+
+
+def test_tenths_hold_out_whole_groups() -> None:
+    groups = np.repeat(np.arange(30), 4)
+    labels = np.random.default_rng(0).integers(2, size=30)[groups]
+    parts = list(tenths(labels, 0, groups))
+    for learn, held in parts:
+        assert len(learn) + len(held) == 120 and not set(groups[learn]) & set(groups[held])
+    assert sorted(np.concatenate([held for _, held in parts])) == list(range(120))
+    assert not list(tenths(labels, 0, np.zeros(120, int)))
+
+
+def test_others_are_of_other_groups() -> None:
+    groups = np.arange(100) // 3
+    order = np.random.default_rng(0).permutation(100)
+    first, others = divided(order, 40, groups)
+    assert len(first) == 40 and 98 <= len(first) + len(others) <= 100
+    assert not set(groups[first]) & set(groups[others])
+    assert [part.tolist() for part in divided(order, 40)] == [
+        order[:40].tolist(),
+        order[40:].tolist(),
+    ]
+
+
+def test_ridge_leaves_out_whole_groups() -> None:
+    groups = np.arange(40) // 2
+    for learn, held in of_ridge(groups)["cv"]:
+        assert len(held) == 8 and not set(groups[learn]) & set(groups[held])
+    assert of_ridge(None) == of_ridge(np.zeros(4, int)) == {}

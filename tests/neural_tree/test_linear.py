@@ -133,6 +133,31 @@ LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
 ALONE = NeuralTreeRegressor(max_leaves=1, max_transformers=0, random_state=0)
 
 
+def test_classes_in_memory_have_the_optimum_that_batches_descend_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, y = make_classification(300, 6, n_informative=4, n_classes=3, random_state=0)
+    weights = torch.rand(300, generator=torch.Generator().manual_seed(0)) + 0.5
+    samples = Samples(torch.tensor(x, dtype=torch.float32), torch.tensor(y), weights)
+    samples.weights[7] = 0.0
+    samples.targets[7] = 3  # a class of no sample that counts
+    whole, batched = (NeuralTree(presets.table(4), (6,), Categorical()) for _ in range(2))
+    strength = fit_linear(whole, samples, seed=0)
+    monkeypatch.setattr(linear, "NUMBERS", 600)  # 100 samples at a time
+    assert fit_linear(batched, samples, seed=0) == pytest.approx(strength)
+    first, second = (tree.output(samples.x).softmax(1) for tree in (whole, batched))
+    assert (first - second).abs().max() < 0.02
+
+
+@pytest.mark.parametrize("counting", [1, 2, 20])
+def test_a_single_class_is_the_likeliest(counting: int) -> None:
+    x = torch.linspace(-1, 1, 20)[:, None]
+    samples = Samples(x, torch.ones(20, dtype=torch.int64), (torch.arange(20) < counting).float())
+    tree = NeuralTree(presets.table(3), (1,), Categorical())
+    assert fit_linear(tree, samples, seed=0) is not None
+    assert (tree.output(x).argmax(1) == 1).all()
+
+
 @pytest.mark.parametrize(
     ("table", "size", "model", "other", "least"),
     [

@@ -24,6 +24,7 @@ from structnet.softmax_tree.fold import Fold, Wrongness
 from structnet.softmax_tree.leaf_update import updated_leaf
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings
+from structnet.softmax_tree.wrongness import FEW
 from structnet.training.progress import Progress
 
 
@@ -228,10 +229,10 @@ def test_ridges_grow_as_long_as_that_helps(
             lambda kind, *_, at=best: 10 + abs(np.log((kind.leaf_ridge + 1) / (at + 1))),
         )
         found = found_of(many(3, 60), progress=Progress(seconds=0))
-        assert found.leaf_ridge == best and (found.leaf_penalty == 0.1) == (best > 0)
+        assert found.leaf_ridge == best and (found.leaf_penalty == 0.01) == (best > 0)
     told = capsys.readouterr().err
     assert "tried depth 1 from rows, penalty 1: " in told
-    assert "tried depth 1 from rows, penalty 0.1, ridge 10: " in told
+    assert "tried depth 1 from rows, penalty 0.01, ridge 10: " in told
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -257,7 +258,7 @@ def test_ridges_are_told_in_the_mean_weight(monkeypatch: pytest.MonkeyPatch) -> 
     tried = noted(monkeypatch, lambda kind, *_: wrong[kind.leaf_ridge])
     found = found_of(replace(points, weights=100 * points.weights))
     assert {trial.kind.leaf_ridge for trial in tried} == wrong.keys()
-    assert (found.leaf_penalty, found.leaf_ridge) == (10, 100)
+    assert (found.leaf_penalty, found.leaf_ridge) == (1, 100)
 
 
 def test_ridges_that_are_none_are_refused() -> None:
@@ -327,7 +328,7 @@ def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
     """By two deviations of as many rows as are held out, a third of those asked: by twelve."""
     monkeypatch.setattr(choice, "WHOLE", 0)  # half of the rows are looked at, and a part of others
     wrong = {1.0: 1000, 3.0: 2000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
-    noted(monkeypatch, lambda kind, *_: wrong[kind.leaf_penalty])
+    noted(monkeypatch, lambda kind, *_: 2000 if kind.leaf_ridge else wrong[kind.leaf_penalty])
     assert chosen(many(400, 6000), ONE_KIND, None)[0].leaf_penalty == taken
 
 
@@ -336,7 +337,7 @@ def test_a_plain_tree_of_sparse_rows_is_given_up_if_a_quarter_of_them_shows_it_f
     probed: int, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four times the rows divide the odds by 4 at best: not 20 of 50 to 7."""
-    full = many(50, 400)
+    full = many(FEW + 1, 400)  # of which only mistakes count
     tried = noted(
         monkeypatch, lambda kind, _, size: probed if kind.depth == 1000 and size < 400 else 7
     )
@@ -362,7 +363,7 @@ def test_nothing_weaker_is_tried_where_nothing_is_left_to_gain(
     tried = noted(monkeypatch, lambda kind, *_: wrong + 10 * (kind.leaf_penalty > 1))
     assert found_of(many(3, 60)).leaf_penalty == 1
     asked = {(trial.kind.leaf_penalty, trial.kind.leaf_ridge) for trial in tried}
-    assert (10, 0) in asked and ((0.1, 0) in asked and (0.1, 1) in asked) == weaker
+    assert (10, 0) in asked and ((0.1, 0) in asked and (0.01, 1) in asked) == weaker
 
 
 def test_a_penalty_that_begins_far_behind_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,7 +265,7 @@ class Growth:
         trained = self._train_candidates(leaf)
         gains = {kind: gain for kind, (gain, _) in trained.items()}
         if self.in_parts and self.strength is not None and len(self.decisions) == 1:
-            told = self._part(gains), self._parts(), self.choose, self.settings.min_gain
+            told = self._judge.part(gains), self._parts(), self.choose, self.settings.min_gain
             gains = judged_by_parts(*told, self.tree.likelihood)
         action = self.choose(gains)
         self.undecided = self.undecided[1:]
@@ -283,10 +283,7 @@ class Growth:
             other = type(self)(*start, **how)
             other.step()
             trained = other._train_candidates(0)
-            yield other._part({kind: gain for kind, (gain, _) in trained.items()})
-
-    def _part(self, gains: dict[str, Gain]) -> Part:
-        return Part(gains, self._judge.before(), self.validation.counts())
+            yield other._judge.part({kind: gain for kind, (gain, _) in trained.items()})
 
     def _candidates(
         self, leaf: int, attempt: int = 0, others: Iterable[nn.Module] = ()

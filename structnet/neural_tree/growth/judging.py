@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split
 from structnet.neural_tree.growth.decision import Gain, takes_place
 from structnet.neural_tree.growth.measures import decrease, of_each
 from structnet.neural_tree.growth.merging import SPARED, merged
+from structnet.neural_tree.growth.parts import Part
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
@@ -80,12 +81,18 @@ class Judge:
         """The share of the training samples that reaches each new leaf, ``[new leaves]``."""
         return np.average(self._each(split.shares, train), axis=0, weights=self.train.counts())
 
+    def part(self, gains: Mapping[str, Gain]) -> Part:
+        """What candidates, which have been judged, gain on the validation samples."""
+        held = self.validation
+        return Part(gains, self.before(), held.counts(), held.group_numbers())
+
     def takes_place(self, gain: Gain, best: Gain) -> bool:
         """Does a candidate take the place of the best one? See :func:`.decision.takes_place`."""
         return takes_place(gain, best, self.settings, self._decrease)
 
     def _decrease(self, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
-        return decrease(before, after, self.validation.counts(), self.tree.likelihood)
+        held = self.validation
+        return decrease(before, after, held.counts(), self.tree.likelihood, held.group_numbers())
 
     def _each(self, answer: Callable[[Any], Tensor], samples: Samples | AtLeaf) -> np.ndarray:
         return of_each(answer, self.tree, samples)

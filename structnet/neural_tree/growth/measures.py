@@ -44,7 +44,11 @@ def of_each(
 
 
 def decrease(
-    before: np.ndarray, after: np.ndarray, weights: np.ndarray | None, likelihood: Likelihood
+    before: np.ndarray,
+    after: np.ndarray,
+    weights: np.ndarray | None,
+    likelihood: Likelihood,
+    groups: np.ndarray | None = None,
 ) -> tuple[float, float]:
     """The mean decrease of the samples' losses, and its standard error.
 
@@ -53,11 +57,11 @@ def decrease(
     have heavy tails, and their absolute values decrease more surely, these tell how sure it is.
 
     Args:
-        before, after, weights: see :func:`.gained`.
+        before, after, weights, groups: see :func:`.gained`.
         likelihood: likelihood whose losses they are.
 
     Shapes:
-        before, after, weights ``[n]``.
+        before, after, weights, groups ``[n]``.
 
     Example:
         >>> before, after = np.append(np.ones(9), 100.0), np.zeros(10)
@@ -66,9 +70,9 @@ def decrease(
         >>> [round(x, 1) for x in decrease(before, after, None, SquaredError())]
         [10.9, 5.2]
     """
-    gain, error = gained(before, after, weights)
+    gain, error = gained(before, after, weights, groups)
     if isinstance(likelihood, SquaredError) and _are_heavy(before, weights):
-        fall, noise = gained(np.sqrt(before), np.sqrt(after), weights)
+        fall, noise = gained(np.sqrt(before), np.sqrt(after), weights, groups)
         if gain * fall > 0:
             error = min(error, gain / fall * noise)
     return gain, error

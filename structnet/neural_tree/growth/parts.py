@@ -35,14 +35,16 @@ class Part(NamedTuple):
         gains: gain of each candidate, by its kind.
         before: losses of the samples without a candidate.
         counts: weights of the samples.
+        groups: groups of the samples; None if each is one by itself.
 
     Shapes:
-        before, counts ``[n]``.
+        before, counts, groups ``[n]``.
     """
 
     gains: Mapping[str, Gain]
     before: np.ndarray
     counts: np.ndarray
+    groups: np.ndarray | None = None
 
 
 def fresh_starts(
@@ -120,7 +122,9 @@ def _together(kind: str, parts: list[Part], likelihood: Likelihood) -> Gain:
     before = np.concatenate([part.before for part in parts])
     after = np.concatenate([_after(kind, part) for part in parts])
     counts = np.concatenate([part.counts for part in parts])
-    gain, error = decrease(before, after, counts, likelihood)
+    several = [part.groups for part in parts if part.groups is not None]
+    groups = np.concatenate(several) if several else None
+    gain, error = decrease(before, after, counts, likelihood, groups)
     return parts[0].gains[kind]._replace(gain=gain, error=error)
 
 

@@ -340,7 +340,11 @@ def best_share(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> flo
 
 
 def best_factor(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> float:
-    """The same factor, however surely it is above 0; arguments as for :func:`best_share`."""
+    """The same factor, however surely it is above 0.
+
+    Shapes:
+        tree, lacking ``[n, outputs]``; count ``[n]``, as of :func:`best_share`.
+    """
     weight = count.unsqueeze(1)
     best = (weight * tree * lacking).sum() / (weight * tree.square()).sum()
     return best.nan_to_num(0.0).clamp(0, most).item()

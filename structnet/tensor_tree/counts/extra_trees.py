@@ -81,7 +81,7 @@ class ExtraTrees(nn.Module):
         self.register_buffer("columns", torch.zeros(num_columns, dtype=torch.int64))
         self.register_buffer("nodes", torch.zeros(3, num_nodes, dtype=torch.int32))
         self.register_buffer("starts", torch.zeros(num_trees, dtype=torch.int64))
-        self.register_buffer("values", torch.zeros(num_values, num_outputs))
+        self.register_buffer("values", torch.zeros(num_values, num_outputs, dtype=torch.float32))
 
     @property
     def sizes(self) -> dict[str, int]:
