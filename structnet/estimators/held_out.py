@@ -154,31 +154,6 @@ def in_turn(order: np.ndarray, number: int, groups: np.ndarray | None = None) ->
     return part
 
 
-def divided(
-    order: np.ndarray, number: int, groups: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The first samples of an order, and the others that are of none of their groups.
-
-    Args:
-        order: all samples; where there are groups, those of the first samples come first.
-        number: number of samples in the first part.
-        groups: group of each sample; None if each is a group by itself.
-
-    Shapes:
-        order, groups ``[n]`` -> ``[number]``, and at most ``[n - number]``.
-
-    Example:
-        >>> first, others = divided(np.arange(5), 2, groups=np.array([4, 8, 8, 4, 6]))
-        >>> first.tolist(), others.tolist()
-        ([0, 3], [1, 2, 4])
-    """
-    if groups is None:
-        return order[:number], order[number:]
-    order = order[np.argsort(_ranks(order, groups), kind="stable")]
-    first, others = order[:number], order[number:]
-    return first, others[~np.isin(groups[others], groups[first])]
-
-
 def of_ridge(groups: np.ndarray | None, parts: int = 5) -> dict[str, Any]:
     """How a ``RidgeCV`` chooses its penalty: by whole groups that are held out in turn.
 

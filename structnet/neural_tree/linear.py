@@ -301,7 +301,7 @@ def _parameters(tree: NeuralTree) -> tuple[Tensor, Tensor]:
 
 
 def parts_of(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places to learn from and to hold out, stratified by class, in whole groups if there are any.
+    """Places to learn from and to hold out, stratified by class, in whole groups if there are some.
 
     Shapes:
         places ``[m]``, int64; each is held out once, or of many samples a fifth is.
@@ -309,7 +309,10 @@ def parts_of(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]
     order = np.random.default_rng(seed).permutation(len(samples))
     if samples.targets.dim() == 1:
         order = order[samples.targets.cpu().numpy()[order].argsort(kind="stable")]
-    part = in_turn(order, PARTS, samples.group_numbers())
+    groups = samples.group_numbers()
+    if groups is not None and (groups == groups[:1]).all():
+        groups = None  # a single one leaves nothing to learn from
+    part = in_turn(order, PARTS, groups)
     numbers = range(PARTS if len(samples) < ENOUGH else 1)
     found = [(np.flatnonzero(part != i), np.flatnonzero(part == i)) for i in numbers]
     return [(learn, held) for learn, held in found if len(learn) and len(held)]

@@ -77,7 +77,9 @@ class ArrayData:
         if arrays.classes is None:
             fitted.target_shape_ = () if arrays.num_outputs == 1 else (arrays.num_outputs,)
         else:
-            fitted.classes_ = np.array(arrays.classes)
+            names = np.array(arrays.classes)
+            numbers = all(name.isdecimal() and str(int(name)) == name for name in names.tolist())
+            fitted.classes_ = names.astype(np.int64) if numbers else names  # as fit keeps them
         return model
 
     def describe(self) -> dict[str, Any]:

@@ -16,14 +16,14 @@ most of the columns.
 With few samples in each class, the best few kinds, the flat softmax and all penalties are trained
 to the end, if possible on all samples, as overfitting shows late, and a brief training favours
 narrow leaves. One kind is taken over a simpler one only if its advantage is not due to chance, and
-over the flat softmax only if it is surely better. The plain decision tree is the simplest, and a
-stronger penalty is simpler; so are fewer leaves, but if only some samples are used, more leaves,
-which gain most from the others. Unless all this is cheap, trees that begin surely behind the flat
-softmax, and stronger penalties that begin far behind, are given up after one iteration, and kinds
-that begin nearly as well are compared once more with the penalties found. If only some samples are
-used, some of the others are tested on besides those held out. The error is that of ``wrongness``.
-Of few dense rows, a solved leaf (``few_rows``) is taken unless a tree is surely better. At last,
-held-out samples tell how sure leaves may be.
+over the flat softmax, if all samples are used, only if it is surely better. The plain decision tree
+is the simplest, and a stronger penalty is simpler; so are fewer leaves, but if only some samples
+are used, more leaves, which gain most from the others. Unless all this is cheap, trees that begin
+surely behind the flat softmax, and stronger penalties that begin far behind, are given up after one
+iteration, and kinds that begin nearly as well are compared once more with the penalties found. If
+only some samples are used, some of the others are tested on besides those held out. The error is
+that of ``wrongness``. Of few dense rows, a solved leaf (``few_rows``) is taken unless a tree is
+surely better. At last, held-out samples tell how sure leaves may be.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from structnet.estimators.held_out import divided, hold_out
+from structnet.estimators.held_out import hold_out
 from structnet.softmax_tree.costs import axes_sums, flat_sums
 from structnet.softmax_tree.few_rows import how_solved, may_be_solved
 from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest, name_of
@@ -334,8 +334,9 @@ class _Search:
         seed, points, rest = self.given.seed, self.points, None
         if len(points) > (most := self._most):
             order = np.random.default_rng(seed).permutation(len(points))
-            rows, others = divided(order, most, points.groups)
-            points, rest = (points.take(np.sort(p)) for p in (rows, others[: TESTED * most]))
+            if points.groups is None:  # others could be of the groups to learn from
+                rest = points.take(np.sort(order[most:][: TESTED * most]))
+            points = points.take(np.sort(order[:most]))
         number = PARTS if len(points) < FEW and self.held_out is None else 1
         return [self._parted(points, rest, seed + i) for i in range(number)]
 
@@ -343,10 +344,8 @@ class _Search:
         """A fold with samples to learn from, and held-out ones joined with further ones."""
         if self.held_out is not None:
             return Fold(points, self.held_out)
-        try:
-            learn, test = hold_out(len(points), HELD_OUT, seed, points.y, groups=points.groups)
-        except ValueError:  # each sample is of another class
-            learn, test = hold_out(len(points), HELD_OUT, seed, groups=points.groups)
+        y = points.y if len(np.unique(points.y)) < len(points) else None  # all of other classes
+        learn, test = hold_out(len(points), HELD_OUT, seed, y, groups=points.groups)
         held_out = points.take(test)
         return Fold(points.take(learn), held_out if rest is None else held_out.joined(rest))
 

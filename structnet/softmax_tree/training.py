@@ -35,7 +35,7 @@ from structnet.training.history import History
 from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
 
-PATIENCE = 2  # rounds of growth that are not surely better, after which it ends
+PATIENCE = 2  # rounds of growth that are not better beyond chance, after which it ends
 ONE_LEAF = "one leaf, a softmax over all classes, was best on held-out samples; set {} for a tree"
 CELLS = 10_000_000  # largest number of probabilities by which the temperature is found
 
@@ -278,7 +278,7 @@ class _Training:
         state.draft = state.draft.pruned(points)
 
     def _compare(self) -> None:
-        """Keeps the tree of a round if it is surely better than the best, or without validation."""
+        """Keeps the tree of a round if it is better beyond chance, or without validation."""
         state, tested = self.state, self.validation
         state.since += 1
         if tested is not None:

@@ -1,9 +1,9 @@
 """The wrongness of a tree on held-out samples, by which settings and rounds are chosen.
 
 If a class is rare, hardly any tree predicts it: all make the same mistakes, and only probabilities
-show which is better. With few classes they count besides the mistakes. They are not enough alone: a
-decision tree on single features may make by far the fewest mistakes, but would lose to an unsure
-tree, as its leaves are too sure.
+show which is better. With up to 100 classes they count besides the mistakes. They are not enough
+alone: a decision tree on single features may make by far the fewest mistakes, but would lose to an
+unsure tree, as its leaves are too sure.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from structnet.trees.vocabulary import Vocabulary
 MAX_EDGES = 2**19  # edges of trees with something hidden that are predicted at once; ...
 NODE = 8  # ... a node counts as this many edges
 SAME = 0.9  # share of an effect that is nearly all of it
-ROUNDING = 1e-5  # share of a score that its rounding may change
+ROUNDING = 1e-6  # share of a score that its rounding may change
 LISTED = 8  # subtrees in the text
 SHOWN = 50  # characters of each subtree in the text
 

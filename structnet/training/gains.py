@@ -35,8 +35,8 @@ def gained(
     Example:
         >>> gained(np.array([2.0, 3.0]), np.array([1.0, 1.0]))
         (1.5, 0.5)
-        >>> before, after = np.repeat([2.0, 3.0], 50), np.ones(100)
-        >>> gained(before, after, groups=np.repeat([0, 1], 50))
+        >>> before, after = np.repeat([2.0, 3.0], 32), np.ones(64)
+        >>> gained(before, after, groups=np.repeat([0, 1], 32))
         (1.5, 0.5)
     """
     drops = np.subtract(before, after, dtype=np.float64)

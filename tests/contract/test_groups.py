@@ -19,8 +19,9 @@ from structnet import (
     SoftmaxTreeClassifier,
 )
 from structnet.estimators import held_out
+from structnet.softmax_tree import choice
 
-HOLDING_OUT = ("hold_out", "parted", "tenths", "in_turn", "divided", "of_ridge")
+HOLDING_OUT = ("hold_out", "parted", "tenths", "in_turn", "of_ridge")
 SHORT: dict[str, Any] = {"epochs": 2, "refine_epochs": 2, "max_leaves": 2}
 ESTIMATORS = [
     pytest.param(lambda: NeuralTreeRegressor(random_state=0, **SHORT), id="regressor"),
@@ -105,3 +106,29 @@ def test_rows_given_several_times_are_not_learnt_by_heart(kind: Any) -> None:
     X, y, rows = measured_again(300)
     model = kind(random_state=0).fit(X, y, groups=rows)
     assert model.get_n_leaves() < 20 < kind(random_state=0).fit(X, y).get_n_leaves()
+
+
+def test_two_groups_are_enough_where_only_some_rows_are_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(choice, "LARGEST", 150)
+    monkeypatch.setattr(choice, "FEW", 150)
+    X, y, _ = measured_again(600, times=1)
+    model = SoftmaxTreeClassifier(random_state=0).fit(X, y, groups=np.arange(600) % 2)
+    assert model.score(X, y) > 0.7
+
+
+def test_a_class_of_one_group_is_not_held_out_whole() -> None:
+    X, _, _ = measured_again(600, times=1)
+    y = np.arange(600) % 3
+    with pytest.raises(ValueError, match="no whole group can be held out"):
+        SoftmaxTreeClassifier(random_state=0).fit(X, y, groups=y)
+
+
+def test_rows_of_one_group_are_parted_where_a_line_is_penalised() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 30))
+    y = (X @ rng.normal(size=30) > 0).astype(int)
+    groups = np.arange(240) % 2
+    model = NeuralTreeClassifier(random_state=0, **SHORT).fit(X, y, groups=groups)
+    assert model.score(X, y) > 0.95

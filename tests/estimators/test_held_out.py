@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structnet.estimators.held_out import divided, hold_out, in_turn, of_ridge, parted, tenths
+from structnet.estimators.held_out import hold_out, in_turn, of_ridge, parted, tenths
 
 
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=6), st.floats(0.05, 0.6), st.integers(0))
@@ -179,18 +179,6 @@ def test_tenths_hold_out_whole_groups() -> None:
         assert len(learn) + len(held) == 120 and not set(groups[learn]) & set(groups[held])
     assert sorted(np.concatenate([held for _, held in parts])) == list(range(120))
     assert not list(tenths(labels, 0, np.zeros(120, int)))
-
-
-def test_others_are_of_other_groups() -> None:
-    groups = np.arange(100) // 3
-    order = np.random.default_rng(0).permutation(100)
-    first, others = divided(order, 40, groups)
-    assert len(first) == 40 and 98 <= len(first) + len(others) <= 100
-    assert not set(groups[first]) & set(groups[others])
-    assert [part.tolist() for part in divided(order, 40)] == [
-        order[:40].tolist(),
-        order[40:].tolist(),
-    ]
 
 
 def test_ridge_leaves_out_whole_groups() -> None:

@@ -50,6 +50,7 @@ def test_a_run_has_the_trees_of_the_estimator(run: tuple[Path, Done]) -> None:
     read: Any = data.arrays.x_test_read
     asked = loaded.predict_proba(read[data.places])  # which it scales
     np.testing.assert_allclose(asked, model.predict_proba(x), rtol=1e-6)
+    assert loaded.score(read[data.places], y) == pytest.approx(model.score(x, y))
     assert loaded.export_text().count("of training samples") == trees[0].topology.num_nodes
     told = ran("predict", folder, "0", "7")
     answers = told.json["answers"]
