@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
 
 E = TypeVar("E", bound=BaseEstimator)
+WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)  # a whole number as Python writes it, int64
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class ArrayData:
             fitted.target_shape_ = () if arrays.num_outputs == 1 else (arrays.num_outputs,)
         else:
             names = np.array(arrays.classes)
-            numbers = all(name.isdecimal() and str(int(name)) == name for name in names.tolist())
+            numbers = all(map(WHOLE.fullmatch, arrays.classes))
             fitted.classes_ = names.astype(np.int64) if numbers else names  # as fit keeps them
         return model
 

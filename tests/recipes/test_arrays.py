@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from neural_tree_runs import settings_of
 
+from structnet import SoftmaxTreeClassifier
 from structnet.datasets.csv_file import TableError, read
 from structnet.recipes import rows as of_file
 from structnet.recipes.neural_tree.data import load_data, shifted_and_mirrored
@@ -20,6 +22,26 @@ def test_validation_is_held_out_of_training_and_never_tested() -> None:
     assert not rows[0] & rows[1]
     known = {row.tobytes() for row in data.arrays.x_train}
     assert rows[0] | rows[1] <= known
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        (("-1", "1"), [-1, 1]),
+        (("0", "7"), [0, 7]),
+        (("01", "7"), ["01", "7"]),
+        (("1.5", "7"), ["1.5", "7"]),
+        (("7", "9" * 30), ["7", "9" * 30]),
+        (("cheap", "dear"), ["cheap", "dear"]),
+    ],
+)
+def test_an_estimator_of_a_run_has_classes_as_a_fit_has(
+    classes: tuple[str, ...], expected: list
+) -> None:
+    data = load_data(settings_of(data="digits", train_size=100, test_size=50, seed=3))
+    named = replace(data, arrays=replace(data.arrays, classes=classes))
+    model = named.estimator(SoftmaxTreeClassifier, {}, 0)
+    assert model.classes_.tolist() == expected
 
 
 @pytest.mark.parametrize(
