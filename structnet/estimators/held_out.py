@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,28 @@ def in_turn(order: np.ndarray, number: int, groups: np.ndarray | None = None) ->
     return part
 
 
+def folds(
+    order: np.ndarray, number: int, groups: np.ndarray | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Pairs of places to learn from and of held-out ones, each part :func:`in_turn`.
+
+    There are fewer pairs if there are fewer groups, and none of a single group.
+
+    Args:
+        order: all samples, in the order in which they are dealt to the parts.
+        number: number of parts.
+        groups: group of each sample; None if each is a group by itself.
+
+    Shapes:
+        order, groups ``[n]``; pairs ``[learnt]``, ``[held]``, ascending.
+    """
+    part = in_turn(order, number, groups)
+    for i in range(number):
+        learn, held = np.flatnonzero(part != i), np.flatnonzero(part == i)
+        if len(learn) and len(held):
+            yield learn, held
+
+
 def of_ridge(groups: np.ndarray | None, parts: int = 5) -> dict[str, Any]:
     """How a ``RidgeCV`` chooses its penalty: by whole groups that are held out in turn.
 
@@ -163,11 +186,8 @@ def of_ridge(groups: np.ndarray | None, parts: int = 5) -> dict[str, Any]:
         groups: group of each sample, ``[n]``, or None.
         parts: number of parts.
     """
-    if groups is None or (groups == groups[0]).all():
-        return {}
-    part = in_turn(np.arange(len(groups)), parts, groups)
-    every = [(np.flatnonzero(part != i), np.flatnonzero(part == i)) for i in np.unique(part)]
-    return {"cv": every, "scoring": "neg_mean_squared_error"}
+    every = [] if groups is None else list(folds(np.arange(len(groups)), parts, groups))
+    return {"cv": every, "scoring": "neg_mean_squared_error"} if every else {}
 
 
 def tenths(
@@ -195,9 +215,8 @@ def tenths(
     size = len(labels)
     order = np.random.default_rng(seed).permutation(size)
     order = order[np.argsort(labels[order], kind="stable")]
-    part = in_turn(order, PARTS, groups)
-    for number in range(min(-(-ENOUGH // max(size // PARTS, 1)), PARTS)):
-        learn, held = np.flatnonzero(part != number), np.flatnonzero(part == number)
+    most = -(-ENOUGH // max(size // PARTS, 1))
+    for learn, held in islice(folds(order, PARTS, groups), most):
         held = held[np.isin(labels[held], labels[learn])]
         if len(held):
             yield learn, held

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import cast
 
 import numpy as np
@@ -25,7 +26,7 @@ from torch import Tensor, nn
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.few_rows import regression
-from structnet.estimators.held_out import in_turn, of_ridge
+from structnet.estimators.held_out import folds, of_ridge
 from structnet.neural_tree.growth.measures import decrease, of_each
 from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
 from structnet.neural_tree.settings import INPUTS
@@ -309,13 +310,9 @@ def parts_of(samples: Samples, seed: int) -> list[tuple[np.ndarray, np.ndarray]]
     order = np.random.default_rng(seed).permutation(len(samples))
     if samples.targets.dim() == 1:
         order = order[samples.targets.cpu().numpy()[order].argsort(kind="stable")]
-    groups = samples.group_numbers()
-    if groups is not None and (groups == groups[:1]).all():
-        groups = None  # a single one leaves nothing to learn from
-    part = in_turn(order, PARTS, groups)
-    numbers = range(PARTS if len(samples) < ENOUGH else 1)
-    found = [(np.flatnonzero(part != i), np.flatnonzero(part == i)) for i in numbers]
-    return [(learn, held) for learn, held in found if len(learn) and len(held)]
+    most = PARTS if len(samples) < ENOUGH else 1
+    parts = list(islice(folds(order, PARTS, samples.group_numbers()), most))
+    return parts or list(islice(folds(order, PARTS), most))  # a single group has to be split
 
 
 def _minimise(

@@ -335,7 +335,7 @@ class _Search:
         if len(points) > (most := self._most):
             order = np.random.default_rng(seed).permutation(len(points))
             if points.groups is None:  # others could be of the groups to learn from
-                rest = points.take(np.sort(order[most:][: TESTED * most]))
+                rest = points.take(np.sort(order[most : (1 + TESTED) * most]))
             points = points.take(np.sort(order[:most]))
         number = PARTS if len(points) < FEW and self.held_out is None else 1
         return [self._parted(points, rest, seed + i) for i in range(number)]

@@ -281,9 +281,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def _parted(self, given: Checked) -> tuple[Checked, Checked | None]:
         """Samples to learn from, and those that choose the round; None if there are too few."""
-        learn, held = parted(
-            *(len(given.y), self.validation_fraction, self.seed_, given.y, given.groups)
-        )
+        of = given.y, given.groups
+        learn, held = parted(len(given.y), self.validation_fraction, self.seed_, *of)
         return given.take(learn), None if held is None else given.take(held)
 
     # Called by the mixins

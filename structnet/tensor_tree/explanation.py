@@ -123,14 +123,15 @@ class TreeExplanation:
 
     def __str__(self) -> str:
         words, alone, texts = word_ids(self.tree.preorder()), self.alone(), []
-        for node, _ in self.top():
+        top = self.top()
+        for node, _ in top:
             text = written(node, id(node) in words)
             texts.append(f"the label of {text}" if id(node) in alone and node.children else text)
         count, ways = Counter(texts), _ways(self.tree) if len(set(texts)) < len(texts) else {}
         lines = [self.heading]
         if not texts and self.tree.size > 1:
             lines.append("  no part matters")
-        for (node, value), text in zip(self.top(), texts, strict=True):
+        for (node, value), text in zip(top, texts, strict=True):
             moves = "rises" if value < 0 else "falls"
             at = f", tree[{_way(ways, node)}]" if count[text] > 1 else ""
             lines.append(f"  {moves} by {abs(value):.3f} without {text}{at}")

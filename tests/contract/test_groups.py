@@ -21,7 +21,7 @@ from structnet import (
 from structnet.estimators import held_out
 from structnet.softmax_tree import choice
 
-HOLDING_OUT = ("hold_out", "parted", "tenths", "in_turn", "of_ridge")
+HOLDING_OUT = ("hold_out", "parted", "tenths", "in_turn", "folds", "of_ridge")
 SHORT: dict[str, Any] = {"epochs": 2, "refine_epochs": 2, "max_leaves": 2}
 ESTIMATORS = [
     pytest.param(lambda: NeuralTreeRegressor(random_state=0, **SHORT), id="regressor"),

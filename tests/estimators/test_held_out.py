@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structnet.estimators.held_out import hold_out, in_turn, of_ridge, parted, tenths
+from structnet.estimators.held_out import folds, hold_out, in_turn, of_ridge, parted, tenths
 
 
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=6), st.floats(0.05, 0.6), st.integers(0))
@@ -179,6 +179,13 @@ def test_tenths_hold_out_whole_groups() -> None:
         assert len(learn) + len(held) == 120 and not set(groups[learn]) & set(groups[held])
     assert sorted(np.concatenate([held for _, held in parts])) == list(range(120))
     assert not list(tenths(labels, 0, np.zeros(120, int)))
+
+
+def test_folds_end_with_the_groups() -> None:
+    order, groups = np.arange(6), np.array([3, 3, 8, 8, 5, 5])
+    pairs = [(learn.tolist(), held.tolist()) for learn, held in folds(order, 5, groups)]
+    assert pairs == [([2, 3, 4, 5], [0, 1]), ([0, 1, 4, 5], [2, 3]), ([0, 1, 2, 3], [4, 5])]
+    assert list(folds(order, 5, np.zeros(6))) == []
 
 
 def test_ridge_leaves_out_whole_groups() -> None:

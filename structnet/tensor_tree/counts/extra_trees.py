@@ -111,10 +111,18 @@ class ExtraTrees(nn.Module):
         self._hold("columns", np.sort(of_most))
         tried = min(TRIED, self.roots * (len(of_most) + 1))
         random = np.random.RandomState(seed)
+        all_rows = None if len(targets) > EXAMPLES else self.rows(counts)
         grown: list[_Grown] = []
         number = 1
         while len(grown) < number:
-            grown.append(self._grown(counts, targets, weights, tried, random))
+            tree_seed = random.randint(np.iinfo(np.int32).max)
+            if all_rows is not None:
+                grown.append(self._grown(all_rows, targets, weights, tried, tree_seed))
+            else:
+                some = random.randint(len(targets), size=EXAMPLES)
+                of = (some[:, None] * self.roots + np.arange(self.roots)).ravel()
+                drawn = targets[some], None if weights is None else weights[some]
+                grown.append(self._grown(self.rows(counts[of]), *drawn, tried, tree_seed))
             most = WORK // (grown[0].nodes.shape[1] * tried * self.values.shape[1])
             number = 0 if most < FEWEST else min(most, TREES)
         if not number:
@@ -136,21 +144,20 @@ class ExtraTrees(nn.Module):
 
     def _grown(
         self,
-        counts: csr_matrix,
+        rows: np.ndarray,
         targets: np.ndarray,
         weights: np.ndarray | None,
         tried: int,
-        random: np.random.RandomState,
+        seed: int,
     ) -> _Grown:
-        """One tree, from some of the examples if there are many; arguments as for :meth:`fit`."""
-        seed = random.randint(np.iinfo(np.int32).max)
-        if len(targets) > EXAMPLES:
-            some = random.randint(len(targets), size=EXAMPLES)
-            counts = counts[(some[:, None] * self.roots + np.arange(self.roots)).ravel()]
-            targets, weights = targets[some], None if weights is None else weights[some]
+        """One tree of the rows of some examples; other arguments as for :meth:`fit`.
+
+        Shapes:
+            rows ``[n, roots * (num_columns + 1)]``.
+        """
         kind = ExtraTreeClassifier if self.kind == "classes" else ExtraTreeRegressor
         model = kind(max_features=tried, random_state=seed)
-        tree = model.fit(self.rows(counts), targets, weights).tree_
+        tree = model.fit(rows, targets, weights).tree_
         leaf = tree.children_left < 0
         values = np.zeros((leaf.sum(), self.values.shape[1]), np.float32)
         classes = model.classes_ if self.kind == "classes" else slice(None)
