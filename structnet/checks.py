@@ -188,9 +188,9 @@ def _gibibytes(num_bytes: float) -> str:
 @cache
 def memory() -> float:
     """The number of bytes of memory that this process may use; infinity if it is unknown."""
-    found = [math.inf]
+    limits = [math.inf]
     with suppress(AttributeError, OSError, ValueError):  # a system that does not say
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     with suppress(OSError, ValueError):  # no container, or one without a bound
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(found)
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits)

@@ -19,9 +19,9 @@ def run(words: Sequence[str]) -> None:
     """Finds, downloads, generates or checks a data set and prints what is in it."""
     examples = f"{EXAMPLES}\n\ndata sets:\n{listed()}"
     prog = "structnet data NAME"
-    told, _, names = parse(DataSettings, words, prog, examples=examples, inputs=True)
+    settings, _, names = parse(DataSettings, words, prog, examples=examples, inputs=True)
     name = " ".join(names)
-    kind = kind_of(name, told)
+    kind = kind_of(name, settings)
     from structnet.recipes.data_sets import TELL
 
-    print(json.dumps(TELL[kind](name, told, print), ensure_ascii=False))
+    print(json.dumps(TELL[kind](name, settings, print), ensure_ascii=False))

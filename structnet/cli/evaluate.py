@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from structnet.cli.names import asked
+from structnet.cli.names import opened
 from structnet.recipes.recipe import result_of
 
 ABOUT = """Measures a trained model on its own test data, or on a file of your own.
@@ -39,7 +39,7 @@ class Measured:
 
 def run(words: Sequence[str]) -> None:
     """Measures a trained model and prints the results as JSON."""
-    recipe, run, ask, own, _ = asked("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
+    recipe, run, ask, own, _ = opened("evaluate RUN", words, ABOUT, EXAMPLES, Measured)
     from structnet.recipes.words import metrics
 
     begin = time.perf_counter()

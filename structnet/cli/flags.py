@@ -74,10 +74,10 @@ def parse(
     extra = [] if own is None else [("run", own)]
     also = {name: kind() for name, kind in extra} if default else {}
     whole = make_dataclass("Flags", extra, bases=(cls,), kw_only=True, frozen=True)
-    said, shown = StringIO(), StringIO()
+    messages, shown = StringIO(), StringIO()
     try:
-        with redirect_stderr(said), redirect_stdout(shown):
-            found, rest = tyro.cli(
+        with redirect_stderr(messages), redirect_stdout(shown):
+            parsed, rest = tyro.cli(
                 whole,
                 prog=prog,
                 args=list(words),
@@ -88,7 +88,7 @@ def parse(
             )
     except SystemExit as end:
         if end.code:
-            raise ValueError(_one_line(said.getvalue())) from None
+            raise ValueError(_one_line(messages.getvalue())) from None
         head = f"usage: {prog} [flags]\n\n{about}\n\nexamples:\n{examples}"
         print(f"{head}\n\n{_options(_allowed(shown.getvalue(), refused), _titles(whole))}")
         raise
@@ -99,14 +99,14 @@ def parse(
             raise ValueError(f"unknown flag {word}{more} (see {prog} --help)")
         if not inputs:
             raise ValueError(f"unexpected argument {word!r} (see {prog} --help)")
-    settings = cls(**{each.name: getattr(found, each.name) for each in fields(cls)})
-    return settings, getattr(found, "run", None), rest
+    settings = cls(**{each.name: getattr(parsed, each.name) for each in fields(cls)})
+    return settings, getattr(parsed, "run", None), rest
 
 
 def _say_repeated(words: Sequence[str]) -> None:
     """Notes flags that are given several times, of which the last one counts."""
-    given = Counter(word.partition("=")[0].replace("_", "-") for word in words if word[:2] == "--")
-    for flag, count in given.items():
+    counts = Counter(word.partition("=")[0].replace("_", "-") for word in words if word[:2] == "--")
+    for flag, count in counts.items():
         if count > 1:
             print(f"note: {flag} is given {count} times; the last one counts", file=sys.stderr)
 
@@ -149,9 +149,9 @@ def _options(page: str, titles: Mapping[str, str]) -> str:
     return NEGATED.sub(r"\1turns off: ", LAST_DOT.sub("", text))
 
 
-def _one_line(said: str) -> str:
+def _one_line(message: str) -> str:
     """tyro's error about wrong flags, as one line."""
-    text = " ".join(RULER.split(said)[1].split())
+    text = " ".join(RULER.split(message)[1].split())
     for pattern, words in SAID:
         text = re.sub(pattern, words, text)
     return text

@@ -64,7 +64,7 @@ def _guess(command: str, name: str) -> str:
     return near or f"; expected one of {', '.join(RECIPES)} (see structnet {command} --help)"
 
 
-def asked(
+def opened(
     usage: str,
     words: Sequence[str],
     about: str,
@@ -95,13 +95,13 @@ def asked(
 
     run = Run(words[0])
     recipe = recipe_of(run)
-    said: dict[str, Any] = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
-    others = () if said["inputs"] else recipe.Ask.TO_PREDICT
+    options: dict[str, Any] = {"about": about, "examples": examples, "inputs": "INPUT" in usage}
+    others = () if options["inputs"] else recipe.Ask.TO_PREDICT
     for flag in (f"--{name}" for name in others):
         if any(word.partition("=")[0] == flag for word in words):
             raise ValueError(f"{flag} is for structnet predict, as {run} is of {recipe.name}")
-    said["refused"] = (*recipe.refused, *others)
-    ask, flags, rest = parse(cls or recipe.Ask, words[1:], prog, own=own, **said)
+    options["refused"] = (*recipe.refused, *others)
+    ask, flags, rest = parse(cls or recipe.Ask, words[1:], prog, own=own, **options)
     use(recipe, ask.place)
     return recipe, run, ask, flags, rest
 

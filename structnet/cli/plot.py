@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from structnet.cli.names import asked
+from structnet.cli.names import opened
 from structnet.recipes.recipe import Place
 
 ABOUT = """Draws the pictures of a run again, as far as it has got.
@@ -37,14 +37,14 @@ def run(words: Sequence[str]) -> None:
     Raises:
         ValueError: there is nothing to draw yet, or the model cannot draw an input.
     """
-    recipe, run, drawn, _, texts = asked("plot RUN [INPUT...]", words, ABOUT, EXAMPLES, cls=Drawn)
+    recipe, run, drawn, _, texts = opened("plot RUN [INPUT...]", words, ABOUT, EXAMPLES, cls=Drawn)
     from structnet.recipes.run import save
 
     if texts and not recipe.draws_inputs:
         raise ValueError(f"the pictures of {run} are of its own data; leave out {texts[0]!r}")
-    found = recipe.work.pictures(run, None, texts, drawn.place)
-    if not found:
+    pictures = recipe.work.pictures(run, None, texts, drawn.place)
+    if not pictures:
         raise ValueError(f"{run} has nothing to draw yet: its first epoch has not ended")
-    paths = [save(draw(), (drawn.out or run.folder) / name) for name, draw in found.items()]
+    paths = [save(draw(), (drawn.out or run.folder) / name) for name, draw in pictures.items()]
     print(*paths, sep="\n")
     print(json.dumps({path.stem: str(path) for path in paths}))

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from structnet.cli.names import asked
+from structnet.cli.names import opened
 from structnet.recipes.predictions import Written, answers_to
 from structnet.recipes.recipe import values_of
 
@@ -38,10 +38,10 @@ def run(words: Sequence[str]) -> None:
     Raises:
         ValueError: there are no inputs, nor any on the standard input.
     """
-    recipe, run, ask, own, texts = asked("predict RUN INPUT...", words, ABOUT, EXAMPLES, Written)
+    recipe, run, ask, own, texts = opened("predict RUN INPUT...", words, ABOUT, EXAMPLES, Written)
     if texts == ["-"] or (not texts and not sys.stdin.isatty()):
         texts = [text] if (text := sys.stdin.read().strip()) else []
     answers = answers_to(recipe, run, texts, ask)
-    result = {"model": recipe.name, "run": str(run), "asked": values_of(ask)} | own.told(answers)
+    result = {"model": recipe.name, "run": str(run), "asked": values_of(ask)} | own.to_json(answers)
     print(*own.words(answers), sep="\n")
     print(json.dumps(result, ensure_ascii=False))

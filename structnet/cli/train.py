@@ -43,10 +43,10 @@ def run(words: Sequence[str]) -> None:
         recipe, words = chosen_recipe("train", words)
         prog = f"structnet train {recipe.name}"
         examples = recipe.examples["train"]
-        found, own, _ = parse(
+        settings_given, own, _ = parse(
             recipe.Settings, words, prog, own=RunFlags, examples=examples, refused=recipe.refused
         )
-        settings = found.resolved()
+        settings = settings_given.resolved()
         folder = own.out or Path("runs", f"{recipe.name}-{settings.name}")
     from structnet.recipes.execution import carry_out, speaker
     from structnet.recipes.run import Run
@@ -77,7 +77,7 @@ def _to_resume(words: Sequence[str]) -> tuple[Recipe, Any, Path]:
         words = words[1:]
     saved = run.settings_to_resume(recipe.Settings)
     prog = f"structnet train {recipe.name}"
-    found, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, default=saved)
+    settings_given, own, _ = parse(recipe.Settings, words, prog, own=RunFlags, default=saved)
     if own.out is not None:
         raise ValueError("--resume gives the run's folder already; leave out --out")
-    return recipe, run.going_on(saved, found), run.folder
+    return recipe, run.going_on(saved, settings_given), run.folder

@@ -96,7 +96,7 @@ class TreeFile:
         return groups if any(groups) and len(set(groups)) < len(groups) else None
 
     @property
-    def told(self) -> dict[str, Any]:
+    def read_arguments(self) -> dict[str, Any]:
         """The arguments of :func:`read_trees` that read other files in the same way."""
         kind = {"format": self.format, "target": self.target, "task": self.task}
         label = {} if self.node_label is None else {"node_label": self.node_label}

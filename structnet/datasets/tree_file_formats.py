@@ -40,7 +40,7 @@ class Place(NamedTuple):
         return ", ".join([self.file] * bool(self.file) + [f"line {self.line}"] * bool(self.line))
 
     @property
-    def said(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The known ones of ``file`` and ``line``."""
         return {name: value for name in ("file", "line") if (value := getattr(self, name))}
 

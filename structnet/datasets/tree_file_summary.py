@@ -69,7 +69,7 @@ def summarize_trees(data: TreeFile) -> dict[str, Any]:
         **_targets(data),
         "unreadable": len(data.unreadable),
         "unreadable_first": [
-            place.said | {"fault": fault} for place, fault in data.unreadable[:FAULTS]
+            place.as_dict | {"fault": fault} for place, fault in data.unreadable[:FAULTS]
         ],
     }
 

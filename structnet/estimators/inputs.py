@@ -171,7 +171,7 @@ def _check_numeric(X: Any) -> list | None:
         return names
     if values.ndim == 1 and any(isinstance(value, str) for value in values):
         raise ValueError(
-            "Input X is a list of texts; expected rows of numbers: put TfidfVectorizer() before it "
+            "Input X is a list of texts; expected rows of numbers: put CountVectorizer() before it "
             "in a pipeline"
         )
     if values.ndim != 2 or values.dtype.kind not in "OUSMm":

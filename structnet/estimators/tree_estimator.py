@@ -126,29 +126,29 @@ class TreeEstimatorMixin(OneFileMixin):
         """
         check_is_fitted(self)
         batch, columns = one_sample(self, x), self._columns()
-        given = check_inputs(self, batch)
-        (tree, sample), *more = self._asked(given)
+        inputs_read = check_inputs(self, batch)
+        (tree, sample), *more = self._asked(inputs_read)
         inputs, scale = self._scales()
         units = None if scale is None else scale.inverse
         names = self._names()
         if feature_names is not None:
             names = chosen_names(feature_names, self.n_features_in_, columns)
         classes = getattr(self, "classes_", None)
-        found = explain(
+        explanation = explain(
             tree,
             _alone(sample),
             classes,
             units,
             feature_names=names,
             units=None if inputs is None else inputs.inverse,
-            original=_alone(given if columns is None else given[:, columns]),
+            original=_alone(inputs_read if columns is None else inputs_read[:, columns]),
         )
         if not more:
-            return found
+            return explanation
         model: Any = self  # a classifier or a regressor
         whole = (model.predict if classes is None else model.predict_proba)(batch)
-        told = tuple(np.ravel(whole).tolist())
-        return replace(found, whole=told, whole_of=f"all {1 + len(more)} trees")
+        predicted = tuple(np.ravel(whole).tolist())
+        return replace(explanation, whole=predicted, whole_of=f"all {1 + len(more)} trees")
 
     def export_text(
         self,
@@ -174,11 +174,11 @@ class TreeEstimatorMixin(OneFileMixin):
                 column.
         """
         check_is_fitted(self)
-        told = self.read(X, y, sample_weight)
+        reading = self.read(X, y, sample_weight)
         if feature_names is not None:
-            names = chosen_names(feature_names, self.n_features_in_, told.columns)
-            told = told._replace(feature_names=names)
-        return report.text_of(told)
+            names = chosen_names(feature_names, self.n_features_in_, reading.columns)
+            reading = reading._replace(feature_names=names)
+        return report.text_of(reading)
 
     def read(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Reading:
         """The first tree, samples in the form it takes, and the meaning of its numbers.
@@ -281,18 +281,18 @@ class TreeEstimatorMixin(OneFileMixin):
             ([[-1.0], [1.0]], [0, 1])
         """
         check_is_fitted(self)
-        found = self._checked(X, y, sample_weight, reset=False)
-        return found.of(self._columns()).samples(*self._scales(), dense=self._dense)
+        checked = self._checked(X, y, sample_weight, reset=False)
+        return checked.of(self._columns()).samples(*self._scales(), dense=self._dense)
 
-    def _count(self, given: Checked) -> None:
+    def _count(self, data: Checked) -> None:
         """Counts the samples of ``fit`` at the nodes of the first tree, for its text."""
         inputs, _ = self._scales()
-        x = given.of(self._columns()).samples(inputs, dense=self._dense).x
-        self.arrivals_ = arrivals_of(self._trees()[0], x, given.y, given.weights)._asdict()
+        x = data.of(self._columns()).samples(inputs, dense=self._dense).x
+        self.arrivals_ = arrivals_of(self._trees()[0], x, data.y, data.weights)._asdict()
 
-    def _checked_validation(self, *given: Any) -> Checked | None:
+    def _checked_validation(self, *arguments: Any) -> Checked | None:
         """The user's validation set, checked: of ``X_val``, ``y_val`` and ``sample_weight_val``."""
-        validation = validation_set(*given)
+        validation = validation_set(*arguments)
         return None if validation is None else self._checked(*validation, reset=False)
 
     def _names(self) -> Sequence[str] | None:
@@ -362,11 +362,11 @@ class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, reset: bool
     ) -> Checked:
         labels = one_label_each(y)
-        found = check_training(self, X, labels, sample_weight, groups, reset=reset)
+        checked = check_training(self, X, labels, sample_weight, groups, reset=reset)
         # Before samples of weight 0 are left out, so that their classes stay known.
         known = None if reset else self.classes_
-        self.classes_, codes = encode_labels(found.y, known, found.weights)
-        return found._replace(y=codes).counting(1 + reset)
+        self.classes_, codes = encode_labels(checked.y, known, checked.weights)
+        return checked._replace(y=codes).counting(1 + reset)
 
 
 class TreeRegressorMixin(RegressorMixin):
@@ -385,16 +385,16 @@ class TreeRegressorMixin(RegressorMixin):
     def _checked(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, reset: bool
     ) -> Checked:
-        given = self, X, plain_numbers(y), sample_weight, groups
-        found = check_training(*given, reset=reset, multi_output=True, y_numeric=True)
+        arguments = self, X, plain_numbers(y), sample_weight, groups
+        checked = check_training(*arguments, reset=reset, multi_output=True, y_numeric=True)
         if reset:
-            self.target_shape_ = found.y.shape[1:]
+            self.target_shape_ = checked.y.shape[1:]
             named = [name for name in getattr(y, "columns", ()) if isinstance(name, str)]
-            self.target_names_ = tuple(named) if found.y.shape[1:] == (len(named),) else None
-        elif found.y.shape[1:] != self.target_shape_:
+            self.target_names_ = tuple(named) if checked.y.shape[1:] == (len(named),) else None
+        elif checked.y.shape[1:] != self.target_shape_:
             raise ValueError(
-                f"got targets of shape {list(found.y.shape)}; expected "
-                f"{[len(found.y), *self.target_shape_]}, as in the y to learn from"
+                f"got targets of shape {list(checked.y.shape)}; expected "
+                f"{[len(checked.y), *self.target_shape_]}, as in the y to learn from"
             )
-        numbers = found.y.reshape(len(found.y), -1).astype(np.float64)
-        return found._replace(y=numbers).counting(1 + reset)
+        numbers = checked.y.reshape(len(checked.y), -1).astype(np.float64)
+        return checked._replace(y=numbers).counting(1 + reset)

@@ -158,12 +158,12 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
             CollapseError: the learning rate is too high.
         """
         settings = self._settings()
-        found = self._checked(X, y, sample_weight, groups, reset=True)
+        data = self._checked(X, y, sample_weight, groups, reset=True)
         validation = self._checked_validation(X_val, y_val, sample_weight_val)
-        found, validation = both_weighed(found, validation, self.classes_, self.class_weight)
-        self.input_scale_ = self._new_scale(found)
-        self._stream = Stream.after(found.weights)
-        examples, number = self._examples(found), len(self.classes_)
+        data, validation = both_weighed(data, validation, self.classes_, self.class_weight)
+        self.input_scale_ = self._new_scale(data)
+        self._stream = Stream.after(data.weights)
+        examples, number = self._examples(data), len(self.classes_)
         codes = self._own_tree()
         if codes is not None:
             settings = replace(settings, tree="huffman", arity=codes.arity)
@@ -209,8 +209,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, ``[n, classes]``, in the order of ``classes_``."""
-        found = self.predict_log_proba(X)
-        return np.exp(found, out=found)  # which may take most of the memory
+        log_prob = self.predict_log_proba(X)
+        return np.exp(log_prob, out=log_prob)  # which may take most of the memory
 
     def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         # By branch and bound, without the probabilities of all other classes.
@@ -256,10 +256,10 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         Raises:
             ValueError: samples of another shape than in ``fit``.
         """
-        found = super().summary(X)
+        size = super().summary(X)
         if self.settings_.start != "naive_bayes":
-            return found
-        return replace(found, note=f"nodes {'start as' if self.history_ else 'are'} naive Bayes")
+            return size
+        return replace(size, note=f"nodes {'start as' if self.history_ else 'are'} naive Bayes")
 
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf in which each sample's greedy path ends, ``[n]``."""
@@ -277,10 +277,10 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         check_bool("tokens", self.tokens)
         check_bool("standardize", self.standardize)
         check_jobs(self.n_jobs)
-        said = {name: getattr(self, name) for name in OWN}
-        if not (said["tree"] is None or isinstance(said["tree"], str)):
-            said["tree"] = None
-        return LabelTreeSettings(**said, seed=seed_from(self.random_state))
+        values = {name: getattr(self, name) for name in OWN}
+        if not (values["tree"] is None or isinstance(values["tree"], str)):
+            values["tree"] = None
+        return LabelTreeSettings(**values, seed=seed_from(self.random_state))
 
     def _own_tree(self) -> LabelCodes | None:
         """The user's own tree, or None."""
@@ -320,33 +320,33 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     ) -> Checked:
         # In a stream the classes are known, so that one sample is enough.
         known, least = (None, 2) if reset and not stream else (self.classes_, 1)
-        found: Any
+        checked: Any
         if self.tokens:
-            found = checked_bags(X, y, None if reset else self.n_features_in_)
-            size = len(found.y)
+            checked = checked_bags(X, y, None if reset else self.n_features_in_)
+            size = len(checked.y)
             weights = check_weights(sample_weight, size)
-            found = found._replace(weights=weights, groups=numbered(groups, size))
+            checked = checked._replace(weights=weights, groups=numbered(groups, size))
         else:
             y = one_label_each(y)
-            found = check_training(self, X, y, sample_weight, groups, reset=reset, least=least)
-        classes, codes = encode_labels(found.y, known, found.weights)
+            checked = check_training(self, X, y, sample_weight, groups, reset=reset, least=least)
+        classes, codes = encode_labels(checked.y, known, checked.weights)
         if reset:
             self.classes_ = classes
         if reset and self.tokens:
-            check_learnable(found.x, found.weights)
-            self.n_features_in_ = found.x.size
-            self.sample_shape_ = (found.x.size,)
-        found = found._replace(y=codes).counting(least)
+            check_learnable(checked.x, checked.weights)
+            self.n_features_in_ = checked.x.size
+            self.sample_shape_ = (checked.x.size,)
+        checked = checked._replace(y=codes).counting(least)
         # Of later tokens a sparse matrix, as other methods get.
-        return found._replace(x=found.x.to_csr()) if self.tokens and not reset else found
+        return checked._replace(x=checked.x.to_csr()) if self.tokens and not reset else checked
 
-    def _new_scale(self, found: Checked, bends: bool = True) -> Standardizer | None:
-        one = len(found.y) == 1 and not issparse(found.x)  # whose columns have no deviation
-        if isinstance(found.x, Features) or not self.standardize or one:
+    def _new_scale(self, data: Checked, bends: bool = True) -> Standardizer | None:
+        one = len(data.y) == 1 and not issparse(data.x)  # whose columns have no deviation
+        if isinstance(data.x, Features) or not self.standardize or one:
             return None
         if not bends:  # by the first samples of a stream, which may be few
-            return Standardizer.of_rows(found.x, found.weights)
-        return learned_scale(found.x, found.y, found.weights)
+            return Standardizer.of_rows(data.x, data.weights)
+        return learned_scale(data.x, data.y, data.weights)
 
     def _features(self, x: Any) -> Features:
         """Checked inputs as the tree takes them."""
@@ -361,9 +361,9 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         """A checked table or sparse matrix, standardized like the training data."""
         return in_single(x if self.input_scale_ is None else self.input_scale_(x))
 
-    def _examples(self, found: Checked) -> Examples:
-        shares = self._stream.shares(found.weights, len(found.y))
-        return Examples(self._features(found.x), found.y, shares, found.groups)
+    def _examples(self, data: Checked) -> Examples:
+        shares = self._stream.shares(data.weights, len(data.y))
+        return Examples(self._features(data.x), data.y, shares, data.groups)
 
     # Methods that TreeEstimatorMixin needs
 
@@ -379,8 +379,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         scale = self.input_scale_ and self.input_scale_.to_lists()
-        told = {"trained": self.trained_.state(), "settings": asdict(self.settings_)}
-        return self.tree_, {**told, "input_scale": scale, "stream": self._stream.state()}
+        state = {"trained": self.trained_.state(), "settings": asdict(self.settings_)}
+        return self.tree_, {**state, "input_scale": scale, "stream": self._stream.state()}
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.input_scale_ = scale = scale_of_lists(config["input_scale"])

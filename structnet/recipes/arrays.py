@@ -52,7 +52,7 @@ class ArrayData:
         names = arrays.classes, arrays.features
         return Reading(tree, test, *names, self._units(), means, arrays.targets)
 
-    def told(self, number: int) -> dict[str, Any]:
+    def explain_options(self, number: int) -> dict[str, Any]:
         """What :func:`.explain` tells a test sample with: names, units, and its values as read."""
         arrays, read = self.arrays, self.arrays.x_test_read
         original = None if read is None else read[self.places[number]]
@@ -63,16 +63,16 @@ class ArrayData:
         scale = self.arrays.x_scale
         return scale.inverse if scale is not None and scale.mean.ndim == 1 else None
 
-    def estimator(self, kind: type[E], told: Mapping[str, Any], seed: int) -> E:
+    def estimator(self, kind: type[E], parameters: Mapping[str, Any], seed: int) -> E:
         """An estimator as if fitted to the rows as they were read, but for its trees.
 
         Args:
             kind: class of the estimator.
-            told: values of its parameters, among others.
+            parameters: values of its parameters, among others.
             seed: seed of the run.
         """
         arrays, shape, model = self.arrays, tuple(self.train.x.shape[1:]), kind()
-        known = {"random_state": seed, "standardize": arrays.x_scale is not None, **told}
+        known = {"random_state": seed, "standardize": arrays.x_scale is not None, **parameters}
         model.set_params(**{name: known[name] for name in model.get_params() if name in known})
         fitted: Any = model
         fitted.n_features_in_, fitted.sample_shape_, fitted.seed_ = shape[0], shape, seed
@@ -87,7 +87,7 @@ class ArrayData:
     def describe(self) -> dict[str, Any]:
         """The description in ``config.json``, with all that a trained tree needs to predict."""
         arrays = self.arrays
-        found = {
+        description = {
             "name": arrays.name,
             "split": arrays.split,
             **sizes_of(self),
@@ -96,11 +96,13 @@ class ArrayData:
         }
         for name in ("classes", "features", "targets"):
             words = getattr(arrays, name)
-            found[name] = None if words is None else list(words)
+            description[name] = None if words is None else list(words)
         for name in ("x_scale", "y_scale"):
             scale = getattr(arrays, name)
-            found[name] = scale and scale.to_lists()
-        return found | ({} if arrays.encoding is None else {"encoding": arrays.encoding.to_list()})
+            description[name] = scale and scale.to_lists()
+        return description | (
+            {} if arrays.encoding is None else {"encoding": arrays.encoding.to_list()}
+        )
 
     def in_words(self) -> str:
         """The number and the kind of the examples, and what a table's columns became, in words."""
@@ -125,9 +127,9 @@ def load_arrays(data: str, folder: Path | None, **options: Any) -> Arrays:
     Raises:
         DownloadError: the files of the data set are missing; the message says how to get them.
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    options_given = {name: value for name, value in options.items() if value is not None}
     try:
-        return load(data, folder, **given)
+        return load(data, folder, **options_given)
     except DownloadError:
         places = " or ".join(str(place) for place in (folder, cache_dir()) if place is not None)
         raise DownloadError(

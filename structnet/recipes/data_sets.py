@@ -32,15 +32,15 @@ from structnet.training.files import locked
 SHOWN = 20  # classes printed in words
 
 
-def trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
+def trees(name: str, settings: DataSettings, say: Say) -> dict[str, Any]:
     """Finds, downloads or generates a data set of trees."""
-    of, made = OF_NAME[name], told.generated
+    of, made = OF_NAME[name], settings.generated
     if made.generate:
         out = made.out or Path("data", "cache", name)
         with locked(out):  # which fails at once if the folder cannot be written to
             paths, origin = of.generate(out, made.num, made.seed or 0), "generated"
     else:
-        paths = [datasets.fetch(source, told.data_dir) for source in of.sources()]
+        paths = [datasets.fetch(source, settings.data_dir) for source in of.sources()]
         origin = "published"
         _say_source(of.sources()[0], say)
         say(f"the content of all {len(paths)} files is the published one")
@@ -54,48 +54,48 @@ def trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     return {"data": name, "origin": origin, "files": files}
 
 
-def own_trees(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
+def own_trees(name: str, settings: DataSettings, say: Say) -> dict[str, Any]:
     """Reports on a user's file of trees, or a folder of such files."""
-    path, file = Path(told.data_dir or "", name), told.file
-    asked = file.format, file.target, file.task
+    path, file = Path(settings.data_dir or "", name), settings.file
+    kind = file.format, file.target, file.task
     try:  # with the target that a training would guess
-        data = datasets.read_trees(path, *asked)
+        data = datasets.read_trees(path, *kind)
     except datasets.TreeFileError:
-        data = datasets.read_trees(path, *asked, targets_needed=file.target is not None)
-    found = datasets.summarize_trees(data)
-    for line in (*data.guesses, *_of_trees(found)):
+        data = datasets.read_trees(path, *kind, targets_needed=file.target is not None)
+    summary = datasets.summarize_trees(data)
+    for line in (*data.guesses, *_of_trees(summary)):
         say(line)
-    return {"data": name, **data.told, **found}
+    return {"data": name, **data.read_arguments, **summary}
 
 
-def _of_trees(found: Mapping[str, Any]) -> Iterator[str]:
+def _of_trees(summary: Mapping[str, Any]) -> Iterator[str]:
     """The content of a file of trees, in words."""
-    pairs = f" in {found['examples']:,} pairs" if found["trees"] > found["examples"] else ""
-    yield f"{counted(found['trees'], 'tree')}{pairs}, {counted(found['nodes'], 'node')}"
+    pairs = f" in {summary['examples']:,} pairs" if summary["trees"] > summary["examples"] else ""
+    yield f"{counted(summary['trees'], 'tree')}{pairs}, {counted(summary['nodes'], 'node')}"
     spread = ("nodes a tree", "size"), ("height", "height"), ("children of an inner node", "arity")
     for what, key in spread:
-        if found[key]:
-            yield f"{what}: {_spread(found[key])}"
+        if summary[key]:
+            yield f"{what}: {_spread(summary[key])}"
     kinds = ("inner nodes", "inner_labels"), ("leaves", "leaf_labels"), ("tokens", "tokens")
     for what, key in kinds:
-        if found[key]["different"]:
-            most = ", ".join(f"{name} {number:,}" for name, number in found[key]["most"].items())
-            yield f"labels of {what}: {found[key]['different']:,} different; most often {most}"
-    others = f"; {found['copies_with_other_target']:,} of them with another target"
-    yield f"equal to an earlier one: {found['copies']:,}{others * bool(found['copies'])}"
-    if "target" in found:
-        target = found["target"]
+        if summary[key]["different"]:
+            most = ", ".join(f"{name} {number:,}" for name, number in summary[key]["most"].items())
+            yield f"labels of {what}: {summary[key]['different']:,} different; most often {most}"
+    others = f"; {summary['copies_with_other_target']:,} of them with another target"
+    yield f"equal to an earlier one: {summary['copies']:,}{others * bool(summary['copies'])}"
+    if "target" in summary:
+        target = summary["target"]
         mean, deviation = in_digits(target["mean"]), in_digits(target["deviation"])
         yield f"numbers to predict: {_spread(target)}; mean {mean}, deviation {deviation}"
-    elif found["classes"]:
-        whole = sum(found["classes"].values())
-        shown = list(found["classes"].items())[:SHOWN]
-        left = f", ... {len(found['classes']) - SHOWN} more" * (len(found["classes"]) > SHOWN)
+    elif summary["classes"]:
+        whole = sum(summary["classes"].values())
+        shown = list(summary["classes"].items())[:SHOWN]
+        left = f", ... {len(summary['classes']) - SHOWN} more" * (len(summary["classes"]) > SHOWN)
         shares = ", ".join(f"{name} {n:,} ({percent(n / whole)})" for name, n in shown)
-        yield f"{counted(len(found['classes']), 'class', 'classes')}: {shares}{left}"
-    if found["unreadable"]:
-        yield f"not read: {found['unreadable']:,}"
-        for each in found["unreadable_first"]:
+        yield f"{counted(len(summary['classes']), 'class', 'classes')}: {shares}{left}"
+    if summary["unreadable"]:
+        yield f"not read: {summary['unreadable']:,}"
+        for each in summary["unreadable_first"]:
             yield f"  {place_of(each)}: {each['fault']}"
 
 
@@ -104,9 +104,9 @@ def _spread(values: Mapping[str, float]) -> str:
     return f"{least} to {most}, half of them at most {median}"
 
 
-def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
+def arrays(name: str, settings: DataSettings, say: Say) -> dict[str, Any]:
     """Reports on a data set of images or rows, and on its files."""
-    data, module = _loaded(name, told, say), getattr(datasets, name, None)
+    data, module = _loaded(name, settings, say), getattr(datasets, name, None)
     sources = {source.name: source for source in getattr(module, "SOURCES", ())}
     if sources:
         _say_source(next(iter(sources.values())), say)
@@ -116,7 +116,7 @@ def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     files = {str(path): bool(of and is_published(of, path)) for path, of in known.items()}
     for path, published in files.items():
         check = "the published file" if published else "checked by its form"
-        say(f"{path}: {check if name in LOADERS else 'read to its end'}")
+        say(f"{path}: {check if name in LOADERS else 'not a published file'}")
     shape = list(data.x_train.shape[1:])
     inputs = f"inputs of {' x '.join(map(str, shape))}"
     sizes = f"{len(data.y_train):,} examples to train on and {len(data.y_test):,} to test"
@@ -137,22 +137,22 @@ def arrays(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
     }
 
 
-def text(name: str, told: DataSettings, say: Say) -> dict[str, Any]:
+def text(name: str, settings: DataSettings, say: Say) -> dict[str, Any]:
     """Reports the numbers of sentences and words in a text, or of labels, lines and words."""
-    path = Path(told.data_dir or "", name)
+    path = Path(settings.data_dir or "", name)
     if is_file(name, LABELLED) and (not is_file(name, TEXTS) or _is_labelled(path)):
         return _labelled_text(name, path, say)
-    found = datasets.load_text(name, told.data_dir)
-    parts = {part: getattr(found, part) for part in ("train", "validation", "test")}
+    loaded = datasets.load_text(name, settings.data_dir)
+    parts = {part: getattr(loaded, part) for part in ("train", "validation", "test")}
     sizes = {part: (len(each), sum(map(len, each))) for part, each in parts.items()}
     for part, (sentences, tokens) in sizes.items():
         say(f"{part}: {sentences:,} sentences, {tokens:,} words")
     words = Words.from_sentences(chain.from_iterable(parts.values()), unknown=None)
     most = " ".join(words.words[:8])
-    say(f"{len(words):,} different words ({found.split}); the most frequent: {most}")
+    say(f"{len(words):,} different words ({loaded.split}); the most frequent: {most}")
     return {
         "data": name,
-        "split": found.split,
+        "split": loaded.split,
         "words": len(words),
         **{part: {"sentences": n, "tokens": tokens} for part, (n, tokens) in sizes.items()},
     }
@@ -170,22 +170,22 @@ def _is_labelled(path: Path) -> bool:
 
 def _labelled_text(name: str, path: Path, say: Say) -> dict[str, Any]:
     """Reports on a file in fastText's format."""
-    found = datasets.read_fasttext(path)
-    counts = Counter(dict(enumerate(np.bincount(found.label_ids).tolist())))
-    most = {found.labels[label]: count for label, count in counts.most_common(SHOWN)}
-    several = f", {found.several:,} of them with several labels" * bool(found.several)
-    say(f"labelled text as for fastText: {counted(len(found), 'line')}{several}")
+    lines = datasets.read_fasttext(path)
+    counts = Counter(dict(enumerate(np.bincount(lines.label_ids).tolist())))
+    most = {lines.labels[label]: count for label, count in counts.most_common(SHOWN)}
+    several = f", {lines.several:,} of them with several labels" * bool(lines.several)
+    say(f"labelled text as for fastText: {counted(len(lines), 'line')}{several}")
     shown = ", ".join(f"{label} {count:,}" for label, count in most.items())
-    say(f"{counted(len(found.labels), 'label')}; the most frequent: {shown}")
-    say(f"{len(found.ids):,} words, {len(found.words):,} different")
+    say(f"{counted(len(lines.labels), 'label')}; the most frequent: {shown}")
+    say(f"{len(lines.ids):,} words, {len(lines.words):,} different")
     return {
         "data": name,
-        "lines": len(found),
-        "lines_with_several_labels": found.several,
-        "labels": len(found.labels),
+        "lines": len(lines),
+        "lines_with_several_labels": lines.several,
+        "labels": len(lines.labels),
         "most_frequent": most,
-        "words": len(found.words),
-        "tokens": len(found.ids),
+        "words": len(lines.words),
+        "tokens": len(lines.ids),
     }
 
 
@@ -193,19 +193,19 @@ def _say_source(source: Source, say: Say) -> None:
     say(f"published at {source.url.rpartition('/')[0]}; licence: {source.licence}")
 
 
-def _loaded(name: str, told: DataSettings, say: Say) -> Arrays:
+def _loaded(name: str, settings: DataSettings, say: Say) -> Arrays:
     if name == "digits":
         return load(name)
     if name not in LOADERS:
-        given = {flag: value for flag, value in vars(told.file).items() if value is not None}
-        if "header" in given:
-            given["header"] = given["header"] == "yes"
-        return load(name, told.data_dir, **given)
+        options = {flag: value for flag, value in vars(settings.file).items() if value is not None}
+        if "header" in options:
+            options["header"] = options["header"] == "yes"
+        return load(name, settings.data_dir, **options)
     try:
-        return load(name, told.data_dir, download=True)
+        return load(name, settings.data_dir, download=True)
     except DownloadError as error:
         try:
-            data = load(name, told.data_dir)  # sarcos does not need its training file
+            data = load(name, settings.data_dir)  # sarcos does not need its training file
         except DownloadError:
             raise error from None
         say(f"{error}; the files that are present are used")

@@ -84,12 +84,12 @@ class DataSettings:
     file: OfFile = field(default_factory=OfFile)
 
 
-def kind_of(name: str, told: DataSettings) -> str:
+def kind_of(name: str, settings: DataSettings) -> str:
     """The kind of a data set: "sets of trees", "trees", "texts" or "arrays".
 
     Args:
         name: name of the data set, as given.
-        told: flags; any that would be ignored is an error.
+        settings: flags; any that would be ignored is an error.
 
     Raises:
         ValueError: there is no such data set, or a flag does not apply to it.
@@ -100,8 +100,8 @@ def kind_of(name: str, told: DataSettings) -> str:
         >>> kind_of("trees.mrg", DataSettings())
         'trees'
     """
-    made, file = told.generated, told.file
-    trees = name not in KNOWN and bool(name) and _has_trees(name, told)
+    made, file = settings.generated, settings.file
+    trees = name not in KNOWN and bool(name) and _has_trees(name, settings)
     if not trees and name not in KNOWN and not is_file(name, TABLES + SPARSE + LABELLED):
         expected = f"NAME must be one of {', '.join(KNOWN)}, or {' or '.join(catalogue.OWN)}; got "
         got = f"{repr(name) if name else 'nothing'}{did_you_mean(name, list(KNOWN))}"
@@ -109,23 +109,23 @@ def kind_of(name: str, told: DataSettings) -> str:
     if made.generate:
         if name not in TREE_SETS:
             raise ValueError(f"--generate is for {' and '.join(TREE_SETS)}; the data set is {name}")
-        if told.data_dir is not None:
+        if settings.data_dir is not None:
             raise ValueError("--data-dir is for published files; generated ones go to --out")
     for flag, value in vars(made).items():
         if flag != "generate" and value is not None and not made.generate:
             raise ValueError(f"--{flag} goes with --generate")
     _check_flags(name, file, trees)
-    check_data_dir(name, told.data_dir)
+    check_data_dir(name, settings.data_dir)
     if trees:
         return "trees"
     texts = name in TEXT_SETS or is_file(name, LABELLED)
     return "sets of trees" if name in TREE_SETS else "texts" if texts else "arrays"
 
 
-def _has_trees(name: str, told: DataSettings) -> bool:
+def _has_trees(name: str, settings: DataSettings) -> bool:
     from structnet.datasets.tree_file_sources import is_tree_file
 
-    return told.file.format is not None or is_tree_file(Path(told.data_dir or "", name))
+    return settings.file.format is not None or is_tree_file(Path(settings.data_dir or "", name))
 
 
 def _check_flags(name: str, file: OfFile, trees: bool) -> None:

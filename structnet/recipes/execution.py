@@ -128,8 +128,8 @@ def use(recipe: Recipe, place: Place) -> None:
     try:
         own_device(place.device)
     except ValueError as error:  # said again without torch's list of all device types
-        said = re.sub(r" \(Expected one of [^)]*\)", "", str(error))
-        raise ValueError(said.replace("The 'device' parameter", "--device")) from None
+        message = re.sub(r" \(Expected one of [^)]*\)", "", str(error))
+        raise ValueError(message.replace("The 'device' parameter", "--device")) from None
 
 
 def refuse_processes(recipe: Recipe) -> None:

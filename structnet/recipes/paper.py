@@ -110,18 +110,18 @@ class Table:
             - Two seeds.
             <BLANKLINE>
         """
-        told = {
+        columns = {
             name: any(row.paper.get(name) is not None for row in self.rows)
             for name in self.quantities
         }
-        heads = [self._shown(name) + ": paper | here" * told[name] for name in self.quantities]
+        heads = [self._shown(name) + ": paper | here" * columns[name] for name in self.quantities]
         lines = [f"| | {' | '.join([*self.rows[0].cells, *heads])} |"]
         lines.append("|---" * (lines[0].count("|") - 1) + "|")
         for row in self.rows:
             cells = [row.name, *row.cells.values()]
             for name in self.quantities:
                 paper, ours = self._bar(row, name)
-                cells += [figure(paper)] * told[name] + [mean_of(ours)]
+                cells += [figure(paper)] * columns[name] + [mean_of(ours)]
             lines.append(f"| {' | '.join(cells)} |")
         notes = "\n".join(f"- {note}" for note in self.notes)
         return f"# {self.title}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
@@ -139,11 +139,11 @@ class Table:
         """Draws the quantities side by side, as bars."""
         from structnet.plot.bars import Bar, plot_bars
 
-        found = {
+        bars = {
             self._shown(name): {row.name: Bar(*self._bar(row, name)) for row in self.rows}
             for name in self.quantities
         }
-        return plot_bars(found, self.title)[0]
+        return plot_bars(bars, self.title)[0]
 
     def _bar(self, row: Row, name: str) -> tuple[float | None, list[float]]:
         """The paper's figure of one quantity and ours, in percent if they are shares."""
@@ -178,10 +178,10 @@ def values_in(runs: Sequence[Run], sources: Mapping[str, str]) -> dict[str, list
     """Quantity -> its value in each run's result, found by a dotted name."""
 
     def value(run: Run, source: str) -> Any:
-        found: Any = run.ended
+        result: Any = run.ended
         for part in source.split("."):
-            found = found[part]
-        return found
+            result = result[part]
+        return result
 
     return {name: [value(run, source) for run in runs] for name, source in sources.items()}
 
@@ -207,9 +207,9 @@ def mean_of(values: Sequence[float]) -> str:
         >>> mean_of([1.0, 3.0]), mean_of([1.0])
         ('2.00 ± 1.41', '1.00')
     """
-    found = over_seeds(values)
-    more = "" if found["deviation"] is None else f" ± {figure(found['deviation'])}"
-    return figure(found["ours"]) + more
+    summary = over_seeds(values)
+    more = "" if summary["deviation"] is None else f" ± {figure(summary['deviation'])}"
+    return figure(summary["ours"]) + more
 
 
 def figure(value: float | None) -> str:

@@ -39,7 +39,7 @@ class Written:
         if len(answers) > SHOWN:
             yield f"... {len(answers) - SHOWN:,} more"
 
-    def told(self, answers: Sequence[Answer]) -> dict[str, Any]:
+    def to_json(self, answers: Sequence[Answer]) -> dict[str, Any]:
         """The answers, or the file to which they are written, for JSON."""
         if self.out is None:
             return {"answers": [answer.values for answer in answers]}
@@ -53,7 +53,7 @@ class Written:
 
 
 def predict_with(
-    run: str | Path, *inputs: str | Path, device: str = "cpu", **asked: Any
+    run: str | Path, *inputs: str | Path, device: str = "cpu", **flags: Any
 ) -> list[dict[str, Any]]:
     """The predictions of a run of the command, with what ``structnet predict --out`` writes.
 
@@ -62,7 +62,7 @@ def predict_with(
         inputs: words that follow the run in the command, such as the path of a CSV file with the
             columns that it was trained on; they become numbers as in training.
         device: torch device.
-        asked: flags of the command, such as ``path="greedy"`` for a neural tree.
+        flags: flags of the command, such as ``path="greedy"`` for a neural tree.
 
     Returns:
         A dictionary for each input, which ``pandas.DataFrame`` takes, too; its lists are JSON in a
@@ -76,12 +76,12 @@ def predict_with(
     from structnet.recipes.execution import recipe_of, use
     from structnet.recipes.run import Run
 
-    found = Run(run)
-    recipe = recipe_of(found)
-    ask = recipe.Ask(place=Place(device=device), **asked)
+    opened = Run(run)
+    recipe = recipe_of(opened)
+    ask = recipe.Ask(place=Place(device=device), **flags)
     use(recipe, ask.place)
     rows = []
-    for answer in answers_to(recipe, found, list(map(str, inputs)), ask):
+    for answer in answers_to(recipe, opened, list(map(str, inputs)), ask):
         shares = answer.shares.of() if answer.shares else {}
         rows.append(_row(answer) | {f"probability of {name}": p for name, p in shares.items()})
     return rows
@@ -120,8 +120,8 @@ def write_table(answers: Sequence[Answer], file: TextIO) -> None:
     writer.writerow(["input", *columns, *(f"probability of {name}" for name in classes)])
     for number, (answer, row) in enumerate(zip(answers, rows, strict=True), 1):
         shares = answer.shares.of() if answer.shares else {}
-        told = (_cell(row.get(name)) for name in columns)
-        writer.writerow([number, *told, *(shares.get(name) for name in classes)])
+        cells = (_cell(row.get(name)) for name in columns)
+        writer.writerow([number, *cells, *(shares.get(name) for name in classes)])
 
 
 def _row(answer: Answer) -> dict[str, Any]:

@@ -121,8 +121,8 @@ class Recipe:
     @property
     def work(self) -> Work:
         """The functions that do the work of the commands."""
-        found: Any = import_module(self.module)
-        return found
+        work: Any = import_module(self.module)
+        return work
 
     def of_data(self, data: str) -> Recipe:
         """The recipe for some data: this one, or another that knows the data."""

@@ -164,11 +164,11 @@ def values_of(settings: Any) -> Values:
         >>> values_of(AskOfWords())
         {'data_dir': None, 'device': 'cpu', 'threads': None, 'top': 5}
     """
-    found: Values = {}
+    values: Values = {}
     for each in fields(settings):
         value = getattr(settings, each.name)
-        found |= values_of(value) if is_dataclass(value) else {each.name: _written(value)}
-    return found
+        values |= values_of(value) if is_dataclass(value) else {each.name: _written(value)}
+    return values
 
 
 @contextmanager
@@ -207,15 +207,15 @@ def settings_from(cls: type[S], values: Mapping[str, Any]) -> S:
         >>> settings_from(AskOfWords, {"top": 7, "device": "cuda"})
         AskOfWords(place=Place(data_dir=None, device='cuda', threads=None), top=7)
     """
-    given: Values = {}
+    arguments: Values = {}
     hints: dict[str, Any] = get_type_hints(cls)
     for each in fields(cls):
         hint = hints[each.name]
         if is_dataclass(hint):
-            given[each.name] = settings_from(hint, values)  # type: ignore[arg-type]  # a class
+            arguments[each.name] = settings_from(hint, values)  # type: ignore[arg-type]  # a class
         elif each.name in values:
-            given[each.name] = _read(values[each.name], hint)
-    return cls(**given)
+            arguments[each.name] = _read(values[each.name], hint)
+    return cls(**arguments)
 
 
 def _read(value: Any, hint: Any) -> Any:
@@ -273,8 +273,8 @@ def one_file(texts: Sequence[str], files: Sequence[str]) -> str | None:
     named = [is_file(text, files) for text in texts]
     rows = [not name and bool(ROWS.search(text)) for text, name in zip(texts, named, strict=True)]
     if len(texts) > 1 and any(named + rows) and not all(rows):
-        given = SHORT.repr(" ".join(texts))
-        raise ValueError(f"expected one file, or rows, or numbers of examples; got {given}")
+        typed = SHORT.repr(" ".join(texts))
+        raise ValueError(f"expected one file, or rows, or numbers of examples; got {typed}")
     return "\n".join(texts) if any(named + rows) else None
 
 

@@ -120,8 +120,8 @@ def _scaled(values: Any, lists: list[list] | None) -> Any:
 
 def _targets(file: str, texts: Sequence[str], data: Mapping[str, Any]) -> torch.Tensor:
     """The numbers of the classes, -1 for those that the run did not learn, ``[rows]``."""
-    found = class_numbers(texts, data["classes"])
-    unknown = found < 0
+    targets = class_numbers(texts, data["classes"])
+    unknown = targets < 0
     names = list(dict.fromkeys(np.array(texts, object)[unknown]))
     if unknown.all():
         raise TableError(
@@ -131,7 +131,7 @@ def _targets(file: str, texts: Sequence[str], data: Mapping[str, Any]) -> torch.
     if names:
         number, of = counted(int(unknown.sum()), "row"), _listed(names)
         print(f"{file}: {number} of classes that the tree does not know ({of}) count as missed")
-    return torch.from_numpy(found)
+    return torch.from_numpy(targets)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -232,12 +232,12 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
         return [places[names.index(name)] if name in names else None for name in features]
     if len(places) != size:
         more = "" if target is None else " and the column to predict"
-        told = f"{counted(size, 'feature')}{more}, in the order of its data"
+        expected = f"{counted(size, 'feature')}{more}, in the order of its data"
         if features:
             first = table.names or table.rows[0]
-            told += f": {_listed(features)}; or a first row with the names {_needed(encoding)}"
-            told += f"; got {SHORT.repr(_listed(first))}"
-        raise TableError(f"{table.path} has {table.num_columns} columns; the tree takes {told}")
+            expected += f": {_listed(features)}; or a first row with the names {_needed(encoding)}"
+            expected += f"; got {SHORT.repr(_listed(first))}"
+        raise TableError(f"{table.path} has {table.num_columns} columns; the tree takes {expected}")
     return list(places)
 
 
@@ -256,8 +256,8 @@ def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> i
         return target_column(table, target)
     (name,) = data["targets"]
     if table.names.count(name) != 1:
-        found = "several columns" if name in table.names else "no column"
+        number = "several columns" if name in table.names else "no column"
         raise TableError(
-            f"{table.path} has {found} {name!r}, which the tree predicts; expected one"
+            f"{table.path} has {number} {name!r}, which the tree predicts; expected one"
         )
     return table.names.index(name)

@@ -78,10 +78,10 @@ class Run:
             CheckpointError: there is no run in the folder, a file of it is damaged, or another
                 version made it.
         """
-        return self._of_model() or self._told
+        return self._of_model() or self._config
 
     @property
-    def _told(self) -> dict[str, Any]:
+    def _config(self) -> dict[str, Any]:
         """The content of ``config.json``."""
         config = self.read("config.json")
         if config is None:
@@ -107,7 +107,7 @@ class Run:
     def _of_model(self) -> dict[str, Any] | None:
         """The configuration stored with the weights; None if either is missing."""
         file = self.model_file
-        if not self.started or not file.exists() or not self._told:
+        if not self.started or not file.exists() or not self._config:
             return None
         status = file.stat()
         content = _content(file, status.st_mtime_ns, status.st_size)
@@ -127,15 +127,15 @@ class Run:
             CheckpointError: the file is damaged, or its settings are invalid.
         """
         here = {} if place is None else values_of(place)
-        said = {name: value for name, value in here.items() if value is not None}
-        told = {**self.config["settings"], **said}
+        place_values = {name: value for name, value in here.items() if value is not None}
+        values = {**self.config["settings"], **place_values}
         try:
-            found = settings_from(cls, told)
+            settings = settings_from(cls, values)
         except MALFORMED as error:
             raise CheckpointError(f"the settings of {self} cannot be used: {error}") from None
-        if told.keys() != values_of(found).keys():  # else defaults would replace the run's values
+        if values.keys() != values_of(settings).keys():  # else defaults would fill in
             raise self._of_another_version()
-        return _found(found, place)
+        return located(settings, place)
 
     def settings_to_resume(self, cls: type[S]) -> S:
         """The settings of the run with the free ones as they were when it was last resumed.
@@ -146,9 +146,9 @@ class Run:
         Raises:
             CheckpointError: the file is damaged, or its settings are invalid.
         """
-        told = self._told["settings"]
+        values = self._config["settings"]
         saved: Any = self.settings(cls)  # a RunSettings
-        changed = {name: told[name] for name in saved.free if name in told}
+        changed = {name: values[name] for name in saved.free if name in values}
         return settings_from(cls, values_of(saved) | changed)
 
     @property
@@ -208,7 +208,7 @@ class Run:
 
     def save_model(self, model: nn.Module, more: Mapping[str, Any] | None = None) -> None:
         """Writes the weights, with the configuration in the same file."""
-        save_model(self.model_file, model, {**self._told, **(more or {})})
+        save_model(self.model_file, model, {**self._config, **(more or {})})
 
     def trained_file(self, name: str = MODEL) -> Path:
         """The file of the trained model.
@@ -289,42 +289,42 @@ class Run:
                 f"with --resume {self}"
             )
 
-    def going_on(self, saved: Any, found: Any) -> Any:
+    def going_on(self, saved: Any, settings: Any) -> Any:
         """The settings of a resumed run: its own, except for the place and those that are free.
 
         Args:
             saved: settings with which it was started.
-            found: the same settings, changed by what the user gives now.
+            settings: the same settings, changed by what the user gives now.
 
         Raises:
             ValueError: another setting has changed.
         """
         free = saved.free
         with suppress(ValueError):  # the error below, which names the setting, explains it better
-            found = found.resolved()
+            settings = settings.resolved()
         but = f" except {' and '.join(free)}".replace("_", "-") if free else ""
-        for name, before, now in _different(saved, found, free):
+        for name, before, now in _different(saved, settings, free):
             raise ValueError(
                 f"{self} was started with {name} {before}, and a resumed run keeps its "
                 f"settings{but}; got {name} {now}"
             )
-        return _found(found.resolved(), found.place)
+        return located(settings.resolved(), settings.place)
 
-    def check_same_data(self, found: Mapping[str, Any]) -> None:
+    def check_same_data(self, data: Mapping[str, Any]) -> None:
         """Checks that the data read now are those of the run.
 
         Args:
-            found: description of the data read now, as in ``config.json``.
+            data: description of the data read now, as in ``config.json``.
 
         Raises:
             CheckpointError: the data differ; the message names what differs.
         """
         known = self.config["data"]
-        differ = [name for name in {**known, **found} if known.get(name) != found.get(name)]
-        names = {Path(str(each.get("name"))).name for each in (known, found)}
+        differ = [name for name in {**known, **data} if known.get(name) != data.get(name)]
+        names = {Path(str(each.get("name"))).name for each in (known, data)}
         if len(names) == 1 and "name" in differ:
             differ.remove("name")  # of a file that is in another folder now
-        if differ and known.get("content") is not None and known["content"] == found.get("content"):
+        if differ and known.get("content") is not None and known["content"] == data.get("content"):
             raise self._of_another_version()  # which read the same files differently
         if differ:
             raise CheckpointError(
@@ -365,7 +365,7 @@ class Run:
         return content
 
 
-def _found(settings: S, place: Place | None) -> S:
+def located(settings: S, place: Place | None) -> S:
     """The settings with data in ``place.data_dir`` if their file is not where it was."""
     data = Path(getattr(settings, "data", ""))
     if place is None or place.data_dir is None or not data.is_absolute() or data.exists():

@@ -100,8 +100,8 @@ class FileRows:
 
     def options(self) -> dict[str, Any]:
         """The arguments of :func:`.load_arrays` that say the same; None for its defaults."""
-        told = {"target": self.target, "without": self.without, "test": self.test_file}
-        return told | {"bend": self.bend or None}
+        options = {"target": self.target, "without": self.without, "test": self.test_file}
+        return options | {"bend": self.bend or None}
 
 
 class RowsRunSettings(RunSettings):

@@ -74,17 +74,17 @@ def next_words(model: NextWordEstimator, texts: Sequence[str], top: int) -> list
     beginnings = [text.split() for text in texts]
     if not all(beginnings):
         raise ValueError("the text has no words; expected the beginning of a sentence")
-    found = []
+    answers = []
     parts = zip(texts, beginnings, *model.predict_top(beginnings, top), strict=True)
-    for text, given, words, shares in parts:
+    for text, known, words, shares in parts:
         likely = {
             word: round(share, 6)
             for word, share in zip(words.tolist(), shares.tolist(), strict=True)
         }
-        said = ", ".join(f"{word} {percent(share, 1)}" for word, share in likely.items())
-        unknown = [word for word in given if word not in model.words_]
+        listed = ", ".join(f"{word} {percent(share, 1)}" for word, share in likely.items())
+        unknown = [word for word in known if word not in model.words_]
         more = f" (not known: {', '.join(unknown)})" if unknown else ""
         values = {"text": text, "words": likely, "unknown_words": unknown}
         probabilities = Probabilities(list(likely), partial(dict, likely))
-        found.append(Answer(f"{text} ... {said}{more}", values, probabilities))
-    return found
+        answers.append(Answer(f"{text} ... {listed}{more}", values, probabilities))
+    return answers

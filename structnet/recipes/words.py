@@ -32,7 +32,7 @@ def outputs(number: int, classes: bool) -> str:
     return counted(number, "class", "classes") if classes else counted(number, "target")
 
 
-def in_words(found: Mapping[str, Any]) -> str:
+def in_words(entry: Mapping[str, Any]) -> str:
     """A prediction, or the true class or values, as one line.
 
     Example:
@@ -41,10 +41,10 @@ def in_words(found: Mapping[str, Any]) -> str:
         >>> in_words({"values": {"price": 390364.9, "rooms": 2.0}})
         'price 390365, rooms 2'
     """
-    if "values" in found:
-        return ", ".join(f"{name} {in_digits(value, 6)}" for name, value in found["values"].items())
-    sure = f", {percent(found['probability'], 1)}" if "probability" in found else ""
-    return f"class {found['class']}{sure}"
+    if "values" in entry:
+        return ", ".join(f"{name} {in_digits(value, 6)}" for name, value in entry["values"].items())
+    sure = f", {percent(entry['probability'], 1)}" if "probability" in entry else ""
+    return f"class {entry['class']}{sure}"
 
 
 def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
@@ -76,9 +76,9 @@ def metrics(tested: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def place_of(found: Mapping[str, Any]) -> Place:
+def place_of(entry: Mapping[str, Any]) -> Place:
     """The place of an example that has a ``file``, a ``line`` or both."""
-    return Place(found.get("file", ""), found.get("line", 0))
+    return Place(entry.get("file", ""), entry.get("line", 0))
 
 
 def _confusion(classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Iterator[str]:

@@ -146,7 +146,7 @@ def predict_all(model: nn.Module, data: Any, *, batch_size: int = 1000) -> torch
     """
     with evaluating(model):
         size = most_at_once(data, batch_size)
-        batches = taken(data, batch_starts(data, size), size, device_of(model))
+        batches = batches_from(data, batch_starts(data, size), size, device_of(model))
         parts = [cast(Any, model).predict(batch).cpu() for batch in batches]
     return torch.cat(parts)
 
@@ -227,7 +227,7 @@ def _gives(data: Any, index: Any) -> bool:
     return True
 
 
-def taken(
+def batches_from(
     data: Any, starts: Sequence[int], batch_size: int, device: str | torch.device
 ) -> Iterator[Any]:
     """Batches of consecutive examples, on the device, each of which begins at one of the starts."""
@@ -267,7 +267,7 @@ def batch_scores(
     """
     rows = np.empty((len(starts), 2 + len(metrics)))
     with evaluating(model):
-        batches = taken(data, starts, batch_size, device_of(model))
+        batches = batches_from(data, starts, batch_size, device_of(model))
         for row, start, batch in zip(rows, starts, batches, strict=True):
             row[0] = counted(batch, min(batch_size, len(data) - start))
             try:

@@ -76,7 +76,7 @@ def test_a_table(tmp_path: Path) -> None:
     path.write_text("1;2;oak\n2;3;elm\n" * 5)
     done = told(path, "--delimiter", ";", "--header", "no")
     assert done.status == 0
-    assert f"{path}: read to its end\n" in done.out
+    assert f"{path}: not a published file\n" in done.out
     assert done.json["classes"] == {"elm": 5, "oak": 5}
     assert told(path, "--delimiter", ";", "--header", "yes").json["targets"] == ["oak"]
     path.write_text("1,2\n2,3\n" * 5)

@@ -36,7 +36,7 @@ def test_a_column_labels_the_nodes(label: str | None, tmp_path: Path):
     typed = read_text(SENTENCE, "conllu", node_label=label)
     found = [*file.trees, *folder.trees, *typed.trees]
     assert list(map(str, found)) == [EXPECTED[label]] * 4
-    assert file.told.get("node_label") == label
+    assert file.read_arguments.get("node_label") == label
 
 
 def test_a_column_that_is_none_is_refused(tmp_path: Path):

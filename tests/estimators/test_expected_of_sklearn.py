@@ -130,7 +130,7 @@ ANSWERS = ["warm", "cold", "warm", "cold"] * 10
 
 def test_text_and_gaps_are_told_what_to_put_before() -> None:
     rows = np.array(ROWS, dtype=object)
-    with pytest.raises(ValueError, match=r"is a list of texts; .* TfidfVectorizer"):
+    with pytest.raises(ValueError, match=r"is a list of texts; .* CountVectorizer"):
         classifier().fit(["a red house", "a house"] * 10, [0, 1] * 10)
     with pytest.raises(ValueError, match=r"text: 'red' in column 0 .* OneHotEncoder"):
         classifier().fit(rows, ANSWERS)

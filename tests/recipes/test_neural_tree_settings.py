@@ -109,7 +109,7 @@ def test_the_defaults_are_those_of_the_paper() -> None:
     }
     training = settings_of(data="mnist").training
     assert (training.patience, training.learning_rate, training.min_gain) == (5, 1e-3, 0)
-    assert training.told().batch(54_000) == 512 and training.weight_decay == 0
+    assert training.to_library().batch(54_000) == 512 and training.weight_decay == 0
     assert settings_of(data="sarcos").training.weight_decay > 0
     assert not training.prefer_split and not training.warm_start_solvers
     assert settings_of(data="mnist").rows.validation_fraction == 0.1
@@ -119,7 +119,7 @@ def test_the_defaults_are_those_of_the_paper() -> None:
 
 def test_a_table_is_learned_from_as_by_an_estimator() -> None:
     table, estimator = settings_of(data="houses.csv"), NeuralTreeClassifier()
-    assert replace(table.training.told(), seed=0) == NeuralTreeSettings()
+    assert replace(table.training.to_library(), seed=0) == NeuralTreeSettings()
     assert table.rows.validation_fraction == estimator.validation_fraction
     assert table.rows.finish  # as an estimator does
 

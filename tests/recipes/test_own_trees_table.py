@@ -127,7 +127,7 @@ def test_tags_and_phrases(treebank: Path) -> None:
     assert phrases.y[0] == ["S", "NP", None, None, "VP", None]
     places = np.array([0, 1])
     assert phrases.answers(places).tolist() == ["S", "NP", "VP", "SQ", "NP", "VP"]
-    assert phrases.asked(places).sum() == 6
+    assert phrases.has_class(places).sum() == 6
     learn, test = parted(tags, 0)
     for model in ("bag", "pairs"):
         assert (baseline(model, 0, tags, learn, test) == tags.answers(test)).all()

@@ -66,7 +66,7 @@ def test_probabilities_are_computed_only_where_they_are_asked_for() -> None:
 
     answers = [Answer("one", {"class": "a"}, Probabilities(["a"], of))]
     assert list(Written().words(answers)) == ["one"]
-    assert Written().told(answers) == {"answers": [{"class": "a"}]}
+    assert Written().to_json(answers) == {"answers": [{"class": "a"}]}
     with pytest.raises(RuntimeError, match="asked for"):
         table_of(answers)
 
@@ -103,7 +103,7 @@ def test_python_gets_lists_and_a_file_json(tmp_path: Path) -> None:
 def test_only_the_first_are_printed_without_a_file() -> None:
     answers = [Answer(f"answer {i}", {"class": i}) for i in range(12)]
     assert list(Written().words(answers))[-2:] == ["answer 9", "... 2 more"]
-    assert Written().told(answers)["answers"][11] == {"class": 11}
+    assert Written().to_json(answers)["answers"][11] == {"class": 11}
 
 
 def test_trees_with_their_classes(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_words_are_labelled_by_the_column_that_is_named(tmp_path: Path) -> None:
     ran("train", "tree-lstm", *words, "--out", tmp_path / "run")
     data = read_trees(tmp_path / "own.conllu", node_label="upos")
     assert str(data.trees[0]) == "(V/b N/a)"
-    assert read_like(data.told, tmp_path / "own.conllu").trees == data.trees
+    assert read_like(data.read_arguments, tmp_path / "own.conllu").trees == data.trees
     asked = call("predict", tmp_path / "run", row(1, "a", "N", 0, "root"))
     assert asked.json["answers"][0]["tree"] == "N/a"
     wrong = call("train", "tree-lstm", "--data", "own.conllu", "--node-label", "pos")

@@ -15,7 +15,7 @@ from structnet.neural_tree import (
     presets,
 )
 from structnet.plot import plot_model_tree
-from structnet.plot.model_tree.key import rules_said
+from structnet.plot.model_tree.key import rule_texts
 from structnet.routing import Reading, Samples, export_text
 from structnet.routing.asking import all_questions
 from structnet.routing.rules import MOST, rule_lines
@@ -89,10 +89,10 @@ def test_a_picture_tells_the_rules_of_a_single_leaf() -> None:
     assert "node 0 adds up" in said and "income > 7: +7" in said
     assert "income > 5: +5" in said and "income > 4: +4" not in said
     steps = tree_of(SquaredError(), [[1.0]])
-    assert len(rules_said(Reading(steps))) == 1
+    assert len(rule_texts(Reading(steps))) == 1
     for leaf in steps.split(0):
         steps.nodes[leaf].solver.reset_parameters()
-    assert rules_said(Reading(steps)) == []
+    assert rule_texts(Reading(steps)) == []
 
 
 def test_a_router_may_ask_by_rules() -> None:

@@ -20,7 +20,7 @@ from structnet.neural_tree.node import NOTHING, is_a_map, leaf_paths, run_ends
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, weighted_mean
 from structnet.routing.topology import Topology
-from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
+from structnet.training.metrics import batch_starts, batches_from, evaluating, most_at_once
 from structnet.training.modules import device_of
 
 PROBE = 32  # samples by which a random frozen part is recognised
@@ -115,7 +115,7 @@ def cached(
     whole = once._with_each(lambda part: part.new_empty((len(samples), *part.shape[1:])))
     size = most_at_once(samples, batch_size)
     starts = batch_starts(samples, size)
-    for start, batch in zip(starts, taken(samples, starts, size, device), strict=True):
+    for start, batch in zip(starts, batches_from(samples, starts, size, device), strict=True):
         found = at_leaf(tree, leaf, batch)
         for part, of_batch in zip(whole.parts, found.parts, strict=True):
             part[start : start + size] = of_batch

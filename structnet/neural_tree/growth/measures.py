@@ -15,7 +15,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.routing.visits import shares
 from structnet.training.gains import gained
-from structnet.training.metrics import batch_starts, evaluating, most_at_once, taken
+from structnet.training.metrics import batch_starts, batches_from, evaluating, most_at_once
 from structnet.training.modules import device_of
 
 HEAVY = 6.0  # kurtosis of errors with heavy tails; that of normal ones is 3
@@ -38,7 +38,7 @@ def of_each(
     """
     size = most_at_once(samples, 1000)  # as in validation
     with evaluating(tree):
-        batches = taken(samples, batch_starts(samples, size), size, device_of(tree))
+        batches = batches_from(samples, batch_starts(samples, size), size, device_of(tree))
         found = [answer(batch).double().cpu().numpy() for batch in batches]
     return np.concatenate(found)
 

@@ -92,17 +92,17 @@ def panel_texts(
     return texts
 
 
-def rules_said(told: Reading) -> list[tuple[str, str]]:
+def rule_texts(reading: Reading) -> list[tuple[str, str]]:
     """What columns and their steps add most to a single leaf that is a sum of these, with its
     colour; of several leaves nothing, as there is more room for it in the tree as text.
 
     Args:
-        told: tree with its names and units.
+        reading: tree with its names and units.
     """
-    if len(told.tree.topology.leaves) > 1:
+    if len(reading.tree.topology.leaves) > 1:
         return []
-    names = told.feature_names, told.units, told.class_names, told.target_units
-    lines = rule_lines(told.tree, 0, *names)
+    names = reading.feature_names, reading.units, reading.class_names, reading.target_units
+    lines = rule_lines(reading.tree, 0, *names)
     more = ["…"] * (len(lines) > RULES)
     return [(f"node 0 adds up {'; '.join([*lines[:RULES], *more])}", GREY)] if lines else []
 

@@ -24,7 +24,7 @@ from structnet.plot.model_tree.key import (
     draw_key,
     key_height,
     panel_texts,
-    rules_said,
+    rule_texts,
 )
 from structnet.plot.model_tree.sheet import (
     BOXES,
@@ -231,7 +231,7 @@ class _Drawn:
         if self.key is not None and any(" | " in text for text in self.questions.values()):
             self.key = self.key._replace(texts=[*self.key.texts, (SIDES, GREY)])
         if self.key is not None:
-            self.key = self.key._replace(texts=[*self.key.texts, *rules_said(reading)])
+            self.key = self.key._replace(texts=[*self.key.texts, *rule_texts(reading)])
 
     def answers(self, sheet: Sheet) -> dict[int, str]:
         """The accuracies of drawn leaves, or their predictions of one number, as text by leaf."""

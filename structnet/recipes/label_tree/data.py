@@ -119,16 +119,16 @@ def load_data(settings: LabelTreeRunSettings, say: Say) -> LabelData:
     """
     data = settings.data
     if data == "planted":
-        found = _of_rows(_planted(settings))
+        loaded = _of_rows(_planted(settings))
     elif is_file(data, LABELLED):
-        found = _labelled_text(settings, say)
+        loaded = _labelled_text(settings, say)
     elif is_file(data, SPARSE + TABLES):
-        found = _of_rows(_of_file(load_classes(settings)))
+        loaded = _of_rows(_of_file(load_classes(settings)))
     else:
-        found = _next_words(settings)
-    if len(found.labels) < 2:
-        raise ValueError(f"{data} has only one label, {found.labels[0]!r}; expected at least 2")
-    return found
+        loaded = _next_words(settings)
+    if len(loaded.labels) < 2:
+        raise ValueError(f"{data} has only one label, {loaded.labels[0]!r}; expected at least 2")
+    return loaded
 
 
 def _planted(settings: LabelTreeRunSettings) -> ArrayData:
@@ -193,35 +193,35 @@ def _labelled_text(settings: LabelTreeRunSettings, say: Say) -> LabelData:
 
     Rows that may be classified directly, without vectors of words, have the weights of TF-IDF.
     """
-    found = read_fasttext(settings.data)
-    if found.several:
-        several = counted(found.several, "line")
-        say(f"{several} of {len(found):,} have several labels: one of each is drawn to learn from")
-    parts = _split(len(found), settings)
-    line = np.repeat(np.arange(len(found)), np.diff(found.offsets))
-    learnt = np.unique(found.ids[np.isin(line, parts[0])])
-    words = tuple(found.words[word] for word in learnt)
+    text = read_fasttext(settings.data)
+    if text.several:
+        several = counted(text.several, "line")
+        say(f"{several} of {len(text):,} have several labels: one of each is drawn to learn from")
+    parts = _split(len(text), settings)
+    line = np.repeat(np.arange(len(text)), np.diff(text.offsets))
+    learnt = np.unique(text.ids[np.isin(line, parts[0])])
+    words = tuple(text.words[word] for word in learnt)
     how = TextFeatures(words, settings.rows.word_pairs, settings.rows.char_ngrams)
-    number = np.full(len(found.words), -1, np.int32)
+    number = np.full(len(text.words), -1, np.int32)
     number[learnt] = np.arange(len(learnt))
-    known = number[found.ids] >= 0
-    ends = offsets_of(np.bincount(line[known], minlength=len(found)))
-    features = how.from_ids(ends, number[found.ids[known]])
-    if may_be_direct(settings.training, len(found.labels), how.size):
+    known = number[text.ids] >= 0
+    ends = offsets_of(np.bincount(line[known], minlength=len(text)))
+    features = how.from_ids(ends, number[text.ids[known]])
+    if may_be_direct(settings.training, len(text.labels), how.size):
         how = how.weighted(features[parts[0]])
-        features = how.from_ids(ends, number[found.ids[known]])
-    whole = lines_of(found, features, settings.training.seed)
+        features = how.from_ids(ends, number[text.ids[known]])
+    whole = lines_of(text, features, settings.training.seed)
     name = stem_of(Path(settings.data))
-    return LabelData(found.labels, *(whole[part] for part in parts), text=how, name=name)
+    return LabelData(text.labels, *(whole[part] for part in parts), text=how, name=name)
 
 
-def lines_of(found: LabelledText, features: Features, seed: int = 0) -> LabelledLines:
+def lines_of(text: LabelledText, features: Features, seed: int = 0) -> LabelledLines:
     """Lines of labelled text as examples, with all their labels for measurements."""
-    ones = np.ones(len(found.label_ids), np.int32)
-    shape = len(found), 1 + len(found.labels)
-    wanted = csr_matrix((ones, found.label_ids + 1, found.label_offsets), shape=shape)
+    ones = np.ones(len(text.label_ids), np.int32)
+    shape = len(text), 1 + len(text.labels)
+    wanted = csr_matrix((ones, text.label_ids + 1, text.label_offsets), shape=shape)
     wanted.sum_duplicates()
-    return LabelledLines(features, found.one_label(seed), wanted=wanted)
+    return LabelledLines(features, text.one_label(seed), wanted=wanted)
 
 
 def features_of(x: Any) -> Features:

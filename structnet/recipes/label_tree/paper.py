@@ -30,21 +30,21 @@ KINDS = {
 
 def members(choice: Choice, seed: int) -> list[Member]:
     """The runs with one seed."""
-    found = []
+    runs = []
     for kind, arity in product(KINDS, (5, 20)):
         tree, start = KINDS[kind]
         own = {"tree": tree, "start": start, "arity": arity, "seed": seed}
         settings = settings_from(LabelTreeRunSettings, values_of(choice) | own)
         folder = f"{choice.data}-{kind}-{arity}-{seed}"
-        found.append(Member((kind, arity), folder, settings.resolved()))
-    return found
+        runs.append(Member((kind, arity), folder, settings.resolved()))
+    return runs
 
 
 def make(choice: Choice, runs: Members) -> Table:
     """The table of trained runs."""
     rows = [
-        Row(f"{kind}, {arity} children", {}, values_in(found, MEASURED))
-        for (kind, arity), found in runs.items()
+        Row(f"{kind}, {arity} children", {}, values_in(trained, MEASURED))
+        for (kind, arity), trained in runs.items()
     ]
     notes = [
         f"The next word of {choice.data} from the four before it; {choice.epochs} epochs, vectors "

@@ -105,14 +105,14 @@ def _words(at_nodes: Mapping[int, Any], labels: Sequence[str], row: _Row) -> str
 
 def _from_top(topology: Any, kept: set[int], levels: int) -> list[_Row]:
     """The rows of the picture in preorder, each node before its children."""
-    found, stack = [], [_Row(0)]
+    shown_rows, stack = [], [_Row(0)]
     while stack:
         row = stack.pop()
-        found.append(row)
+        shown_rows.append(row)
         if row.hidden or topology.depth[row.node] == levels:
             continue
         children = topology.children_of(row.node)
         shown = [_Row(u) for u in children if u in kept]
         missing = len(children) - len(shown)
         stack += reversed([*shown, _Row(row.node, missing)] if missing else shown)
-    return found
+    return shown_rows

@@ -63,19 +63,19 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         training.tree.load_state_dict(weights)
         say(f"going on after {len(training.epochs)} of {counted(chosen.epochs or 0, 'epoch')}")
     else:
-        told = settings.training
-        if told.tree is None or told.learning_rate is None:
+        wanted = settings.training
+        if wanted.tree is None or wanted.learning_rate is None:
             say("trying rates and trees on examples held out ...")
-        chosen = choose(data.train, len(data.labels), told, progress)
+        chosen = choose(data.train, len(data.labels), wanted, progress)
         training = Training(begin(data.train, len(data.labels), chosen), chosen)
         kind = f"a {chosen.tree} tree of arity {chosen.arity}"
-        usual = usual_arity(len(data.labels), told.max_depth)
-        if told.arity is None and chosen.arity == len(data.labels) > usual:
+        usual = usual_arity(len(data.labels), wanted.max_depth)
+        if wanted.arity is None and chosen.arity == len(data.labels) > usual:
             kind = f"a single node of all labels, better held out than a tree (--arity {usual})"
         passes = f"{counted(chosen.epochs or 0, 'epoch')} at the rate {chosen.learning_rate:.3g}"
         if chosen.start == "naive_bayes":
             passes = f"naive Bayes, then {passes}" if chosen.epochs else "naive Bayes"
-        elif chosen.epochs == 0 != told.epochs:
+        elif chosen.epochs == 0 != wanted.epochs:
             passes = "solved"
         say(f"{kind}, {passes}")
     training.threads = num_threads(settings.n_jobs)
@@ -114,17 +114,17 @@ def _empty(content: dict[str, Any]) -> LabelTree:
 
 def opened(run: Run, place: Place) -> Opened:
     """The trained tree of a run."""
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
 
     def build(content: dict[str, Any]) -> LabelTree:
-        found.update(content)
+        arrays.update(content)
         return _empty(content)
 
     tree = run.load_model(build)
-    words = found["words"]
-    text = None if words is None else TextFeatures(tuple(words), **found["text"])
+    words = arrays["words"]
+    text = None if words is None else TextFeatures(tuple(words), **arrays["text"])
     settings = run.settings(LabelTreeRunSettings, place)
-    return Opened(run, settings, run.config["data"], tree, tuple(found["labels"]), text)
+    return Opened(run, settings, run.config["data"], tree, tuple(arrays["labels"]), text)
 
 
 def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:
@@ -150,11 +150,11 @@ def frequent(tree: LabelTree, levels: int, shown: int = SHOWN) -> dict[int, tupl
     leaf = np.zeros(tree.num_outputs, np.int64)
     leaf[numbering.label[topology.leaves]] = topology.leaves
     above = leaf[order]  # each label's ancestor, one level higher in each pass
-    found: defaultdict[int, list[np.ndarray]] = defaultdict(list)
+    arrays: defaultdict[int, list[np.ndarray]] = defaultdict(list)
     while (above >= 0).any():
         high = (above >= 0) & (topology.depth[above] <= levels)
         for node in np.unique(above[high]).tolist():
-            found[node].append(np.flatnonzero(above == node))
+            arrays[node].append(np.flatnonzero(above == node))
         above = np.where(above >= 0, topology.parent[above], above)
-    places = {node: np.sort(np.concatenate(parts)) for node, parts in found.items()}
+    places = {node: np.sort(np.concatenate(parts)) for node, parts in arrays.items()}
     return {node: (len(each), order[each[:shown]].tolist()) for node, each in places.items()}

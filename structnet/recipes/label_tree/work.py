@@ -81,14 +81,14 @@ def read(run: Run, file: str, place: Place) -> Examples:
     """
     model = open(run, place)
     if model.text is not None and is_file(file, LABELLED):
-        found = read_fasttext(file, model.text.words, model.labels)
-        unknown = int((found.label_ids < 0).sum())
-        if unknown or found.unknown_words:
+        text = read_fasttext(file, model.text.words, model.labels)
+        unknown = int((text.label_ids < 0).sum())
+        if unknown or text.unknown_words:
             print(
-                f"{file}: {counted(found.unknown_words, 'word')} that the tree does not know are "
+                f"{file}: {counted(text.unknown_words, 'word')} that the tree does not know are "
                 f"left out; {counted(unknown, 'label')} that it does not know count as missed"
             )
-        return lines_of(found, model.text.from_ids(found.offsets, found.ids))
+        return lines_of(text, model.text.from_ids(text.offsets, text.ids))
     if model.text is not None:
         raise ValueError(f"--data must be labelled text, FILE.txt, like the run's; got {file!r}")
     return examples_of(examples_in(file, model.settings, model.data))
@@ -148,25 +148,27 @@ def _named(
 ) -> list[Answer]:
     values, labels, _ = model.tree.top_k(features, ask.top, ask.beam, ask.threshold)
     known = [model.labels[k] for k in np.unique(labels[labels >= 0])]
-    found = []
+    answers = []
     for name, row, log_p in zip(names, labels, values, strict=True):
-        told = {
+        likely = {
             model.labels[k]: float(np.exp(p)) for k, p in zip(row, log_p, strict=True) if k >= 0
         }
-        words = ", ".join(f"{label} {percent(p, 1)}" for label, p in told.items())
-        said = f"{name}: {words or 'no label is so likely'}"
-        found.append(Answer(said, {"labels": told}, Probabilities(known, partial(dict, told))))
-    return found
+        words = ", ".join(f"{label} {percent(p, 1)}" for label, p in likely.items())
+        listed = f"{name}: {words or 'no label is so likely'}"
+        answers.append(
+            Answer(listed, {"labels": likely}, Probabilities(known, partial(dict, likely)))
+        )
+    return answers
 
 
 def pictures(run: Run, *_: Any) -> Pictures:
     """The losses, the reassignments, and the first levels of the tree."""
-    found = run.history_picture()
+    drawn = run.history_picture()
     if not run.model_file.exists():
-        return found
+        return drawn
     model, file = open(run, Place()), run.folder / runs.STATE
     rebuilds = load_model(file)[1]["state"]["rebuilds"] if file.exists() else []
     if len(rebuilds) > 1:  # one point would draw no line
-        found["learning.png"] = lambda: plot_rebuilds(rebuilds)
-    found["tree.png"] = lambda: plot_label_tree(model.tree, model.labels)
-    return found
+        drawn["learning.png"] = lambda: plot_rebuilds(rebuilds)
+    drawn["tree.png"] = lambda: plot_label_tree(model.tree, model.labels)
+    return drawn

@@ -23,22 +23,22 @@ DEPTH = {"mean depth": "details.mean_depth"}
 
 def members(choice: Choice, seed: int) -> list[Member]:
     """The runs with one seed."""
-    found = []
+    runs = []
     for tree in parts(choice.only, TREES, "--only") or TREES:
         # The paper uses neither n-grams nor dropout.
         own = {"tree": tree, "seed": seed, "ngrams": False, "dropout": 0.0, "start": "huffman"}
         own |= {"min_count": 3}  # of Brown's words, a third come up less often
         settings = settings_from(LanguageModelRunSettings, values_of(choice) | own)
-        found.append(Member(tree, f"{choice.data}-{tree}-{seed}", settings.resolved()))
-    return found
+        runs.append(Member(tree, f"{choice.data}-{tree}-{seed}", settings.resolved()))
+    return runs
 
 
 def make(choice: Choice, runs: Members) -> Table:
     """The table of trained runs."""
     rows = []
-    for tree, found in runs.items():
-        told = MEASURED | (DEPTH if tree in WITH_TREE else {})
-        rows.append(Row(tree, {}, values_in(found, told)))
+    for tree, trained in runs.items():
+        measures = MEASURED | (DEPTH if tree in WITH_TREE else {})
+        rows.append(Row(tree, {}, values_in(trained, measures)))
     first = next(iter(runs.values()))[0]
     data, known = first.config["data"], first.ended["details"]["known_words"]
     notes = [

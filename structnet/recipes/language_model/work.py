@@ -43,15 +43,15 @@ def load(settings: LanguageModelRunSettings, say: Say) -> TextData:
         ValueError: there are too few sentences, or their words do not fit into the depth.
     """
     say(f"reading {settings.data} ...")
-    told, rows = settings.training, settings.rows
-    text = load_text(settings.data, settings.place.data_dir, told.seed)
+    training, rows = settings.training, settings.rows
+    text = load_text(settings.data, settings.place.data_dir, training.seed)
     check_size(len(text.train), rows.train_size, "training sentences")
     train = text.train[: rows.train_size]  # from its beginning, as it is one text
     words = len(known_words(train, rows.min_count, rows.max_words))
     data = TextData(settings.data, text.split, train, text.validation, text.test)
     say(f"data: {data.in_words()}; {counted(words, 'known word')}")
-    if told.max_depth is not None:
-        check_depth(words, told.arity, told.max_depth)
+    if training.max_depth is not None:
+        check_depth(words, training.arity, training.max_depth)
     return data
 
 

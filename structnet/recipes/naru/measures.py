@@ -22,18 +22,18 @@ def of_model(model: RoutedLanguageModel, test: Texts, folder: Path | None = None
         test: test sentences.
         folder: folder for routing.json and routing.npz; None to write neither.
     """
-    found: dict[str, Any] = model.measure(test).to_dict()
+    values: dict[str, Any] = model.measure(test).to_dict()
     if model.model_.head is None:
-        found["vector_loss"] = _vector_loss(model, test)
+        values["vector_loss"] = _vector_loss(model, test)
     if not is_routed(model):
-        return found
+        return values
     stats = model.statistics(test)
     if folder is not None:
         stats.save(folder / "routing.json")
         stats.save(folder / "routing.npz")
-    told = stats.to_dict()
+    routing = stats.to_dict()
     names = ("utilisation", "bias", "normalised_bias", "entropy", "load_share", "dead_bundles")
-    return found | {name: told[name] for name in (*names, "commonest_path")}
+    return values | {name: routing[name] for name in (*names, "commonest_path")}
 
 
 def is_routed(model: RoutedLanguageModel) -> bool:
@@ -51,10 +51,10 @@ def of_counts(model: RoutedLanguageModel, test: Texts) -> dict[str, float] | Non
         return None
     of_vectors = model.model_.head is None
     weight = model.model_.variance if of_vectors else counted.shares
-    found = weight.clone()
+    saved = weight.clone()
     weight.fill_(torch.inf if of_vectors else 0.0)  # which ignores the network
     measured = model.measure(test)
-    weight.copy_(found)
+    weight.copy_(saved)
     return {"accuracy": measured.accuracy, "perplexity": measured.perplexity}
 
 

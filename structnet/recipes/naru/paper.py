@@ -151,11 +151,11 @@ def bias_table(choice: Choice, runs: Members) -> Table:
     """Figure 20: the deviation of visits from evenly distributed ones."""
     rows = []
     for name in ("untrained", "trained"):
-        found = [run.ended["details"][name] for run in runs["naru"]]
+        details = [run.ended["details"][name] for run in runs["naru"]]
         ours = {
-            "bias": [each["bias"] for each in found],
-            "bias / random": [each["normalised_bias"] for each in found],
-            "dead bundles": [float(len(each["dead_bundles"])) for each in found],
+            "bias": [each["bias"] for each in details],
+            "bias / random": [each["normalised_bias"] for each in details],
+            "dead bundles": [float(len(each["dead_bundles"])) for each in details],
         }
         rows.append(Row(f"NARU, {name}", {}, ours))
     notes = [
@@ -186,16 +186,16 @@ TABLES: Mapping[int, PaperTable] = {
 
 def what_was_run(choice: Choice, run: Run) -> list[str]:
     """Notes on data, sizes and times."""
-    result, told = run.ended, run.config["settings"]
+    result, values = run.ended, run.config["settings"]
     sizes = result["sizes"]
     return [
         f"Data: {choice.data}, sentences of at most {choice.longest} words: {sizes['train']:,} to "
         f"learn from, {sizes['validation']:,} say which epoch is best, {sizes['test']:,} to test. "
-        f"{result['details']['known_words']:,} known words; vectors of {told['vector_size']} "
+        f"{result['details']['known_words']:,} known words; vectors of {values['vector_size']} "
         "numbers, learned from the training sentences.",
-        f"{choice.epochs} epochs, batches of {told['batch_size']}, Adam at "
-        f"{told['learning_rate']:g}; {result['seconds'] / 60:.1f} minutes of NARU's training. The "
-        "thesis draws curves and prints no numbers.",
+        f"{choice.epochs} epochs, batches of {values['batch_size']}, Adam at "
+        f"{values['learning_rate']:g}; {result['seconds'] / 60:.1f} minutes of NARU's training. "
+        "The thesis draws curves and prints no numbers.",
     ]
 
 

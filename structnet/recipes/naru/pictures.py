@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 
 def of_run(run: Run) -> Pictures:
     """The pictures of a run: file name -> function that draws it."""
-    found = run.history_picture()
-    if not found or run.config["settings"]["network"] != "naru":
-        return found
+    drawn = run.history_picture()
+    if not drawn or run.config["settings"]["network"] != "naru":
+        return drawn
     changes = [(each["epoch"], each["route_changes"]) for each in run.history]
     known = [pair for pair in changes if pair[1] is not None]
     if known:
-        found["route_changes.png"] = lambda: plot_route_changes(known)
+        drawn["route_changes.png"] = lambda: plot_route_changes(known)
     file = run.folder / "routing.json"
     if file.exists():
-        told = json.loads(file.read_text(encoding="utf-8"))
+        routing = json.loads(file.read_text(encoding="utf-8"))
         result = run.result or {}
         before = result.get("details", {}).get("untrained", {})
-        found |= {
-            "utilisation.png": lambda: plot_utilisation(_curves(before, told, "utilisation")),
-            "bias.png": lambda: plot_load(_curves(before, told, "load_share")),
-            "network.png": lambda: plot_traffic(told["traversals"], told["visits"]),
+        drawn |= {
+            "utilisation.png": lambda: plot_utilisation(_curves(before, routing, "utilisation")),
+            "bias.png": lambda: plot_load(_curves(before, routing, "load_share")),
+            "network.png": lambda: plot_traffic(routing["traversals"], routing["visits"]),
         }
-    return found
+    return drawn
 
 
 def _curves(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = {"untrained": before[name]} if name in before else {}
-    return {**found, "trained": after[name]}
+    curves = {"untrained": before[name]} if name in before else {}
+    return {**curves, "trained": after[name]}
 
 
 def plot_utilisation(curves: Mapping[str, Sequence[float]], ax: Axes | None = None) -> Axes:

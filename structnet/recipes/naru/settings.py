@@ -54,7 +54,7 @@ class Training(NaruSettings):
 
     network: Literal["naru", "gru"] = "naru"
 
-    def told(self) -> NaruSettings:
+    def to_library(self) -> NaruSettings:
         """The same settings in the library's class."""
         return settings_of(self, NaruSettings)
 

@@ -16,23 +16,23 @@ def load_data(settings: NaruRunSettings) -> TextData:
     Raises:
         ValueError: a part has no such sentence, or there are too few to train on.
     """
-    said, seed = settings.sentences, settings.training.seed
+    rules, seed = settings.sentences, settings.training.seed
     text: Text = load_text(settings.data, settings.place.data_dir, seed)
     parts = {}
     for part in ("train", "validation", "test"):
-        found = [
+        sentences = [
             words
             for words in getattr(text, part)
-            if len(words) > 1 and (said.longest is None or len(words) <= said.longest)
+            if len(words) > 1 and (rules.longest is None or len(words) <= rules.longest)
         ]
-        if not found:
+        if not sentences:
             raise ValueError(
                 f"{settings.data} has no sentence for {part} of two words or more"
-                + (f" and at most {said.longest}" if said.longest else "")
+                + (f" and at most {rules.longest}" if rules.longest else "")
             )
-        size = getattr(said, f"{part}_size")
+        size = getattr(rules, f"{part}_size")
         if part != "train" and size is not None:  # the largest number
-            size = min(size, len(found))
-        chosen = drawn(len(found), size, seed, "training sentences")
-        parts[part] = [found[i] for i in np.sort(chosen)]
+            size = min(size, len(sentences))
+        chosen = drawn(len(sentences), size, seed, "training sentences")
+        parts[part] = [sentences[i] for i in np.sort(chosen)]
     return TextData(settings.data, text.split, **parts)

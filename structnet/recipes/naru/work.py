@@ -45,10 +45,10 @@ def train(settings: NaruRunSettings, data: TextData, run: Run, say: Say) -> Outc
     """Trains a model from the beginning, or resumes from the state in the folder."""
     if not threads_are_set():
         set_threads(1)  # products have few rows; those for vectors and tests are small, too
-    told = settings.training
-    chosen = dict(vars(told.told()))
-    chosen |= {"random_state": chosen.pop("seed"), "device": settings.place.device}
-    model = ESTIMATORS[told.network](**chosen, vectors=settings.sentences.vectors)
+    training = settings.training
+    parameters = dict(vars(training.to_library()))
+    parameters |= {"random_state": parameters.pop("seed"), "device": settings.place.device}
+    model = ESTIMATORS[training.network](**parameters, vectors=settings.sentences.vectors)
     words = known_words(data.train, model.min_count, model.max_words)
     say(f"{counted(len(words), 'known word')} ...")
     model.set_params(folder=run.folder, verbose=True).fit(data.train, X_val=data.validation)
@@ -99,10 +99,10 @@ def answer(model: RoutedLanguageModel, typed: Sequence[str], ask: AskOfWords) ->
         ValueError: a text has no words.
     """
     answers = texts.next_words(model, typed, ask.top)
-    for found in answers if measures.is_routed(model) else ():
-        given = found.values["text"].split()
+    for each in answers if measures.is_routed(model) else ():
+        words = each.values["text"].split()
         # The last word of a sentence reaches no prediction, so it is followed by any other.
-        found.values["path"] = model.paths([[*given, given[-1]]])[0][-2].tolist()
+        each.values["path"] = model.paths([[*words, words[-1]]])[0][-2].tolist()
     return answers
 
 

@@ -52,7 +52,7 @@ def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, An
     begin = time.perf_counter()
     found = trained(
         root_of(settings, described, structure),
-        replace(settings.training.told(), max_leaves=1, max_transformers=number),
+        replace(settings.training.to_library(), max_leaves=1, max_transformers=number),
         data.train,
         data.validation,
         everything(data) if settings.rows.finish else None,

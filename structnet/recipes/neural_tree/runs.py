@@ -110,7 +110,7 @@ def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run
     """Writes the tree as an estimator, which takes rows and images as they were read."""
     arrays = data.arrays
     kind: Any = NeuralTreeRegressor if arrays.classes is None else NeuralTreeClassifier
-    told = vars(settings.training.told()) | {
+    told = vars(settings.training.to_library()) | {
         "primitives": _make(settings),
         "routers": settings.modules.routers,
         "transformers": settings.modules.transformers,

@@ -192,9 +192,9 @@ class Training(NeuralTreeSettings):
     lookahead: int | None = None  # type: ignore[assignment]  # until resolved
 
     def __post_init__(self) -> None:
-        self.told()
+        self.to_library()
 
-    def told(self) -> NeuralTreeSettings:
+    def to_library(self) -> NeuralTreeSettings:
         """The same settings in the library's class, with its defaults for values not yet known."""
         unknown = {name for name in Training.__annotations__ if getattr(self, name) is None}
         return NeuralTreeSettings(**{n: v for n, v in vars(self).items() if n not in unknown})

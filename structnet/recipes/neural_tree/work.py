@@ -51,7 +51,7 @@ def train(settings: NeuralTreeRunSettings, data: ArrayData, run: Run, say: Say) 
     )
     trained = grown_and_refined(
         runs.root_of(settings, described),
-        settings.training.told(),
+        settings.training.to_library(),
         data.train,
         data.validation,
         everything(data) if settings.rows.finish else None,

@@ -220,7 +220,7 @@ def _of_example(
     test = own.test
     number = example_number(text, len(test), "FILE.csv or FILE.svm, or ")
     true, x = names[int(test.targets[number])], test.x[[number]]
-    told = explain(trees[0], test.x[number], names, **own.told(number))
+    told = explain(trees[0], test.x[number], names, **own.explain_options(number))
     choices = mean_choices(trees, x)
     (best,), (probability,) = (part[0].tolist() for part in choices.top(1))
     lines = [f"test example {text}", *str(told).splitlines()]

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 SHOWN = 60  # characters of a tree that are printed
 Shares = dict[str, float] | None  # probability of each class; None if there are none
-TOLD = {"format", "target", "task", "pairs", "classes", "baseline"}
+KEYS = {"format", "target", "task", "pairs", "classes", "baseline"}
 
 
 class Opened(NamedTuple):
     """A trained estimator, and its run's description of the data."""
 
     estimator: Any
-    told: dict[str, Any]
+    data: dict[str, Any]
 
 
 def estimator(task: str | None) -> Any:
@@ -43,27 +43,27 @@ def estimator(task: str | None) -> Any:
     }[str(task)]
 
 
-def told_of(run: Run) -> dict[str, Any]:
+def description_of(run: Run) -> dict[str, Any]:
     """A run's description of its data.
 
     Raises:
         CheckpointError: the description was edited.
     """
-    told = run.config["data"]
-    known = isinstance(told, dict) and told.keys() >= TOLD
-    if not known or told["task"] not in KINDS or told["format"] not in FORMATS:
+    data = run.config["data"]
+    known = isinstance(data, dict) and data.keys() >= KEYS
+    if not known or data["task"] not in KINDS or data["format"] not in FORMATS:
         raise CheckpointError(
             f"{run}/config.json was not written by structnet train: its data must have "
-            f"{', '.join(sorted(TOLD))}"
+            f"{', '.join(sorted(KEYS))}"
         )
-    return told
+    return data
 
 
-def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
+def trees_of(data: dict[str, Any], texts: Sequence[str]) -> TreeFile:
     """The trees to predict for.
 
     Args:
-        told: description of the run's data.
+        data: description of the run's data.
         texts: path of a file or folder; or trees, of which a run on pairs takes the two of one.
 
     Raises:
@@ -74,8 +74,8 @@ def asked(told: dict[str, Any], texts: Sequence[str]) -> TreeFile:
     if files and len(texts) > 1:
         raise ValueError(f"expected one file, or only trees; got {' '.join(texts)}")
     if files:
-        return read_like(told, files[0], needed=False)
-    return read_typed(told, "\t".join(texts) if told["pairs"] else texts)
+        return read_like(data, files[0], needed=False)
+    return read_typed(data, "\t".join(texts) if data["pairs"] else texts)
 
 
 def _is_path(text: str) -> bool:
@@ -94,25 +94,27 @@ def answer(model: Opened, texts: Sequence[str], ask: object) -> list[Answer]:
     The words of the first begin with what was guessed about the format; examples that could not be
     read come last.
     """
-    trees = asked(model.told, texts)
-    said = said_of(model, trees)
-    found = [_answer(model, at, *each) for at, each in zip(trees.places, said, strict=True)]
+    trees = trees_of(model.data, texts)
+    predictions = predictions_of(model, trees)
+    answers = [
+        _answer(model, at, *each) for at, each in zip(trees.places, predictions, strict=True)
+    ]
     guesses = (f"guessed {guess}\n" for guess in trees.guesses)
-    found[0] = found[0]._replace(words="".join([*guesses, found[0].words]))
-    typed = len(texts) > 1 and not model.told["pairs"]
+    answers[0] = answers[0]._replace(words="".join([*guesses, answers[0].words]))
+    typed = len(texts) > 1 and not model.data["pairs"]
     for place, fault in trees.unreadable:  # the place of a typed tree is its number
-        words, values = str(place), place.said
+        words, values = str(place), place.as_dict
         if typed:
             words, values = f"tree {place.line}", {"tree": texts[place.line - 1]}
-        found.append(Answer(f"{words}: not read: {fault}", values | {"fault": fault}))
-    return found
+        answers.append(Answer(f"{words}: not read: {fault}", values | {"fault": fault}))
+    return answers
 
 
-def said_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, Shares, Any]]:
+def predictions_of(model: Opened, trees: TreeFile) -> list[tuple[Any, Any, Shares, Any]]:
     """For each example its trees, the prediction, the probabilities, and the truth, if known."""
     predicted = model.estimator.predict(trees.trees)
     shares: list[Shares] = [None] * len(trees)
-    if model.told["task"] == "classification":
+    if model.data["task"] == "classification":
         names = list(map(str, model.estimator.classes_))
         rows = model.estimator.predict_proba(trees.trees).tolist()
         shares = [dict(zip(names, row, strict=True)) for row in rows]
@@ -130,13 +132,13 @@ def _answer(
 ) -> Answer:
     """The answer for an example, which is named by its place if it is in a folder."""
     text = " and ".join(map(str, example)) if isinstance(example, tuple) else str(example)
-    values: dict[str, Any] = place.said if place.file else {"tree": text}
+    values: dict[str, Any] = place.as_dict if place.file else {"tree": text}
     shown = (
         str(place) if place.file else (text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ...")
     )
-    if model.told["task"] == "nodes":
+    if model.data["task"] == "nodes":
         nodes = list(zip(predicted, example.preorder(), strict=True))
-        if model.told["target"] == NODES:  # words have no label of their own
+        if model.data["target"] == NODES:  # words have no label of their own
             values["labels"] = [label if has_target(node) else None for label, node in nodes]
             labelled = relabelled(example, predicted)
         else:
@@ -145,7 +147,7 @@ def _answer(
         right = "" if true is None else f"\n  {_right(predicted, true)}"
         of = f"{place}: " if place.file else ""
         return Answer(f"{of}{labelled}{right}", values | ({} if true is None else {"true": true}))
-    if model.told["task"] == "regression":
+    if model.data["task"] == "regression":
         values["number"] = float(predicted)
         words = f"{shown}: {in_digits(float(predicted), 6)}"
     else:
@@ -155,8 +157,8 @@ def _answer(
     if true is not None:
         values["true"] = true
         words += f"; true: {in_digits(true, 6) if isinstance(true, float) else true}"
-    told = Probabilities(list(shares), partial(dict, shares)) if shares else None
-    return Answer(words, values, told)
+    probabilities = Probabilities(list(shares), partial(dict, shares)) if shares else None
+    return Answer(words, values, probabilities)
 
 
 def _right(predicted: Sequence[Any], true: Sequence[Any]) -> str:
@@ -177,12 +179,12 @@ def relabelled(tree: Tree, labels: Sequence[Any], words: bool = False) -> Tree:
         >>> relabelled(hidden, ["S", "NP", "-", "-"])
         <Tree (S (NP It) works)>
     """
-    found = [
+    labelled = [
         (label if words or has_target(node) else node.label, node)
         for label, node in zip(labels, tree.preorder(), strict=True)
     ]
     done: list[Tree] = []  # a stack of finished subtrees, the leftmost on top
-    for label, node in reversed(found):
+    for label, node in reversed(labelled):
         arity = len(node.children)
         children = [done.pop() for _ in range(arity)]
         done.append(Tree(label, children, node.token))

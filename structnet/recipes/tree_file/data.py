@@ -69,7 +69,7 @@ class TreeFileData:
         group = {} if self.group is None else {"group": self.group}
         objects = self.train.format == "json" and self.train.columns
         columns = {"columns": list(self.train.columns)} if objects else {}
-        return {**sizes_of(self), **self.train.told, **known, **group, **columns}
+        return {**sizes_of(self), **self.train.read_arguments, **known, **group, **columns}
 
 
 def in_order(names: Any) -> list[str]:
@@ -110,16 +110,16 @@ def load_data(settings: TreeFileSettings, say: Say) -> TreeFileData:
         learn, validation, test = _drawn(data, validation, test, source, group)
     paths = [path, *(file for file in files if file is not None)]
     hashed = _hash(paths, source.format, data.format, data.target != FOLDERS)
-    found = TreeFileData(learn, validation, test, hashed, group)
-    _say_split(found, source, say)
-    return found
+    parts = TreeFileData(learn, validation, test, hashed, group)
+    _say_split(parts, source, say)
+    return parts
 
 
-def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) -> TreeFile:
+def read_like(data: Mapping[str, Any], file: str | Path, needed: bool = True) -> TreeFile:
     """The trees of a file of the same kind as a run's training data.
 
     Args:
-        told: description of the training data, as in ``config.json``.
+        data: description of the training data, as in ``config.json``.
         file: path of a file or folder.
         needed: True if there must be targets.
 
@@ -127,25 +127,25 @@ def read_like(told: Mapping[str, Any], file: str | Path, needed: bool = True) ->
         ValueError: the file is of another kind.
         OSError: there is no such file.
     """
-    if not needed and (text := _bare_objects(told, Path(file))):
-        return read_typed(told, text)
-    target, folder = told["target"], Path(file).is_dir()
-    inside = (*INSIDE, target) if told["format"] == "json" else INSIDE
+    if not needed and (text := _bare_objects(data, Path(file))):
+        return read_typed(data, text)
+    target, folder = data["target"], Path(file).is_dir()
+    inside = (*INSIDE, target) if data["format"] == "json" else INSIDE
     if (target == FOLDERS and not folder) or (folder and target not in (FOLDERS, *inside)):
         target = None  # only a folder has folders as its targets
-    asked = told["format"], target, told["task"]
-    others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
-    found = read_trees(file, *asked, targets_needed=needed, classes=told.get("classes"), **others)
-    return _of_a_kind(found, told)
+    kind = data["format"], target, data["task"]
+    others = {"pairs": data["pairs"], "node_label": data.get("node_label")}
+    trees = read_trees(file, *kind, targets_needed=needed, classes=data.get("classes"), **others)
+    return _of_a_kind(trees, data)
 
 
-def _bare_objects(told: Mapping[str, Any], file: Path) -> str:
+def _bare_objects(data: Mapping[str, Any], file: Path) -> str:
     """The text of a file of lines that are each an object of the run's column of trees.
 
     Empty if the lines have the column, or the file or the run is of another kind.
     """
-    columns = told.get("columns", [])
-    if told["format"] != "json" or len(columns) != 1 or kind_of(file) not in LINES_ENDINGS:
+    columns = data.get("columns", [])
+    if data["format"] != "json" or len(columns) != 1 or kind_of(file) not in LINES_ENDINGS:
         return ""
     try:
         with opening(file) as lines:
@@ -155,19 +155,19 @@ def _bare_objects(told: Mapping[str, Any], file: Path) -> str:
     return "" if columns[0] in read_rows(file, text).names else text
 
 
-def read_typed(told: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
+def read_typed(data: Mapping[str, Any], text: str | Sequence[str]) -> TreeFile:
     """The trees of texts like those of a run's training data, with or without targets.
 
     Raises:
         ValueError: the texts are not of this kind.
     """
-    asked = told["format"], told["target"], told["task"]
-    others = {"pairs": told["pairs"], "node_label": told.get("node_label")}
-    columns = told.get("columns", [])
-    if told["format"] == "json" and len(columns) == 1:
+    kind = data["format"], data["target"], data["task"]
+    others = {"pairs": data["pairs"], "node_label": data.get("node_label")}
+    columns = data.get("columns", [])
+    if data["format"] == "json" and len(columns) == 1:
         texts = [text] if isinstance(text, str) else text
         text = [row for each in texts for row in typed_rows(each, columns[0])]
-    return _of_a_kind(read_text(text, *asked, **others), told)
+    return _of_a_kind(read_text(text, *kind, **others), data)
 
 
 def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
@@ -186,27 +186,27 @@ def known_part(data: TreeFile, classes: list[str] | None) -> TreeFile:
     if data.task == "nodes":
         labels = [[each if each in known else None for each in row] for row in data.targets]
         return replace(data, targets=labels)
-    found = data[[i for i, target in enumerate(data.targets) if target in known]]
-    if not len(found):
+    kept = data[[i for i, target in enumerate(data.targets) if target in known]]
+    if not len(kept):
         raise TreeFileError(f"{data.path} has no class that is trained on")
-    return found
+    return kept
 
 
 def _like(data: TreeFile, file: Path, say: Say) -> TreeFile:
-    found = read_like(data.told, file)
-    _say_read(found, say)
-    return found
+    kept = read_like(data.read_arguments, file)
+    _say_read(kept, say)
+    return kept
 
 
-def _of_a_kind(found: TreeFile, told: Mapping[str, Any]) -> TreeFile:
+def _of_a_kind(trees: TreeFile, data: Mapping[str, Any]) -> TreeFile:
     """The trees, if they are pairs or single trees like those of the run."""
-    pairs = told["pairs"]
-    if found.pairs != pairs:
+    pairs = data["pairs"]
+    if trees.pairs != pairs:
         kinds = ("single trees", "pairs of trees")
         raise TreeFileError(
-            f"{found.path} has {kinds[found.pairs]}; the model was trained on {kinds[pairs]}"
+            f"{trees.path} has {kinds[trees.pairs]}; the model was trained on {kinds[pairs]}"
         )
-    return found
+    return trees
 
 
 def _say_read(data: TreeFile, say: Say) -> None:
@@ -230,10 +230,10 @@ def _refuse_one_class(data: TreeFile) -> None:
         )
 
 
-def _group_of(data: TreeFile, asked: str | None) -> str | None:
+def _group_of(data: TreeFile, column: str | None) -> str | None:
     """The groups that are never split: those asked for, or the files of a folder with enough."""
-    if asked is not None or data.groups is None:
-        return asked
+    if column is not None or data.groups is None:
+        return column
     of_class = {(place.file, place.file.split("/")[0]) for place in data.places}
     files = Counter(name if data.target == FOLDERS else "" for _, name in of_class)
     return "file" if min(files.values()) >= FILES else None
@@ -292,18 +292,18 @@ def _say_split(data: TreeFileData, source: Source, say: Say) -> None:
         say(f"note: {copies:,} of the {len(data.test):,} to test are equal to one to train on")
 
 
-def _hash(paths: list[Path], told: str | None, format_: str, everywhere: bool) -> str:
+def _hash(paths: list[Path], format_given: str | None, format_: str, everywhere: bool) -> str:
     """The hash of files, and of the files in folders that have trees.
 
     Args:
-        paths: files or folders; the first is read in ``told``, the others in ``format_``.
-        told: format given by the user; None if it was guessed.
+        paths: files or folders; the first is read in ``format_given``, the others in ``format_``.
+        format_given: format given by the user; None if it was guessed.
         format_: format of the trees.
         everywhere: True to include files that are directly in a folder.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in paths:
-        read = told if path is paths[0] else format_
+        read = format_given if path is paths[0] else format_
         for file in files_of(path, read, everywhere).read if path.is_dir() else [path]:
-            found.update(file.read_bytes())
-    return found.hexdigest()[:16]
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -11,7 +11,7 @@ from structnet.datasets import TreeFile
 from structnet.datasets.tree_file_formats import Place
 from structnet.recipes.tree_file.data import in_order
 
-TOLD = 100  # mistakes listed in the result
+LISTED = 100  # mistakes listed in the result
 
 
 def of_classes(true: Sequence[str], predicted: Sequence[str], usual: str) -> dict[str, Any]:
@@ -56,12 +56,12 @@ def of_nodes(
         usual: most frequent class in the training data.
     """
     pairs = [
-        (label, str(found))
+        (label, str(other))
         for labels, each in zip(true, predicted, strict=True)
-        for label, found in zip(labels, each, strict=True)
+        for label, other in zip(labels, each, strict=True)
         if label is not None
     ]
-    return of_classes([label for label, _ in pairs], [found for _, found in pairs], usual)
+    return of_classes([label for label, _ in pairs], [other for _, other in pairs], usual)
 
 
 def mistakes(
@@ -78,8 +78,8 @@ def mistakes(
         {'mistakes': [{'line': 2, 'true': 'b', 'predicted': 'a'}]}
     """
     pairs = zip(places, true, predicted, strict=True) if places else ()
-    found = [place.said | {"true": a, "predicted": b} for place, a, b in pairs if a != b]
-    return {"mistakes": found[:TOLD]} if found else {}
+    wrong = [place.as_dict | {"true": a, "predicted": b} for place, a, b in pairs if a != b]
+    return {"mistakes": wrong[:LISTED]} if wrong else {}
 
 
 def left_out(examples: TreeFile, classes: Sequence[str] | None) -> dict[str, Any]:
@@ -90,9 +90,9 @@ def left_out(examples: TreeFile, classes: Sequence[str] | None) -> dict[str, Any
         classes: classes that it was trained on; None if it predicts numbers.
     """
     unknown = in_order(set(examples.each_target) - set(classes)) if classes else []
-    faults = [place.said | {"fault": fault} for place, fault in examples.unreadable]
-    found = {"unreadable": faults, "unknown_classes": unknown}
-    return {name: value for name, value in found.items() if value}
+    faults = [place.as_dict | {"fault": fault} for place, fault in examples.unreadable]
+    skipped = {"unreadable": faults, "unknown_classes": unknown}
+    return {name: value for name, value in skipped.items() if value}
 
 
 def of_numbers(true: Sequence[float], predicted: Sequence[float], mean: float) -> dict[str, Any]:
@@ -113,10 +113,10 @@ def of_numbers(true: Sequence[float], predicted: Sequence[float], mean: float) -
     """
     y, guess = np.asarray(true, float), np.asarray(predicted, float).reshape(-1)
     variance = float(y.var())
-    found = {
+    errors = {
         "rmse": float(np.sqrt(np.mean((y - guess) ** 2))),
         "rmse_of_mean": float(np.sqrt(np.mean((y - mean) ** 2))),
         "mae": float(np.mean(np.abs(y - guess))),
         "mae_of_mean": float(np.mean(np.abs(y - mean))),
     }
-    return found | ({"r2": 1 - found["rmse"] ** 2 / variance} if variance > 0 else {})
+    return errors | ({"r2": 1 - errors["rmse"] ** 2 / variance} if variance > 0 else {})

@@ -13,7 +13,7 @@ from structnet.datasets.tree_file_targets import NODES
 from structnet.plot import plot_explanation, plot_tree
 from structnet.plot.names import cut, short_names
 from structnet.plot.style import WRONG, as_written, one_axes, write_cells
-from structnet.recipes.tree_file.answers import Opened, relabelled, said_of
+from structnet.recipes.tree_file.answers import Opened, predictions_of, relabelled
 from structnet.recipes.tree_lstm.trees import nearest_size
 from structnet.routing.words import in_digits, percent
 from structnet.training.checkpoint import CheckpointError
@@ -38,11 +38,11 @@ def as_nodes(data: TreeFile) -> dict[str, Any]:
     return {"trees": trees, "target": data.targets[place] if data.targets else None}
 
 
-def from_nodes(told: Mapping[str, Any], example: Mapping[str, Any]) -> TreeFile:
+def from_nodes(data: Mapping[str, Any], example: Mapping[str, Any]) -> TreeFile:
     """The example that :func:`as_nodes` wrote.
 
     Args:
-        told: description of the run's data.
+        data: description of the run's data.
         example: content of ``example.json``.
 
     Raises:
@@ -50,17 +50,17 @@ def from_nodes(told: Mapping[str, Any], example: Mapping[str, Any]) -> TreeFile:
     """
     try:
         trees = [Tree.from_postorder(map(tuple, nodes)) for nodes in example["trees"]]
-        shown: Any = [tuple(trees) if told["pairs"] else trees[0]]
+        shown: Any = [tuple(trees) if data["pairs"] else trees[0]]
         targets = None if example["target"] is None else [example["target"]]
-        if targets and told["task"] == "nodes" and len(targets[0]) != trees[0].size:
+        if targets and data["task"] == "nodes" and len(targets[0]) != trees[0].size:
             raise ValueError(f"{len(targets[0])} labels for {trees[0].size} nodes")
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise CheckpointError(
             f"the run's example.json is damaged: {type(error).__name__}, {error}; expected a tree "
             "as structnet train wrote it, or no such file"
         ) from None
-    kind = told["task"]
-    return TreeFile(Path(), shown, targets, kind, told["format"], told["target"], [], ())
+    kind = data["task"]
+    return TreeFile(Path(), shown, targets, kind, data["format"], data["target"], [], ())
 
 
 def draw_example(model: Opened, examples: TreeFile) -> Axes:
@@ -69,13 +69,13 @@ def draw_example(model: Opened, examples: TreeFile) -> Axes:
     Raises:
         ValueError: there is no example.
     """
-    tree, predicted, shares, true = said_of(model, examples[[0]])[0]
-    if model.told["task"] == "nodes":
-        return _draw_nodes(tree, predicted, true, model.told["target"] == NODES)
+    tree, predicted, shares, true = predictions_of(model, examples[[0]])[0]
+    if model.data["task"] == "nodes":
+        return _draw_nodes(tree, predicted, true, model.data["target"] == NODES)
     ax = plot_tree(list(tree) if isinstance(tree, tuple) else tree)
     sure = "" if shares is None else f", {percent(max(shares.values()))} sure"
     shown = (
-        in_digits(predicted, 6) if model.told["task"] == "regression" else cut(str(predicted), 60)
+        in_digits(predicted, 6) if model.data["task"] == "regression" else cut(str(predicted), 60)
     )
     known = "" if true is None else f"\ntrue: {cut(str(true), 60)}"
     as_written(ax.set_title(f"predicted: {shown}{sure}{known}", fontsize=11))
@@ -88,9 +88,9 @@ def draw_reasons(model: Opened, examples: TreeFile) -> Axes:
     Of the answers for nodes, it is the one of which the model is least sure.
     """
     tree, which = examples.trees[0], {}
-    if model.told["task"] == "nodes" and isinstance(tree, Tree):
+    if model.data["task"] == "nodes" and isinstance(tree, Tree):
         sure = model.estimator.predict_proba([tree])[0].max(axis=1)
-        words = model.told["target"] == NODES  # at leaves, which have no label to predict
+        words = model.data["target"] == NODES  # at leaves, which have no label to predict
         inner = [i for i, node in enumerate(tree.preorder()) if node.children or not words]
         which = {"node": min(inner or [0], key=sure.__getitem__)}
     return plot_explanation(model.estimator.explain(tree, **which))
@@ -100,12 +100,12 @@ def _draw_nodes(
     tree: Tree, predicted: Sequence[Any], true: Sequence[Any] | None, hidden: bool
 ) -> Axes:
     """Draws a tree with the predicted label of each node, wrong ones in red."""
-    told, nodes = [], list(tree.preorder())  # the text at each node, and whether it is wrong
+    texts, nodes = [], list(tree.preorder())  # the text at each node, and whether it is wrong
     for node, guess, truth in zip(nodes, predicted, true or [None] * len(nodes), strict=True):
         missed = truth is not None and str(guess) != str(truth)
         lines = ["" if hidden else str(node.label), f"{guess}, not {truth}" if missed else guess]
-        told.append(("\n".join(filter(None, map(str, lines))), missed))
-    shown = relabelled(tree, told, words=not hidden)
+        texts.append(("\n".join(filter(None, map(str, lines))), missed))
+    shown = relabelled(tree, texts, words=not hidden)
 
     def at(node: Tree) -> tuple[str, bool]:  # words keep their own label
         return node.label if isinstance(node.label, tuple) else (str(node.label), False)
@@ -114,7 +114,7 @@ def _draw_nodes(
         return at(node)[0] + ("" if node.token is None else f"\n{node.token}")
 
     ax = plot_tree(shown, labels=label, colors=lambda node: WRONG if at(node)[1] else None)
-    wrong = sum(missed for _, missed in told)
+    wrong = sum(missed for _, missed in texts)
     title = "labels that are predicted" + (f"; red: {wrong} wrong" if wrong else "")
     as_written(ax.set_title(title, fontsize=11))
     return ax

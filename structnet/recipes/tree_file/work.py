@@ -9,7 +9,7 @@ from typing import Any
 from structnet.datasets import TreeFile
 from structnet.recipes.recipe import Outcome, Pictures, Place, Say
 from structnet.recipes.run import Run
-from structnet.recipes.tree_file.answers import Opened, answer, asked, estimator, told_of
+from structnet.recipes.tree_file.answers import Opened, answer, description_of, estimator, trees_of
 from structnet.recipes.tree_file.data import TreeFileData, known_part, load_data, read_like
 from structnet.recipes.tree_file.measures import (
     left_out,
@@ -46,8 +46,8 @@ def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) ->
     model = estimator(data.train.task)(**chosen, folder=run.folder, verbose=True)
     held_out = known_part(data.validation, data.classes)
     groups = data.train.groups if data.group else None
-    told = {"X_val": held_out.trees, "y_val": held_out.targets, "groups": groups}
-    model.fit(data.train.trees, data.train.targets, **told)
+    validation = {"X_val": held_out.trees, "y_val": held_out.targets, "groups": groups}
+    model.fit(data.train.trees, data.train.targets, **validation)
     model.save(run.model_file)
     details = {
         "chosen": dict(vars(model.settings_)),
@@ -61,21 +61,21 @@ def train(settings: TreeFileSettings, data: TreeFileData, run: Run, say: Say) ->
 
 def open(run: Run, place: Place) -> Opened:
     """The trained estimator of a run."""
-    told = told_of(run)
-    model = estimator(told["task"]).load(run.trained_file())
+    data = description_of(run)
+    model = estimator(data["task"]).load(run.trained_file())
     model.set_params(device=place.device).model_.to(place.device)
-    return Opened(model, told)
+    return Opened(model, data)
 
 
 def read(run: Run, file: str, place: Place) -> TreeFile:
     """The trees of a file of the same kind as the one that the run learned from."""
-    return read_like(told_of(run), file)
+    return read_like(description_of(run), file)
 
 
 def measure(model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
     """The accuracy, macro F1 and confusion matrix over all examples; or the errors of numbers."""
     predicted, true = model.estimator.predict(examples.trees), examples.targets or []
-    baseline, missed = model.told["baseline"], left_out(examples, model.told["classes"])
+    baseline, missed = model.data["baseline"], left_out(examples, model.data["classes"])
     if examples.task == "regression":
         return of_numbers(true, predicted, baseline) | missed
     if examples.task == "nodes":
@@ -87,16 +87,16 @@ def measure(model: Opened, examples: TreeFile, ask: Any) -> dict[str, Any]:
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
     """``history.png``, ``confusion.png``, ``tree.png`` and ``why.png``, as far as they exist."""
-    found = run.history_picture()
+    drawn = run.history_picture()
     confusion = (run.result or {}).get("test", {}).get("confusion")
     if confusion:
-        found["confusion.png"] = partial(draw_confusion, confusion)
+        drawn["confusion.png"] = partial(draw_confusion, confusion)
     example: Any = run.read("example.json")
     if texts or example:
         model = open(run, place or Place())
-        shown = asked(model.told, texts) if texts else from_nodes(model.told, example)
-        found["tree.png"] = partial(draw_example, model, shown)
+        shown = trees_of(model.data, texts) if texts else from_nodes(model.data, example)
+        drawn["tree.png"] = partial(draw_example, model, shown)
         first: Any = shown.trees[0]
-        if model.told["task"] != "nodes" or first.size <= EXPLAINED:
-            found["why.png"] = partial(draw_reasons, model, shown)
-    return found
+        if model.data["task"] != "nodes" or first.size <= EXPLAINED:
+            drawn["why.png"] = partial(draw_reasons, model, shown)
+    return drawn

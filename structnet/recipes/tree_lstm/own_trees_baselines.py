@@ -31,7 +31,7 @@ def baseline(model: str, seed: int, task: Task, learn: np.ndarray, test: np.ndar
         if not task.of_nodes:
             return [_counts_of(task.trees[i], model == "pairs") for i in places]
         rows = [row for i in places for row in around(task.trees[i], model == "pairs")]
-        return [rows[i] for i in np.flatnonzero(task.asked(places))]
+        return [rows[i] for i in np.flatnonzero(task.has_class(places))]
 
     x, z = names.fit_transform(features(learn)), names.transform(features(test))
     if model == "boosting":
@@ -45,12 +45,12 @@ def baseline(model: str, seed: int, task: Task, learn: np.ndarray, test: np.ndar
 
 def counts(tree: Tree, pairs: bool) -> dict[str, int]:
     """The count of each label in a tree, separately for leaves, and with ``pairs`` of each pair."""
-    found: Counter[str] = Counter()
+    number: Counter[str] = Counter()
     for node in tree.preorder():
-        found[f"{bool(node.children):d} {node.label}"] += 1
+        number[f"{bool(node.children):d} {node.label}"] += 1
         if pairs:
-            found.update(f"{node.label} > {child.label}" for child in node.children)
-    return found
+            number.update(f"{node.label} > {child.label}" for child in node.children)
+    return number
 
 
 def _counts_of(example: Tree | tuple[Tree, Tree], pairs: bool) -> dict[str, int]:
@@ -59,8 +59,8 @@ def _counts_of(example: Tree | tuple[Tree, Tree], pairs: bool) -> dict[str, int]
         return counts(example, pairs)
     one, other = (Counter(counts(tree, pairs)) for tree in example)
     apart = (one - other) + (other - one)
-    found = {f"both {name}": count for name, count in (one & other).items()}
-    return found | {f"apart {name}": count for name, count in apart.items()}
+    features = {f"both {name}": count for name, count in (one & other).items()}
+    return features | {f"apart {name}": count for name, count in apart.items()}
 
 
 def around(tree: Tree, neighbours: bool) -> list[dict[str, int]]:
@@ -69,23 +69,23 @@ def around(tree: Tree, neighbours: bool) -> list[dict[str, int]]:
     Neighbours are up to two nodes above it, those beside and below it and, for a leaf, the leaves
     before and after it. The place of the node and its number of children are features as well.
     """
-    found: list[set[str]] = []
+    features: list[set[str]] = []
     waiting: list[tuple[Tree, int, Tree | None, Tree | None]] = [(tree, 0, None, None)]
     while waiting:
         node, place, parent, further = waiting.pop()
-        found.append({f"{node.label}"})
+        features.append({f"{node.label}"})
         waiting += reversed([(x, i, node, parent) for i, x in enumerate(node.children)])
         if neighbours:
             beside = parent.children if parent else (node,)
-            found[-1] |= {f"place {place}", f"{len(node.children)} children"}
-            found[-1] |= {f"above {parent and parent.label} {further and further.label}"}
-            found[-1] |= {f"above {parent and parent.label}"}
-            found[-1] |= {f"below {child.label}" for child in node.children}
-            found[-1] |= {f"before {x.label}" for x in beside[max(place - 1, 0) : place]}
-            found[-1] |= {f"after {x.label}" for x in beside[place + 1 : place + 2]}
+            features[-1] |= {f"place {place}", f"{len(node.children)} children"}
+            features[-1] |= {f"above {parent and parent.label} {further and further.label}"}
+            features[-1] |= {f"above {parent and parent.label}"}
+            features[-1] |= {f"below {child.label}" for child in node.children}
+            features[-1] |= {f"before {x.label}" for x in beside[max(place - 1, 0) : place]}
+            features[-1] |= {f"after {x.label}" for x in beside[place + 1 : place + 2]}
     if neighbours:
         leaves = [(i, x.label) for i, x in enumerate(tree.preorder()) if not x.children]
         for (i, one), (j, other) in pairwise(leaves):
-            found[i].add(f"next leaf {other}")
-            found[j].add(f"last leaf {one}")
-    return [dict.fromkeys(each, 1) for each in found]
+            features[i].add(f"next leaf {other}")
+            features[j].add(f"last leaf {one}")
+    return [dict.fromkeys(each, 1) for each in features]

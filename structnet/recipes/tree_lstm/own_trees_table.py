@@ -79,13 +79,13 @@ def members(choice: Any, seed: int) -> list[Member]:
         raise ValueError("table own is about models with default settings; leave out --epochs")
     if choice.sizes.max_depth is not None or choice.sizes.generate or choice.place.data_dir:
         raise ValueError("--max-depth, --generate and --data-dir are for tables 1 and 2")
-    asked = parts(choice.only, tuple(TASKS), "--only") or TASKS
+    tasks = parts(choice.only, tuple(TASKS), "--only") or TASKS
     if choice.treebank is not None and not choice.treebank.is_file():
         raise ValueError(f"--treebank must be a file of sentences; got {choice.treebank}")
-    if choice.treebank is None and choice.only is not None and set(asked) & set(OF_SENTENCES):
+    if choice.treebank is None and choice.only is not None and set(tasks) & set(OF_SENTENCES):
         raise ValueError(f"--only {choice.only} needs --treebank FILE, with bracketed sentences")
-    found, told = [], values_of(choice)
-    for task, model in product(asked, NAMES):
+    runs, values = [], values_of(choice)
+    for task, model in product(tasks, NAMES):
         own = {"data": task, "model": model, "seed": seed}
         if task in OF_SENTENCES and choice.treebank is None:
             continue
@@ -93,9 +93,9 @@ def members(choice: Any, seed: int) -> list[Member]:
             continue
         if task not in OF_SENTENCES:
             own["treebank"] = None
-        settings = settings_from(Settings, told | own)
-        found.append(Member(model, f"own-{task}-{model}-{seed}", settings, trained))
-    return found
+        settings = settings_from(Settings, values | own)
+        runs.append(Member(model, f"own-{task}-{model}-{seed}", settings, trained))
+    return runs
 
 
 def trained(settings: Settings, say: Say) -> dict[str, Any]:
@@ -107,11 +107,11 @@ def trained(settings: Settings, say: Say) -> dict[str, Any]:
     of, begin = task(settings.data, settings.treebank), time.perf_counter()
     learn, test = parted(of, settings.seed, settings.train_size, settings.test_size)
     if settings.model == "tree":
-        said = _tree(settings, of, learn, test)
+        predicted = _tree(settings, of, learn, test)
     else:
-        said = baseline(settings.model, settings.seed, of, learn, test)
+        predicted = baseline(settings.model, settings.seed, of, learn, test)
     sizes = {"train": len(learn), "test": len(test)}
-    tested = {"error" if of.of_numbers else "accuracy": score(said, of.answers(test))}
+    tested = {"error" if of.of_numbers else "accuracy": score(predicted, of.answers(test))}
     took = time.perf_counter() - begin
     return result_of(settings.model, settings.data, settings, sizes, tested, took)
 
@@ -132,11 +132,11 @@ def parted(
     return rng.permutation(learn)[:train_size], rng.permutation(test)[:test_size]
 
 
-def score(said: np.ndarray, y: np.ndarray) -> float:
+def score(predicted: np.ndarray, y: np.ndarray) -> float:
     """The accuracy of classes, or the root mean squared error of numbers. Both ``[n]``."""
     if y.dtype.kind == "f":
-        return float(((said - y) ** 2).mean() ** 0.5)
-    return float((said == y).mean())
+        return float(((predicted - y) ** 2).mean() ** 0.5)
+    return float((predicted == y).mean())
 
 
 def _tree(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarray) -> np.ndarray:
@@ -149,8 +149,8 @@ def _tree(settings: Settings, task: Task, learn: np.ndarray, test: np.ndarray) -
         kind = TreeLSTMNodeClassifier
     model = kind(random_state=settings.seed, device=settings.place.device)
     model.fit([task.trees[i] for i in learn], task.y[learn])
-    said = model.predict([task.trees[i] for i in test])
-    return np.concatenate(said)[task.asked(test)] if task.of_nodes else said
+    predicted = model.predict([task.trees[i] for i in test])
+    return np.concatenate(predicted)[task.has_class(test)] if task.of_nodes else predicted
 
 
 def make(choice: Any, runs: Members) -> Table:
@@ -164,10 +164,10 @@ def make(choice: Any, runs: Members) -> Table:
     quantities = {task: f"{TASKS[task]}, {measure}" for task, measure in measures.items()}
     rows = [Row(NAMES[model], {}, _figures(of, quantities)) for model, of in runs.items()]
     number = len(next(iter(rows[0].ours.values())))
-    told = ", ".join(f"{TASKS[task]} {size:,}" for task, size in sizes.items())
+    listed = ", ".join(f"{TASKS[task]} {size:,}" for task, size in sizes.items())
     notes = [
-        f"Trees: {told}; at most three quarters to learn from, and one to test. Of the estimators "
-        "a tenth of the former chose the epoch. "
+        f"Trees: {listed}; at most three quarters to learn from, and one to test. Of the "
+        "estimators a tenth of the former chose the epoch. "
         + ("One split, seed 0." if number == 1 else f"{number} splits, seeds 0 to {number - 1}."),
         "No setting of the Tree-LSTM is touched. Bag: logistic or ridge regression on how often "
         "each label occurs; with pairs: of parent and child too; boosting: scikit-learn's "
@@ -183,10 +183,10 @@ def make(choice: Any, runs: Members) -> Table:
 
 
 def _figures(runs: Sequence[Any], quantities: Mapping[str, str]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {name: [] for name in quantities.values()}
+    figures: dict[str, list[float]] = {name: [] for name in quantities.values()}
     for run in runs:
-        found[quantities[run.config["data"]]] += run.ended["test"].values()
-    return found
+        figures[quantities[run.config["data"]]] += run.ended["test"].values()
+    return figures
 
 
 OWN = PaperTable((), lambda choice: "table-own", members, make)

@@ -73,7 +73,7 @@ class Task(NamedTuple):
         """Whether the targets are classes of nodes, not of trees."""
         return self.y.dtype.kind == "O"
 
-    def asked(self, places: np.ndarray) -> np.ndarray:
+    def has_class(self, places: np.ndarray) -> np.ndarray:
         """A mask over all nodes of some trees of those that have a class, ``[nodes]``."""
         return np.array([label is not None for i in places for label in self.y[i]])
 
@@ -102,9 +102,9 @@ def task(name: str, treebank: Path | None = None) -> Task:
 
 
 def _package(by_file: bool = False, bare: bool = False) -> Task:
-    found = python_functions()
-    trees = [_bare(tree) for tree in found.trees] if bare else found.trees
-    return Task(trees, np.array(found.packages), found.files if by_file else None)
+    functions = python_functions()
+    trees = [_bare(tree) for tree in functions.trees] if bare else functions.trees
+    return Task(trees, np.array(functions.packages), functions.files if by_file else None)
 
 
 def _bare(tree: Tree) -> Tree:
@@ -199,11 +199,11 @@ def _tag(trees: list[Tree]) -> Task:
         tags = [k for k, n in enumerate(nodes) if _is_tag(n) and n.label != TRACE]
         for k in rng.sample(tags, min(HIDDEN, len(tags))):
             hidden = (k - 1, k)  # in postorder a word is just before its tag
-            told = (
+            entries = (
                 ("?" if j in hidden else n.label, len(n.children), n.token)
                 for j, n in enumerate(nodes)
             )
-            masked.append(Tree.from_postorder(told))
+            masked.append(Tree.from_postorder(entries))
             y.append(str(nodes[k].label))
             groups.append(i)
     return _frequent(masked, y, groups)
@@ -241,10 +241,10 @@ def _phrases(trees: list[Tree]) -> Task:
     return _of_nodes(trees, lambda n, of: _label_hidden(n, of, bool(of) and not _is_tag(n)))
 
 
-def _label_hidden(node: Tree, of: Sequence[Tree], asked: bool) -> tuple[Tree, str | None]:
+def _label_hidden(node: Tree, of: Sequence[Tree], has_class: bool) -> tuple[Tree, str | None]:
     """A phrase without its label, or a word in place of its tag; and the label, if ``asked``."""
     new = of[0] if _is_tag(node) else Tree("?" if of else node.label, of)
-    return new, _kind(node) if asked else None
+    return new, _kind(node) if has_class else None
 
 
 def _kind(phrase: Tree) -> str:

@@ -81,14 +81,14 @@ def members(data: str, choice: Choice, seed: int) -> list[Member]:
     Raises:
         ValueError: a setting is for another table.
     """
-    found = []
+    runs = []
     if choice.treebank is not None:
         raise ValueError("--treebank is for table own")
     for name in parts(choice.only, AGGREGATORS, "--only") or PAPER[data]:
         own = {"data": data, "cell": name, "seed": seed}
         settings = settings_from(TreeLSTMRunSettings, values_of(choice) | own)
-        found.append(Member(name, f"{data}-{name}-{seed}", settings.resolved()))
-    return found
+        runs.append(Member(name, f"{data}-{name}-{seed}", settings.resolved()))
+    return runs
 
 
 def make(data: str, choice: Choice, runs: Members) -> Table:
@@ -152,10 +152,10 @@ def pictures(data: str, runs: Members) -> dict[str, Any]:
     """The curves of the validation accuracy and, for lrt, the accuracy by number of operators."""
     from structnet.recipes.tree_lstm.pictures import draw_by_operators, draw_curves
 
-    found = {f"{data}-validation.png": partial(draw_curves, curves(runs))}
+    drawn = {f"{data}-validation.png": partial(draw_curves, curves(runs))}
     if data == "lrt":
-        found["lrt-by_operators.png"] = partial(draw_by_operators, by_operators(runs))
-    return found
+        drawn["lrt-by_operators.png"] = partial(draw_by_operators, by_operators(runs))
+    return drawn
 
 
 def by_operators(runs: Members) -> dict[str, dict[str, list[float]]]:

@@ -41,8 +41,8 @@ def draw_tree(model: Opened, trees: Sequence[Tree]) -> Axes:
 def _draw_parts(model: Opened, tree: Tree) -> tuple[Axes, list[Tree]]:
     """Draws an expression with predictions at its operators; also returns those that are wrong."""
     inner = list({id(node): node for node in tree.preorder() if node.children}.values())
-    found = model.ask_all(Labelled(inner, [0] * len(inner))) if inner else []
-    predicted, wrong = dict(zip(inner, found, strict=True)), []
+    values = model.ask_all(Labelled(inner, [0] * len(inner))) if inner else []
+    predicted, wrong = dict(zip(inner, values, strict=True)), []
     # True values are needed of drawn nodes only, but several times.
     truth = cache(lambda node: model.of.truth((node,)))
 

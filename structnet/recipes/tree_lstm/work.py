@@ -29,8 +29,8 @@ def load(settings: TreeLSTMRunSettings, say: Say) -> TreeData:
     say(f"reading or generating the data of {of.name} ...")
     data = data_of(of.name, settings.sizes, settings.place.data_dir)
     say(f"data: {data.origin} {of.unit}, {sizes_in_words(data)}")
-    asked = not settings.sizes.generate and settings.sizes.max_depth in (None, 20)
-    if data.origin == "generated" and asked:
+    generated = not settings.sizes.generate and settings.sizes.max_depth in (None, 20)
+    if data.origin == "generated" and generated:
         say(f"(the published files are not at hand: structnet data {of.name} downloads them)")
     return data
 
@@ -106,18 +106,18 @@ def answer(model: Opened, texts: Sequence[str], ask: Any) -> list[Answer]:
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
     """``history.png``, ``tree.png`` and, for lrt, ``by_operators.png``."""
-    found = run.history_picture()
+    drawn = run.history_picture()
     # An unfinished training has a history, but no model yet.
     result = run.result or {}
     typed = texts or result.get("details", {}).get("example")
     if typed:
         model = open(run, place or Place())
-        found["tree.png"] = partial(draw_tree, model, model.of.parse(typed))
+        drawn["tree.png"] = partial(draw_tree, model, model.of.parse(typed))
     groups = result.get("test", {}).get("accuracy_by_operators")
     if groups:
         name = run.settings(TreeLSTMRunSettings).model.cell
-        found["by_operators.png"] = partial(draw_by_operators, {name: groups})
-    return found
+        drawn["by_operators.png"] = partial(draw_by_operators, {name: groups})
+    return drawn
 
 
 @lru_cache(maxsize=1)  # so that a table of several models reads its data once
