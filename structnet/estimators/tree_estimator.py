@@ -356,7 +356,8 @@ class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
         """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
         # In double precision, so that values that differ still differ after exp.
         outputs = self._outputs(X).astype(np.float64)
-        return logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
+        logs = logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
+        return np.minimum(logs, 0.0)  # what rounding leaves above 1, scikit-learn's losses refuse
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, reset: bool

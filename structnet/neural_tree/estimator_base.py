@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -83,6 +83,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     """
 
     members_: list[Member]
+    settings_: NeuralTreeSettings
     _dense = True
     _losses: Mapping[str, type[Likelihood]]  # by name; the first one is the default
 
@@ -289,6 +290,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         parts = [form.samples(each) for each in (learn, validation, *[given][:own])]
         run: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
         settings = self._settings(int(seeds[1]))
+        if number == 0:
+            self.settings_ = settings
         if before is not None:
             member = go_on(before, settings, *parts[:2], **run)
         else:
@@ -383,11 +386,13 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         members = [member.described() for member in self.members_]
         chosen = presets.described(self.primitives)
-        return nn.ModuleList(self._trees()), {"members": members, "primitives": chosen}
+        told = {"members": members, "primitives": chosen, "settings": asdict(self.settings_)}
+        return nn.ModuleList(self._trees()), told
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.primitives = presets.restored(config["primitives"])
         self._grown_with = {name: getattr(self, name) for name in GROWN_WITH}
+        self.settings_ = NeuralTreeSettings(**config["settings"])
         likelihood, outputs = self._task()
         how = self._primitives(outputs), likelihood
         self.members_ = [Member.restored(told, *how) for told in config["members"]]

@@ -60,7 +60,7 @@ class _LogTotals(Likelihood):
     """Likelihoods whose total is the log-probability or log-density of the mixture."""
 
     def join(self, terms: Tensor) -> Tensor:
-        return terms.logsumexp(1)
+        return terms.logsumexp(1) if terms.shape[1] > 1 else terms.squeeze(1)
 
     def losses(self, total: Tensor, targets: Tensor) -> Tensor:
         return -total
@@ -85,11 +85,11 @@ class Categorical(_LogTotals):
         check_form(targets, len(outputs))
         index = targets.view(-1, *[1] * (outputs.dim() - 1)).expand(*outputs.shape[:-1], 1)
         try:
-            chosen = outputs.gather(-1, index).squeeze(-1)
+            chosen = outputs.log_softmax(-1).gather(-1, index).squeeze(-1)
         except RuntimeError:  # looking at each batch beforehand would wait for an accelerator
             check_classes(targets, outputs.shape[-1])
             raise
-        return log_prob + chosen - outputs.logsumexp(-1)  # log pi_l + log p_l(y)
+        return log_prob + chosen  # log pi_l + log p_l(y)
 
     def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
         return (log_prob.unsqueeze(-1) + outputs.log_softmax(-1)).logsumexp(1)

@@ -216,10 +216,12 @@ def _adam(
     spared: frozenset[Any],
     parameters: Iterable[Any],
 ) -> Any:
-    from torch.optim import Adam, AdamW
+    from torch.optim import AdamW
+
+    from structnet.neural_tree.optimizer import Adam
 
     if not (strength or decay):
-        return Adam(parameters, lr=learning_rate, fused=True)
+        return Adam(parameters, lr=learning_rate)
     groups: dict[tuple[float, float], list[Any]] = {}  # by learning rate and decay
     for each in parameters:
         inputs = each[0].numel() if each.dim() > 1 else 0  # 0 for a bias
@@ -229,4 +231,4 @@ def _adam(
     told = [
         {"params": each, "lr": rate, "weight_decay": held} for (rate, held), each in groups.items()
     ]
-    return (Adam if strength else AdamW)(told, lr=learning_rate, fused=True)
+    return Adam(told, lr=learning_rate) if strength else AdamW(told, lr=learning_rate, fused=True)

@@ -13,10 +13,11 @@ import torch
 from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
 from small_estimators import regressor
 
 from structnet import to_networkx
-from structnet.estimators.tree_estimator import path_matrix
+from structnet.estimators.tree_estimator import TreeClassifierMixin, path_matrix
 from structnet.neural_tree.estimator import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.plot import plot_growth, plot_model_tree
 from structnet.routing import export_text, summary
@@ -270,3 +271,16 @@ def test_an_estimator_s_growth_is_drawn(fitted: NeuralTreeClassifier) -> None:
             np.testing.assert_array_equal(line.get_xydata(), same.get_xydata())
     with pytest.raises(TypeError, match="a fitted estimator with a history_; got int"):
         plot_growth(3)
+
+
+class Rounded(TreeClassifierMixin):
+    """A classifier that is a little more than certain, as rounding may leave it."""
+
+    def _outputs(self, X: np.ndarray) -> np.ndarray:
+        return np.array([[[2e-16, -40.0]] * len(X)] * 2)
+
+
+def test_no_probability_is_above_1() -> None:
+    model, rows = Rounded(), np.zeros((3, 1))
+    assert log_loss([0, 0, 0], model.predict_proba(rows), labels=[0, 1]) < 1e-15
+    assert (model.predict_log_proba(rows)[:, 0] == 0).all()

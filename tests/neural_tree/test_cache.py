@@ -245,9 +245,11 @@ def test_a_growth_decides_the_same_with_and_without() -> None:
     )
     for growth in (ours, theirs):
         growth.run()
+    # A bias before a batch normalisation has a gradient of nothing but rounding, about 1e-17, of
+    # which Adam makes steps of 1e-17 / 1e-8, that is 1e-9 of the learning rate each.
     for with_cache, without in zip(ours.decisions, theirs.decisions, strict=True):
-        assert with_cache.candidates == pytest.approx(without.candidates, rel=1e-9)
-        assert with_cache.loss == pytest.approx(without.loss, rel=1e-9)
+        assert with_cache.candidates == pytest.approx(without.candidates, rel=1e-8)
+        assert with_cache.loss == pytest.approx(without.loss, rel=1e-8)
     validation = ours.validation
     assert evaluate(ours.tree, validation)["loss"] == pytest.approx(ours.loss, rel=1e-9)
 

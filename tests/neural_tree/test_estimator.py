@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -291,6 +292,18 @@ def test_the_defaults_are_those_of_the_settings() -> None:
         if field.name != "seed":  # random_state here
             assert signature[field.name].default == field.default, field.name
             assert signature[field.name].annotation == field.type, field.name
+
+
+def test_the_settings_of_the_training_are_kept(blobs: tuple, tmp_path: Path) -> None:
+    model = classifier(max_depth=1, n_members=2, random_state=3).fit(*blobs)
+    told = {field.name: getattr(model, field.name, None) for field in fields(NeuralTreeSettings)}
+    seed = model.settings_.seed
+    assert model.settings_ == NeuralTreeSettings(**told | {"seed": seed})
+    assert clone(model).fit(*blobs).settings_ == model.settings_
+    assert clone(model).set_params(random_state=4).fit(*blobs).settings_.seed != seed
+    model.set_params(max_depth=5).save(tmp_path / "model.safetensors")
+    loaded = NeuralTreeClassifier.load(tmp_path / "model.safetensors")
+    assert loaded.settings_ == model.settings_ and loaded.settings_.max_depth == 1
 
 
 def test_the_loss_is_by_default_the_tasks_own(lines: tuple) -> None:

@@ -63,7 +63,7 @@ def test_parts_are_asked_for_until_they_tell() -> None:
             yield part(split=SOME)
 
     first = part(split=SOME, deepen=-SOME)
-    found = judged_by_parts(first, others(), RULE, 0.01, Categorical())
+    found = judged_by_parts(first, others(), RULE, Categorical())
     assert RULE(dict(first.gains)) == "keep" and RULE(found) == "split" and asked == [0]
     assert found["deepen"] == first.gains["deepen"]  # what gains nothing is not looked at further
     assert found["split"].loss == first.gains["split"].loss
@@ -78,13 +78,53 @@ def test_where_nothing_gains_or_the_first_part_tells_no_other_is_asked_for(first
         raise AssertionError
         yield
 
-    assert judged_by_parts(first, none(), RULE, 0.01, Categorical()) == dict(first.gains)
+    assert judged_by_parts(first, none(), RULE, Categorical()) == dict(first.gains)
 
 
 def test_a_part_without_a_candidate_of_a_kind_gains_nothing() -> None:
-    found = judged_by_parts(part(split=SOME), [part()] * 4, RULE, 0.2, Categorical())
-    # After the second such part, the gain is below the least.
-    assert found["split"].gain == pytest.approx(SOME.sum() / 12) and RULE(found) == "keep"
+    found = judged_by_parts(part(split=SOME), [part()] * 4, RULE, Categorical())
+    assert found["split"].gain == pytest.approx(SOME.sum() / 20) and RULE(found) == "keep"
+
+
+def asked_of(parts: list[Part]) -> tuple[str, int]:
+    """What is chosen by the first of the parts or more of them, and the number that are asked."""
+    asked = [1]
+
+    def others() -> Iterator[Part]:
+        for each in parts[1:]:
+            asked.append(1)
+            yield each
+
+    return RULE(judged_by_parts(parts[0], others(), RULE, Categorical())), len(asked)
+
+
+def drawn(rng: np.random.Generator, gain: float) -> list[Part]:
+    """Six parts with a true gain, in standard errors of all together."""
+    drops = 1.0 * (rng.normal(size=(6, 4, 50)) + gain / np.sqrt(1200))
+    found = []
+    for drop in drops.reshape(6, 200):
+        before = np.full(200, 2.0)
+        error = float(drop.std(ddof=1) / np.sqrt(200))
+        after = before - drop
+        gains = {"split": Gain(float(after.mean()), float(drop.mean()), error, after=after)}
+        found.append(Part(gains, before, np.ones(200)))
+    return found
+
+
+@pytest.mark.parametrize("error, number", [(1 / 0.2, 1), (1 / 0.3, 2)])
+def test_parts_are_asked_for_if_all_might_tell(error: float, number: int) -> None:
+    first = part(split=SOME)
+    gain = first.gains["split"]
+    first = first._replace(gains={"split": gain._replace(error=error * gain.gain)})
+    assert asked_of([first, *[part(split=-SOME)] * 5]) == ("keep", number)
+
+
+def test_what_gains_nothing_is_soon_given_up_and_what_gains_hardly_ever() -> None:
+    rng = np.random.default_rng(0)
+    nothing = [asked_of(drawn(rng, gain=0.0)) for _ in range(300)]
+    much = [asked_of(drawn(rng, gain=4.0)) for _ in range(300)]
+    assert np.mean([number for _, number in nothing]) < 2.2
+    assert np.mean([action == "keep" for action, _ in much]) < 0.15
 
 
 def test_each_sample_is_held_out_once_from_roots_that_know_nothing() -> None:

@@ -14,7 +14,7 @@ from array_files import sarcos_rows, write_sarcos
 from commands import SMALL, call, ran, refused
 from neural_tree_runs import of_run, trained
 
-from structnet import plot
+from structnet import NeuralTreeClassifier, NeuralTreeRegressor, plot
 from structnet.datasets import sarcos
 from structnet.datasets.csv_file import TableError, read
 from structnet.datasets.table import class_numbers
@@ -78,6 +78,26 @@ def predicted(houses: Houses) -> np.ndarray:
     x = torch.from_numpy(known.x_scale(houses.x).astype(np.float32)[:, order])
     found = output(trained(houses.run), Samples(x, x)).numpy()
     return found.argmax(1) if known.y_scale is None else known.y_scale.inverse(found)[:, 0]
+
+
+def test_the_estimator_of_a_run_knows_its_columns_and_rows(houses: Houses) -> None:
+    prices = Run(houses.run).config["data"]["classes"] is None
+    kind = NeuralTreeRegressor if prices else NeuralTreeClassifier
+    model = kind.load(houses.run / "model.safetensors")
+    assert model.feature_names_in_.tolist() == list(of_run(houses.run).arrays.features)
+    assert model.settings_.max_leaves == 2 and model.settings_.batch_size == 16
+    order = [FEATURES.index(name) for name in model.feature_names_in_]
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        found = model.predict(houses.x[:, order])
+    expected = predicted(houses)
+    if prices:
+        assert found == pytest.approx(expected, rel=1e-4)
+        assert 7e4 < model.arrivals_["mean"][0, 0] < 9e4
+    else:
+        assert (found == np.array(["new", "old"])[expected]).all()
+    assert model.arrivals_["share"][0] == 1 and len(model.arrivals_["share"]) == 3
+    text = model.export_text()
+    assert "100.0 % of training samples" in text and "area" in text
 
 
 def test_a_tree_is_measured_on_another_file(houses: Houses, tmp_path: Path) -> None:

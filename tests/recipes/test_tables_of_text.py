@@ -192,6 +192,7 @@ def test_python_gets_what_the_file_has(homes: Homes, tmp_path: Path) -> None:
             assert row.pop("input") and row == {name: str(value) for name, value in answer.items()}
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # these are an array
 def test_the_model_is_an_estimator_that_takes_rows_as_they_were_read(homes: Homes) -> None:
     file = homes.run / "model.safetensors"
     kinds = {"neural-tree": NeuralTreeClassifier, "softmax-tree": SoftmaxTreeClassifier}

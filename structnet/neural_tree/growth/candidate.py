@@ -8,7 +8,7 @@ unless they are random.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,16 +51,15 @@ class AtLeaf:
 
     def __getitem__(self, indices: np.ndarray) -> AtLeaf:
         places = torch.from_numpy(indices)
-        return self._with_each(lambda part: part[places])
+        return self._with_each(lambda part: part.index_select(0, places))
 
     def to(self, device: str | torch.device) -> AtLeaf:
         """The samples on a device."""
         return self._with_each(lambda part: part.to(device))
 
     def _with_each(self, change: Callable[[Tensor], Tensor]) -> AtLeaf:
-        return replace(
-            self, **{name: change(part) for name, part in vars(self).items() if part is not None}
-        )
+        parts: Any = (part if part is None else change(part) for part in vars(self).values())
+        return AtLeaf(*parts)  # `replace` would look at all fields at every step
 
     @property
     def parts(self) -> list[Tensor]:

@@ -265,8 +265,8 @@ class Growth:
         trained = self._train_candidates(leaf)
         gains = {kind: gain for kind, (gain, _) in trained.items()}
         if self.in_parts and self.strength is not None and len(self.decisions) == 1:
-            told = self._judge.part(gains), self._parts(), self.choose, self.settings.min_gain
-            gains = judged_by_parts(*told, self.tree.likelihood)
+            told = self._judge.part(gains), self._parts(), self.choose, self.tree.likelihood
+            gains = judged_by_parts(*told)
         action = self.choose(gains)
         self.undecided = self.undecided[1:]
         if action != "keep":

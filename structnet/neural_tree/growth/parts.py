@@ -4,7 +4,8 @@ The mean loss of a hundred rows has as much noise as a good split gains: by thei
 files with sizes from nothing to megabytes, a split that explains a tenth of the variance gains two
 standard errors or less half of the time. So where the root's candidates gain, but not surely, the
 root and its candidates are trained on other parts of the training samples as well, and judged by
-what these have not seen, until all parts together tell.
+what these have not seen, until all parts together tell, or so little has been gained that it is
+unlikely that they ever would.
 
 Reference:
     Stone, "Cross-Validatory Choice and Assessment of Statistical Predictions", Journal of the Royal
@@ -14,6 +15,7 @@ Reference:
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -23,9 +25,11 @@ from torch import nn
 from structnet.neural_tree.growth.decision import Gain
 from structnet.neural_tree.growth.measures import decrease
 from structnet.neural_tree.likelihood import Likelihood
-from structnet.neural_tree.linear import ENOUGH, is_linear_model, parts_of
+from structnet.neural_tree.linear import ENOUGH, PARTS, is_linear_model, parts_of
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
+
+LUCK = 1.5  # deviations of what further parts may tell beyond the present pace
 
 
 class Part(NamedTuple):
@@ -76,19 +80,17 @@ def judged_by_parts(
     first: Part,
     others: Iterable[Part],
     choose: Callable[[dict[str, Gain]], str],
-    least: float,
     likelihood: Likelihood,
 ) -> dict[str, Gain]:
     """The gains of the first part's candidates, and their errors, over as many parts as it takes.
 
-    Further parts are asked for until a candidate is chosen, none gains enough, or there are no
-    more. Where a part has no candidate of a kind, nothing is gained.
+    Further parts are asked for until a candidate is chosen, none would be, or there are no more.
+    Where a part has no candidate of a kind, nothing is gained.
 
     Args:
         first: part on which no candidate gains surely.
         others: further parts, which are trained as they are asked for.
         choose: rule that names the candidate to take, or "keep".
-        least: gain that a candidate must have to be looked at further.
         likelihood: likelihood whose losses they are.
 
     Returns:
@@ -102,19 +104,37 @@ def judged_by_parts(
         >>> before, after = np.full(4, 2.0), np.array([1.0, 2.0, 1.0, 2.0])
         >>> part = Part({"split": Gain(1.5, 0.5, 0.29, after=after)}, before, np.ones(4))
         >>> sure = partial(choose, settings=NeuralTreeSettings())
-        >>> found = judged_by_parts(part, [part] * 4, sure, 0.01, Categorical())
+        >>> found = judged_by_parts(part, [part] * 4, sure, Categorical())
         >>> round(found["split"].error, 2), sure(part.gains), sure(found)
         (0.19, 'keep', 'split')
     """
     parts, found, rest = [first], dict(first.gains), iter(others)
     while choose(found) == "keep":
-        kinds = [kind for kind, gain in found.items() if gain.gain > least]
+        share = len(parts) / (1 + PARTS)
+        kinds = [
+            kind for kind, gain in found.items() if choose({kind: _hoped(gain, share)}) == kind
+        ]
         part = next(rest, None) if kinds else None
         if part is None:
             break
         parts.append(part)
         found |= {kind: _together(kind, parts, likelihood) for kind in kinds}
     return found
+
+
+def _hoped(gain: Gain, share: float) -> Gain:
+    """What all parts together would tell if they go on like this share of them, and luck helps.
+
+    Over all parts, the gain in standard errors is normal about its present pace, with the variance
+    of the parts that are left.
+
+    Reference:
+        Lan, Simon, Halperin, "Stochastically Curtailed Tests in Long-Term Clinical Trials", 1982.
+    """
+    error = gain.error * math.sqrt(share)
+    lucky = gain.gain + LUCK * error * math.sqrt(1 - share)
+    # The gain itself has to be enough as it is: only its error is that of a luckier one.
+    return gain._replace(error=error * gain.gain / lucky if gain.gain > 0 else error)
 
 
 def _together(kind: str, parts: list[Part], likelihood: Likelihood) -> Gain:

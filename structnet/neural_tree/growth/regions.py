@@ -33,6 +33,7 @@ EVIDENCE = 0.25  # nats that a sample can give an output: if a cut needs more, t
 PATTERN = 4  # regions for which there must be room, or rotated axes are not tried
 MANY = 1000  # largest number of columns that vary among which a few are looked for
 FEW = 16  # largest number of these: with 128, a search would take half a minute
+AT_ONCE = 8  # axes along which cuts are compared in one step
 SAME = 1e-9  # share of a variance up to which a column follows from others, even in float32
 RIDGE = 1e-3  # ridge as a share of the mean square, for constant columns and few samples
 
@@ -310,25 +311,44 @@ def _best_cut(z: np.ndarray, y: np.ndarray, weights: np.ndarray, least: float) -
     z, y, weights = z[members], y[members], weights[members]
     if weights.sum() < 2 * least:
         return None
-    whole, best, p = _products(z, y, weights), None, z.shape[1]
-    alone, both = whole.explained(), np.column_stack([z, y]) * weights[:, None]
-    for axis, along in enumerate(z.T[1:]):
-        places = np.unique(np.quantile(along, PLACES))
-        part = np.searchsorted(places, along, side="right").astype(np.int8)
+    whole, both = _products(z, y, weights), np.column_stack([z, y]) * weights[:, None]
+    alone, best = float(whole.explained()), (0.0, 0, 0.0)
+    for some in range(1, z.shape[1], AT_ONCE):
+        places, gains = _gains(z, both, whole, z[:, some : some + AT_ONCE], least)
+        axis, i = divmod(int(gains.argmax()), len(places))
+        if gains[axis, i] - alone > best[0]:
+            best = float(gains[axis, i] - alone), some - 1 + axis, float(places[i, axis])
+    gain, axis, place = best
+    if not gain:
+        return None
+    threshold, reach = border_at(z[:, 1 + axis], place)
+    return Cut(gain, axis, threshold, members, reach)
+
+
+def _gains(
+    z: np.ndarray, both: np.ndarray, whole: Products, along: np.ndarray, least: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The places of cuts along some axes, and what two fits explain; infinitely little if too few.
+
+    Shapes:
+        z ``[n, p]``, both ``[n, p + outputs]``, along ``[n, axes]`` -> ``[places, axes]`` and
+        ``[axes, places]``.
+    """
+    places, p = np.quantile(along, PLACES, axis=0), z.shape[1]
+    sums = np.empty((along.shape[1], len(PLACES), p, both.shape[1]))
+    for axis in range(along.shape[1]):
+        part = np.searchsorted(places[:, axis], along[:, axis], side="right").astype(np.int8)
         order = part.argsort(kind="stable")
-        ends = np.bincount(part, minlength=len(places) + 1).cumsum()[:-1].tolist()
+        ends = np.bincount(part, minlength=len(PLACES) + 1).cumsum()[:-1].tolist()
         left, right = z[order], both[order]
-        sums = np.array([left[i:j].T @ right[i:j] for i, j in pairwise([0, *ends])]).cumsum(0)
-        lower = Products(sums[:, 0, 0], sums[..., :p], sums[..., p:])
-        upper = whole - lower
-        sides = Products(*(np.stack(pair) for pair in zip(lower, upper, strict=True)))
-        gains = sides.explained().sum(0) - alone
-        gains[sides.number.min(0) < least] = -np.inf
-        i = int(gains.argmax())
-        if gains[i] > (0.0 if best is None else best.gain):
-            threshold, reach = border_at(along, float(places[i]))
-            best = Cut(float(gains[i]), axis, threshold, members, reach)
-    return best
+        for i, (start, end) in enumerate(pairwise([0, *ends])):
+            np.matmul(left[start:end].T, right[start:end], out=sums[axis, i])
+    sums = sums.cumsum(1)
+    lower = Products(sums[..., 0, 0], sums[..., :p], sums[..., p:])
+    sides = lower, whole - lower
+    gains = sides[0].explained() + sides[1].explained()
+    gains[np.minimum(sides[0].number, sides[1].number) < least] = -np.inf
+    return places, gains
 
 
 def border_at(along: np.ndarray, place: float) -> tuple[float, float]:

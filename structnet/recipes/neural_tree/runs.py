@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from structnet.neural_tree import (
     Categorical,
     NeuralTree,
@@ -18,9 +20,11 @@ from structnet.neural_tree import (
 )
 from structnet.neural_tree.member import Member
 from structnet.recipes.arrays import ArrayData
+from structnet.recipes.neural_tree.data import everything
 from structnet.recipes.neural_tree.settings import FOR_IMAGES, SOME_HAVE, NeuralTreeRunSettings
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import MODEL, Run
+from structnet.routing.arrivals import arrivals_of
 from structnet.routing.report import Summary
 from structnet.training import load_model
 from structnet.training.seeding import seeded
@@ -107,7 +111,11 @@ def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
 
 
 def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run: Run) -> None:
-    """Writes the tree as an estimator, which takes rows and images as they were read."""
+    """Writes the tree as an estimator, which takes rows and images as they were read.
+
+    It knows what an estimator knows that was fitted to a data frame of the rows: the names of the
+    columns, and how many of the training samples come to each node.
+    """
     arrays = data.arrays
     kind: Any = NeuralTreeRegressor if arrays.classes is None else NeuralTreeClassifier
     told = vars(settings.training.to_library()) | {
@@ -119,6 +127,15 @@ def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run
     }
     model = data.estimator(kind, told, settings.training.seed)
     model.members_ = [Member(**vars(trained), inputs=arrays.x_scale, targets=arrays.y_scale)]
+    model.settings_ = settings.training.told()
+    if arrays.num_outputs > 1 and arrays.classes is None:
+        model.target_names_ = arrays.targets
+    if arrays.features is not None:
+        model.feature_names_in_ = np.array(arrays.features, dtype=object)
+    seen = everything(data)
+    y = seen.targets.numpy()
+    y = y if arrays.y_scale is None else arrays.y_scale.inverse(y.astype(np.float64))
+    model.arrivals_ = arrivals_of(trained.tree, seen.x, y)._asdict()
     model.save(run.model_file)
 
 
