@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, vstack
 from sklearn.naive_bayes import MultinomialNB
-from texts import code, texts
+from texts import code, spellings, texts
 
 from structnet import LabelTreeClassifier
 from structnet.estimators.held_out import hold_out
@@ -140,13 +140,7 @@ def test_of_few_texts_a_class_it_is_chosen_and_more_are_right() -> None:
 
 
 def test_where_words_depend_on_each_other_a_node_is_trained() -> None:
-    """One word in 30 spellings, which occur together, is wrong more often than another word."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(4, size=2_000)
-    sure, unsure = (
-        np.where(rng.random(2_000) < p, rng.integers(4, size=2_000), y) for p in (0.1, 0.6)
-    )
-    words = csr_matrix(np.hstack([np.eye(4)[sure], np.repeat(np.eye(4)[unsure], 30, axis=1)]))
+    words, y = spellings()
     model = LabelTreeClassifier(random_state=0).fit(words[:1_500], y[:1_500])
     assert model.settings_.start != "naive_bayes"
     assert model.score(words[1_500:], y[1_500:]) > 0.9

@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import MultinomialNB
-from texts import code, texts
+from texts import code, spellings, texts
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.few_rows import solved
@@ -183,13 +183,7 @@ def test_it_is_not_asked_where_a_tree_is_or_numbers_are_negative() -> None:
 
 
 def test_where_words_depend_on_each_other_a_leaf_is_trained() -> None:
-    """One word in 30 spellings, which occur together, is wrong more often than another word."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(4, size=2_000)
-    sure, unsure = (
-        np.where(rng.random(2_000) < p, rng.integers(4, size=2_000), y) for p in (0.1, 0.6)
-    )
-    words = csr_matrix(np.hstack([np.eye(4)[sure], np.repeat(np.eye(4)[unsure], 30, axis=1)]))
+    words, y = spellings()
     model = SoftmaxTreeClassifier(random_state=0).fit(words[:1_500], y[:1_500])
     assert not model.settings_.is_solved
     assert model.score(words[1_500:], y[1_500:]) > 0.9

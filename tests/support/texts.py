@@ -27,6 +27,16 @@ def texts(
     return csr_matrix(np.array(drawn, np.float32)), y
 
 
+def spellings() -> tuple[csr_matrix, np.ndarray]:
+    """One word in 30 spellings, which occur together, is wrong more often than another word."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=2_000)
+    sure, unsure = (
+        np.where(rng.random(2_000) < p, rng.integers(4, size=2_000), y) for p in (0.1, 0.6)
+    )
+    return csr_matrix(np.hstack([np.eye(4)[sure], np.repeat(np.eye(4)[unsure], 30, axis=1)])), y
+
+
 def code() -> tuple[csr_matrix, np.ndarray]:
     """Pieces of four lines of Python's library, eight of each file, and the file of each."""
     pieces: list[str] = []
