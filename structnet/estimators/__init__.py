@@ -11,6 +11,7 @@
 ``row_space``              wide rows as coordinates, at most as many as there are rows
 ``few_rows``,              :func:`solved`: a softmax of dense rows without training, which is a
 ``discriminant_analysis``  :func:`.discriminant` analysis, of few rows half a logistic regression
+``naive_bayes``            :func:`.bayes_weights`, of sparse rows, for a softmax or a tree of them
 ``class_weights``          :func:`weighed`: classes that count more or less than their samples
 ``held_out``               :func:`hold_out`: samples set aside, for choices or a test
 ``outliers``               :func:`warn_of_far_targets`: numbers that outweigh all others

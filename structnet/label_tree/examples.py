@@ -45,9 +45,10 @@ class Examples:
 
     @property
     def checked(self) -> Checked:
-        """The rows of a table with their labels and weights."""
+        """The rows, dense or sparse, with their labels and weights."""
         shares = self.shares if len(self.shares) else None
-        return Checked(self.features.table, self.labels, shares, self.groups)
+        x = self.features.table if self.features.is_table else self.features.to_csr()
+        return Checked(x, self.labels, shares, self.groups)
 
     def counts(self, num_classes: int) -> np.ndarray:
         """The number of times that each label occurs, by weight. ``[num_classes]``."""

@@ -14,12 +14,12 @@ from structnet.estimators.checked import Checked
 from structnet.estimators.class_weights import weighed
 from structnet.estimators.failed_fit import whole
 from structnet.estimators.inputs import classes_of_stream
+from structnet.estimators.naive_bayes import LEAST
 from structnet.estimators.scale import Standardizer
 from structnet.label_tree.choice import for_stream
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
-from structnet.label_tree.naive_bayes import LEAST
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Columns, Stream, rescale
 from structnet.label_tree.training import Training, begin

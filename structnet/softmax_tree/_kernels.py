@@ -167,6 +167,8 @@ def sparse_scores(columns, values, features, starts, weights, places, out):
     for i in range(len(features) if columns is None else len(columns)):
         if columns is None:
             f, value = i, values[features[i]]
+            if value == 0:  # as most are, if the rows to learn from were sparse
+                continue
         else:
             f, value = searched(features, f, columns[i]), values[i]
             if f == len(features):

@@ -22,8 +22,9 @@ are used, more leaves, which gain most from the others. Unless all this is cheap
 surely behind the flat softmax, and stronger penalties that begin far behind, are given up after one
 iteration, and kinds that begin nearly as well are compared once more with the penalties found. If
 only some samples are used, some of the others are tested on besides those held out. The error is
-that of ``wrongness``. Of few dense rows, a solved leaf (``few_rows``) is taken unless a tree is
-surely better. At last, held-out samples tell how sure leaves may be.
+that of ``wrongness``. Of few dense rows, a solved leaf (``solved_leaf``) is taken unless a tree is
+surely better; of sparse ones, naive Bayes or its mean with a flat softmax, unless it is worse by
+more than chance. At last, held-out samples tell how sure leaves may be.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
 from structnet.softmax_tree.costs import axes_sums, flat_sums
-from structnet.softmax_tree.few_rows import how_solved, may_be_solved
 from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest, name_of
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import (
@@ -48,6 +48,7 @@ from structnet.softmax_tree.settings import (
     GrowthSettings,
     SoftmaxTreeSettings,
 )
+from structnet.softmax_tree.solved_leaf import how_solved, may_be_solved
 from structnet.softmax_tree.start import most_classes, width
 from structnet.softmax_tree.temperature import FEWEST, best_temperature
 from structnet.softmax_tree.wrongness import largest_wrong
@@ -148,9 +149,12 @@ class _Search:
         if not may_be_solved(self.points, self.given):
             return best
         how = how_solved(self.points, self.given.seed)
-        solved = replace(self._kind(0, "centroids"), solved=how, max_iter=0)
-        least = self._wrong_about(best, iterations=self._length)
-        return best if self._wrong_about(solved).exceeds(least, SURE) else solved
+        alone = replace(self._kind(0, "centroids"), solved=how, max_iter=0)
+        half = [] if best.depth or not self.points.sparse else [replace(best, solved=how)]
+        wrong = {k: self._wrong_about(k, iterations=self._length) for k in (*half, alone, best)}
+        if self.points.sparse:
+            return lowest(wrong)
+        return best if wrong[alone].exceeds(wrong[best], SURE) else alone
 
     def _of_trees(self) -> Kind:
         """The settings of the lowest error among trees that are trained."""
@@ -193,11 +197,11 @@ class _Search:
         return self._best_of({kind: self._wrong_about(kind, iterations=1) for kind in close})
 
     def tempered(self, kind: Kind) -> Kind:
-        """The kind with the temperature for its held-out samples, if it is quick to train.
+        """The kind with the temperature for held-out samples, if quick to train, or half solved.
 
         It is trained to the end, and on most of all samples, as with fewer it would be less sure.
         """
-        if not self._cheap or kind.solved or kind.temperature != 1:
+        if not (self._cheap or kind.solved) or kind.is_solved or kind.temperature != 1:
             return kind
         parts = self._parts
         if self._most < len(self.points):
@@ -353,10 +357,7 @@ class _Search:
         """The user's settings, with the others as they are when kinds are compared."""
         given, told = self.given, {"depth": depth, "start": start}
         told["k"] = width(self.points.num_classes, depth) if given.k is None else given.k
-        for name in ("leaf_penalty", "decision_penalty"):
-            told[name] = getattr(given, name)
-        if given.leaf_penalty is None:
-            told["leaf_penalty"] = self._count
+        told["leaf_penalty"] = self._count if given.leaf_penalty is None else given.leaf_penalty
         if given.decision_penalty is None:
             told["decision_penalty"] = told["leaf_penalty"]
         return replace(given, **told)

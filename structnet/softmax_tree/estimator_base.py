@@ -40,6 +40,7 @@ from structnet.softmax_tree.members import (
 )
 from structnet.softmax_tree.networkx_tree import with_weights
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.solved_leaf import told_of
 from structnet.softmax_tree.training import ONE_LEAF, Trained, train
 from structnet.softmax_tree.tree import Choices, Predictor, SoftmaxTree
 from structnet.training.history import History
@@ -253,7 +254,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         found = super().summary(X)
         name = "depth" if self._growth() is None else "start_depth"
         alone = found.leaves == 1 and getattr(self, name) is None
-        return replace(found, note=ONE_LEAF.format(name)) if alone else found
+        note = ONE_LEAF.format(told_of(self.settings_), name)
+        return replace(found, note=note) if alone else found
 
     def to_networkx(self) -> nx.DiGraph:
         """The tree as a networkx graph with all weights; see :func:`.tree_from_networkx`."""

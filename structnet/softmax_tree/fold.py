@@ -14,6 +14,7 @@ from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings
+from structnet.softmax_tree.solved_leaf import half_solved
 from structnet.softmax_tree.start import first_draft
 from structnet.softmax_tree.wrongness import log_probs, wrong_about
 from structnet.training.gains import is_better
@@ -26,8 +27,9 @@ def name_of(kind: ChosenSettings) -> str:
     """A short description of a trial."""
     if not kind.max_iter:
         return "tried a solved leaf" if kind.solved else "tried a decision tree"
+    half = ", half solved" if kind.solved else ""
     ridge = f", ridge {kind.leaf_ridge:g}" if kind.leaf_ridge else ""
-    return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}{ridge}"
+    return f"tried depth {kind.depth} from {kind.start}, penalty {kind.leaf_penalty:g}{ridge}{half}"
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,14 @@ class Fold:
         test: samples to test on.
         begun: tree of each kind after one iteration.
         wrong: result of :func:`.wrong_about` by kind and number of iterations.
+        halves: tree of each kind that is half solved, likewise.
     """
 
     learn: Points
     test: Points
     begun: dict[ChosenSettings, Draft] = field(default_factory=dict)
     wrong: dict[tuple, np.ndarray] = field(default_factory=dict)
+    halves: dict[tuple, Draft] = field(default_factory=dict)
 
     def wrong_about(
         self, kind: ChosenSettings, growth: GrowthSettings | None, iterations: int | None
@@ -85,6 +89,11 @@ class Fold:
         self, kind: ChosenSettings, growth: GrowthSettings | None, iterations: int | None
     ) -> Draft:
         """The tree of a kind after a number of short iterations, or trained to the end."""
+        if kind.solved and not kind.is_solved:
+            if (asked := (kind, iterations)) not in self.halves:
+                draft = self._learnt(replace(kind, solved=()), growth, iterations)
+                self.halves[asked] = half_solved(draft, self.learn, kind)
+            return self.halves[asked]
         if iterations is None:
             draft = first_draft(self.learn, kind, growth)
             return self._trained(draft, kind, kind.max_iter, quick=False)

@@ -131,10 +131,13 @@ class ChosenSettings(SoftmaxTreeSettings):
         temperature: T, by which the scores of all leaves are divided at the end of the training; it
             is chosen by the validation samples if the tree grows, otherwise on tables that train in
             seconds if any of depth, k, start and leaf_penalty is not given.
-        solved: regularisation of a single leaf that is not trained but solved, by
-            :func:`structnet.estimators.few_rows.solved`, which is chosen if k, start and
-            leaf_penalty are left open, and depth as well or 0, and fewer than 400 dense rows show
-            no tree to be better; () for a tree that is trained.
+        solved: numbers of a single leaf that is not trained but solved, which is chosen if k, start
+            and leaf_penalty are left open, and depth as well or 0: the regularisation of
+            :func:`structnet.estimators.few_rows.solved`, if fewer than 400 dense rows show no tree
+            to be better; or the assumptions of naive Bayes
+            (:func:`structnet.estimators.naive_bayes.bayes_weights`) of sparse rows without negative
+            numbers. With max_iter above 0, the leaf is trained, too, and is the mean of both. ()
+            for a tree that is trained.
 
     Raises:
         ValueError: a value is out of its range.
@@ -155,6 +158,11 @@ class ChosenSettings(SoftmaxTreeSettings):
         object.__setattr__(self, "solved", tuple(self.solved))  # a list in JSON
         check_number("leaf_ridge", self.leaf_ridge, 0)
         check_number("temperature", self.temperature, 0, open=True)
+
+    @property
+    def is_solved(self) -> bool:
+        """True for a single leaf that is solved, and not trained."""
+        return bool(self.solved) and not self.max_iter
 
     @classmethod
     def of(cls, settings: SoftmaxTreeSettings) -> ChosenSettings:

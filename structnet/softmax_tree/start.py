@@ -21,12 +21,12 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from structnet.estimators.scale import fractions
 from structnet.softmax_tree.draft import Draft
-from structnet.softmax_tree.few_rows import solved_draft
 from structnet.softmax_tree.nodes import Hyperplane, Leaf, first_leaf, sparse_hyperplane
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import LARGEST as LARGEST_INDEX
 from structnet.softmax_tree.points import Points, narrow
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.solved_leaf import solved_draft
 
 MEANS_STEPS = 10
 DRAWN = 8  # trees to choose from, as some are far better than others
@@ -72,8 +72,8 @@ def first_draft(
     In the latter case, :func:`most_classes` limits the classes of a leaf.
     """
     assert settings.start is not None
-    if how := ChosenSettings.of(settings).solved:
-        return solved_draft(points, how)
+    if (given := ChosenSettings.of(settings)).is_solved:
+        return solved_draft(points, given.solved)
     depth, k = _shape(points, settings, growth)
     if settings.start == "axes":
         return axes_draft(points, depth, k, settings.seed)

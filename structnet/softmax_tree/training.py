@@ -13,7 +13,6 @@ import numpy as np
 
 from structnet.softmax_tree.choice import ENOUGH, SURE, chosen
 from structnet.softmax_tree.draft import Draft
-from structnet.softmax_tree.few_rows import how_solved
 from structnet.softmax_tree.fold import BETTER, Wrongness
 from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
@@ -26,6 +25,7 @@ from structnet.softmax_tree.settings import (
     SoftmaxTreeSettings,
 )
 from structnet.softmax_tree.smoothing import smoothed
+from structnet.softmax_tree.solved_leaf import half_solved, how_solved, told_of
 from structnet.softmax_tree.start import best_draft, first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.temperature import best_temperature
@@ -36,7 +36,7 @@ from structnet.training.one_thread import ONE_THREAD
 from structnet.training.progress import Progress
 
 PATIENCE = 2  # rounds of growth that are not better beyond chance, after which it ends
-ONE_LEAF = "one leaf, a softmax over all classes, was best on held-out samples; set {} for a tree"
+ONE_LEAF = "one leaf, {}, was best on held-out samples; set {} for a tree"
 CELLS = 10_000_000  # largest number of probabilities by which the temperature is found
 
 
@@ -164,8 +164,9 @@ def train(
     last = state.history.records[-1]
     leaves = "1 leaf" if last["leaves"] == 1 else f"{last['leaves']} leaves"
     line = f"{last['epoch']} iterations, {leaves}, {last['seconds']:.1f} s"
-    alone = depth is None and last["leaves"] == 1
-    progress.say_when_due(f"{line}; {ONE_LEAF.format(name)}" if alone else line, last=True)
+    if depth is None and last["leaves"] == 1:
+        line += f"; {ONE_LEAF.format(told_of(state.settings), name)}"
+    progress.say_when_due(line, last=True)
     how = state.settings, state.growth, state.round
     return Trained(tree, state.history, state.trials, *how)
 
@@ -209,7 +210,7 @@ def leaves_trained(
         objective = Objective.told(replace(found, solver_steps=500), num_classes)
         draft = first_draft(points, found, None)
         for node, rows in draft.reach(points).items():
-            if not (draft.children[node] or found.solved):
+            if not (draft.children[node] or found.is_solved):
                 draft.nodes[node] = updated(draft, node, points, rows, objective)
     return SoftmaxTree.from_draft(draft, points.num_features, num_classes), found
 
@@ -256,7 +257,8 @@ class _Training:
         return Objective.of_leaves(self.state.settings, self.points.num_classes)
 
     def _smoothed(self, points: Points) -> Draft:
-        draft = smoothed(self.state.draft, points, self._trained_by)
+        draft = half_solved(self.state.draft, points, self.state.settings)
+        draft = smoothed(draft, points, self._trained_by)
         return draft.at(self.state.settings.temperature)
 
     def _optimise(self, points: Points) -> None:
@@ -270,7 +272,7 @@ class _Training:
 
         if not len(state.history):
             self._record(self._objective.of(state.draft, points), points)
-        if state.chosen and how.solved:  # again, of all samples
+        if state.chosen and how.is_solved:  # again, of all samples
             how = state.settings = replace(how, solved=how_solved(points, how.seed))
             state.draft = first_draft(points, how, None)
         left = 0 if state.settled else how.max_iter - state.iterations
@@ -294,16 +296,18 @@ class _Training:
         """How wrong a tree is about the validation samples."""
         tested = self.validation
         assert tested is not None
+        draft = half_solved(draft, self.points, self.state.settings)
         each = wrong_about(draft, self.points, tested, self._trained_by)
         return Wrongness(each, tested.weights)
 
     def _tempered(self, draft: Draft) -> ChosenSettings:
         """The settings with the temperature for the validation samples, if there are any."""
         settings, tested = self.state.settings, self.validation
-        if tested is None or settings.temperature != 1:
+        if tested is None or settings.temperature != 1 or settings.is_solved:
             return settings
         order = np.random.default_rng(settings.seed).permutation(len(tested))
         some = tested.take(np.sort(order[: max(CELLS // tested.num_classes, 1)]))
+        draft = half_solved(draft, self.points, settings)
         log_prob = log_probs(draft, self.points, some, self._trained_by, inside=True)
         return replace(settings, temperature=best_temperature(log_prob, some.y, some.weights))
 

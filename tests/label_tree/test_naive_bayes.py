@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, vstack
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
+from texts import code, spellings, texts
 
 from structnet import LabelTreeClassifier
 from structnet.estimators.held_out import hold_out
+from structnet.estimators.naive_bayes import CERTAINTIES, POWERS, PRIORS
 from structnet.label_tree import Examples, Features, LabelCodes, LabelTreeSettings, begin
-from structnet.label_tree.naive_bayes import CERTAINTIES, POWERS, PRIORS
 
-MODULE = "structnet.label_tree.naive_bayes."
+MODULE = "structnet.estimators.naive_bayes."
 GROUPS = [[0, 2], [1, 3, 4], 5]  # a tree of six labels
 SETTINGS = LabelTreeSettings("huffman", 6, 0, 0, 1.0, start="naive_bayes")
-
-
-def texts(
-    number: int, labels: int, words: int, length: int, seed: int, spread: float = 1.0
-) -> tuple[csr_matrix, np.ndarray]:
-    """Texts whose words have Zipf's frequencies, changed by factors of each label's own.
-
-    Args:
-        spread: standard deviation of the factors' logarithms, for the rarest words.
-    """
-    rng = np.random.default_rng(seed)
-    rank = np.arange(1, words + 1)
-    logits = spread * rng.normal(size=(labels, words)) * rank / words - np.log(rank)
-    share = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    y = rng.permutation(np.arange(number) % labels)
-    drawn = [rng.multinomial(rng.integers(length, 2 * length), share[label]) for label in y]
-    return csr_matrix(np.array(drawn, np.float32)), y
 
 
 def ones() -> tuple[csr_matrix, np.ndarray]:
@@ -148,21 +129,6 @@ def test_the_unit_does_not_matter_and_a_weight_is_a_number_of_rows(
     np.testing.assert_allclose(other, found, atol=1e-4)
 
 
-def code() -> tuple[csr_matrix, np.ndarray]:
-    """Pieces of four lines of Python's library, eight of each file, and the file of each."""
-    pieces: list[str] = []
-    y: list[int] = []
-    for number, file in enumerate(sorted(Path(os.__file__).parent.glob("*.py"))):
-        lines = [line for line in file.read_text("utf-8").splitlines() if len(line.split()) > 2]
-        found = [" ".join(lines[start : start + 4]) for start in range(0, len(lines) - 4, 4)]
-        chosen = np.random.default_rng(number).permutation(found)[:8]
-        pieces.extend(chosen)
-        y.extend([number] * len(chosen))
-    order = np.random.default_rng(0).permutation(len(y))
-    x = CountVectorizer(token_pattern=r"\w+").fit_transform(pieces)
-    return csr_matrix(x, dtype=np.float32)[order], np.array(y)[order]
-
-
 def test_of_few_texts_a_class_it_is_chosen_and_more_are_right() -> None:
     x, y = code()
     learn = np.arange(len(y)) < 0.7 * len(y)
@@ -174,13 +140,7 @@ def test_of_few_texts_a_class_it_is_chosen_and_more_are_right() -> None:
 
 
 def test_where_words_depend_on_each_other_a_node_is_trained() -> None:
-    """One word in 30 spellings, which occur together, is wrong more often than another word."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(4, size=2_000)
-    sure, unsure = (
-        np.where(rng.random(2_000) < p, rng.integers(4, size=2_000), y) for p in (0.1, 0.6)
-    )
-    words = csr_matrix(np.hstack([np.eye(4)[sure], np.repeat(np.eye(4)[unsure], 30, axis=1)]))
+    words, y = spellings()
     model = LabelTreeClassifier(random_state=0).fit(words[:1_500], y[:1_500])
     assert model.settings_.start != "naive_bayes"
     assert model.score(words[1_500:], y[1_500:]) > 0.9

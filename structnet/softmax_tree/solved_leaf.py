@@ -1,0 +1,123 @@
+"""A single leaf that is solved, not trained: of few dense rows, or naive Bayes of sparse ones.
+
+Tenths of few rows tell more than a part of them. Naive Bayes needs few rows of each class. Where
+words depend on each other, a trained leaf is better; as the two err about other rows, their mean is
+better still, unless one is far behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from structnet.estimators.discriminant_analysis import Shrinkage
+from structnet.estimators.few_rows import FEW, Regularisation, regularisation, solvable, solved
+from structnet.estimators.naive_bayes import (
+    Assumptions,
+    bayes_weights,
+    best_assumptions,
+    one_node,
+)
+from structnet.softmax_tree.draft import Draft
+from structnet.softmax_tree.nodes import Leaf
+from structnet.softmax_tree.points import Points
+from structnet.softmax_tree.settings import ChosenSettings, SoftmaxTreeSettings
+
+ROOM = 30_000_000  # largest number of weights of naive Bayes: hardly any is 0
+
+
+def may_be_solved(points: Points, settings: SoftmaxTreeSettings) -> bool:
+    """True for few dense rows, or sparse ones like counts, if settings leave the whole tree open.
+
+    Few are fewer than 400; counts are not negative.
+
+    Args:
+        points: samples to learn from.
+        settings: settings of a user.
+    """
+    given = settings.depth or None, settings.k, settings.start, settings.leaf_penalty
+    if given != (None,) * 4:
+        return False
+    if points.sparse:
+        fits = points.num_classes * points.num_features <= ROOM
+        return fits and points.x.nnz > 0 and not (points.x.data < 0).any()
+    return len(points) < FEW and solvable(points.x, points.num_classes)
+
+
+def how_solved(points: Points, seed: int) -> tuple[float, ...]:
+    """The numbers of the regularisation, or of naive Bayes, that is best by cross-validation.
+
+    Args:
+        points: samples to learn from.
+        seed: seed of the choice of held-out samples.
+    """
+    if points.sparse:
+        number = points.num_classes
+        return tuple(best_assumptions(points.checked, one_node(number), number, seed))
+    shrinkage, *others = regularisation(points.checked, points.num_classes, seed)
+    return (*shrinkage, *others)
+
+
+def solved_draft(points: Points, how: tuple[float, ...]) -> Draft:
+    """The tree of a single leaf whose weights are those of :func:`.solved` or of naive Bayes.
+
+    Args:
+        points: samples to learn from; they may be sparse where those of :func:`how_solved` were
+            not, and the other way round.
+        how: numbers from :func:`how_solved`.
+
+    Raises:
+        ValueError: naive Bayes of negative numbers.
+    """
+    rows, columns = points.checked, None
+    if len(how) == len(Assumptions._fields):
+        x: Any = csr_matrix(points.x)
+        if (x.data < 0).any():
+            raise ValueError(
+                "the settings say that the leaf is naive Bayes, which is for numbers that are not "
+                f"negative. Got {x.data.min():g}."
+            )
+        rows = rows._replace(x=x)
+        more, less, bias = bayes_weights(rows, one_node(points.num_classes), Assumptions(*how))
+        weight = more.toarray() - less[:, None]
+        unseen = np.ones(points.num_features, bool)
+        unseen[more.indices] = False
+        weight[:, unseen] = 0  # nothing is known of them
+    else:
+        way, share, certainty, penalty, wide = how
+        told = Regularisation(Shrinkage(int(way), share, certainty), penalty, bool(wide))
+        rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
+        weight, bias = solved(rows, points.num_classes, how=told)
+    if points.sparse:
+        columns = np.arange(points.num_features, dtype=np.int32)
+    classes = np.unique(points.y)
+    weight = np.ascontiguousarray(weight[classes].T)
+    bias = bias[classes].astype(np.float32)
+    return Draft([()], [Leaf(classes, weight, bias, points.num_classes, columns)])
+
+
+def told_of(settings: ChosenSettings) -> str:
+    """What the single leaf of a tree is, in words."""
+    if len(settings.solved) != len(Assumptions._fields):
+        return "a softmax over all classes"
+    half = "half of it trained, half " * (not settings.is_solved)
+    return f"a softmax over all classes, {half}naive Bayes"
+
+
+def half_solved(draft: Draft, points: Points, settings: ChosenSettings) -> Draft:
+    """A tree whose single leaf is the mean of a trained one and a solved one, if settings say so.
+
+    Args:
+        draft: trained tree, which is returned if it has more leaves or is wholly solved.
+        points: samples that it was trained on.
+        settings: settings of the training.
+    """
+    if not settings.solved or settings.is_solved or len(draft.nodes) > 1:
+        return draft
+    own, other = draft.leaf(0), solved_draft(points, settings.solved).leaf(0)
+    weight = other.weight / 2
+    weight[slice(None) if own.columns is None else own.columns] += own.weight / 2
+    return Draft([()], [replace(other, weight=weight, bias=(own.bias + other.bias) / 2)])

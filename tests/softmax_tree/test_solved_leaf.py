@@ -1,0 +1,204 @@
+"""A single leaf that is solved, where few rows show no tree to be better, or of sparse rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, hstack
+from scipy.special import log_softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import MultinomialNB
+from texts import code, spellings, texts
+
+from structnet.estimators.checked import Checked
+from structnet.estimators.few_rows import solved
+from structnet.softmax_tree import (
+    AdaptiveSoftmaxTreeClassifier,
+    SoftmaxTree,
+    SoftmaxTreeClassifier,
+    train,
+)
+from structnet.softmax_tree.settings import ChosenSettings
+
+BOTH = pytest.mark.parametrize("kind", [SoftmaxTreeClassifier, AdaptiveSoftmaxTreeClassifier])
+
+
+def apart(number: int, seed: int = 0, columns: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of two classes that lie apart on six of the columns, with heavy tails."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(number) % 2)
+    x = rng.standard_t(3, size=(number, columns))
+    x[:, :6] += 1.2 * y[:, None]
+    return x, y
+
+
+@BOTH
+@pytest.mark.parametrize("weighted", [False, True])
+def test_its_scores_are_the_solution_of_all_rows(kind: Any, weighted: bool) -> None:
+    x, y = apart(60)
+    weights = np.random.default_rng(1).uniform(0.5, 2, 60) if weighted else None
+    model = kind(standardize=False, random_state=0).fit(x, y, weights)
+    assert model.settings_.solved and model.history_[-1]["leaves"] == 1
+    rows = Checked(x.astype(np.float32), y, weights)
+    weight, bias = solved(rows, 2, model.seed_)
+    expected = log_softmax(rows.x @ weight.T + bias, axis=1)
+    np.testing.assert_allclose(model.predict_log_proba(x), expected, atol=1e-4)
+    again = train(rows.x, y, model.settings_, model.trained_.growth, weights=weights)
+    np.testing.assert_allclose(again.tree.choices(rows.x).dense(2), expected, atol=1e-4)
+
+
+@BOTH
+def test_a_tree_that_is_surely_better_is_taken(kind: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    model = kind(random_state=0).fit(x, (x > 0).sum(1) == 1)
+    assert not model.settings_.solved and model.history_[-1]["leaves"] > 2
+
+
+@pytest.mark.parametrize(
+    "given", [{"leaf_penalty": 1.0}, {"depth": 1}, {"k": 2}, {"start": "rows"}]
+)
+def test_what_is_given_is_trained(given: dict[str, Any]) -> None:
+    x, y = apart(60)
+    assert not SoftmaxTreeClassifier(**given, random_state=0).fit(x, y).settings_.solved
+
+
+def test_sparse_and_many_rows_are_trained() -> None:
+    x, y = apart(401, columns=6)
+    for rows, classes in ((x, y), (csr_matrix(x[:60]), y[:60])):
+        assert not SoftmaxTreeClassifier(random_state=0).fit(rows, classes).settings_.solved
+
+
+def test_each_member_is_solved() -> None:
+    x, y = apart(60)
+    model = SoftmaxTreeClassifier(n_members=3, random_state=0).fit(x, y)
+    assert all(each.settings.solved for each in model.members_)
+    found = [each.tree.choices(model.samples(x, y).x).dense(2) for each in model.members_]
+    assert all(0 < np.abs(each - found[0]).max() < 3 for each in found[1:])
+
+
+@BOTH
+@pytest.mark.parametrize("number", [30, 90])
+def test_of_few_rows_nothing_is_sure_by_chance(kind: Any, number: int) -> None:
+    found = []
+    for seed in range(3):
+        x, y = apart(1000, seed)
+        learn, asked = slice(0, number), slice(number, None)
+        model = kind(random_state=seed).fit(x[learn], y[learn])
+        unit = x[learn].std(0)
+        theirs = LogisticRegression().fit(x[learn] / unit, y[learn])
+        of = model.predict_proba(x[asked]), theirs.predict_proba(x[asked] / unit)
+        found.append([log_loss(y[asked], each) for each in of])
+    ours, expected = np.mean(found, axis=0)
+    assert ours < expected
+
+
+# Naive Bayes of sparse rows
+
+BAYES = ChosenSettings(0, 6, 1.0, 1.0, start="centroids", max_iter=0, solved=(0.3, 0.2, 0.5))
+
+
+def scores(tree: SoftmaxTree, x: Any) -> np.ndarray:
+    return tree.choices(x).dense(tree.num_classes)
+
+
+def bayes(x: Any, y: np.ndarray, asked: Any, how: tuple[float, ...]) -> np.ndarray:
+    """Log-probabilities of scikit-learn's naive Bayes, of words that are more or less certain."""
+    prior, certainty, power = how
+    known = MultinomialNB(alpha=prior * np.asarray(x.mean(0)).ravel()).fit(x, y)
+    logits = asked @ known.feature_log_prob_.T * certainty + power * known.class_log_prior_
+    return log_softmax(logits, axis=1)
+
+
+def ones(number: int = 300, classes: int = 6) -> tuple[csr_matrix, np.ndarray]:
+    x, y = texts(number, classes, 50, 5, seed=0)
+    return x[:, np.diff(x.tocsc().indptr) > 0].sign().tocsr(), y
+
+
+def test_naive_bayes_is_that_of_scikit_learn_and_half_of_it_the_mean_with_what_is_trained() -> None:
+    x, y = ones()
+    alone = train(x, y, BAYES).tree
+    expected = bayes(x, y, x, BAYES.solved)
+    np.testing.assert_allclose(scores(alone, x), expected, atol=1e-4)
+    told = replace(BAYES, max_iter=5)
+    trained, half = (train(x, y, how).tree for how in (replace(told, solved=()), told))
+    mean = log_softmax((scores(trained, x) + expected) / 2, axis=1)
+    np.testing.assert_allclose(scores(half, x), mean, atol=1e-4)
+    assert np.abs(scores(trained, x) - expected).max() > 0.1
+
+
+def test_dense_rows_give_the_same_naive_bayes_and_sparse_ones_the_same_solution() -> None:
+    x, y = ones()
+    full = train(x.toarray(), y, BAYES).tree
+    np.testing.assert_allclose(scores(full, x), scores(train(x, y, BAYES).tree, x), atol=1e-5)
+    rows, classes = apart(60)
+    model = SoftmaxTreeClassifier(standardize=False, random_state=0).fit(rows, classes)
+    sparse = train(csr_matrix(rows), classes, model.settings_).tree
+    np.testing.assert_allclose(model.predict_log_proba(rows), scores(sparse, rows), atol=1e-4)
+    with pytest.raises(ValueError, match=r"naive Bayes, .* not negative\. Got -"):
+        train(csr_matrix(rows), classes, replace(BAYES, k=2))
+
+
+def test_a_word_that_no_text_had_says_nothing() -> None:
+    x, y = ones()
+    x = hstack([x, csr_matrix((300, 2), dtype=np.float32)]).tocsr()
+    tree, asked = train(x, y, BAYES).tree, x[:5].toarray()
+    expected = scores(tree, asked)
+    asked[:, -1] = 9
+    np.testing.assert_array_equal(scores(tree, asked), expected)
+
+
+@BOTH
+def test_of_few_texts_a_class_it_is_chosen_and_more_are_right(kind: Any, tmp_path: Path) -> None:
+    x, y = code()
+    x, y = x[y < 60], y[y < 60]
+    learn = np.arange(len(y)) < 0.7 * len(y)
+    model = kind(random_state=0).fit(x[learn], y[learn])
+    assert len(model.settings_.solved) == 3
+    assert "naive Bayes, was best on held-out samples; set " in str(model.summary())
+    before = SoftmaxTreeClassifier(start="centroids", random_state=0).fit(x[learn], y[learn])
+    asked, classes = x[~learn], y[~learn]
+    known = np.isin(classes, model.classes_)
+    losses = [
+        log_loss(classes[known], each.predict_proba(asked)[known], labels=each.classes_)
+        for each in (model, before)
+    ]
+    assert model.score(asked, classes) > before.score(asked, classes) + 0.02
+    assert losses[0] < losses[1]
+    model.save(tmp_path / "model")
+    found = kind.load(tmp_path / "model").predict_log_proba(asked)
+    np.testing.assert_array_equal(found, model.predict_log_proba(asked))
+    assert model.predict_one(asked[0].toarray()[0]) == model.predict(asked[0])[0]
+
+
+def test_it_is_not_asked_where_a_tree_is_or_numbers_are_negative() -> None:
+    x, y = ones(900, 3)
+    for rows, given in ((x, {"leaf_penalty": 1.0}), (x, {"depth": 1}), (-x, {})):
+        model = SoftmaxTreeClassifier(**given, random_state=0).fit(rows, y)
+        assert not model.settings_.solved
+
+
+def test_where_words_depend_on_each_other_a_leaf_is_trained() -> None:
+    words, y = spellings()
+    model = SoftmaxTreeClassifier(random_state=0).fit(words[:1_500], y[:1_500])
+    assert not model.settings_.is_solved
+    assert model.score(words[1_500:], y[1_500:]) > 0.9
+
+
+def test_half_of_it_is_the_same_after_an_interruption(tmp_path: Path) -> None:
+    x, y = ones()
+    told, file = replace(BAYES, max_iter=5, tol=0.0), tmp_path / "state"
+    whole = train(x, y, told).tree
+
+    def stop(history: Any) -> None:
+        if len(history) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(x, y, told, state_file=file, callbacks=[stop])
+    again = train(x, y, told, state_file=file).tree
+    np.testing.assert_array_equal(scores(again, x), scores(whole, x))
