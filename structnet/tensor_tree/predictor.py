@@ -37,7 +37,8 @@ class Answers(nn.Module):
 
     def asked(self, batch: Any) -> tuple[Tensor, Tensor]:
         """The targets, ``[n]`` or ``[n, outputs]``, and how much each counts, ``[n]``."""
-        raise NotImplementedError
+        targets, weights = batch.targets, batch.weights
+        return targets, torch.ones(len(targets)).to(targets.device) if weights is None else weights
 
     def losses_as_weighed(self, batch: Any) -> Tensor:
         """The loss of each example times its weight, ``[examples]``."""
@@ -45,15 +46,7 @@ class Answers(nn.Module):
         return losses_of(self.kind, self(batch.forest), targets) * counts
 
 
-class TreeAnswers(Answers):
-    """The base of predictors that give one row of outputs per example."""
-
-    def asked(self, batch: TreeExamples) -> tuple[Tensor, Tensor]:
-        targets, weights = batch.targets, batch.weights
-        return targets, torch.ones(len(targets)).to(targets.device) if weights is None else weights
-
-
-class TreePredictor(TreeAnswers):
+class TreePredictor(Answers):
     """Predicts the class, the labels, or some numbers of each example.
 
     Args:

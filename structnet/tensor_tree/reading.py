@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -11,9 +10,8 @@ import numpy as np
 
 from structnet.checks import wrong
 from structnet.tensor_tree.aggregators.full_tensor import FullTensor
-from structnet.tensor_tree.counts.label_bag import FORMS
 from structnet.tensor_tree.counts.rare_labels import known_labels, labels_of_trees
-from structnet.tensor_tree.counts.word_choice import Choice, affixes_help, letters_tell, words_tell
+from structnet.tensor_tree.counts.word_choice import WordChoice, affixes_help, choose_words
 from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.text.vectors import read_vectors
@@ -33,9 +31,8 @@ class Reading(NamedTuple):
         question: question, with what is known of the inputs.
         settings: settings, resolved.
         vocabulary: numbers of the labels.
-        letters: True if the linear model counts pieces of words.
+        chosen: choice of what is read of words at leaves.
         affixes: True if the affixes of words are read.
-        forms: forms of the counts of the linear model of numbers, of which the best is chosen.
         vectors: vectors of the tokens, and a mask of the tokens that have one; None for no vectors.
 
     Shapes:
@@ -47,9 +44,8 @@ class Reading(NamedTuple):
     question: Question
     settings: TreeLSTMSettings
     vocabulary: Vocabulary
-    letters: bool
+    chosen: WordChoice
     affixes: bool
-    forms: Sequence[str]
     vectors: tuple[np.ndarray, np.ndarray] | None
 
 
@@ -74,19 +70,14 @@ def read_by(
     """
     if vectors is not None and settings.words is None:
         settings = replace(settings, words=False)  # a whole label has a known meaning
-    letters = False
-    forms: Sequence[str] = FORMS
+    chosen = WordChoice()
     if settings.reads_words(question.kind):
         read, held = learn.with_words(), validation and validation.with_words()
-        if question.kind == "nodes" or (settings.words and not settings.bag):
+        if question.kind != "nodes" and (settings.words is None or settings.bag):
+            chosen = choose_words(read, held, question, settings)
+            settings = replace(settings, words=chosen.words)
+        if chosen.words:
             learn, validation = read, held
-        else:
-            told = Choice.of(read, held, question, settings.seed)
-            settings = replace(settings, words=bool(settings.words) or words_tell(told))
-            if settings.words:
-                learn, validation = read, held
-                letters = settings.bag and letters_tell(told)
-            forms = told.forms
     affixes = affixes_help(learn.trees, settings, question)
     if affixes:
         learn, validation = learn.with_affixes(), validation and validation.with_affixes()
@@ -95,14 +86,14 @@ def read_by(
         node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
     )
     question = replace(question, carried=carried)
-    if letters:
+    if chosen.letters:
         vocabulary = vocabulary.with_letters()
     if given.hidden_size is None:
         given = replace(given, hidden_size=default_size(given, vocabulary, question))
     known = None if vectors is None else _known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])
-    return Reading(learn, validation, question, given, vocabulary, letters, affixes, forms, known)
+    return Reading(learn, validation, question, given, vocabulary, chosen, affixes, known)
 
 
 def _labels_of(

@@ -187,8 +187,7 @@ class _Candidate:
         assert self.validation is not None
         trained, every = self.trained, self.learn.with_others(self.validation)
         if trained.settings.bag:
-            examples, seed = self._examples(every), trained.settings.seed
-            trained.model.fit_bag(examples, None, seed, every.groups, chosen=True)
+            trained.model.refit_bag(self._examples(every), trained.settings.seed)
 
 
 def _candidate(
@@ -214,8 +213,9 @@ def _candidate(
     given = replace(given, bag=given.bag and not (held_out is None and question.kind == "nodes"))
     mixed, to_learn, to_judge = None, examples, held_out
     if given.bag:
-        mixed = with_counts(model, read.vocabulary, question, examples.forest, read.letters)
-        guess = mixed.fit_bag(examples, held_out, given.seed, read.learn.groups, forms=read.forms)
+        mixed = with_counts(model, read.vocabulary, question, examples.forest, read.chosen.letters)
+        by = given.seed, read.learn.groups, read.chosen.forms
+        guess = mixed.fit_bag(examples, held_out, *by)
         to_learn, to_judge = mixed.left_open(examples, held_out, guess)
     assert given.epochs and given.batch_size and given.weight_decay is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from pathlib import Path
 
@@ -23,12 +24,12 @@ def test_how_alike_the_trees_of_a_pair_are_is_counted_too(form: str, numbers: bo
     trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))][:100]
     forest = Forest.from_trees(trees, VOCABULARY)
     sizes = {**SIZES, "num_outputs": 1, "roots": 2, "numbers": numbers}
-    bag = LabelBag.knowing(forest, **sizes, form=form, alike=True)
-    alone = LabelBag.knowing(forest, **sizes, form=form)
-    for each in (bag, alone):
-        each.take_form(form, bag.rarity_in(forest))
+    bag = LabelBag.knowing(forest, **sizes, form=form)
+    bag.take_form(form, bag.rarity_in(forest))
+    alone = copy.copy(bag)
+    alone.alike = False
     found = bag.counts(forest).toarray()
-    assert found.shape == (50, len(bag.weight)) and len(bag.weight) == len(alone.weight) + 4
+    assert found.shape == (50, len(bag.weight)) and len(bag.weight) == 2 * bag.width + 4
     assert (found[:, :-4] == alone.counts(forest).toarray()).all()
 
     first, second = np.divmod(bag.pairs.numpy(), bag.num_labels)
@@ -73,7 +74,7 @@ def test_pairs_of_leaves_have_no_edges_to_compare(kind: type) -> None:
 
 
 def test_pairs_have_a_stronger_penalty_to_choose() -> None:
-    bag = LabelBag(**SIZES, num_outputs=2, roots=2, form="logarithm", alike=True)
+    bag = LabelBag(**SIZES, num_outputs=2, roots=2, form="logarithm")
     rng = random.Random(0)
     trees = [tree for seed in range(60) for tree in random_trees(random.Random(seed))]
     y = np.array([rng.random() < 0.5 for _ in range(len(trees) // 2)]).astype(int)  # by chance

@@ -73,8 +73,9 @@ def test_the_trees_of_a_pair_have_columns_of_their_own():
     forest = Forest.from_trees(trees, VOCABULARY)
     bag = LabelBag(**SIZES, num_outputs=1, roots=2, form="count")
     x, y = 2, 3  # columns
-    expected = np.zeros((2, 10))
+    expected = np.zeros((2, 14))
     expected[0, [x, 5 + y]] = expected[1, [y, 5 + y]] = 1
+    expected[1, [11, 13]] = 1  # the cosines of tokens and of all
     assert bag.counts(forest).toarray().tolist() == expected.tolist()
 
 
@@ -185,7 +186,7 @@ def test_numbers_are_counted_exactly():
     forest = Forest.from_trees(trees, VOCABULARY)
     y = np.array([[tree.size, sum(leaf.label == "x" for leaf in tree.leaves())] for tree in trees])
     bag = LabelBag.knowing(forest, **SIZES, num_outputs=2, roots=1, form="count")
-    guesses = bag.fit_numbers(forest, y.astype(float), None, seed=0)
+    guesses = bag.fit_numbers(TreeExamples(forest, y), seed=0)
     assert np.abs(bag(forest).numpy() - y).max() < 0.05
     # What is said of an example comes from a model that has not seen it.
     assert not np.allclose(guesses, bag(forest).numpy(), atol=1e-9)
@@ -205,7 +206,7 @@ def test_the_form_of_the_counts_is_chosen(form: str):
     forest = Forest.from_trees(trees, vocabulary := Vocabulary.from_trees(trees))
     sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
     bag = LabelBag.knowing(forest, **sizes, num_outputs=1, roots=1, form="count")
-    bag.fit_numbers(forest, says[form][:, None], None, seed=0)
+    bag.fit_numbers(TreeExamples(forest, says[form][:, None]), seed=0)
     assert bag.form == form
     assert np.abs(bag(forest).numpy()[:, 0] - says[form]).max() < 0.1 * says[form].std()
 
@@ -230,7 +231,7 @@ def test_the_linear_model_is_that_of_the_counts(
     assert np.abs(found - found.mean(1, keepdims=True) - said).max() < 0.03
 
     numbers = x[:, :3] + rng.normal(size=(number, 3))
-    guess, losses = bag.fit_numbers(forest, numbers, weights, seed=0), {}
+    guess, losses = bag.fit_numbers(TreeExamples(forest, numbers, weights), seed=0), {}
     labels = len(TYPES + TOKENS)
     under = labels + int((bag.pairs < labels**2).sum())
     count = np.ones(number) if weights is None else weights
@@ -258,15 +259,15 @@ def test_a_fit_to_more_examples_keeps_what_was_chosen() -> None:
     forest = Forest.from_trees(trees, VOCABULARY)
     y = np.array([[np.log1p(sum(leaf.label == "x" for leaf in tree.leaves()))] for tree in trees])
     bag = LabelBag.knowing(forest, **SIZES, num_outputs=1, roots=1, form="count")
-    bag.fit_numbers(forest[:60], y[:60], None, seed=0)
+    bag.fit_numbers(TreeExamples(forest[:60], y[:60]), seed=0)
     form, used, penalty = bag.form, bag.used.copy(), bag.penalty
     noise = np.random.default_rng(0).normal(size=y.shape)  # of which another penalty is best
-    bag.fit_numbers(forest, noise, None, seed=0, chosen=True)
+    bag.refit_numbers(TreeExamples(forest, noise))
     assert (bag.form, bag.penalty) == (form, penalty) and (bag.used == used).all()
     x = bag.counts(forest).toarray()[:, used]
     expected = Ridge(penalty, solver="svd").fit(x, noise).predict(x)
     np.testing.assert_allclose(bag(forest).numpy()[:, 0], expected, atol=0.02)
-    bag.fit_numbers(forest, noise, None, seed=0)
+    bag.fit_numbers(TreeExamples(forest, noise), seed=0)
     assert bag.penalty > penalty
 
 
@@ -363,11 +364,10 @@ def test_held_out_samples_teach_the_linear_model_in_the_end(
         examples = Targets(samples, scaled, weight).examples(trained.question, trained.vocabulary)
         bag = copy.deepcopy(model.model_.bag)
         bag.weight.fill_(7)
-        given = None if weight is None else examples.weights.double().numpy()
         if kind is TreeLSTMClassifier:
             bag.fit_classes(examples)
         else:
-            bag.fit_numbers(examples.forest, examples.targets.numpy(), given, trained.settings.seed)
+            bag.fit_numbers(examples, trained.settings.seed)
         return bag
 
     model = kind(**told).fit(X, y, sample_weight=count)

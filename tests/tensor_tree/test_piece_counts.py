@@ -13,9 +13,10 @@ from hiding import without
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.counts import piece_counts
-from structnet.tensor_tree.counts.label_bag import FORMS, PIECES, LabelBag
+from structnet.tensor_tree.counts.label_bag import CLASS_FORMS, FORMS, PIECES, LabelBag
 from structnet.tensor_tree.counts.piece_counts import PieceCounts
-from structnet.tensor_tree.counts.word_choice import Choice, letters_tell, words_tell
+from structnet.tensor_tree.counts.word_choice import choose_words
+from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.trees import with_words
 from structnet.trees.forest import Forest
@@ -95,7 +96,7 @@ def test_forests_without_letters_have_no_pieces() -> None:
 def test_they_stand_behind_the_other_counts(form: str) -> None:
     forest = lettered(X[:40])
     sizes: dict[str, Any] = {"num_types": 3, "num_tokens": 1, "num_outputs": 1, "form": form}
-    bag, alone = (LabelBag.knowing(forest, letters, **sizes, roots=2, alike=True)
+    bag, alone = (LabelBag.knowing(forest, letters, **sizes, roots=2)
                   for letters in (True, False))  # fmt: skip
     assert bag.pieces is not None
     rows, other, pieces = bag.counts(forest), alone.counts(forest), bag.pieces(forest)
@@ -150,37 +151,36 @@ def test_letters_that_say_nothing_are_not_read() -> None:
         assert not model.trained_.vocabulary.letters and model.model_.bag.pieces is None
 
 
+def letters_tell(learn: Targets, held: Targets | None, question: Question) -> bool:
+    return choose_words(learn, held, question, TreeLSTMSettings()).letters
+
+
 def test_there_must_be_many_labels_and_a_way_to_tell() -> None:
     targets, question = Targets([(tree,) for tree in X], Y), Question("classes", 2)
     learn, held = targets.take(np.arange(300)), targets.take(np.arange(300, 400))
-    assert letters_tell(Choice.of(learn, held, question, 0))
-    assert not letters_tell(Choice.of(learn, None, question, 0))
-    assert not letters_tell(Choice.of(learn.take(np.arange(20)), held, question, 0))  # 40 words
-    assert not letters_tell(
-        Choice.of(learn.take(np.arange(0, 300, 2)), held, question, 0)
-    )  # one class
+    assert letters_tell(learn, held, question)
+    assert not letters_tell(learn, None, question)
+    assert not letters_tell(learn.take(np.arange(20)), held, question)  # 40 words
+    assert not letters_tell(learn.take(np.arange(0, 300, 2)), held, question)  # one class
     labels = Targets(learn.samples, np.stack((Y, 1 - Y), 1)[:300])
-    assert not letters_tell(Choice.of(labels, None, Question("labels", 2), 0))
+    assert not letters_tell(labels, None, Question("labels", 2))
 
 
 def test_what_was_fitted_to_choose_words_chooses_letters_too(monkeypatch) -> None:
     texts = [Tree("all", [Tree(f"{tree[0][0].label} {tree[0][1].label}")]) for tree in X]
-    targets, fit, fitted = (
-        Targets([(with_words(text),) for text in texts], Y),
-        LabelBag.fit_classes,
-        [],
-    )
+    targets, fit = Targets([(with_words(text),) for text in texts], Y), LabelBag.fit_form
     learn, held = targets.take(np.arange(300)), targets.take(np.arange(300, 400))
+    fitted = []
 
     def counting(bag: LabelBag, *given: Any) -> None:
         fitted.append(bag)
         fit(bag, *given)
 
-    monkeypatch.setattr(LabelBag, "fit_classes", counting)
-    told = Choice.of(learn, held, Question("classes", 2), 0)
-    assert words_tell(told) and letters_tell(told)
-    parts = len(told._parts)
-    assert parts > 1 and len(fitted) == 3 * parts  # with words, without, with letters
+    monkeypatch.setattr(LabelBag, "fit_form", counting)
+    chosen = choose_words(learn, held, Question("classes", 2), TreeLSTMSettings())
+    assert chosen.words and chosen.letters
+    forms = len(CLASS_FORMS) + 1
+    assert len(fitted) == 2 * forms + 1  # with words, without, with letters in the best form
 
 
 def test_who_asks_for_no_words_or_counts_gets_no_letters() -> None:

@@ -13,7 +13,8 @@ import torch
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.building import child_sum
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
-from structnet.tensor_tree.counts.word_choice import Choice, words_tell
+from structnet.tensor_tree.counts.word_choice import choose_words
+from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.trees import Tree, with_words
 
@@ -86,6 +87,10 @@ def test_words_that_say_nothing_are_not_read() -> None:
     assert asked.settings_.words is True
 
 
+def words_tell(learn: Targets, held: Targets | None, question: Question) -> bool:
+    return choose_words(learn, held, question, TreeLSTMSettings(bag=False)).words
+
+
 def told_by_structure(seed: int, size: int = 120) -> tuple[list[Tree], np.ndarray]:
     """Trees of texts of many words, and two answers that their structure gives, ``[size, 2]``."""
     rng, trees = random.Random(seed), []
@@ -101,14 +106,14 @@ def test_folds_say_whether_words_tell_numbers_and_labels(kind: str) -> None:
     trees, answers = told_by_structure(0)
     by_structure, by_words = [(with_words(x),) for x in trees], [(with_words(x),) for x in X[:120]]
     question, of_words = Question(kind, 2), np.stack((Y[:120], Y[:120]), axis=1)
-    assert not words_tell(Choice.of(Targets(by_structure, answers), None, question, 0))
-    assert words_tell(Choice.of(Targets(by_words, of_words), None, question, 0))
-    assert words_tell(Choice.of(Targets(by_words, np.zeros_like(of_words)), None, question, 0))
+    assert not words_tell(Targets(by_structure, answers), None, question)
+    assert words_tell(Targets(by_words, of_words), None, question)
+    assert words_tell(Targets(by_words, np.zeros_like(of_words)), None, question)
     # What counts nothing is not heard.
     both, of_both = [*by_structure, *by_words], np.concatenate((answers, of_words))
     for weights, tell in (([1.0, 1e-9], False), ([1e-9, 1.0], True)):
         given = Targets(both, of_both, np.repeat(weights, 120))
-        assert words_tell(Choice.of(given, None, question, 0)) == tell
+        assert words_tell(given, None, question) == tell
 
 
 def test_words_that_say_nothing_of_numbers_or_labels_are_not_read() -> None:
@@ -138,31 +143,29 @@ def test_the_form_of_counts_is_asked_for_once(telling: bool, monkeypatch) -> Non
     told = {"cell": "child-sum", "epochs": 1, "hidden_size": 4, "random_state": 0}
     model = TreeLSTMRegressor(**told).fit(X, y)
     assert model.settings_.words is telling
-    # With words, without them, what is left to the tree, and all examples in the end.
-    assert chosen == [FORMS, *[(model.model_.bag.form,)] * 3]
-    plain = TreeLSTMRegressor(**told, words=False).fit(X, y)
-    assert chosen[4:] == [FORMS, (plain.model_.bag.form,)]
+    # With words, without them, and what is left to the tree.
+    assert chosen == [FORMS, *[(model.model_.bag.form,)] * 2]
+    TreeLSTMRegressor(**told, words=False).fit(X, y)
+    assert chosen[3:] == [FORMS]
 
 
 def test_of_many_examples_some_say_whether_words_tell(monkeypatch) -> None:
     targets = Targets([(with_words(tree),) for tree in X], Y, np.arange(1.0, 241))
     learn, held = targets.take(np.arange(160)), targets.take(np.arange(160, 240))
     question = Question("classes", 2)
-    assert words_tell(Choice.of(learn, held, question, 0))
+    assert words_tell(learn, held, question)
     monkeypatch.setattr("structnet.tensor_tree.counts.word_choice.MOST", 50)
-    assert words_tell(Choice.of(learn, held, question, 0))
+    assert words_tell(learn, held, question)
     noise = learn._replace(y=np.random.default_rng(0).permutation(learn.y))
-    assert not words_tell(Choice.of(noise, held, question, 0))
+    assert not words_tell(noise, held, question)
 
 
 def test_a_few_held_out_examples_do_not_say_alone_whether_words_tell() -> None:
     targets, question = Targets([(with_words(tree),) for tree in X], Y), Question("classes", 2)
     misled = targets.take(np.arange(236, 240))._replace(y=1 - Y[236:])
-    assert words_tell(Choice.of(targets.take(np.arange(200)), misled, question, 0))
+    assert words_tell(targets.take(np.arange(200)), misled, question)
     groups = np.zeros(200, int)  # nothing can be held out of one group: the four decide
-    assert not words_tell(
-        Choice.of(targets.take(np.arange(200))._replace(groups=groups), misled, question, 0)
-    )
+    assert not words_tell(targets.take(np.arange(200))._replace(groups=groups), misled, question)
 
 
 def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
@@ -179,7 +182,7 @@ def test_who_asks_for_no_words_gets_none_whatever_trees_have_them() -> None:
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_examples_say_by_their_weights_whether_words_tell(part: int, monkeypatch) -> None:
-    enough = "structnet.tensor_tree.counts.word_choice.ENOUGH"
+    enough = "structnet.tensor_tree.counts.form_choice.ENOUGH"
     monkeypatch.setattr(enough, 80)  # the validation examples
     samples, wrong = [(with_words(tree),) for tree in X], np.arange(240) % 4 < 2
     parts = [Targets(samples[:160], Y[:160]), Targets(samples[160:], Y[160:])]
@@ -187,7 +190,7 @@ def test_examples_say_by_their_weights_whether_words_tell(part: int, monkeypatch
         mixed = Targets(samples, np.where(wrong, 1 - Y, Y), weights)
         given = list(parts)
         given[part] = mixed.take(np.arange(160) if part == 0 else np.arange(160, 240))
-        assert words_tell(Choice.of(*given, Question("classes", 2), 0)) == tell
+        assert words_tell(*given, Question("classes", 2)) == tell
 
 
 def test_gradients_of_several_texts_are_those_of_their_own_words() -> None:

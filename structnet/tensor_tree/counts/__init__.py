@@ -6,7 +6,6 @@
 ``form_choice``       whether it reads counts, logarithms or tf-idf, and those of pairs
 ``extra_trees``       for trees: decision trees on counts of labels
 ``label_table``       for nodes: how often those with a label have each class
-``sizes``             the sizes of both for the labels of users' trees
 ``counted``           the places at which labels, words, pairs and numbers occur
 ``piece_counts``      counts of pieces of words, for words that no training tree has
 ``number_sums``       sums of the values of numbers

@@ -7,7 +7,7 @@ pair of its root and the next sibling. The pieces of words are counted by the wo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -93,7 +93,7 @@ def said_without_each(
     column, whole = met.code[rows], np.bincount(met.code, minlength=bag.num_counts).astype(float)
     begin, end = (np.searchsorted(at[rows], each) for each in (np.arange(number), places.ends))
     weight, bias = (each.cpu().double().numpy() for each in (bag.weight, bag.bias))
-    said, by_extra = [], []
+    counted, said, by_extra = weight[: bag.num_counts], [], []
     for first, last in _parts(end - begin):
         count = (end - begin)[first:last]
         lost = column[ranges(begin[first:last], count)]
@@ -104,7 +104,7 @@ def said_without_each(
         change = np.repeat([-1.0, 1.0], [len(lost), int(there.sum())])
         where = variant, np.concatenate((lost, new[there]))
         changes = csr_matrix((change, where), (last - first, bag.num_counts))
-        said.append(_said(bag, weight[: bag.num_counts], whole, changes))
+        said.append(_said(counted, whole, changes, bag.in_form, bag.form == "tf-idf"))
         if extra is not None:
             same, changed = (extra.rows(x[:, :size]) for x in (csr_matrix(whole), changes))
             by_extra.append(extra(same + changed).double())
@@ -139,32 +139,8 @@ def _of_pieces(bag: LabelBag, forest: Forest, texts: Texts, places: _Places) -> 
         where = np.repeat(np.arange(last - first), count), lost
         shape = (last - first, pieces.shape[0])
         without = csr_matrix((np.ones(len(lost)), where), shape) @ pieces
-        said.append(_said_by_pieces(bag, weight, whole, without))
-    return np.concatenate(said)
-
-
-def _said_by_pieces(
-    bag: LabelBag, weight: np.ndarray, whole: np.ndarray, without: csr_matrix
-) -> np.ndarray:
-    """What rows of pieces say, from a whole tree's counts and those that are lost.
-
-    Shapes:
-        weight ``[pieces, outputs]``; whole ``[pieces]``; without ``[variants, pieces]`` ->
-        ``[variants, outputs]``.
-    """
-    assert bag.pieces is not None
-    at, rarity = without.indices, bag.pieces.rarity.cpu().double().numpy()
-    before, after = (np.log1p(x) * rarity[at] for x in (whole[at], whole[at] - without.data))
-    tree = np.log1p(whole) * rarity
-
-    def changed(by: np.ndarray) -> csr_matrix:
-        return csr_matrix((by, at, without.indptr), without.shape)
-
-    square = tree @ tree + np.asarray(changed(after**2 - before**2).sum(axis=1))
-    none = np.asarray(changed(after == 0).sum(axis=1)) == np.count_nonzero(whole)
-    found = tree @ weight + changed(after - before) @ weight
-    length = np.sqrt(np.where(none, 1.0, square.clip(0)))
-    return np.where(none, 0.0, found / length) * bag.of_pieces
+        said.append(_said(weight, whole, -without, bag.pieces.in_form, scaled=True))
+    return np.concatenate(said) * bag.of_pieces
 
 
 def _parts(counts: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -173,8 +149,21 @@ def _parts(counts: np.ndarray) -> Iterator[tuple[int, int]]:
     return itertools.pairwise([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)])
 
 
-def _said(bag: LabelBag, weight: np.ndarray, whole: np.ndarray, changes: csr_matrix) -> np.ndarray:
-    """The outputs for a whole tree's counts, in the model's form, with some of them changed.
+def _said(
+    weight: np.ndarray,
+    whole: np.ndarray,
+    changes: csr_matrix,
+    form: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    scaled: bool,
+) -> np.ndarray:
+    """What a row of counts says, with some of them changed.
+
+    Args:
+        weight: weights of the counts.
+        whole: counts of the whole tree.
+        changes: what is added to them in each variant.
+        form: form of counts in some columns.
+        scaled: True if rows have length 1; rows of zeros then stay.
 
     Shapes:
         weight ``[counts, outputs]``; whole ``[counts]``; changes ``[variants, counts]`` ->
@@ -182,14 +171,19 @@ def _said(bag: LabelBag, weight: np.ndarray, whole: np.ndarray, changes: csr_mat
     """
     changes.sum_duplicates()
     at = changes.indices
-    before, after = (bag.in_form(count, at) for count in (whole[at], whole[at] + changes.data))
-    whole = bag.in_form(whole, np.arange(len(whole)))
+    before, after = (form(count, at) for count in (whole[at], whole[at] + changes.data))
+    row = form(whole, np.arange(len(whole)))
 
     def changed(by: np.ndarray) -> csr_matrix:
-        return csr_matrix((by, changes.indices, changes.indptr), changes.shape)
+        return csr_matrix((by, at, changes.indptr), changes.shape)
 
-    found = whole @ weight + changed(after - before) @ weight
-    if bag.form == "tf-idf":
-        length = whole @ whole + np.asarray(changed(after**2 - before**2).sum(axis=1))
-        found /= np.sqrt(length)  # above 0, as the hidden part counts
-    return found
+    def in_sum(by: np.ndarray) -> np.ndarray:
+        return np.asarray(changed(by).sum(axis=1))
+
+    found = row @ weight + changed(after - before) @ weight
+    if not scaled:
+        return found
+    left = np.count_nonzero(row) + in_sum((after != 0) * 1 - (before != 0))
+    square = row @ row + in_sum(after**2 - before**2)
+    length = np.sqrt(np.where(left, np.clip(square, 0, None), 1.0))
+    return np.where(left, found / length, 0.0)

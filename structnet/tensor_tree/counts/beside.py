@@ -15,14 +15,12 @@ from torch import Tensor, nn
 from structnet.tensor_tree.counts.counted import label_counts
 from structnet.tensor_tree.counts.extra_trees import ExtraTrees
 from structnet.tensor_tree.counts.form_choice import fit_in_best_form
-from structnet.tensor_tree.counts.label_bag import LabelBag
+from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.counts.label_table import LabelTable
-from structnet.tensor_tree.counts.sizes import bag_sizes, table_sizes
 from structnet.tensor_tree.predictor import (
     Answers,
     NodeAnswers,
     NodePredictor,
-    TreeAnswers,
     TreePredictor,
 )
 from structnet.tensor_tree.targets import Question
@@ -85,17 +83,26 @@ class Beside(Answers):
         return said if self.kind == "numbers" else tuple(each.log_softmax(-1) for each in said)
 
     def fit_bag(
-        self, examples: Any, held_out: Any, seed: int, groups: np.ndarray | None, **how: Any
+        self,
+        examples: Any,
+        held_out: Any,
+        seed: int,
+        groups: np.ndarray | None,
+        forms: Sequence[str] = FORMS,
     ) -> np.ndarray | None:
         """Fits the model of counts; for numbers, returns cross-validated predictions.
 
         Args:
             examples: examples to learn from.
-            held_out: examples to choose a form of the counts by; None to keep what was chosen.
+            held_out: examples to choose a form of the counts of classes by; None if there are none.
             seed: seed of folds.
             groups: group of each example, ``[n]``, each within one fold; None for no groups.
-            how: further arguments of :meth:`.LabelBag.fit_numbers`.
+            forms: forms of the counts of numbers to choose from.
         """
+        raise NotImplementedError
+
+    def refit_bag(self, examples: Any, seed: int) -> None:
+        """Fits the model of counts to other examples, with the choices of :meth:`fit_bag`."""
         raise NotImplementedError
 
     def left_open(self, examples: Any, held_out: Any, guess: np.ndarray | None) -> tuple[Any, Any]:
@@ -161,14 +168,17 @@ class BesideTable(Beside, NodeAnswers):
     def weights_of(self, classes: Tensor) -> Tensor:
         return self.tree.weights_of(classes)
 
-    def fit_bag(self, examples: NodeExamples, *_: Any, **__: Any) -> None:
+    def fit_bag(self, examples: NodeExamples, *_: Any) -> None:
         self.bag.fit(examples, self.tree.class_weight)
+
+    def refit_bag(self, examples: NodeExamples, seed: int) -> None:
+        self.fit_bag(examples)
 
     def _named(self) -> tuple[str, tuple[str, ...]]:
         return "a table of the classes of each label", ("table",)
 
 
-class BesideBag(Beside, TreeAnswers):
+class BesideBag(Beside):
     """A predictor of trees beside a linear model on what they contain, and decision trees on that.
 
     For numbers the predictor learns the residuals of the linear model, and its weighted output is
@@ -208,20 +218,25 @@ class BesideBag(Beside, TreeAnswers):
         held_out: TreeExamples | None,
         seed: int,
         groups: np.ndarray | None,
-        **how: Any,
+        forms: Sequence[str] = FORMS,
     ) -> np.ndarray | None:
-        if held_out is not None or self.extra is not None:
+        if held_out is not None:
             self._grow(examples, seed)
-        if self.kind == "classes":
-            if held_out is None:
-                self.bag.fit_classes(examples)
-            else:
-                fit_in_best_form(self.bag, examples, held_out, seed, groups)
-            return None
-        weights = None if examples.weights is None else examples.weights.double().numpy()
-        targets = examples.targets.double().numpy()
-        given = examples.forest, targets, weights, seed
-        return self.bag.fit_numbers(*given, groups=groups, **how)
+        if self.kind == "numbers":
+            return self.bag.fit_numbers(examples, seed, forms, groups)
+        if held_out is None:
+            self.bag.fit_classes(examples)
+        else:
+            fit_in_best_form(self.bag, examples, held_out, seed, groups)
+        return None
+
+    def refit_bag(self, examples: TreeExamples, seed: int) -> None:
+        if self.extra is not None:
+            self._grow(examples, seed)
+        if self.kind == "numbers":
+            self.bag.refit_numbers(examples)
+        else:
+            self.bag.fit_classes(examples)
 
     def _grow(self, examples: TreeExamples, seed: int) -> None:
         """Grows decision trees, in the place of earlier ones."""
@@ -312,8 +327,8 @@ def with_counts(
         known: facts that another such model knew, its :attr:`Beside.known`.
     """
     if question.kind == "nodes":
-        return BesideTable(tree, LabelTable(**table_sizes(vocabulary, question)))
-    sizes = {**bag_sizes(vocabulary, question), **known}
+        return BesideTable(tree, LabelTable(**LabelTable.sizes(vocabulary, question)))
+    sizes = {**LabelBag.sizes(vocabulary, question), **known}
     if forest is None:
         grown = extra and ExtraTrees(question.num_outputs, question.roots, question.kind, **extra)
         return BesideBag(tree, LabelBag(**sizes), grown or None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from structnet.estimators.held_out import hold_out, parted
@@ -33,30 +35,65 @@ def fit_in_best_form(
         seed: seed of the random choice of examples.
         groups: group of each example, ``[n]``, no one of which is split; None for no groups.
     """
-    asked, judged, number = examples, [held_out], len(examples)
+    asked, number = examples, len(examples)
     if number > ASKED:  # at least one of each class
         some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
         asked, groups = examples[some], None if groups is None else groups[some]
+    take_best_form(bag, *set_apart(asked, held_out, seed, groups))
+    bag.start_anew()
+    bag.fit_classes(examples)
+
+
+def set_apart(
+    examples: TreeExamples, held_out: TreeExamples, seed: int, groups: np.ndarray | None
+) -> tuple[TreeExamples, list[TreeExamples]]:
+    """Examples to learn from, and those to judge by: also some of the others if these are few.
+
+    Args:
+        examples: examples of at least two classes.
+        held_out: other examples.
+        seed: seed of the random choice of examples.
+        groups: group of each example, no one of which is split; None for no groups.
+
+    Shapes:
+        groups ``[n]``.
+    """
+    labels = examples.targets.cpu().numpy()
     if len(held_out) < ENOUGH:
         try:
-            labels = asked.targets.cpu().numpy()
-            learn, judge = hold_out(len(asked), SHARE, seed, labels, groups=groups)
+            learn, judge = hold_out(len(examples), SHARE, seed, labels, groups=groups)
             if len(np.unique(labels[learn])) > 1:
-                judged, asked = [held_out, asked[judge]], asked[learn]
+                return examples[learn], [held_out, examples[judge]]
         except ValueError:  # too few examples, or groups too large
             pass
-    counts = [np.ones(len(x)) if x.weights is None else x.weights.cpu().numpy() for x in judged]
-    count, rarity = np.concatenate(counts), bag.rarity_in(examples.forest)
-    forms, every = PAIR_FORMS if bag.alike else CLASS_FORMS, np.ones_like(bag.used)
+    return examples, [held_out]
+
+
+def take_best_form(
+    bag: LabelBag, learn: TreeExamples, judged: Sequence[TreeExamples]
+) -> np.ndarray:
+    """Gives a linear model the form and the columns that predict best; returns the losses then.
+
+    Shapes:
+        ``[n]``: the loss of each of the n examples to judge by.
+    """
+    rarity, every = bag.rarity_in(learn.forest), np.ones_like(bag.used)
+    forms = PAIR_FORMS if bag.alike else CLASS_FORMS
     choices = [*((*each, every) for each in forms), (*ALONE, bag.labels_alone)]
     losses = []
     for form, bag.penalty, bag.used in choices:
         bag.take_form(form, rarity)
         bag.start_anew()
-        bag.fit_form(asked)
+        bag.fit_form(learn)
         losses.append(np.concatenate([bag.losses(each) for each in judged]))
-    best = np.argmin([np.average(each, weights=count) for each in losses])
+    count = weights_of(judged)
+    best = int(np.argmin([np.average(each, weights=count) for each in losses]))
     form, bag.penalty, bag.used = choices[best]
     bag.take_form(form, rarity)
-    bag.start_anew()
-    bag.fit_classes(examples)
+    return losses[best]
+
+
+def weights_of(examples: Sequence[TreeExamples]) -> np.ndarray:
+    """The weights of the examples of all parts, ``[n]``."""
+    given = (np.ones(len(x)) if x.weights is None else x.weights.cpu().numpy() for x in examples)
+    return np.concatenate([*given], dtype=np.float64)

@@ -7,7 +7,8 @@ Much of what is asked about trees depends on what they contain, wherever it is, 
 learns that best from few examples. It is therefore mixed with the Tree-LSTM, see
 :class:`.BesideBag`. Words and names matter by how rare they are, as in tf-idf; for sizes and
 numbers of labels the counts themselves, or their logarithms, are better: held-out examples choose.
-Of two trees it reads how alike they are, which no sum over one tells.
+For pairs of trees it also gets cosines between their counts, which no function of one
+tree alone can give.
 """
 
 from __future__ import annotations
@@ -37,14 +38,16 @@ from structnet.tensor_tree.counts.counted import (
 )
 from structnet.tensor_tree.counts.number_sums import NumberSums
 from structnet.tensor_tree.counts.piece_counts import PieceCounts
-from structnet.tensor_tree.counts.ridge import PENALTIES, best_ridge, folds_of
+from structnet.tensor_tree.counts.ridge import best_ridge, folds_of, new_ridge
+from structnet.tensor_tree.targets import Question
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest, Preorder
+from structnet.trees.vocabulary import Vocabulary
 
 # Factors of the error of logarithms and tf-idf, and of pairs of siblings, whose residuals are hard
 # for a tree: they must be that much better.
 HARDER, SIBLINGS = 1.2, 2.0
-FORMS = ("count", "logarithm", "tf-idf")
+FORMS: tuple[str, ...] = ("count", "logarithm", "tf-idf")
 # Forms for classes, with their penalties, small for rows of length 1.
 CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
 # Length of a row of pieces beside counts that are not scaled: as if with the penalty of tf-idf.
@@ -54,6 +57,9 @@ ABSENT = -30.0  # logit of a class that no training example has
 
 class LabelBag(nn.Module):
     """A linear model on the counts of labels and pairs, separate for each tree of an example.
+
+    Of two trees it also reads how alike they are: the cosines between their "tf-idf" counts of
+    inner labels, of tokens, of pairs, and of all, and of pieces.
 
     It is fitted in closed form or by scikit-learn, not by gradients, so its weights are buffers.
 
@@ -71,15 +77,13 @@ class LabelBag(nn.Module):
             label, and their values are summed over the tree and by the label of the node above.
         num_values: number of values that are also counted separately, as a port or a size may be
             more of a name than a number; :meth:`knowing` finds which.
-        alike: True to add how alike the two trees of an example are: the cosines between their
-            "tf-idf" counts of inner labels, of tokens, of pairs, and of all, and of pieces.
         num_pieces: number of pieces of words that are counted, which :meth:`knowing` finds; their
             rows have length 1, or in the forms that are not scaled ``PIECES``.
 
     Shapes:
         weight: ``[roots * width, num_outputs]``, where the width is ``num_types + num_tokens +
             num_pairs + num_values``, plus 1 and the width of the sums with ``numbers``, plus
-            ``num_pieces``; a row more for each cosine if ``alike``; bias: ``[num_outputs]``.
+            ``num_pieces``; a row more for each cosine of two roots; bias: ``[num_outputs]``.
         pairs: ``[num_pairs]``, int64, ascending, as :func:`.under` and :func:`.beside` number them.
         values: ``[num_values]``, int64, ascending: tokens.
         rarity: ``[num_counts]``: factor of each count in "tf-idf" and cosines.
@@ -102,12 +106,11 @@ class LabelBag(nn.Module):
         num_pairs: int = 0,
         numbers: bool = False,
         num_values: int = 0,
-        alike: bool = False,
         num_pieces: int = 0,
     ):
         super().__init__()
         self.num_types, self.num_labels = num_types, num_types + num_tokens + numbers
-        self.roots, self.alike = roots, alike
+        self.roots, self.alike = roots, roots == 2
         self.num_counts = self.num_labels + num_pairs + num_values
         self.penalty = dict(CLASS_FORMS).get(form, 1.0)
         self.take_form(form, torch.ones(self.num_counts))
@@ -118,10 +121,22 @@ class LabelBag(nn.Module):
         self.sums = NumberSums(num_types) if numbers else None
         self.pieces = PieceCounts(num_pieces) if num_pieces else None
         self.width = self.num_counts + (self.sums.width if self.sums else 0) + num_pieces
-        rows = roots * self.width + (len(self.blocks) + (num_pieces > 0) if alike else 0)
+        rows = roots * self.width + (len(self.blocks) + (num_pieces > 0) if self.alike else 0)
         self.register_buffer("weight", torch.zeros(rows, num_outputs))
         self.register_buffer("bias", torch.zeros(num_outputs))
         self.used = np.ones(rows, bool)  # columns that fitting chose
+
+    @staticmethod
+    def sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
+        """The constructor's arguments for the labels of users' trees; :meth:`knowing` adds more."""
+        return {
+            "num_types": vocabulary.num_types,
+            "num_tokens": vocabulary.num_tokens,
+            "numbers": vocabulary.any_numbers,
+            "num_outputs": question.num_outputs,
+            "roots": question.roots,
+            "form": "logarithm" if question.kind == "classes" else "count",
+        }
 
     @classmethod
     def knowing(cls, forest: Forest, letters: bool = False, **sizes: Any) -> LabelBag:
@@ -310,29 +325,23 @@ class LabelBag(nn.Module):
 
     def fit_numbers(
         self,
-        forest: Forest,
-        y: np.ndarray,
-        weights: np.ndarray | None,
+        examples: TreeExamples,
         seed: int,
         forms: Sequence[str] = FORMS,
         groups: np.ndarray | None = None,
-        chosen: bool = False,
     ) -> np.ndarray:
         """Fits a ridge regression; folds choose penalty and form, and which pairs are used.
 
         Args:
-            forest: examples.
-            y: numbers of each example.
-            weights: weight of each example.
+            examples: examples with numbers.
             seed: seed of the folds.
             forms: forms to choose from.
             groups: group of each example, each within one fold; None if each example is a group
                 by itself.
-            chosen: True to keep the penalty, the form and the pairs that an earlier fit chose.
 
         Shapes:
-            y ``[n, outputs]``; weights, groups ``[n]``; output ``[n, outputs]``: the prediction
-            for each example by a model that was fitted to the other folds.
+            groups ``[n]``; output ``[n, outputs]``: the prediction for each example by a model that
+            was fitted to the other folds.
         """
         place, is_label = np.arange(len(self.weight)) % self.width, self.labels_alone
         siblings = self.num_labels + int((self.pairs < self.num_labels**2).sum())
@@ -340,31 +349,35 @@ class LabelBag(nn.Module):
         choices = [(is_label, 1.0), (is_under, 1.0)]
         if not is_under.all():
             choices.append((np.ones_like(is_under), SIBLINGS))
-        penalties: Sequence[float] = PENALTIES
-        if chosen:
-            forms, choices, penalties = [self.form], [(self.used, 1.0)], [self.penalty]
-        folds = folds_of(y, seed, groups)
-        count = np.ones(len(y)) if weights is None else weights
+        y, count = numbers_of(examples)
+        folds, rarity = folds_of(y, seed, groups), self.rarity_in(examples.forest)
         least, best, guess = np.inf, None, np.empty(y.shape)
-        rarity = self.rarity_in(forest)
         for form in forms:
             self.take_form(form, rarity)
-            x = self.counts(forest)
-            for which, harder in choices:
-                columns = np.flatnonzero(which)
-                given = x[:, columns]
-                error, model, said = best_ridge(given, y, count, folds, penalties)
+            x = self.counts(examples.forest)
+            for used, harder in choices:
+                error, penalty, said = best_ridge(x[:, used], y, count, folds)
                 error *= harder * (HARDER if form != "count" else 1.0)
                 if best is None or error < least:
-                    least, best, guess = error, (model, given, form, which), said
+                    least, best, guess = error, (form, used, penalty), said
         assert best is not None
-        model, given, form, self.used = best
-        self.take_form(form, rarity)
-        self.penalty = model.alpha
-        model.fit(given, y, count)
+        self.form, self.used, self.penalty = best
+        self.refit_numbers(examples)
+        return guess
+
+    def refit_numbers(self, examples: TreeExamples) -> None:
+        """Fits a ridge regression in the present form, to the columns that are used."""
+        self.take_form(self.form, self.rarity_in(examples.forest))
+        y, count = numbers_of(examples)
+        model = new_ridge(self.penalty).fit(self.counts(examples.forest)[:, self.used], y, count)
         coef = model.coef_.reshape(y.shape[1], -1)
         bias = np.broadcast_to(model.intercept_, y.shape[1:])
         self.weight.zero_()  # it may have been fitted before
         self.weight[self.used] = torch.from_numpy(coef.T).to(self.weight)
         self.bias.copy_(torch.from_numpy(bias.copy()))
-        return guess
+
+
+def numbers_of(examples: TreeExamples) -> tuple[np.ndarray, np.ndarray]:
+    """The targets of examples and their weights, float64. ``[n, outputs]``, ``[n]``."""
+    y, weights = examples.targets.cpu().double().numpy(), examples.weights
+    return y, np.ones(len(y)) if weights is None else weights.cpu().double().numpy()

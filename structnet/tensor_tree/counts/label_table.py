@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from structnet.tensor_tree.counts.counted import words_of
+from structnet.tensor_tree.targets import Question
 from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import Vocabulary
 from structnet.trees.ways_down import Entries
 
 
@@ -47,6 +49,16 @@ class LabelTable(nn.Module):
         self.register_buffer("of_all", torch.full((num_classes,), 1 / num_classes))
         rows = num_types + self.num_words + 1
         self.register_buffer("count", torch.zeros(rows, num_classes))
+
+    @staticmethod
+    def sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
+        """The constructor's arguments for the labels of users' trees."""
+        return {
+            "num_types": vocabulary.num_types,
+            "num_tokens": vocabulary.num_tokens,
+            "numbers": vocabulary.any_numbers,
+            "num_classes": question.num_outputs,
+        }
 
     def fit(self, examples: Any, class_weight: Tensor | None = None) -> None:
         """Counts the nodes that have a class, of :class:`structnet.NodeExamples`.

@@ -69,15 +69,13 @@ class PieceCounts(nn.Module):
         texts = forest.texts
         if texts is None or texts.spelling is None or not len(self.codes):
             return csr_matrix((len(forest), len(self.codes)))
-        words = self.counted(forest, forest.preorder(), texts)
-        return self.in_form(words @ self.pieces_of_words(texts))
-
-    def in_form(self, counts: csr_matrix) -> csr_matrix:
-        """Counts as rows of length 1. ``[n, number] -> [n, number]``."""
-        found = csr_matrix(counts, copy=True)
-        rarity = self.rarity.cpu().double().numpy()
-        found.data = np.log1p(found.data) * rarity[found.indices]
+        found = self.counted(forest, forest.preorder(), texts) @ self.pieces_of_words(texts)
+        found.data = self.in_form(found.data, found.indices)
         return normalize(found, copy=False)
+
+    def in_form(self, counts: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Counts of some columns as tf-idf, before rows are scaled. ``[n] -> [n]``."""
+        return np.log1p(counts) * self.rarity.cpu().double().numpy()[columns]
 
     @staticmethod
     def counted(forest: Forest, order: Preorder, texts: Texts) -> csr_matrix:

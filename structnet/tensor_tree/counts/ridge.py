@@ -34,25 +34,26 @@ def folds_of(y: np.ndarray, seed: int, groups: np.ndarray | None = None) -> list
     return list(KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y))
 
 
+def new_ridge(penalty: float) -> Ridge:
+    """The regression with a penalty, not fitted yet."""
+    return Ridge(penalty, solver="sparse_cg")
+
+
 def best_ridge(
-    given: csr_matrix | np.ndarray,
-    y: np.ndarray,
-    count: np.ndarray,
-    folds: Sequence[Any],
-    penalties: Sequence[float] = PENALTIES,
-) -> tuple[float, Ridge, np.ndarray]:
-    """The least squared error over folds, the model that has it, and its held-out predictions.
+    given: csr_matrix | np.ndarray, y: np.ndarray, count: np.ndarray, folds: Sequence[Any]
+) -> tuple[float, float, np.ndarray]:
+    """The least squared error over folds, the penalty that has it, and the held-out predictions.
 
     Shapes:
         given ``[n, columns]``; y ``[n, outputs]``; count ``[n]``; predictions ``[n, outputs]``.
     """
-    found: list[tuple[float, Ridge, np.ndarray]] = []
-    for penalty in penalties:
-        model, said = Ridge(penalty, solver="sparse_cg"), np.empty(y.shape)
+    found: list[tuple[float, float, np.ndarray]] = []
+    for penalty in PENALTIES:
+        model, said = new_ridge(penalty), np.empty(y.shape)
         for learn, held in folds:
             model.fit(given[learn], y[learn], count[learn])
             said[held] = model.predict(given[held]).reshape(len(held), -1)
-        found.append((float((count[:, None] * (said - y) ** 2).sum()), model, said))
+        found.append((float((count[:, None] * (said - y) ** 2).sum()), penalty, said))
         errors = [error for error, *_ in found]
         if min(errors[-PAST:]) > min(errors):
             break
