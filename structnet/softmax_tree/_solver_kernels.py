@@ -280,7 +280,9 @@ def fista(X, places, starts, y, counts, begin, thresholds, ridges, direction, fa
     ahead, gradient = begin.copy(), np.empty_like(begin)
     room = np.empty((3, *begin.shape), np.float32)  # the best weights, those here, and new ones
     best = at = np.int64(0)
-    room[0] = begin
+    for d in range(begin.shape[0]):  # an array for an array takes seconds more to compile
+        for c in range(begin.shape[1]):
+            room[0, d, c] = begin[d, c]
     scores, slopes = np.empty(shape, np.float32), np.empty(shape, np.float32)
     scores_of(X, places, starts, begin, scores)
     scores_ahead, scores_new = scores.copy(), scores.copy()

@@ -322,13 +322,11 @@ def test_letters_that_the_terminal_does_not_know(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("\n".join(rows), encoding="utf-8")
     short = ["--epochs", "1", "--refine-epochs", "0", "--out", "run"]
     train = ["train", "neural-tree", "--data", "rows.csv", *short]
+    asked = ["predict", "run", "rows.csv"], ["predict", "run"]  # a file, then what is typed
     old = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
-    done = python("-m", "structnet", *train, cwd=tmp_path, **old)
-    assert done.returncode == 0, done.stderr
+    code = f"from structnet.cli import main; [main(words) for words in {[train, *asked]}]"
+    done = python("-c", code, cwd=tmp_path, typed="\ufeff" + "\n".join(rows), **old)
     expected = call("predict", tmp_path / "run", tmp_path / "rows.csv").json["answers"]
-    content = "\n".join(rows)
-    for words, typed in ((["rows.csv"], None), ([], content), ([], "\ufeff" + content)):
-        given = ["-m", "structnet", "predict", "run", *words]
-        done = python(*given, cwd=tmp_path, typed=typed, **old)
-        assert json.loads(done.stdout.splitlines()[-1])["answers"] == expected
-        assert done.stdout.startswith("row 1: class \\u65e5") and done.stdout.isascii()
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert [each["answers"] for each in told[1:]] == [expected] * 2, done.stderr
+    assert done.stdout.count("\nrow 1: class \\u65e5") == 2 and done.stdout.isascii()

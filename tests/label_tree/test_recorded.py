@@ -14,10 +14,9 @@ from structnet.training.checkpoint import load_state
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
-    folder = tmp_path_factory.mktemp("torchrun")
+    folder = tmp_path_factory.mktemp("ranks")
     network = {"GLOO_SOCKET_IFNAME": "lo"} if Path("/sys/class/net/lo").exists() else {}
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    done = python(*launch, tree_processes.__file__, folder, **network)
+    done = python(tree_processes.__file__, folder, **network)
     assert done.returncode == 0, done.stderr
     return [load_state(folder / f"rank{rank}.safetensors") for rank in (0, 1)]
 

@@ -211,7 +211,7 @@ def test_a_stream_of_tokens_is_reassigned(start: str | None) -> None:
     assert model.settings_.start == "huffman" and len(model.trained_.rebuilds) == 1
 
 
-@pytest.mark.parametrize("columns", [1, 2, 10])
+@pytest.mark.parametrize("columns", [1, 10])
 def test_a_stream_of_single_rows_learns_whatever_their_scale(columns: int) -> None:
     scores, answers = [], []
     for seed in range(3):
@@ -246,7 +246,7 @@ def test_a_first_row_near_0_does_not_set_the_rate() -> None:
 def test_a_weight_counts_the_same_in_any_portion(rate: float | None) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(400, 2)), rng.integers(2, size=400)
-    for weight in (1e-6, 1e-3, 0.1, 5.0, 50.0):
+    for weight in (1e-6, 0.1, 50.0):
         weights = np.where(y == 1, weight, 1.0)
         expected, found = weights[y == 1].sum() / weights.sum(), []
         for size in (1, 10, 400):

@@ -1,10 +1,15 @@
-"""Trainings of a tree that is learned, in one process and, as a program, in those of a torchrun.
+"""Trainings of a tree that is learned, in one process and, as a program, in two.
+
+The two know each other as those of a torchrun do, but import the library once where they can fork.
 
 python tree_processes.py FOLDER
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import socket
 import sys
 from functools import partial
 from pathlib import Path
@@ -92,8 +97,9 @@ def different_trees() -> str:
     return ""
 
 
-def main(folder: Path) -> None:
-    rank, _ = process_rank()
+def train(rank: int, port: int, folder: Path) -> None:
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.environ |= where | {"RANK": str(rank), "WORLD_SIZE": "2"}
     result = {"fitted": fitted()}  # which connects the processes
     result |= {f"in rows {size}": in_rows(size) for size in (1, BATCH)}
     result |= {f"wrapped {both}": wrapped(both) for both in (True, False)}
@@ -101,5 +107,18 @@ def main(folder: Path) -> None:
     dist.barrier()
 
 
+def main(folder: Path) -> int:
+    """Trains in two processes; 0 if both end well."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ranks = [multiprocessing.Process(target=train, args=(i, port, folder)) for i in (0, 1)]
+    for each in ranks:
+        each.start()
+    for each in ranks:
+        each.join()
+    return max(abs(each.exitcode) for each in ranks)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    sys.exit(main(Path(sys.argv[1])))
