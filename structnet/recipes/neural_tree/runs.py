@@ -127,7 +127,7 @@ def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run
     }
     model = data.estimator(kind, told, settings.training.seed)
     model.members_ = [Member(**vars(trained), inputs=arrays.x_scale, targets=arrays.y_scale)]
-    model.settings_ = settings.training.told()
+    model.settings_ = settings.training.to_library()
     if arrays.num_outputs > 1 and arrays.classes is None:
         model.target_names_ = arrays.targets
     if arrays.features is not None:
