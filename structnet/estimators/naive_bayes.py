@@ -119,7 +119,7 @@ def bayes_weights(rows: Checked, paths: csr_matrix, how: Assumptions) -> BayesWe
     Example:
         >>> rows = Checked(csr_matrix([[2.0, 0.0], [0.0, 2.0]]), np.array([0, 1]), None)
         >>> more, less, bias = bayes_weights(rows, one_node(2), Assumptions(certainty=1.0))
-        >>> (more.toarray() - less[:, None]).round(2).tolist(), bias.tolist()
+        >>> (more.toarray() - less[:, None]).astype(float).round(2).tolist(), bias.tolist()
         ([[0.2, -0.35], [-0.35, 0.2]], [0.0, 0.0])
     """
     known, factor = _sums(rows, paths), np.float32(how.certainty / _once(rows.x))
