@@ -23,7 +23,7 @@ from structnet.estimators.logistic import SOLVER
 from structnet.estimators.row_space import space_of
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
-from structnet.tensor_tree.counts.beside import BesideBag
+from structnet.tensor_tree.counts.beside import BesideBag, best_shares
 from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.counts.ridge import PENALTIES
@@ -330,6 +330,14 @@ def test_few_examples_that_are_right_do_not_make_a_model_sure():
     model, forest = beside("classes", 3)
     model.choose(TreeExamples(forest[:4], model(forest)[:4].argmax(1)))
     assert 0.99 < model.shares.sum() <= 1.0001
+
+
+def test_where_few_examples_do_not_tell_models_apart_the_simpler_ones_count():
+    said = (9 * torch.eye(3).double()).log_softmax(-1)  # of three examples, all rightly
+    for expected in ([0, 1], [0, 0.5, 0.5]):
+        alike = said.expand(len(expected), 3, 3)
+        found = best_shares(alike, torch.arange(3), torch.ones(3))
+        np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
 def test_of_numbers_the_tree_adds_what_helps():

@@ -369,7 +369,9 @@ def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
     """The weights with which the log-probabilities of some models fit some examples best.
 
     Args:
-        said: log-probabilities of all models, float64.
+        said: log-probabilities of all models, float64, of which the first is the Tree-LSTM. If few
+            examples cannot tell the models apart, the others count: they are simpler, and the epoch
+            of the Tree-LSTM was chosen by the same examples.
         targets: classes.
         count: weight of each example.
 
@@ -377,14 +379,15 @@ def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
         said ``[m, n, classes]``; targets, count ``[n]``; output ``[m]``, with a sum of at most 1.
     """
     number = len(said)
+    prior = torch.full((number,), 1 / (number - 1)).double()
+    prior[0] = 0.0
 
     def loss(shares: np.ndarray) -> tuple[float, np.ndarray]:
         weight = torch.from_numpy(shares).requires_grad_()
         with torch.enable_grad():
             mixed = torch.einsum("m,mnk->nk", weight, said)
             total = F.cross_entropy(mixed, targets.long(), reduction="none") @ count.double()
-            # If few examples cannot tell the models apart, both count.
-            total = total + (weight - 0.5).square().sum()
+            total = total + (weight - prior).square().sum()
         return total.item(), torch.autograd.grad(total, weight)[0].numpy()
 
     # With a sum above 1, a few examples that both get right would allow any degree of certainty.
