@@ -32,7 +32,6 @@ Table 2      the modules of the experiments       ``presets``
 ``pruning``         :func:`prune`: removes branches that hardly any sample takes
 ``cost``            the parameters and FLOPs of any module
 ``settings``        :class:`NeuralTreeSettings`: the hyper-parameters and their defaults
-``optimizer``       :class:`Adam` for few small weights
 ``training``        :func:`train`: grow, refine, finish, prune; :func:`go_on`: refine further
 ``member``          a trained tree of an estimator, with its columns and scalers
 ``estimator_base``  the common part of the scikit-learn classes: fit, predict, save, load

@@ -216,12 +216,10 @@ def _adam(
     spared: frozenset[Any],
     parameters: Iterable[Any],
 ) -> Any:
-    from torch.optim import AdamW
-
-    from structnet.neural_tree.optimizer import Adam
+    from torch.optim import Adam, AdamW
 
     if not (strength or decay):
-        return Adam(parameters, lr=learning_rate)
+        return Adam(parameters, lr=learning_rate, fused=True)
     groups: dict[tuple[float, float], list[Any]] = {}  # by learning rate and decay
     for each in parameters:
         inputs = each[0].numel() if each.dim() > 1 else 0  # 0 for a bias
@@ -231,4 +229,4 @@ def _adam(
     told = [
         {"params": each, "lr": rate, "weight_decay": held} for (rate, held), each in groups.items()
     ]
-    return Adam(told, lr=learning_rate) if strength else AdamW(told, lr=learning_rate, fused=True)
+    return (Adam if strength else AdamW)(told, lr=learning_rate, fused=True)
