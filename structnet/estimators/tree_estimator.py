@@ -66,7 +66,7 @@ class TreeEstimatorMixin(OneFileMixin):
             X as for ``predict`` -> ``[n]``, or ``[n, trees]`` if there are several trees.
         """
         check_is_fitted(self)
-        leaves = [leaf_of(tree, x) for tree, x in self._asked(self._inputs(X))]
+        leaves = [leaf_of(tree, x) for tree, x in self._ready(self._inputs(X))]
         return leaves[0] if len(leaves) == 1 else np.stack(leaves, axis=1)
 
     def decision_path(self, X: Any) -> csr_matrix:
@@ -127,7 +127,7 @@ class TreeEstimatorMixin(OneFileMixin):
         check_is_fitted(self)
         batch, columns = one_sample(self, x), self._columns()
         inputs_read = check_inputs(self, batch)
-        (tree, sample), *more = self._asked(inputs_read)
+        (tree, sample), *more = self._ready(inputs_read)
         inputs, scale = self._scales()
         units = None if scale is None else scale.inverse
         names = self._names()
@@ -194,7 +194,7 @@ class TreeEstimatorMixin(OneFileMixin):
         check_is_fitted(self)
         (tree, *_), (inputs, targets), samples = self._trees(), self._scales(), None
         if X is not None and y is None:
-            tree, samples = self._asked(self._inputs(X))[0]
+            tree, samples = self._ready(self._inputs(X))[0]
         elif X is not None:
             samples = self.samples(X, y, sample_weight)
             if targets is not None:
@@ -251,7 +251,7 @@ class TreeEstimatorMixin(OneFileMixin):
         check_is_fitted(self)
         if X is None:
             return report.summary(self._trees()[0])
-        return report.summary(*self._asked(self._inputs(X))[0])
+        return report.summary(*self._ready(self._inputs(X))[0])
 
     def to_networkx(self) -> nx.DiGraph:
         """The first tree as a networkx graph; see :func:`structnet.to_networkx`."""
@@ -306,7 +306,7 @@ class TreeEstimatorMixin(OneFileMixin):
         """The model trees."""
         raise NotImplementedError
 
-    def _asked(self, x: np.ndarray) -> Sequence[tuple[RoutedTree, Any]]:
+    def _ready(self, x: np.ndarray) -> Sequence[tuple[RoutedTree, Any]]:
         """Each tree, ready to predict, and the checked inputs in the form it takes."""
         raise NotImplementedError
 
@@ -345,8 +345,7 @@ class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, ``[n]``."""
-        places = self.predict_log_proba(X).argmax(axis=1)
-        return self.classes_[places]
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, ``[n, classes]``, in the order of ``classes_``."""

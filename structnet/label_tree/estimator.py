@@ -244,7 +244,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         names: Sequence[str] = [f"token {i}" for i in range(size)]
         if feature_names is not None:
             names = chosen_names(feature_names, size)
-        [(tree, row)] = self._asked(bags_of([x], size))
+        [(tree, row)] = self._ready(bags_of([x], size))
         return explain(tree, row, self.classes_.tolist(), feature_names=names)
 
     def summary(self, X: Any = None) -> Summary:
@@ -264,7 +264,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf in which each sample's greedy path ends, ``[n]``."""
         check_is_fitted(self)
-        return leaf_of(*self._asked(self._inputs(X))[0])
+        return leaf_of(*self._ready(self._inputs(X))[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -370,7 +370,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     def _trees(self) -> list[RoutedTree]:
         return [cast(RoutedTree, self.tree_)]
 
-    def _asked(self, x: Any) -> list[tuple[RoutedTree, Any]]:
+    def _ready(self, x: Any) -> list[tuple[RoutedTree, Any]]:
         x = self._scaled(x.to_csr() if isinstance(x, Features) else x)
         return [(self._trees()[0], x)]
 

@@ -113,7 +113,7 @@ class Fit(NamedTuple):
         x = x[:, self.columns]
         return self.line.predict(x).reshape(len(x), -1) + self._rest(x)
 
-    def told(self, x: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    def explained(self, x: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The variance that each of the columns explains.
 
         Shapes:
@@ -172,5 +172,5 @@ def _fewer(
         if len(columns) == 1:
             return
         step = max(1, int(SHARE * len(columns)))
-        order = (-fit.told(x, counts)).argsort(kind="stable")
+        order = (-fit.explained(x, counts)).argsort(kind="stable")
         columns = np.sort(columns[order[: len(columns) - step]])

@@ -129,8 +129,8 @@ class NeuralTreeRegressor(TreeRegressorMixin, NeuralTreeEstimator):
                 "return_std=True is for mixtures of Gaussians; expected loss='gaussian' and "
                 f"path='multi'. Got loss={self.loss or 'squared_error'!r} and path={self.path!r}."
             )
-        asked = zip(self.members_, self._asked(check_inputs(self, X)), strict=True)
-        moments = [member.moments(tree, x, self.batch_size) for member, (tree, x) in asked]
+        pairs = zip(self.members_, self._ready(check_inputs(self, X)), strict=True)
+        moments = [member.moments(tree, x, self.batch_size) for member, (tree, x) in pairs]
         means, variances = zip(*moments, strict=True)
         spread = np.mean(variances, axis=0) + np.var(means, axis=0)  # within and between members
         return mean, np.sqrt(spread).reshape(mean.shape)

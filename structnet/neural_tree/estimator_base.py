@@ -338,20 +338,20 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def _trees(self) -> list[NeuralTree]:
         return [member.tree for member in self.members_]
 
-    def _asked(self, x: np.ndarray) -> Sequence[tuple[NeuralTree, Tensor | DenseRows]]:
+    def _ready(self, x: np.ndarray) -> Sequence[tuple[NeuralTree, Tensor | DenseRows]]:
         # In the precision of x, as in float64 a prediction does not depend on the rest of its
         # batch. Accelerators, whose double precision is slow or missing, use single.
         device = own_device(self.device)
         double = x.dtype == np.float64 and device.type == "cpu"
         dtype = torch.float64 if double else torch.float32
-        return [member.asked(x, device, dtype) for member in self.members_]
+        return [member.ready(x, device, dtype) for member in self.members_]
 
     def _outputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         check_one_of("path", self.path, PATHS)
         generator = torch.Generator(own_device(self.device)).manual_seed(self.seed_)
         x, size, found = check_inputs(self, X), self.batch_size, []
-        for (tree, ready), member in zip(self._asked(x), self.members_, strict=True):
+        for (tree, ready), member in zip(self._ready(x), self.members_, strict=True):
             question = partial(tree.output, path=self.path, generator=generator)
             answers = ask(tree, ready, question, size)
             outputs = answers.numpy().astype(x.dtype, copy=False)
@@ -386,8 +386,8 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def _state(self) -> tuple[nn.Module, dict[str, Any]]:
         members = [member.described() for member in self.members_]
         chosen = presets.described(self.primitives)
-        told = {"members": members, "primitives": chosen, "settings": asdict(self.settings_)}
-        return nn.ModuleList(self._trees()), told
+        config = {"members": members, "primitives": chosen, "settings": asdict(self.settings_)}
+        return nn.ModuleList(self._trees()), config
 
     def _restore(self, config: dict[str, Any]) -> nn.Module:
         self.primitives = presets.restored(config["primitives"])
@@ -395,5 +395,5 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         self.settings_ = NeuralTreeSettings(**config["settings"])
         likelihood, outputs = self._task()
         how = self._primitives(outputs), likelihood
-        self.members_ = [Member.restored(told, *how) for told in config["members"]]
+        self.members_ = [Member.restored(member, *how) for member in config["members"]]
         return nn.ModuleList(self._trees())

@@ -250,8 +250,8 @@ def start_linear(
     if strength is None:
         return None
     losses = [of_each(each.losses, each, validation) for each in (found, tree)]
-    told = validation.counts(), tree.likelihood, validation.group_numbers()
-    gain, error = decrease(losses[0], losses[1], *told)
+    by = validation.counts(), tree.likelihood, validation.group_numbers()
+    gain, error = decrease(losses[0], losses[1], *by)
     if not gain <= SURE * error:  # or nan, if the samples are not all finite
         return None
     tree.load_state_dict(found.state_dict())

@@ -85,7 +85,7 @@ class Member(Trained):
         """The form in which the tree takes samples."""
         return Form(self.columns, self.inputs, self.targets)
 
-    def asked(
+    def ready(
         self, x: np.ndarray | csr_matrix, device: torch.device, dtype: torch.dtype
     ) -> tuple[NeuralTree, Tensor | DenseRows]:
         """A copy of the tree on a device and in a precision, and the inputs as it takes them.
@@ -132,13 +132,13 @@ class Member(Trained):
 
     @classmethod
     def restored(
-        cls, told: Mapping[str, Any], primitives: Primitives, likelihood: Likelihood
+        cls, config: Mapping[str, Any], primitives: Primitives, likelihood: Likelihood
     ) -> Member:
         """The member of a description, with new weights."""
-        trained = Trained.from_config(told, primitives, likelihood)
-        inputs = BentStandardizer.from_lists(told["inputs"])
-        targets = Standardizer.from_lists(told["targets"])
-        columns = told["columns"]
+        trained = Trained.from_config(config, primitives, likelihood)
+        inputs = BentStandardizer.from_lists(config["inputs"])
+        targets = Standardizer.from_lists(config["targets"])
+        columns = config["columns"]
         columns = None if columns is None else np.array(columns, np.int64)
         return cls(**vars(trained), inputs=inputs, targets=targets, columns=columns)
 

@@ -222,17 +222,17 @@ def described(chosen: Any) -> Any:
     return [name, dict(given)]
 
 
-def restored(told: Any) -> Any:
+def restored(config: Any) -> Any:
     """The choice that :func:`described` was called with.
 
     Raises:
         ValueError: a function is not from this module, or has more than 1000 layers.
     """
-    if isinstance(told, dict):
-        return Primitives(**told | {name: restored(told[name]) for name in PARTS})
-    if not isinstance(told, list):
-        return told
-    name, given = told
+    if isinstance(config, dict):
+        return Primitives(**config | {name: restored(config[name]) for name in PARTS})
+    if not isinstance(config, list):
+        return config
+    name, given = config
     if name not in FUNCTIONS or not 0 <= given.get("layers", 1) <= MOST_LAYERS:
         raise ValueError(f"there is no preset {name!r} with {given}")
     return partial(FUNCTIONS[name], **given)

@@ -150,8 +150,8 @@ def train(
     """
     train, validation = check_beginning(tree, train, validation)
     folder = None if folder is None else Path(folder)
-    said = Progress.of(progress)
-    shared: dict[str, Any] = {"device": device, "progress": said, "resume": folder is not None}
+    report = Progress.of(progress)
+    shared: dict[str, Any] = {"device": device, "progress": report, "resume": folder is not None}
 
     def tell(*refined: Any) -> None:
         for callback in callbacks:
@@ -176,9 +176,9 @@ def train(
     # A linear model is at its optimum, unless it was a trained network that was better.
     linear = is_linear_model(tree, train) and growth.strength is not None
     if settings.refine_epochs and not linear:
-        said.part = "refinement, "
+        report.part = "refinement, "
         epochs = f"{settings.refine_epochs} epoch{'s' * (settings.refine_epochs > 1)}"
-        said.say(f"refinement of the whole tree: {epochs} at most")
+        report.say(f"refinement of the whole tree: {epochs} at most")
         refined = _refined(
             *(tree, settings, train, validation, growth.strength),
             checkpoint=refinement,
@@ -187,14 +187,14 @@ def train(
         )
     strict = False
     if everything is not None and settings.refine_epochs > 1 and _is_bounded(tree, everything):
-        said.part = "all samples, "
+        report.part = "all samples, "
         strict = settings.prune is not None and not has_heavy_tails(tree, everything)
         how = settings if strict else replace(settings, prune=None)
         if linear:
             fit_linear(tree, everything, seed=settings.seed)
         else:
             after = _last_epochs(settings, refined), how, everything, growth.strength
-            tree, last = _finished(tree, *after, device, said)
+            tree, last = _finished(tree, *after, device, report)
     if settings.prune is not None and not strict:
         counted = train if everything is None else everything
         tree = _pruned(tree, settings, counted, validation)
@@ -356,13 +356,13 @@ def _pruned(
     def losses(each: NeuralTree) -> np.ndarray:
         return of_each(each.losses, each, validation)
 
-    before, told = losses(tree), (validation.counts(), validation.group_numbers())
-    _, noise = gained(before, np.zeros_like(before), *told)
+    before, by = losses(tree), (validation.counts(), validation.group_numbers())
+    _, noise = gained(before, np.zeros_like(before), *by)
     free = max(settings.min_gain, NEGLIGIBLE * noise)
     for least in (settings.prune, settings.prune * SELDOM):
         for path in ("greedy", "multi"):
             found = prune(tree, train, least, path)
-            gain, error = gained(before, losses(found), *told)
+            gain, error = gained(before, losses(found), *by)
             if gain >= -max(free, error):
                 return found
     return tree

@@ -53,8 +53,8 @@ def fetch(b, data, place, number):
     """Has so many numbers brought from memory, for later; a place beyond the end does no harm."""
     of_line = 64 // (8 if data.type.pointee == ir.DoubleType() else 4)
     byte = ir.IntType(8).as_pointer()
-    told = ir.FunctionType(ir.VoidType(), [byte, I32, I32, I32])
-    function = cgutils.get_or_insert_function(b.module, told, "llvm.prefetch.p0i8")
+    signature = ir.FunctionType(ir.VoidType(), [byte, I32, I32, I32])
+    function = cgutils.get_or_insert_function(b.module, signature, "llvm.prefetch.p0i8")
     for first in range(0, number, of_line):
         at = b.bitcast(b.gep(data, [b.add(place, I64(first))]), byte)
         b.call(function, [at, I32(0), I32(3), I32(1)])  # to read, and to keep, data

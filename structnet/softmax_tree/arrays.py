@@ -32,7 +32,7 @@ class Packed(NamedTuple):
     places: np.ndarray
 
     @property
-    def told(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def as_arguments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The arrays as compiled loops take them: None for empty places. Each ``[numbers]``."""
         return self.table, self.weights, self.places if len(self.places) else None
 
@@ -82,14 +82,14 @@ class Packed(NamedTuple):
     def leaves_of(self, parts: tuple, rows: np.ndarray) -> np.ndarray:
         """The leaf of each of some rows, numbers ``[n]`` of rows in kernel form. ``[n]``, int64."""
         leaves = np.empty(len(rows), np.int64)
-        _kernels.leaves_of(*parts, rows, *self.told, leaves)
+        _kernels.leaves_of(*parts, rows, *self.as_arguments, leaves)
         return leaves
 
     def classes_of(self, rows: tuple, number: int) -> np.ndarray:
         """The likeliest class of each row in kernel form. ``[number]``, int64."""
         leaves, found = self.leaves_of(rows, np.arange(number)), np.empty(number, np.int64)
         order, _ = grouped(leaves, len(self.nodes))
-        _kernels.classes_of(*rows, order, leaves, *self.told, found)
+        _kernels.classes_of(*rows, order, leaves, *self.as_arguments, found)
         return found
 
     def _features(self, at: int) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +124,7 @@ def packed(children: Sequence[tuple[int, ...]], nodes: Sequence[Hyperplane | Lea
         raise ValueError("the nodes of a tree must be all sparse or all dense; got some of each")
     sparse, inner = nodes[0].columns is not None, FIELDS * len(nodes)
     records: list[int] = []  # plain numbers, as a tree in training is packed for every decision
-    told, weights, places = [], [], []
+    parts, weights, places = [], [], []
     at, filled = inner, 0  # numbers of the table and of the weights so far
     for node, below in zip(nodes, children, strict=True):
         if isinstance(node, Hyperplane):
@@ -132,7 +132,7 @@ def packed(children: Sequence[tuple[int, ...]], nodes: Sequence[Hyperplane | Lea
             bias, own, columns = np.array([node.bias], np.float32), node.weight, node.columns
         else:
             records += [-1, -1, filled, len(node.classes), at, -1]
-            told.append(node.classes)
+            parts.append(node.classes)
             at += len(node.classes)
             bias, own, columns = node.bias, node.weight.ravel(), None
             if node.columns is not None:
@@ -141,13 +141,13 @@ def packed(children: Sequence[tuple[int, ...]], nodes: Sequence[Hyperplane | Lea
                 features, counts = np.unique(rows, return_counts=True)
                 ends = filled + len(bias) + offsets_of(counts)
                 records[-1] = at
-                told += [np.array([len(features)]), node.columns[features], ends]
+                parts += [np.array([len(features)]), node.columns[features], ends]
                 at += 1 + len(features) + len(ends)
         weights += [bias, own]
         filled += len(bias) + len(own)
         places += [] if columns is None else [np.zeros(len(bias), np.int32), columns]
     return Packed(
-        np.concatenate([np.array(records, np.int64), *told]),
+        np.concatenate([np.array(records, np.int64), *parts]),
         np.concatenate(weights).astype(np.float32, copy=False),
         np.concatenate([np.zeros(0, np.int32), *places]).astype(np.int32, copy=False),
     )

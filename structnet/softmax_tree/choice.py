@@ -355,12 +355,12 @@ class _Search:
 
     def _kind(self, depth: int, start: Any) -> Kind:
         """The user's settings, with the others as they are when kinds are compared."""
-        given, told = self.given, {"depth": depth, "start": start}
-        told["k"] = width(self.points.num_classes, depth) if given.k is None else given.k
-        told["leaf_penalty"] = self._count if given.leaf_penalty is None else given.leaf_penalty
+        given, chosen = self.given, {"depth": depth, "start": start}
+        chosen["k"] = width(self.points.num_classes, depth) if given.k is None else given.k
+        chosen["leaf_penalty"] = self._count if given.leaf_penalty is None else given.leaf_penalty
         if given.decision_penalty is None:
-            told["decision_penalty"] = told["leaf_penalty"]
-        return replace(given, **told)
+            chosen["decision_penalty"] = chosen["leaf_penalty"]
+        return replace(given, **chosen)
 
     @cached_property
     def _plain(self) -> Kind:

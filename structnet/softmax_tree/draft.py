@@ -103,7 +103,7 @@ class Draft:
         arrays, found = self._below(root).packed, np.empty(len(rows))
         x = parts(points.x)
         order, starts = grouped(arrays.leaves_of(x, rows), len(arrays.nodes))
-        losses_of_rows(*x, rows, order, starts, points.y, *arrays.told, missing_loss, found)
+        losses_of_rows(*x, rows, order, starts, points.y, *arrays.as_arguments, missing_loss, found)
         return found
 
     def mistakes(self, points: Points) -> np.ndarray:

@@ -40,7 +40,7 @@ from structnet.softmax_tree.members import (
 )
 from structnet.softmax_tree.networkx_tree import with_weights
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
-from structnet.softmax_tree.solved_leaf import told_of
+from structnet.softmax_tree.solved_leaf import leaf_in_words
 from structnet.softmax_tree.training import ONE_LEAF, Trained, train
 from structnet.softmax_tree.tree import Choices, Predictor, SoftmaxTree
 from structnet.training.history import History
@@ -165,7 +165,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, ``[n]``."""
-        places = likeliest(*self._asked_together(X))
+        places = likeliest(*self._all_ready(X))
         return self.classes_[places]
 
     def predict_proba(self, X: Any, sparse: bool = False) -> np.ndarray | csr_matrix:
@@ -186,7 +186,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log-probabilities, -inf for classes of no sample. ``[n, classes]``."""
-        return mean_log_proba(*self._asked_together(X))
+        return mean_log_proba(*self._all_ready(X))
 
     def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         places, prob = self._choices(X).top(min(k, len(self.classes_)))
@@ -203,10 +203,10 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         Raises:
             ValueError: x is of another type or shape.
         """
-        asked, x = self._predictors(), self._unnamed(x)
-        if len(asked) > 1:
-            return self.classes_[choices_about(asked, x).likeliest()[0]]
-        return self.classes_[asked[0].class_of(x)]
+        predictors, x = self._predictors(), self._unnamed(x)
+        if len(predictors) > 1:
+            return self.classes_[choices_about(predictors, x).likeliest()[0]]
+        return self.classes_[predictors[0].class_of(x)]
 
     def predict_proba_one(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The classes in one unchecked row's leaf, or leaves, and their probabilities.
@@ -235,9 +235,9 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         check_is_fitted(self)
         found = check_training(self, X, one_label_each(y), sample_weight, reset=False).counting(1)
         known = np.isin(found.y, self.classes_)
-        asked = known if known.any() else ~known  # if none is known, encode_labels raises
+        judged = known if known.any() else ~known  # if none is known, encode_labels raises
         codes = np.full(len(known), -1)
-        codes[asked] = encode_labels(found.y[asked], self.classes_)[1]
+        codes[judged] = encode_labels(found.y[judged], self.classes_)[1]
         return measured(self._trees(), found._replace(y=codes).samples(*self._scales()))
 
     def summary(self, X: Any = None) -> report.Summary:
@@ -254,7 +254,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         found = super().summary(X)
         name = "depth" if self._growth() is None else "start_depth"
         alone = found.leaves == 1 and getattr(self, name) is None
-        note = ONE_LEAF.format(told_of(self.settings_), name)
+        note = ONE_LEAF.format(leaf_in_words(self.settings_), name)
         return replace(found, note=note) if alone else found
 
     def to_networkx(self) -> nx.DiGraph:
@@ -307,16 +307,16 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         return in_single(x)
 
     def _choices(self, X: Any) -> Choices:
-        return mean_choices(*self._asked_together(X))
+        return mean_choices(*self._all_ready(X))
 
-    def _asked_together(self, X: Any) -> tuple[Sequence[SoftmaxTree], Any]:
+    def _all_ready(self, X: Any) -> tuple[Sequence[SoftmaxTree], Any]:
         return self._trees(), self._scaled(check_inputs(self, X))
 
     def _trees(self) -> Sequence[SoftmaxTree]:
         check_is_fitted(self)
         return [member.tree for member in self.members_]
 
-    def _asked(self, x: Any) -> list[tuple[SoftmaxTree, Any]]:
+    def _ready(self, x: Any) -> list[tuple[SoftmaxTree, Any]]:
         scaled = self._scaled(x)
         return [(tree, scaled) for tree in self._trees()]
 

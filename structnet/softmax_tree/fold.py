@@ -60,12 +60,12 @@ class Fold:
             growth: settings of growth, which give its initial size; it does not grow here.
             iterations: number of iterations; None trains to the end.
         """
-        asked = kind, iterations
-        if asked not in self.wrong:
+        key = kind, iterations
+        if key not in self.wrong:
             draft = self._learnt(kind, growth, iterations)
             objective = Objective.of_leaves(kind, self.learn.num_classes)
-            self.wrong[asked] = wrong_about(draft, self.learn, self.test, objective)
-        return self.wrong[asked]
+            self.wrong[key] = wrong_about(draft, self.learn, self.test, objective)
+        return self.wrong[key]
 
     def log_probs(self, kind: ChosenSettings) -> np.ndarray:
         """The log-probabilities of the held-out samples within the leaves of a fully trained tree.
@@ -90,10 +90,10 @@ class Fold:
     ) -> Draft:
         """The tree of a kind after a number of short iterations, or trained to the end."""
         if kind.solved and not kind.is_solved:
-            if (asked := (kind, iterations)) not in self.halves:
+            if (key := (kind, iterations)) not in self.halves:
                 draft = self._learnt(replace(kind, solved=()), growth, iterations)
-                self.halves[asked] = half_solved(draft, self.learn, kind)
-            return self.halves[asked]
+                self.halves[key] = half_solved(draft, self.learn, kind)
+            return self.halves[key]
         if iterations is None:
             draft = first_draft(self.learn, kind, growth)
             return self._trained(draft, kind, kind.max_iter, quick=False)
@@ -107,7 +107,7 @@ class Fold:
         tol = kind.tol
         if quick:
             kind, tol = replace(kind, solver_steps=min(STEPS, kind.solver_steps)), SETTLED
-        objective = Objective.told(kind, self.learn.num_classes)
+        objective = Objective.from_settings(kind, self.learn.num_classes)
         return alternate(draft, self.learn, objective, min(iterations, kind.max_iter), tol)
 
 

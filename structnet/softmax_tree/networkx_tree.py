@@ -76,6 +76,6 @@ def _tree_of(digraph: nx.DiGraph) -> SoftmaxTree:
         if not below:
             own["weight"] = own["weight"].reshape(-1, len(own["classes"]))  # if it is empty, too
         nodes.append(Hyperplane(**own) if below else Leaf(**own))
-    told, shares = digraph.graph, json.loads(digraph.graph["shares"])
+    attributes, shares = digraph.graph, json.loads(digraph.graph["shares"])
     draft = Draft(children, nodes, None if shares is None else np.array(shares, np.float32))
-    return SoftmaxTree.from_draft(draft, told["num_features"], told["num_classes"])
+    return SoftmaxTree.from_draft(draft, attributes["num_features"], attributes["num_classes"])

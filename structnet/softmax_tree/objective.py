@@ -35,7 +35,7 @@ class Objective(NamedTuple):
     leaf_ridge: float = 0.0
 
     @classmethod
-    def told(cls, settings: SoftmaxTreeSettings, num_classes: int) -> Objective:
+    def from_settings(cls, settings: SoftmaxTreeSettings, num_classes: int) -> Objective:
         """The objective of settings whose penalties are numbers."""
         assert settings.decision_penalty is not None and settings.leaf_penalty is not None
         missing = settings.loss_of_missing(num_classes)
@@ -47,7 +47,7 @@ class Objective(NamedTuple):
     @classmethod
     def of_leaves(cls, settings: SoftmaxTreeSettings, num_classes: int) -> Objective | None:
         """The objective by which leaves are trained; None if there are no iterations."""
-        return cls.told(settings, num_classes) if settings.max_iter else None
+        return cls.from_settings(settings, num_classes) if settings.max_iter else None
 
     def of(self, draft: Draft, points: Points) -> float:
         """The value of the objective for a tree."""

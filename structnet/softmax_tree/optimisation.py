@@ -29,7 +29,7 @@ from structnet.softmax_tree.points import Points
 from structnet.training.one_thread import ONE_THREAD
 
 # A function of the tree, its objective, and True if that has hardly fallen.
-Told = Callable[[Draft, float, bool], None]
+AfterIteration = Callable[[Draft, float, bool], None]
 
 
 def alternate(
@@ -39,7 +39,7 @@ def alternate(
     max_iter: int = 20,
     tol: float = 1e-3,
     n_jobs: int | None = None,
-    told: Told = lambda draft, value, settled: None,
+    after_iteration: AfterIteration = lambda draft, value, settled: None,
 ) -> Draft:
     """Trains all nodes in turn until the objective hardly falls, and returns a new draft.
 
@@ -50,8 +50,8 @@ def alternate(
         max_iter: largest number of iterations.
         tol: relative fall of the objective up to which training stops.
         n_jobs: number of threads that train the nodes of one depth, -1 for all cores; None is 1.
-        told: function called after every iteration with the tree, its objective, and True if that
-            hardly fell, in which case the iteration was the last.
+        after_iteration: function called after every iteration with the tree, its objective, and
+            True if that hardly fell, in which case the iteration was the last.
     """
     draft, value = draft.copy(), objective.of(draft, points)
     depth = draft.topology.depth
@@ -71,7 +71,7 @@ def alternate(
                     draft.nodes[node] = new
             before, value = value, objective.of(draft, points)
             settled = before - value <= tol * before
-            told(draft, value, settled)
+            after_iteration(draft, value, settled)
             if settled:
                 break
     return draft

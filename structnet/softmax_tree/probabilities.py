@@ -133,7 +133,7 @@ def choices_of(rows: tuple, number: int, arrays: Packed, outside: Outside) -> Ch
     leaves = arrays.leaves_of(rows, np.arange(number))
     starts = offsets_of(arrays.sizes()[leaves])
     classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
-    _kernels.log_probs_of(*rows, leaves, starts, *arrays.told, classes, log_prob)
+    _kernels.log_probs_of(*rows, leaves, starts, *arrays.as_arguments, classes, log_prob)
     rest = outside.rest[leaves]
     log_prob += np.repeat(np.log1p(-rest), np.diff(starts))
     return Choices(classes, log_prob, starts, rest, outside.shares)

@@ -88,9 +88,9 @@ def solved_draft(points: Points, how: tuple[float, ...]) -> Draft:
         weight[:, unseen] = 0  # nothing is known of them
     else:
         way, share, certainty, penalty, wide = how
-        told = Regularisation(Shrinkage(int(way), share, certainty), penalty, bool(wide))
+        by = Regularisation(Shrinkage(int(way), share, certainty), penalty, bool(wide))
         rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
-        weight, bias = solved(rows, points.num_classes, how=told)
+        weight, bias = solved(rows, points.num_classes, how=by)
     if points.sparse:
         columns = np.arange(points.num_features, dtype=np.int32)
     classes = np.unique(points.y)
@@ -99,7 +99,7 @@ def solved_draft(points: Points, how: tuple[float, ...]) -> Draft:
     return Draft([()], [Leaf(classes, weight, bias, points.num_classes, columns)])
 
 
-def told_of(settings: ChosenSettings) -> str:
+def leaf_in_words(settings: ChosenSettings) -> str:
     """What the single leaf of a tree is, in words."""
     if len(settings.solved) != len(Assumptions._fields):
         return "a softmax over all classes"

@@ -58,7 +58,7 @@ def best_draft(points: Points, settings: ChosenSettings, growth: GrowthSettings 
     depth, k = _shape(points, settings, growth)
     if not depth or k >= points.num_classes or settings.start not in ("centroids", "rows"):
         return first_draft(points, settings, growth)
-    objective = Objective.told(settings, points.num_classes)
+    objective = Objective.from_settings(settings, points.num_classes)
     seeds = np.random.SeedSequence(settings.seed).generate_state(DRAWN).tolist()
     drafts = (complete_draft(points, depth, k, settings.start, seed) for seed in seeds)
     return min(drafts, key=lambda draft: objective.of(draft, points))

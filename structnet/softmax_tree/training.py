@@ -25,7 +25,7 @@ from structnet.softmax_tree.settings import (
     SoftmaxTreeSettings,
 )
 from structnet.softmax_tree.smoothing import smoothed
-from structnet.softmax_tree.solved_leaf import half_solved, how_solved, told_of
+from structnet.softmax_tree.solved_leaf import half_solved, how_solved, leaf_in_words
 from structnet.softmax_tree.start import best_draft, first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.temperature import best_temperature
@@ -165,7 +165,7 @@ def train(
     leaves = "1 leaf" if last["leaves"] == 1 else f"{last['leaves']} leaves"
     line = f"{last['epoch']} iterations, {leaves}, {last['seconds']:.1f} s"
     if depth is None and last["leaves"] == 1:
-        line += f"; {ONE_LEAF.format(told_of(state.settings), name)}"
+        line += f"; {ONE_LEAF.format(leaf_in_words(state.settings), name)}"
     progress.say_when_due(line, last=True)
     how = state.settings, state.growth, state.round
     return Trained(tree, state.history, state.trials, *how)
@@ -183,7 +183,7 @@ def retrained(tree: SoftmaxTree, x: Any, y: Any, settings: SoftmaxTreeSettings) 
         x ``[n, D]``; y ``[n]``.
     """
     points = Points.made(x, y, tree.num_classes)
-    objective = Objective.told(settings, points.num_classes)
+    objective = Objective.from_settings(settings, points.num_classes)
     how = settings.max_iter, settings.tol, settings.n_jobs
     with ONE_THREAD:
         begun = same_shape(tree.draft(), points, settings.seed)
@@ -207,7 +207,7 @@ def leaves_trained(
     points = Points.made(x, y, num_classes)
     with ONE_THREAD:
         found, _ = chosen(points, settings, None)
-        objective = Objective.told(replace(found, solver_steps=500), num_classes)
+        objective = Objective.from_settings(replace(found, solver_steps=500), num_classes)
         draft = first_draft(points, found, None)
         for node, rows in draft.reach(points).items():
             if not (draft.children[node] or found.is_solved):
@@ -250,7 +250,7 @@ class _Training:
 
     @cached_property
     def _objective(self) -> Objective:
-        return Objective.told(self.state.settings, self.points.num_classes)
+        return Objective.from_settings(self.state.settings, self.points.num_classes)
 
     @cached_property
     def _trained_by(self) -> Objective | None:
@@ -265,7 +265,7 @@ class _Training:
         """Runs the remaining iterations of TAO on the present tree, and prunes it."""
         state, how = self.state, self.state.settings
 
-        def told(draft: Draft, value: float, settled: bool) -> None:
+        def after_iteration(draft: Draft, value: float, settled: bool) -> None:
             state.draft, state.settled = draft, settled
             state.iterations += 1
             self._record(value, points)
@@ -276,7 +276,7 @@ class _Training:
             how = state.settings = replace(how, solved=how_solved(points, how.seed))
             state.draft = first_draft(points, how, None)
         left = 0 if state.settled else how.max_iter - state.iterations
-        alternate(state.draft, points, self._objective, left, how.tol, how.n_jobs, told)
+        alternate(state.draft, points, self._objective, left, how.tol, how.n_jobs, after_iteration)
         state.draft = state.draft.pruned(points)
 
     def _compare(self) -> None:

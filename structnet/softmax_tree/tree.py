@@ -253,15 +253,18 @@ class Predictor:
     def __init__(self, tree: SoftmaxTree, inputs: Standardizer | None = None):
         self._arrays, self._inputs, self._width = tree.arrays, inputs, tree.shape[0]
         self._outside = tree.outside
-        told, scale = self._arrays.told, [None, None] if inputs is None else inputs.of(self._width)
+        arrays, scale = (
+            self._arrays.as_arguments,
+            [None, None] if inputs is None else inputs.of(self._width),
+        )
         self._of_full: Callable[[Any], int]
-        self._of_full = partial(_kernels.class_of_scaled, *told, *scale, self._width)
-        if inputs is None and told[2] is None:  # a call with fewer arguments is faster
-            self._of_full = partial(_kernels.class_of_full, *told[:2])
+        self._of_full = partial(_kernels.class_of_scaled, *arrays, *scale, self._width)
+        if inputs is None and arrays[2] is None:  # a call with fewer arguments is faster
+            self._of_full = partial(_kernels.class_of_full, *arrays[:2])
         if inputs is not None and not inputs.linear:
-            unscaled = partial(_kernels.class_of_scaled, *told, None, None, self._width)
+            unscaled = partial(_kernels.class_of_scaled, *arrays, None, None, self._width)
             self._of_full = lambda x: unscaled(self._scaled(x))
-        self._of_sparse = partial(_kernels.class_of_sparse, *told, self._width)
+        self._of_sparse = partial(_kernels.class_of_sparse, *arrays, self._width)
 
     def class_of(self, x: np.ndarray) -> int:
         """The class of a dense row.
@@ -330,7 +333,7 @@ class Predictor:
         if not (_numbers(x, "buif") and x.shape == (self._width,)):
             raise ValueError(
                 f"x must be an array [{self._width}], with as many numbers as rows in training. "
-                f"Got {_told(x)}."
+                f"Got {_in_words(x)}."
             )
         return x.astype(np.float64)
 
@@ -340,7 +343,7 @@ class Predictor:
         if not there or len(columns) != len(values):
             raise ValueError(
                 "columns must be an array of integers, and values one of as many numbers. Got "
-                f"{_told(columns)} and {_told(values)}."
+                f"{_in_words(columns)} and {_in_words(values)}."
             )
         ends = np.append(columns.astype(np.int64), self._width)
         if (np.diff(ends, prepend=-1) <= 0).any():
@@ -364,6 +367,6 @@ def _numbers(x: Any, kinds: str) -> bool:
     return isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in kinds
 
 
-def _told(x: Any) -> str:
+def _in_words(x: Any) -> str:
     """An argument in the words of an error message."""
     return f"{list(x.shape)} of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__

@@ -145,7 +145,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             read = f"{', '.join(first)} and {last}" if first else last
             lines.append(f"reads the {read} of the nodes' states")
         if settings.bag:
-            lines.append(model.told())
+            lines.append(model.in_words())
         if best is not None:
             held = any(name.startswith("validation") for name in best)
             of = f"best epoch {best['epoch']} of {len(self.history_)}"

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from structnet.checks import wrong
 from structnet.routing.words import in_digits
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
-from structnet.tensor_tree.counts.bag_occlusion import said_without_each
+from structnet.tensor_tree.counts.bag_occlusion import outputs_without_each
 from structnet.tensor_tree.counts.beside import BesideBag
 from structnet.training.metrics import evaluating
 from structnet.training.modules import device_of
@@ -253,7 +253,7 @@ def explain(
             outputs = torch.cat([of_trees(forest) for forest in forests])
             if mixed is not None:
                 hidden = vocabulary.encode(HIDDEN)[1]
-                of_counts = said_without_each(mixed.bag, whole, hidden, mixed.extra)
+                of_counts = outputs_without_each(mixed.bag, whole, hidden, mixed.extra)
                 outputs = mixed.mixed(outputs, *(each.to(outputs) for each in of_counts))
             without = np.array(scored(outputs).tolist())
             found.append(TreeExplanation(tree, answer, score, falls(score, without), of_labels[i]))

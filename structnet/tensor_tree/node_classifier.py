@@ -186,9 +186,9 @@ class TreeLSTMNodeClassifier(TreeLSTMEstimator):
     def _of_trees(self, X: Any, question: Callable[[Forest], Tensor]) -> list[np.ndarray]:
         """The result of a question about each node, as one array per tree."""
         found = []
-        for trees, said in self._answers(X, question):
+        for trees, outputs in self._answers(X, question):
             ends = np.cumsum([tree.size for tree in trees])[:-1]
-            found += np.split(said.numpy(), ends)
+            found += np.split(outputs.numpy(), ends)
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

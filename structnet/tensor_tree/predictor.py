@@ -35,14 +35,14 @@ class Answers(nn.Module):
 
     kind: str
 
-    def asked(self, batch: Any) -> tuple[Tensor, Tensor]:
+    def targets_and_weights(self, batch: Any) -> tuple[Tensor, Tensor]:
         """The targets, ``[n]`` or ``[n, outputs]``, and how much each counts, ``[n]``."""
         targets, weights = batch.targets, batch.weights
         return targets, torch.ones(len(targets)).to(targets.device) if weights is None else weights
 
     def losses_as_weighed(self, batch: Any) -> Tensor:
         """The loss of each example times its weight, ``[examples]``."""
-        targets, counts = self.asked(batch)
+        targets, counts = self.targets_and_weights(batch)
         return losses_of(self.kind, self(batch.forest), targets) * counts
 
 
@@ -106,7 +106,7 @@ class TreePredictor(Answers):
         return losses_of(self.kind, outputs, batch.targets, self.class_weight)
 
     def losses_as_weighed(self, batch: TreeExamples) -> Tensor:
-        return self.losses(batch) * self.asked(batch)[1]
+        return self.losses(batch) * self.targets_and_weights(batch)[1]
 
     def loss(self, batch: TreeExamples) -> Tensor:
         """The weighted mean loss over the batch; errors as for :meth:`losses`."""
@@ -206,7 +206,7 @@ class NodeAnswers(ClassLogits, Answers):
 
     kind = "classes"
 
-    def asked(self, batch: NodeExamples) -> tuple[Tensor, Tensor]:
+    def targets_and_weights(self, batch: NodeExamples) -> tuple[Tensor, Tensor]:
         return batch.labels.clamp(min=0), self.counts(batch)
 
     def losses_as_weighed(self, batch: NodeExamples) -> Tensor:

@@ -87,8 +87,8 @@ class Trained:
             model: Answers = build(settings, vocabulary, question)
         if settings.bag:
             model = with_counts(model, vocabulary, question, **config["known"])
-        told = config["affixes"], config.get("tells", True)
-        return cls(model, vocabulary, question, settings, history, *told)
+        more = config["affixes"], config.get("tells", True)
+        return cls(model, vocabulary, question, settings, history, *more)
 
 
 def train(
@@ -170,7 +170,8 @@ class _Candidate:
         if kind not in ("classes", "numbers"):
             return True
         (y, count), (held, weights) = (
-            self.trained.model.asked(self._examples(each)) for each in (self.learn, self.validation)
+            self.trained.model.targets_and_weights(self._examples(each))
+            for each in (self.learn, self.validation)
         )
         if kind == "classes":
             total = torch.bincount(y, count, self.trained.question.num_outputs)

@@ -161,7 +161,7 @@ def test_training_begins_with_the_best_of_several_trees(
 ) -> None:
     points = Points.made(*clusters(1500), 200)
     told = replace(SETTINGS, start=start, max_iter=0, **({} if growth else {"depth": 2, "k": 50}))
-    settings, aim = ChosenSettings.of(told), Objective.told(told, 200)
+    settings, aim = ChosenSettings.of(told), Objective.from_settings(told, 200)
     alone = [
         aim.of(first_draft(points, replace(settings, seed=seed), growth), points)
         for seed in range(20)

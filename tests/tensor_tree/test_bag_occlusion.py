@@ -12,7 +12,7 @@ from random_trees import random_trees, with_texts
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.counts import bag_occlusion
-from structnet.tensor_tree.counts.bag_occlusion import said_without_each
+from structnet.tensor_tree.counts.bag_occlusion import outputs_without_each
 from structnet.tensor_tree.counts.counted import label_counts
 from structnet.tensor_tree.counts.extra_trees import ExtraTrees
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
@@ -74,7 +74,7 @@ def test_counts_without_a_subtree(
             expected = extra(extra.rows(label_counts(hiding, *sizes_of_labels)))
             for most in (1, 10**6):
                 monkeypatch.setattr(bag_occlusion, "MOST", most)
-                found, by_extra = said_without_each(bag, forest, hidden, extra)
+                found, by_extra = outputs_without_each(bag, forest, hidden, extra)
                 torch.testing.assert_close(found, bag(hiding), rtol=1e-9, atol=1e-9)
                 assert (by_extra == expected).all()
 

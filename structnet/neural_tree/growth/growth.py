@@ -265,8 +265,8 @@ class Growth:
         trained = self._train_candidates(leaf)
         gains = {kind: gain for kind, (gain, _) in trained.items()}
         if self.in_parts and self.strength is not None and len(self.decisions) == 1:
-            told = self._judge.part(gains), self._parts(), self.choose, self.tree.likelihood
-            gains = judged_by_parts(*told)
+            arguments = self._judge.part(gains), self._parts(), self.choose, self.tree.likelihood
+            gains = judged_by_parts(*arguments)
         action = self.choose(gains)
         self.undecided = self.undecided[1:]
         if action != "keep":
@@ -345,9 +345,9 @@ class Growth:
         history, is_root = History(), model is self.tree
         place = {"phase": phase, "node": node, "decision": len(self.decisions)}
         wait = self.settings.waits(len(train), WAIT if is_root else BEGUN)
-        told: list[Callable] = [partial(self._tell, place)]
+        callbacks: list[Callable] = [partial(self._tell, place)]
         if not is_root and self.schedule is None:  # with a schedule, the pace may still rise
-            told.append(pacer(self.loss - self.settings.min_gain, self.settings.epochs, wait))
+            callbacks.append(pacer(self.loss - self.settings.min_gain, self.settings.epochs, wait))
         self.progress.part = f"decision {len(self.decisions)}, {phase} of node {node}, "
         own = self._optimizer is not None  # and may tell modules apart
         try:
@@ -362,7 +362,7 @@ class Growth:
                     optimizer=self.optimizer,
                     schedule=self.schedule,
                     schedule_per=self.schedule_per,
-                    callbacks=told,
+                    callbacks=callbacks,
                     seed=self._seed(phase, attempt),
                     device=self.device,
                     keep_start=is_root,

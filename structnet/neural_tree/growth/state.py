@@ -60,10 +60,10 @@ def identity(
         others: further facts.
     """
     primitives = tree.primitives
-    told = describe("optimizer", optimizer)  # first, as a schedule changes the learning rate
+    described = describe("optimizer", optimizer)  # first, as a schedule changes the learning rate
     if schedule is not None:
         make, per = schedule
-        told |= {"schedule_per": per, **describe("schedule", make(optimizer))}
+        described |= {"schedule_per": per, **describe("schedule", make(optimizer))}
     found = {
         **{k: v for k, v in asdict(settings).items() if k not in OTHERS},
         **others,
@@ -71,7 +71,7 @@ def identity(
         "routers": primitives.router is not None,
         "transformers": primitives.transformer is not None,
         "pool_every": primitives.pool_every,
-        **told,
+        **described,
         **{k: f"{v.dtype} {list(v.shape)}" for k, v in tree.state_dict().items()},
     }
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in found.items()}

@@ -130,9 +130,9 @@ def of_example(model: Opened, own: ArrayData, text: str, path: str) -> Answer:
     predicted = output(tree, example, path)[0]
     prediction, true = _prediction(predicted, data), _true(example, data)
     units = None if data["y_scale"] is None else lambda means: _in_units(means, data)
-    told = explain(tree, example.x[0], data["classes"], units, **own.explain_options(number))
-    told = replace(told, target_names=_target_names(data))
-    lines, leaf = [f"test example {text}", *str(told).splitlines()], told.leaf
+    explanation = explain(tree, example.x[0], data["classes"], units, **own.explain_options(number))
+    explanation = replace(explanation, target_names=_target_names(data))
+    lines, leaf = [f"test example {text}", *str(explanation).splitlines()], explanation.leaf
     if path not in ("multi", "greedy"):  # the explanation covers these two
         generator = _generator(tree)
         leaf = int(ask(tree, example.x, lambda x: tree.apply_path(x, path, generator)))

@@ -63,11 +63,11 @@ def of_sizes(choice: Choice, seed: int) -> list[Member]:
         own = {"learn_size": None if size == most else size}
         end = "" if size == most else f"-of-{size}"
         tree = _tree(choice, seed, end)
-        found.append(_told(tree, (size, TREE), rows=own))
+        found.append(member_like(tree, (size, TREE), rows=own))
         for name in OTHERS[choice.data]:
             other = paper.other_model(choice, name, seed)
             other = other._replace(folder=other.folder + end)
-            found.append(_told(other, (size, name), rows=own))
+            found.append(member_like(other, (size, name), rows=own))
     return found
 
 
@@ -77,7 +77,7 @@ def of_patience(choice: Choice, seed: int) -> list[Member]:
     for patience in PATIENCE:
         end = "" if patience == STANDARD else f"-{patience}"
         tree = _tree(choice, seed, end and f"-patience{end}")
-        found.append(_told(tree, patience, training={"patience": patience}))
+        found.append(member_like(tree, patience, training={"patience": patience}))
     return found
 
 
@@ -92,7 +92,7 @@ def _tree(choice: Choice, seed: int, end: str) -> Member:
     return Member(TREE, f"{primitives}-full-{seed}{end}", settings)
 
 
-def _told(member: Member, key: Any, **groups: Mapping[str, Any]) -> Member:
+def member_like(member: Member, key: Any, **groups: Mapping[str, Any]) -> Member:
     """The member with another key and some changed settings."""
     changed = {name: replace(getattr(member.settings, name), **of) for name, of in groups.items()}
     return member._replace(key=key, settings=replace(member.settings, **changed))
@@ -112,8 +112,8 @@ def by_size(choice: Choice, members: Members) -> Table:
             error[name]: paper.ours(members[size, name], [paper.MULTI])[paper.MULTI]
             for name in names
         }
-        told = paper.ours(members[size, TREE], ["leaves", paper.SIZE])
-        found |= {"leaves": told["leaves"], count: told[paper.SIZE]}
+        measured = paper.ours(members[size, TREE], ["leaves", paper.SIZE])
+        found |= {"leaves": measured["leaves"], count: measured[paper.SIZE]}
         rows.append(Row(counted(size, "example"), {}, found))
     trees = {size: members[size, TREE] for size in sizes}
     notes = [
@@ -171,11 +171,11 @@ def draw_errors(
     """
     ax = one_axes(ax, width=6.0, height=4.0)
     for place, quantity in enumerate(errors.values()):
-        told = [over_seeds(row.ours[quantity]) for row in rows]
+        summaries = [over_seeds(row.ours[quantity]) for row in rows]
         ax.errorbar(
             sizes,
-            [each["ours"] for each in told],
-            [each["deviation"] or 0 for each in told],
+            [each["ours"] for each in summaries],
+            [each["deviation"] or 0 for each in summaries],
             label=quantity.removeprefix("error, "),
             color=LINES[place],
             marker=MARKERS[place],

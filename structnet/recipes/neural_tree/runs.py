@@ -118,14 +118,14 @@ def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run
     """
     arrays = data.arrays
     kind: Any = NeuralTreeRegressor if arrays.classes is None else NeuralTreeClassifier
-    told = vars(settings.training.to_library()) | {
+    parameters = vars(settings.training.to_library()) | {
         "primitives": _make(settings),
         "routers": settings.modules.routers,
         "transformers": settings.modules.transformers,
         "validation_fraction": settings.rows.validation_fraction,
         "select_columns": False,
     }
-    model = data.estimator(kind, told, settings.training.seed)
+    model = data.estimator(kind, parameters, settings.training.seed)
     model.members_ = [Member(**vars(trained), inputs=arrays.x_scale, targets=arrays.y_scale)]
     model.settings_ = settings.training.to_library()
     if arrays.num_outputs > 1 and arrays.classes is None:

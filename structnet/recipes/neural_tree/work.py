@@ -134,16 +134,16 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
     }
     if not run.model_file.exists():
         return found
-    told = data.reading(runs.tree_of(run))
-    found["tree.png"] = lambda: plot.plot_model_tree(told, min_share=SHOWN)
+    reading = data.reading(runs.tree_of(run))
+    found["tree.png"] = lambda: plot.plot_model_tree(reading, min_share=SHOWN)
     if "refine" in run.history["phase"]:
         found["refinement.png"] = lambda: plot.plot_refinement(
-            grown(), told, told.samples, min_share=SHOWN
+            grown(), reading, reading.samples, min_share=SHOWN
         )[0]
-    if len(told.tree.shape) == 3:
-        found["leaves.png"] = lambda: plot.plot_leaf_means(told, told.samples)
-    if told.class_names is not None:
-        found["classes.png"] = lambda: plot.plot_leaf_classes(told, told.samples)
-    if tuple(told.tree.shape) == (2,) and (told.class_names or data.arrays.num_outputs == 1):
-        found["partition.png"] = lambda: plot.plot_partition(told, told.samples)
+    if len(reading.tree.shape) == 3:
+        found["leaves.png"] = lambda: plot.plot_leaf_means(reading, reading.samples)
+    if reading.class_names is not None:
+        found["classes.png"] = lambda: plot.plot_leaf_classes(reading, reading.samples)
+    if tuple(reading.tree.shape) == (2,) and (reading.class_names or data.arrays.num_outputs == 1):
+        found["partition.png"] = lambda: plot.plot_partition(reading, reading.samples)
     return found

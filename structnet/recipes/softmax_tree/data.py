@@ -22,32 +22,32 @@ def load_data(settings: SoftmaxTreeRunSettings) -> ArrayData:
         DownloadError: the files of the data set are missing.
         ValueError: a file does not have its format, or the settings do not fit the data.
     """
-    arrays, told = _arrays(settings), settings.rows
+    arrays, rows = _arrays(settings), settings.rows
     seed = settings.training.seed
-    order = drawn(len(arrays.y_train), told.train_size, seed, "training examples")
+    order = drawn(len(arrays.y_train), rows.train_size, seed, "training examples")
     learn, held = order, order[:0]
     if settings.growth_told is not None:
         labels = arrays.y_train[order]
-        places, aside = parted(len(order), told.validation_fraction, seed, labels)
+        places, aside = parted(len(order), rows.validation_fraction, seed, labels)
         learn, held = order[places], order[:0] if aside is None else order[aside]
-    test = drawn(len(arrays.y_test), told.test_size, 0, "test examples")
+    test = drawn(len(arrays.y_test), rows.test_size, 0, "test examples")
     train, test_arrays = (arrays.x_train, arrays.y_train), (arrays.x_test, arrays.y_test)
     learnt, held_out = _samples(*train, learn), _samples(*train, held)
     return ArrayData(arrays, learnt, held_out, _samples(*test_arrays, test), test)
 
 
 def _arrays(settings: SoftmaxTreeRunSettings) -> Arrays:
-    data, told, folder = settings.data, settings.rows, settings.place.data_dir
+    data, rows, folder = settings.data, settings.rows, settings.place.data_dir
     if data in GENERATED:
         sizes = {
-            "num_train": told.train_size,
-            "num_test": told.test_size,
-            "num_classes": told.num_classes,
+            "num_train": rows.train_size,
+            "num_test": rows.test_size,
+            "num_classes": rows.num_classes,
         }
         given = {name: value for name, value in sizes.items() if value is not None}
         return clusters.generate(uneven=data == "uneven", seed=settings.training.seed, **given)
     if data in TEXTS:
-        return next_word.load(data, folder, num_classes=told.num_classes or 1000)
+        return next_word.load(data, folder, num_classes=rows.num_classes or 1000)
     return load_classes(settings)
 
 

@@ -104,8 +104,8 @@ def members(choice: Any, seed: int) -> list[Member]:
 
 def _settings(choice: Any, data: str, source: Source, model: str, seed: int) -> Settings:
     """The settings of a run, in which the user's choice of samples overrides the table's."""
-    told = {name: getattr(choice.rows, name) for name in Source._fields}
-    given = source._asdict() | {name: value for name, value in told.items() if value is not None}
+    options = {name: getattr(choice.rows, name) for name in Source._fields}
+    given = source._asdict() | {name: value for name, value in options.items() if value is not None}
     return Settings(data, model, **given, seed=seed, place=choice.place)
 
 
@@ -121,8 +121,8 @@ def train(settings: Settings, say: Say) -> dict[str, Any]:
     drawn = {name: getattr(settings, name) for name in Source._fields}
     own = settings.data in ("digits", "uneven")  # which have no files
     place = Place() if own else settings.place
-    told = Rows(**drawn), SoftmaxTreeSettings(seed=settings.seed), place
-    data = load_data(SoftmaxTreeRunSettings(settings.data, *told))
+    arguments = Rows(**drawn), SoftmaxTreeSettings(seed=settings.seed), place
+    data = load_data(SoftmaxTreeRunSettings(settings.data, *arguments))
     x, y = data.train.x, data.train.targets.numpy()
     begin, wall = time.process_time(), time.perf_counter()
     model = _model(settings.model, settings.seed)
@@ -203,15 +203,15 @@ def made(choice: Any, members: Members) -> Table:
         for (data, model), runs in members.items()
     ]
     firsts = {data: runs[0].ended for (data, _), runs in members.items()}
-    told = (
+    described = (
         f"{data} {of['sizes']['train']:,} rows, {of['details']['classes']} classes, tested on "
         f"{of['sizes']['test']:,}"
         for data, of in firsts.items()
     )
     number = len(next(iter(members.values())))
     notes = [
-        f"Data: {'; '.join(told)}. Seeds 0 to {number - 1} of the rows that are drawn and of the "
-        "models; the mean ± the deviation.",
+        f"Data: {'; '.join(described)}. Seeds 0 to {number - 1} of the rows that are drawn and of "
+        "the models; the mean ± the deviation.",
         "No setting of a model is touched, but that the flat softmax is a softmax tree of depth 0, "
         "that ten softmax trees have n_members=10, and that logistic regression stands behind a "
         "StandardScaler (100 iterations at most).",

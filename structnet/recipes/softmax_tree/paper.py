@@ -90,18 +90,18 @@ class Choice:
         """The data set of tables 1 and 2."""
         return self.data or "uneven"
 
-    def run_of(self, kind: str, seed: int, **told: Any) -> SoftmaxTreeRunSettings:
+    def run_of(self, kind: str, seed: int, **options: Any) -> SoftmaxTreeRunSettings:
         """The settings of one model; only trees that grow hold examples out."""
         cls = AdaptiveRunSettings if kind in ADAPTIVE else SoftmaxTreeRunSettings
         penalties: dict[str, Any] = {"decision_penalty": self.penalty, "leaf_penalty": self.penalty}
-        training = SoftmaxTreeSettings(**penalties, start=self.start, seed=seed, **told)
+        training = SoftmaxTreeSettings(**penalties, start=self.start, seed=seed, **options)
         return cls(self.data_set, self.rows, training, self.place).resolved()
 
 
 def compared(choice: Choice, seed: int) -> list[Member]:
     """The models of Table 1 with one seed."""
-    asked = parts(choice.only, tuple(NAMES), "--only") or NAMES
-    return [_member(kind, choice, seed) for kind in asked]
+    kinds = parts(choice.only, tuple(NAMES), "--only") or NAMES
+    return [_member(kind, choice, seed) for kind in kinds]
 
 
 def grid(choice: Choice, seed: int) -> list[Member]:
@@ -120,17 +120,17 @@ def grid(choice: Choice, seed: int) -> list[Member]:
     for kind, value, settings in runs:
         folder = f"{settings.name}-{kind.removesuffix('-softmax-tree')}-{value}-{seed}"
         found.append(Member((kind, value), folder, settings, partial(_trained, kind)))
-    asked = parts(choice.only, tuple(NAMES), "--only") or NAMES
-    return [each for each in found if (each.key if each.key in NAMES else each.key[0]) in asked]
+    kinds = parts(choice.only, tuple(NAMES), "--only") or NAMES
+    return [each for each in found if (each.key if each.key in NAMES else each.key[0]) in kinds]
 
 
 def _member(kind: str, choice: Choice, seed: int) -> Member:
-    told: dict[str, Any] = {"depth": choice.depth, "k": choice.k}
+    options: dict[str, Any] = {"depth": choice.depth, "k": choice.k}
     if kind in ADAPTIVE:
-        told = {}
+        options = {}
     if kind == "flat":
-        told = {"depth": 0, "max_iter": 12, "tol": 1e-4}
-    settings = choice.run_of(kind, seed, **told)
+        options = {"depth": 0, "max_iter": 12, "tol": 1e-4}
+    settings = choice.run_of(kind, seed, **options)
     return Member(kind, f"{settings.name}-{kind}-{seed}", settings, partial(_trained, kind))
 
 
@@ -156,12 +156,12 @@ def made(number: int, choice: Choice, members: Members) -> Table:
     """Table 1 or 2, from the trained models."""
     rows = [Row(_name(key), {}, _ours(runs), _cells(runs)) for key, runs in members.items()]
     first = next(iter(members.values()))
-    told = first[0].config["data"]
+    data = first[0].config["data"]
     notes = [
-        f"Data: {told['name']}, {told['num_outputs']:,} classes; {told['learnt_from']:,} examples "
+        f"Data: {data['name']}, {data['num_outputs']:,} classes; {data['learnt_from']:,} examples "
         "to train on, a tenth of which is held out where trees grow and learnt from last, "
-        f"{told['test']:,} to test "
-        f"({told['split']}). Seeds 0 to {len(first) - 1}, of everything that is drawn.",
+        f"{data['test']:,} to test "
+        f"({data['split']}). Seeds 0 to {len(first) - 1}, of everything that is drawn.",
         "FLOPs: weights that are not 0 on the path and in the leaf, mean over the test examples; "
         "of models of all classes, their multiplications. Perplexity: of the covered examples.",
         f"All trees begin with {choice.start}; L1 penalties {choice.penalty:g}; flat softmax to "
@@ -175,7 +175,7 @@ def made(number: int, choice: Choice, members: Members) -> Table:
         from structnet.recipes.softmax_tree.pictures import draw_costs
 
         pictures[f"table2-{_stem(choice)}-flops.png"] = partial(draw_costs, _pairs(members))
-    title = f"Table {number}: {told['name']}"
+    title = f"Table {number}: {data['name']}"
     return Table(title, QUANTITIES, rows, notes, ("error", "coverage"), pictures)
 
 

@@ -59,15 +59,15 @@ def draw_widths(
     for i, label in enumerate(labels):
         if isinstance(label, Mark):
             ax.annotate(label.words().replace(" leaves", "\nleaves"), (at[i], depth[i]), **middle)
-    said, last = "", int(depth.max())
+    before, last = "", int(depth.max())
     levels = np.minimum(topology.depth[topology.leaves], last)  # the marks stand for all below
     for level in range(last + 1):
         these = sizes[topology.leaves][levels == level]
         words = _level_words(these, growth, tree.num_classes, level)
-        if words != said:
+        if words != before:
             place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "fontsize": 8}
             ax.annotate(words, (1.01, level), va="center", **place)
-        said = words or said
+        before = words or before
     depth = depth[nodes >= 0]
     ax.set(ylabel="depth: decisions on the way", xticks=[], yticks=range(int(depth.max()) + 1))
     title = f"How many of the {tree.num_classes:,} classes each leaf tells apart"
@@ -102,8 +102,8 @@ def _level_words(sizes: np.ndarray, growth: GrowthSettings | None, classes: int,
 
 def draw_errors(history: History, *, ax: Axes | None = None) -> Axes:
     """Draws the errors over the iterations, with a line where the tree was expanded (Fig. 2)."""
-    told = [{name: record[name] for name in record if name != OBJECTIVE} for record in history]
-    [ax] = plot_history(told, ax=ax or one_axes(None, *SIZE))
+    records = [{name: record[name] for name in record if name != OBJECTIVE} for record in history]
+    [ax] = plot_history(records, ax=ax or one_axes(None, *SIZE))
     ax.set_title("Training of a softmax tree", fontsize=11)
     return ax
 

@@ -185,8 +185,10 @@ def _estimator(
     """The trees as an estimator, which takes rows as they were read; images as rows of pixels."""
     growth = settings.growth_told
     kind: Any = SoftmaxTreeClassifier if growth is None else AdaptiveSoftmaxTreeClassifier
-    told = vars(settings) | vars(settings.rows) | vars(settings.training) | vars(growth or settings)
-    model = data.estimator(kind, told, settings.training.seed)
+    parameters = (
+        vars(settings) | vars(settings.rows) | vars(settings.training) | vars(growth or settings)
+    )
+    model = data.estimator(kind, parameters, settings.training.seed)
     scale = data.arrays.x_scale
     if scale is not None and scale.mean.ndim > 1:
         shape = data.arrays.x_train.shape[1:]
@@ -220,13 +222,13 @@ def _of_example(
     test = own.test
     number = example_number(text, len(test), "FILE.csv or FILE.svm, or ")
     true, x = names[int(test.targets[number])], test.x[[number]]
-    told = explain(trees[0], test.x[number], names, **own.explain_options(number))
+    explanation = explain(trees[0], test.x[number], names, **own.explain_options(number))
     choices = mean_choices(trees, x)
     (best,), (probability,) = (part[0].tolist() for part in choices.top(1))
-    lines = [f"test example {text}", *str(told).splitlines()]
+    lines = [f"test example {text}", *str(explanation).splitlines()]
     if len(trees) > 1:
         lines.append(f"of all {len(trees)} trees: class {names[best]}, {percent(probability, 1)}")
     values = {"class": names[best], "probability": probability}
-    more = {"example": number, "leaf": told.leaf, "true": true}
-    said = "\n".join([*lines, f"true: class {true}"])
-    return Answer(said, values | more, _shares(choices, 0, names))
+    more = {"example": number, "leaf": explanation.leaf, "true": true}
+    text_shown = "\n".join([*lines, f"true: class {true}"])
+    return Answer(text_shown, values | more, _shares(choices, 0, names))

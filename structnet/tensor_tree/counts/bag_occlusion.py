@@ -61,7 +61,7 @@ class _Places(NamedTuple):
         return found
 
 
-def said_without_each(
+def outputs_without_each(
     bag: LabelBag, forest: Forest, hidden: int, extra: ExtraTrees | None = None
 ) -> tuple[Tensor, ...]:
     """The models' outputs for a tree with each of its nodes and words hidden, in preorder.
@@ -93,7 +93,7 @@ def said_without_each(
     column, whole = met.code[rows], np.bincount(met.code, minlength=bag.num_counts).astype(float)
     begin, end = (np.searchsorted(at[rows], each) for each in (np.arange(number), places.ends))
     weight, bias = (each.cpu().double().numpy() for each in (bag.weight, bag.bias))
-    counted, said, by_extra = weight[: bag.num_counts], [], []
+    counted, outputs, by_extra = weight[: bag.num_counts], [], []
     for first, last in _parts(end - begin):
         count = (end - begin)[first:last]
         lost = column[ranges(begin[first:last], count)]
@@ -104,11 +104,11 @@ def said_without_each(
         change = np.repeat([-1.0, 1.0], [len(lost), int(there.sum())])
         where = variant, np.concatenate((lost, new[there]))
         changes = csr_matrix((change, where), (last - first, bag.num_counts))
-        said.append(_said(counted, whole, changes, bag.in_form, bag.form == "tf-idf"))
+        outputs.append(_output(counted, whole, changes, bag.in_form, bag.form == "tf-idf"))
         if extra is not None:
             same, changed = (extra.rows(x[:, :size]) for x in (csr_matrix(whole), changes))
             by_extra.append(extra(same + changed).double())
-    found = np.concatenate(said) + bias
+    found = np.concatenate(outputs) + bias
     if bag.sums is not None:
         entry, which, share = bag.sums.added(forest, order, bag.form)
         sums = np.zeros((number + 1, len(bias)))  # up to each place
@@ -132,15 +132,15 @@ def _of_pieces(bag: LabelBag, forest: Forest, texts: Texts, places: _Places) -> 
     begin, end = (np.searchsorted(at[rows], x) for x in (np.arange(len(places.ends)), places.ends))
     whole = np.bincount(word, minlength=pieces.shape[0]) @ pieces
     weight = bag.weight[bag.width - pieces.shape[1] : bag.width].cpu().double().numpy()
-    said = []
+    outputs = []
     for first, last in _parts(PIECES * (end - begin)):
         count = (end - begin)[first:last]
         lost = word[ranges(begin[first:last], count)]
         where = np.repeat(np.arange(last - first), count), lost
         shape = (last - first, pieces.shape[0])
         without = csr_matrix((np.ones(len(lost)), where), shape) @ pieces
-        said.append(_said(weight, whole, -without, bag.pieces.in_form, scaled=True))
-    return np.concatenate(said) * bag.of_pieces
+        outputs.append(_output(weight, whole, -without, bag.pieces.in_form, scaled=True))
+    return np.concatenate(outputs) * bag.of_pieces
 
 
 def _parts(counts: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -149,7 +149,7 @@ def _parts(counts: np.ndarray) -> Iterator[tuple[int, int]]:
     return itertools.pairwise([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)])
 
 
-def _said(
+def _output(
     weight: np.ndarray,
     whole: np.ndarray,
     changes: csr_matrix,

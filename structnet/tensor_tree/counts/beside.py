@@ -62,10 +62,10 @@ class Beside(Answers):
     def forward(self, forest: Forest, **which: Any) -> Tensor:
         return self.mixed(*self._outputs(forest, **which))
 
-    def mixed(self, *said: Tensor) -> Tensor:
+    def mixed(self, *outputs: Tensor) -> Tensor:
         """The mixed output, from the outputs of all parts; all ``[n, outputs]``."""
-        said = self._comparable(*said)
-        return torch.stack([x * each for x, each in zip(self.weights, said, strict=True)]).sum(0)
+        outputs = self._comparable(*outputs)
+        return torch.stack([x * each for x, each in zip(self.weights, outputs, strict=True)]).sum(0)
 
     def parts(self, forest: Forest) -> tuple[Tensor, ...]:
         """The output of each part, ``[n, outputs]``."""
@@ -79,8 +79,10 @@ class Beside(Answers):
     def _outputs(self, forest: Forest, **which: Any) -> tuple[Tensor, ...]:
         return self.tree(forest, **which), self.bag(forest, **which)
 
-    def _comparable(self, *said: Tensor) -> tuple[Tensor, ...]:
-        return said if self.kind == "numbers" else tuple(each.log_softmax(-1) for each in said)
+    def _comparable(self, *outputs: Tensor) -> tuple[Tensor, ...]:
+        return (
+            outputs if self.kind == "numbers" else tuple(each.log_softmax(-1) for each in outputs)
+        )
 
     def fit_bag(
         self,
@@ -123,20 +125,20 @@ class Beside(Answers):
         found = []
         for start in batch_starts(examples, batch_size):
             batch = examples[slice(start, start + batch_size)]
-            targets, counts = self.asked(batch)
+            targets, counts = self.targets_and_weights(batch)
             columns = (*self.parts(batch.forest), targets, counts)
             found.append([each[counts > 0].cpu().double() for each in columns])
-        *said, targets, counts = map(torch.cat, zip(*found, strict=True))
+        *outputs, targets, counts = map(torch.cat, zip(*found, strict=True))
         if len(targets):
-            self._weigh(said, targets, counts)
+            self._weigh(outputs, targets, counts)
 
-    def _weigh(self, said: Sequence[Tensor], targets: Tensor, counts: Tensor) -> None:
+    def _weigh(self, outputs: Sequence[Tensor], targets: Tensor, counts: Tensor) -> None:
         """Sets the weights of both parts by what each says of some examples, all float64.
 
         Shapes:
             said ``[n, outputs]`` each; targets ``[n]`` or ``[n, outputs]``; counts ``[n]``.
         """
-        tree, bag, *_ = said
+        tree, bag, *_ = outputs
         if self.kind == "numbers":
             self.shares[0] = best_share(tree, targets - bag, counts, self.shares[0].item())
         else:
@@ -147,7 +149,7 @@ class Beside(Answers):
         """What the model of counts knows beside its weights, for JSON."""
         return {}
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The models of counts and the weights, in a line for users."""
         names, short = self._named()
         of_parts = zip(self.weights, ("tree", *short), strict=True)
@@ -249,16 +251,16 @@ class BesideBag(Beside):
         if not len(self.extra.starts):
             self.extra = None
 
-    def _weigh(self, said: Sequence[Tensor], targets: Tensor, counts: Tensor) -> None:
-        super()._weigh(said, targets, counts)
+    def _weigh(self, outputs: Sequence[Tensor], targets: Tensor, counts: Tensor) -> None:
+        super()._weigh(outputs, targets, counts)
         if self.extra is None:
             return
         if self.kind == "numbers":
-            before = self.shares[0] * said[0] + self.shares[1] * said[1]
-            share = best_factor(said[2] - before, targets - before, counts, 1.0)
+            before = self.shares[0] * outputs[0] + self.shares[1] * outputs[1]
+            share = best_factor(outputs[2] - before, targets - before, counts, 1.0)
             shares = torch.tensor([*((1 - share) * self.shares), share])
         else:
-            shares = best_shares(torch.stack(list(said)), targets, counts)
+            shares = best_shares(torch.stack(list(outputs)), targets, counts)
         if shares[2] < LEAST:
             self.extra = None
         else:
@@ -278,8 +280,8 @@ class BesideBag(Beside):
         unit = max((examples.targets.numpy() - guess).std(), 1e-12)
         self.shares.copy_(torch.tensor([unit, 1.0]))
 
-        def rest(of: TreeExamples, said: np.ndarray) -> TreeExamples:
-            targets = ((of.targets.numpy() - said) / unit).astype(np.float32)
+        def rest(of: TreeExamples, outputs: np.ndarray) -> TreeExamples:
+            targets = ((of.targets.numpy() - outputs) / unit).astype(np.float32)
             return TreeExamples(of.forest, targets, of.weights, of.roots_per_example)
 
         judged = held_out and rest(held_out, self.bag(held_out.forest).numpy())
@@ -365,27 +367,27 @@ def best_factor(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> fl
     return best.nan_to_num(0.0).clamp(0, most).item()
 
 
-def best_shares(said: Tensor, targets: Tensor, count: Tensor) -> Tensor:
+def best_shares(outputs: Tensor, targets: Tensor, count: Tensor) -> Tensor:
     """The weights with which the log-probabilities of some models fit some examples best.
 
     Args:
-        said: log-probabilities of all models, float64, of which the first is the Tree-LSTM. If few
-            examples cannot tell the models apart, the others count: they are simpler, and the epoch
-            of the Tree-LSTM was chosen by the same examples.
+        outputs: log-probabilities of all models, float64, of which the first is the Tree-LSTM. If
+            few examples cannot tell the models apart, the others count: they are simpler, and the
+            epoch of the Tree-LSTM was chosen by the same examples.
         targets: classes.
         count: weight of each example.
 
     Shapes:
         said ``[m, n, classes]``; targets, count ``[n]``; output ``[m]``, with a sum of at most 1.
     """
-    number = len(said)
+    number = len(outputs)
     prior = torch.full((number,), 1 / (number - 1)).double()
     prior[0] = 0.0
 
     def loss(shares: np.ndarray) -> tuple[float, np.ndarray]:
         weight = torch.from_numpy(shares).requires_grad_()
         with torch.enable_grad():
-            mixed = torch.einsum("m,mnk->nk", weight, said)
+            mixed = torch.einsum("m,mnk->nk", weight, outputs)
             total = F.cross_entropy(mixed, targets.long(), reduction="none") @ count.double()
             total = total + (weight - prior).square().sum()
         return total.item(), torch.autograd.grad(total, weight)[0].numpy()

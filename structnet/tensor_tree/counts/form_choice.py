@@ -35,11 +35,11 @@ def fit_in_best_form(
         seed: seed of the random choice of examples.
         groups: group of each example, ``[n]``, no one of which is split; None for no groups.
     """
-    asked, number = examples, len(examples)
+    some_of, number = examples, len(examples)
     if number > ASKED:  # at least one of each class
         some, _ = parted(number, 1 - ASKED / number, seed, examples.targets.cpu().numpy())
-        asked, groups = examples[some], None if groups is None else groups[some]
-    take_best_form(bag, *set_apart(asked, held_out, seed, groups))
+        some_of, groups = examples[some], None if groups is None else groups[some]
+    take_best_form(bag, *set_apart(some_of, held_out, seed, groups))
     bag.start_anew()
     bag.fit_classes(examples)
 

@@ -291,8 +291,8 @@ class LabelBag(nn.Module):
 
     def losses(self, examples: TreeExamples) -> np.ndarray:
         """The cross-entropy of each example, ``[n]``."""
-        said = self(examples.forest)
-        return F.cross_entropy(said, examples.targets, reduction="none").cpu().numpy()
+        outputs = self(examples.forest)
+        return F.cross_entropy(outputs, examples.targets, reduction="none").cpu().numpy()
 
     def fit_form(self, examples: TreeExamples) -> None:
         """Fits the weights in the present form, starting from the present ones."""
@@ -356,10 +356,10 @@ class LabelBag(nn.Module):
             self.take_form(form, rarity)
             x = self.counts(examples.forest)
             for used, harder in choices:
-                error, penalty, said = best_ridge(x[:, used], y, count, folds)
+                error, penalty, predicted = best_ridge(x[:, used], y, count, folds)
                 error *= harder * (HARDER if form != "count" else 1.0)
                 if best is None or error < least:
-                    least, best, guess = error, (form, used, penalty), said
+                    least, best, guess = error, (form, used, penalty), predicted
         assert best is not None
         self.form, self.used, self.penalty = best
         self.refit_numbers(examples)

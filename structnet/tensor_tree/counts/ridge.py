@@ -49,11 +49,11 @@ def best_ridge(
     """
     found: list[tuple[float, float, np.ndarray]] = []
     for penalty in PENALTIES:
-        model, said = new_ridge(penalty), np.empty(y.shape)
+        model, predicted = new_ridge(penalty), np.empty(y.shape)
         for learn, held in folds:
             model.fit(given[learn], y[learn], count[learn])
-            said[held] = model.predict(given[held]).reshape(len(held), -1)
-        found.append((float((count[:, None] * (said - y) ** 2).sum()), penalty, said))
+            predicted[held] = model.predict(given[held]).reshape(len(held), -1)
+        found.append((float((count[:, None] * (predicted - y) ** 2).sum()), penalty, predicted))
         errors = [error for error, *_ in found]
         if min(errors[-PAST:]) > min(errors):
             break

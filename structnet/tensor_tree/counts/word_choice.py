@@ -143,8 +143,8 @@ def _by_folds(
     ) -> tuple[LabelBag, np.ndarray]:
         """A model, and the loss of each example by the folds that do not have it, ``[n]``."""
         bag = LabelBag.knowing(examples.forest, letters, **sizes)
-        said = bag.fit_numbers(examples, seed, forms, groups)
-        return bag, ((said - y) ** 2).mean(axis=1)
+        predicted = bag.fit_numbers(examples, seed, forms, groups)
+        return bag, ((predicted - y) ** 2).mean(axis=1)
 
     plain, before = fitted(given, forms)
     forms = (plain.form,)
