@@ -50,7 +50,7 @@ from structnet.softmax_tree.settings import (
 )
 from structnet.softmax_tree.solved_leaf import how_solved, may_be_solved
 from structnet.softmax_tree.start import most_classes, width
-from structnet.softmax_tree.temperature import FEWEST, best_temperature
+from structnet.softmax_tree.temperature import FEWEST, best_temperature, few_enough
 from structnet.softmax_tree.wrongness import largest_wrong
 from structnet.training.progress import Progress
 
@@ -144,14 +144,14 @@ class _Search:
     held_out: Points | None = None
 
     def best(self) -> Kind:
-        """The settings of the lowest error, or a solved leaf if that is not surely higher."""
+        """The best tree or a solved leaf: of dense rows in doubt the leaf, of sparse ones not."""
         best = self._of_trees()
-        if not may_be_solved(self.points, self.given):
+        if not may_be_solved(self.points, self.given, self.growth):
             return best
         how = how_solved(self.points, self.given.seed)
         alone = replace(self._kind(0, "centroids"), solved=how, max_iter=0)
         half = [] if best.depth or not self.points.sparse else [replace(best, solved=how)]
-        wrong = {k: self._wrong_about(k, iterations=self._length) for k in (*half, alone, best)}
+        wrong = {k: self._wrong_about(k, iterations=self._length) for k in (best, *half, alone)}
         if self.points.sparse:
             return lowest(wrong)
         return best if wrong[alone].exceeds(wrong[best], SURE) else alone
@@ -203,9 +203,9 @@ class _Search:
         """
         if not (self._cheap or kind.solved) or kind.is_solved or kind.temperature != 1:
             return kind
-        parts = self._parts
-        if self._most < len(self.points):
-            parts = [self._parted(self.points, None, self.given.seed)]
+        seed, all_ = self.given.seed, self._most >= len(self.points)
+        parts = self._parts if all_ else [self._parted(self.points, None, seed)]
+        parts = [replace(part, test=few_enough(part.test, seed)) for part in parts]
         log_prob = np.concatenate([part.log_probs(kind) for part in parts])
         y = np.concatenate([part.test.y for part in parts])
         weights = np.concatenate([part.test.weights for part in parts])

@@ -24,24 +24,31 @@ from structnet.estimators.naive_bayes import (
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import ChosenSettings, SoftmaxTreeSettings
+from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 
 ROOM = 30_000_000  # largest number of weights of naive Bayes: hardly any is 0
 
 
-def may_be_solved(points: Points, settings: SoftmaxTreeSettings) -> bool:
+def may_be_solved(
+    points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None = None
+) -> bool:
     """True for few dense rows, or sparse ones like counts, if settings leave the whole tree open.
 
-    Few are fewer than 400; counts are not negative.
+    Few are fewer than 400; counts are not negative. Of sparse rows, a tree that is to grow from a
+    single leaf is not open, as a solved leaf does not grow.
 
     Args:
         points: samples to learn from.
         settings: settings of a user.
+        growth: settings of growth, whose start is in ``settings.depth``; None without growth.
     """
-    given = settings.depth or None, settings.k, settings.start, settings.leaf_penalty
-    if given != (None,) * 4:
+    start_k = None if growth is None else growth.start_k
+    given = settings.depth or None, settings.k, start_k, settings.start, settings.leaf_penalty
+    if any(each is not None for each in given):
         return False
     if points.sparse:
+        if growth is not None and settings.depth is not None:
+            return False
         fits = points.num_classes * points.num_features <= ROOM
         return fits and points.x.nnz > 0 and not (points.x.data < 0).any()
     return len(points) < FEW and solvable(points.x, points.num_classes)
@@ -111,13 +118,16 @@ def half_solved(draft: Draft, points: Points, settings: ChosenSettings) -> Draft
     """A tree whose single leaf is the mean of a trained one and a solved one, if settings say so.
 
     Args:
-        draft: trained tree, which is returned if it has more leaves or is wholly solved.
+        draft: trained tree, which is returned if it has more leaves, is wholly solved, or lacks
+            classes.
         points: samples that it was trained on.
         settings: settings of the training.
     """
     if not settings.solved or settings.is_solved or len(draft.nodes) > 1:
         return draft
     own, other = draft.leaf(0), solved_draft(points, settings.solved).leaf(0)
+    if not np.array_equal(own.classes, other.classes):
+        return draft
     weight = other.weight / 2
     weight[slice(None) if own.columns is None else own.columns] += own.weight / 2
     return Draft([()], [replace(other, weight=weight, bias=(own.bias + other.bias) / 2)])

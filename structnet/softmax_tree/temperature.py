@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
+from structnet.softmax_tree.points import Points
 from structnet.training.gains import is_better
 
 COLDEST, HOTTEST = 0.25, 8.0
@@ -18,6 +19,13 @@ COLDEST, HOTTEST = 0.25, 8.0
 # error of about z: two errors are a z of 4.
 SURE = 2.0
 FEWEST = 30  # samples: of ten, chance looks like a gain in one case of five
+CELLS = 10_000_000  # largest number of probabilities by which it is found
+
+
+def few_enough(samples: Points, seed: int) -> Points:
+    """Held-out samples, or a random part of them, with at most ``CELLS`` probabilities."""
+    order = np.random.default_rng(seed).permutation(len(samples))
+    return samples.take(np.sort(order[: max(CELLS // samples.num_classes, 1)]))
 
 
 def best_temperature(

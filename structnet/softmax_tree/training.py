@@ -28,7 +28,7 @@ from structnet.softmax_tree.smoothing import smoothed
 from structnet.softmax_tree.solved_leaf import half_solved, how_solved, leaf_in_words
 from structnet.softmax_tree.start import best_draft, first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
-from structnet.softmax_tree.temperature import best_temperature
+from structnet.softmax_tree.temperature import best_temperature, few_enough
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.softmax_tree.wrongness import log_probs, wrong_about
 from structnet.training.history import History
@@ -37,7 +37,6 @@ from structnet.training.progress import Progress
 
 PATIENCE = 2  # rounds of growth that are not better beyond chance, after which it ends
 ONE_LEAF = "one leaf, {}, was best on held-out samples; set {} for a tree"
-CELLS = 10_000_000  # largest number of probabilities by which the temperature is found
 
 
 @dataclass(frozen=True)
@@ -212,6 +211,7 @@ def leaves_trained(
         for node, rows in draft.reach(points).items():
             if not (draft.children[node] or found.is_solved):
                 draft.nodes[node] = updated(draft, node, points, rows, objective)
+        draft = half_solved(draft, points, found)
     return SoftmaxTree.from_draft(draft, points.num_features, num_classes), found
 
 
@@ -305,8 +305,7 @@ class _Training:
         settings, tested = self.state.settings, self.validation
         if tested is None or settings.temperature != 1 or settings.is_solved:
             return settings
-        order = np.random.default_rng(settings.seed).permutation(len(tested))
-        some = tested.take(np.sort(order[: max(CELLS // tested.num_classes, 1)]))
+        some = few_enough(tested, settings.seed)
         draft = half_solved(draft, self.points, settings)
         log_prob = log_probs(draft, self.points, some, self._trained_by, inside=True)
         return replace(settings, temperature=best_temperature(log_prob, some.y, some.weights))

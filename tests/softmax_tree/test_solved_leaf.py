@@ -24,6 +24,7 @@ from structnet.softmax_tree import (
     train,
 )
 from structnet.softmax_tree.settings import ChosenSettings
+from structnet.softmax_tree.training import leaves_trained
 
 BOTH = pytest.mark.parametrize("kind", [SoftmaxTreeClassifier, AdaptiveSoftmaxTreeClassifier])
 
@@ -67,7 +68,7 @@ def test_what_is_given_is_trained(given: dict[str, Any]) -> None:
     assert not SoftmaxTreeClassifier(**given, random_state=0).fit(x, y).settings_.solved
 
 
-def test_sparse_and_many_rows_are_trained() -> None:
+def test_negative_sparse_rows_and_many_rows_are_trained() -> None:
     x, y = apart(401, columns=6)
     for rows, classes in ((x, y), (csr_matrix(x[:60]), y[:60])):
         assert not SoftmaxTreeClassifier(random_state=0).fit(rows, classes).settings_.solved
@@ -180,6 +181,33 @@ def test_it_is_not_asked_where_a_tree_is_or_numbers_are_negative() -> None:
     for rows, given in ((x, {"leaf_penalty": 1.0}), (x, {"depth": 1}), (-x, {})):
         model = SoftmaxTreeClassifier(**given, random_state=0).fit(rows, y)
         assert not model.settings_.solved
+
+
+def test_a_tree_that_is_to_grow_from_one_leaf_or_from_narrow_ones_is_not_solved() -> None:
+    rng = np.random.default_rng(0)
+    both = rng.integers(0, 2, (3000, 2))
+    x = csr_matrix(np.hstack([both, 1 - both]), dtype=np.float32)
+    y = both.sum(1) % 2 ^ (rng.random(3000) < 0.1)  # of which no single leaf knows anything
+    model = AdaptiveSoftmaxTreeClassifier(start_depth=0, random_state=0).fit(x, y)
+    assert model.get_n_leaves() > 1 and model.score(x, y) > 0.85
+    x, y = ones()
+    narrow = AdaptiveSoftmaxTreeClassifier(start_k=5, random_state=0).fit(x, y)
+    assert not narrow.settings_.solved
+
+
+def test_a_leaf_that_lacks_classes_is_not_half_of_one_that_has_them() -> None:
+    x, y = ones()
+    narrow = replace(BAYES, max_iter=5, k=3)
+    trees = [train(x, y, how).tree for how in (narrow, replace(narrow, solved=()))]
+    np.testing.assert_array_equal(scores(trees[0], x), scores(trees[1], x))
+
+
+def test_the_leaves_alone_are_half_of_it_too() -> None:
+    x, y = ones()
+    told = replace(BAYES, max_iter=5)
+    half, trained = (leaves_trained(x, y, how, 6)[0] for how in (told, replace(told, solved=())))
+    expected = log_softmax((scores(trained, x) + scores(train(x, y, BAYES).tree, x)) / 2, axis=1)
+    np.testing.assert_allclose(scores(half, x), expected, atol=1e-4)
 
 
 def test_where_words_depend_on_each_other_a_leaf_is_trained() -> None:
