@@ -8,7 +8,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -27,10 +26,11 @@ from structnet.trees.label_words import (
     Text,
     as_read,
     own_children,
+    own_nodes,
     without_words,
     word_ids,
 )
-from structnet.trees.memory import collector_paused
+from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
@@ -270,6 +270,9 @@ def hidden_one_by_one(
 ) -> Iterator[Forest]:
     """Forests of the tree with each of its subtrees and words hidden in turn, in preorder.
 
+    A node is only copied where something below it is hidden, so that a model only recomputes what
+    that changes.
+
     Args:
         tree: the tree.
         vocabulary: numbers of its labels, including an unknown one.
@@ -285,39 +288,39 @@ def hidden_one_by_one(
         >>> vocabulary = Vocabulary.from_trees([tree], unknown=True)
         >>> (forest,) = hidden_one_by_one(tree, vocabulary)
         >>> [str(forest.tree(i)) for i in range(3)], forest.num_nodes
-        (['<unknown>', '(f <unknown> y)', '(f x <unknown>)'], 5)
+        (['<unknown>', '(f <unknown> y)', '(f x <unknown>)'], 6)
     """
-    size = sum(each.size for each in (tree, *before, *behind)) if before or behind else 0
+    # Places of nodes, their replacements, and the places of those whose label alone is replaced.
+    at, by, alone, trees = [], [], [], [tree, HIDDEN, *before, *behind]
+    others, label = range(2, len(trees)), len(trees)
+    trees += [Tree(HIDDEN.label, [HIDDEN])] * bool(labels_alone)
+    for place, node in enumerate(own_nodes(tree)):
+        at.append(place)
+        by.append(1)
+        if place in labels_alone and own_children(node):
+            alone.append(len(at) - 1)
+            by[-1] = label
+        if isinstance(node, Text):
+            words = node.children
+            for i in range(len(words)):
+                at.append(place)
+                by.append(len(trees))
+                trees.append(Text(node.label, [*words[:i], HIDDEN, *words[i + 1 :]]))
+    whole = Forest.from_trees(trees, vocabulary, share=False)
+    places, instead = np.array(at), np.array(by)
+    own = np.zeros(len(places), bool)
+    own[alone] = True
+    size = sum(each.size for each in (tree, *before, *behind)) if others else 0
     size += NODE * len(labels_alone)
     number = np.cumsum(np.array(_copied(tree)) + size) // most  # of each variant's forest
-    variants = zip(number.tolist(), _variants(tree, labels_alone), strict=True)
-    for _, part in itertools.groupby(variants, key=itemgetter(0)):
-        with collector_paused():  # there may be very many new nodes
-            trees = [each for _, variant in part for each in (*before, variant, *behind)]
-        yield Forest.from_trees(trees, vocabulary)  # which stores what variants share once
-
-
-def _variants(tree: Tree, labels_alone: Sequence[int]) -> Iterator[Tree]:
-    """The tree with each node and word hidden in turn; arguments as above.
-
-    Only the nodes above what is hidden are made anew, all others are shared by the variants.
-    """
-    # A node, whether it is a word, and the way up: its parent, its place, the parent's way up.
-    waiting: list[tuple[Tree, bool, Any]] = [(tree, False, None)]
-    place = -1
-    while waiting:
-        node, is_word, way = waiting.pop()
-        place += not is_word
-        alone = not is_word and place in labels_alone
-        new = Tree(HIDDEN.label, own_children(node)) if alone else HIDDEN
-        up = way
-        while up is not None:
-            above, at, up = up
-            children = *above.children[:at], new, *above.children[at + 1 :]
-            new = type(above)(above.label, children, above.token)
-        yield new
-        below, words = enumerate(node.children), isinstance(node, Text)
-        waiting += [(child, words, (node, at, way)) for at, child in below][::-1]
+    for start, end in itertools.pairwise([0, *np.flatnonzero(np.diff(number)) + 1, len(number)]):
+        # Without the texts of other forests: a page of n words has n of them.
+        used, which = np.unique(instead[start:end], return_inverse=True)
+        part = whole[[0, *others, *used]]
+        nodes, number_before = part.preorder().nodes[places[start:end]], 1 + len(before)
+        beside = range(1, number_before), range(number_before, 1 + len(others))
+        by_trees, some = which + 1 + len(others), own[start:end]
+        yield each_replaced(part, nodes, by_trees, *beside, labels_alone=some)
 
 
 def _copied(tree: Tree) -> list[int]:
