@@ -107,7 +107,9 @@ class OneFileMixin:
                 module = estimator._restore({**config, "shapes": shapes})
             module.load_state_dict(weights)
         except (RuntimeError, *MALFORMED) as error:
-            raise CheckpointError(f"{path} does not describe a {cls.__name__}: {error}") from error
+            lacks = f"it lacks {error}, as if another version had saved it; fit it anew"
+            what = lacks if isinstance(error, KeyError) else error
+            raise CheckpointError(f"{path} does not describe a {cls.__name__}: {what}") from error
         return estimator
 
     def _seed_of(self, random_state: Any) -> Any:

@@ -369,7 +369,7 @@ def classes_of_stream(classes: Any, known: np.ndarray | None = None) -> np.ndarr
     # Twice, as numbers that occur once each would be taken for a regression target.
     unique, _ = encode_labels(np.repeat(names, 2))
     if known is None or np.array_equal(unique, known):
-        return unique
+        return unique if known is None else known
     more, less = np.setdiff1d(unique, known).tolist(), np.setdiff1d(known, unique).tolist()
     odd = f"among them {more[0]!r}" if more else f"without {less[0]!r}"
     raise ValueError(

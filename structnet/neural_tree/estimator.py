@@ -43,8 +43,8 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
             gives; ``plot(X, y)``, ``export_text(X, y)`` and ``explain(x)`` take the user's own.
         trained_, history_: tree, decisions and records of the first member; see there.
         columns_: columns that the first tree reads, ascending; None if it reads all.
-        settings_: settings of the first member's training, with the seed that was drawn for it. To
-            train again as ``fit`` did, pass them to :func:`structnet.neural_tree.train`.
+        settings_: settings of the first member's training, with the seed that was drawn for it,
+            such as :func:`structnet.neural_tree.train` takes.
         members_: all members, each with ``tree``, ``decisions`` and ``history``.
 
     Reference:

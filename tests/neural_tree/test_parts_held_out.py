@@ -63,7 +63,7 @@ def test_parts_are_asked_for_until_they_tell() -> None:
             yield part(split=SOME)
 
     first = part(split=SOME, deepen=-SOME)
-    found = judged_by_parts(first, others(), RULE, Categorical())
+    found = judged_by_parts(first, others(), RULE, Categorical(), 24)
     assert RULE(dict(first.gains)) == "keep" and RULE(found) == "split" and asked == [0]
     assert found["deepen"] == first.gains["deepen"]  # what gains nothing is not looked at further
     assert found["split"].loss == first.gains["split"].loss
@@ -78,11 +78,11 @@ def test_where_nothing_gains_or_the_first_part_tells_no_other_is_asked_for(first
         raise AssertionError
         yield
 
-    assert judged_by_parts(first, none(), RULE, Categorical()) == dict(first.gains)
+    assert judged_by_parts(first, none(), RULE, Categorical(), 24) == dict(first.gains)
 
 
 def test_a_part_without_a_candidate_of_a_kind_gains_nothing() -> None:
-    found = judged_by_parts(part(split=SOME), [part()] * 4, RULE, Categorical())
+    found = judged_by_parts(part(split=SOME), [part()] * 4, RULE, Categorical(), 24)
     assert found["split"].gain == pytest.approx(SOME.sum() / 20) and RULE(found) == "keep"
 
 
@@ -95,7 +95,8 @@ def asked_of(parts: list[Part]) -> tuple[str, int]:
             asked.append(1)
             yield each
 
-    return RULE(judged_by_parts(parts[0], others(), RULE, Categorical())), len(asked)
+    size = sum(len(each.before) for each in parts)
+    return RULE(judged_by_parts(parts[0], others(), RULE, Categorical(), size)), len(asked)
 
 
 def drawn(rng: np.random.Generator, gain: float) -> list[Part]:

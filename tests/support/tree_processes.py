@@ -7,7 +7,6 @@ python tree_processes.py FOLDER
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import socket
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.multiprocessing import start_processes
 from torch.nn.parallel import DistributedDataParallel
 
 from structnet.label_tree import TreeSoftmaxLoss
@@ -107,18 +107,13 @@ def train(rank: int, port: int, folder: Path) -> None:
     dist.barrier()
 
 
-def main(folder: Path) -> int:
-    """Trains in two processes; 0 if both end well."""
+def main(folder: Path) -> None:
+    """Trains in two processes; if one fails, the other ends, and its error is raised."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    ranks = [multiprocessing.Process(target=train, args=(i, port, folder)) for i in (0, 1)]
-    for each in ranks:
-        each.start()
-    for each in ranks:
-        each.join()
-    return max(abs(each.exitcode) for each in ranks)
+    start_processes(train, (port, folder), nprocs=2, start_method="fork")
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    main(Path(sys.argv[1]))

@@ -194,7 +194,8 @@ def test_examples_say_by_their_weights_whether_words_tell(part: int, monkeypatch
 
 
 def test_gradients_of_several_texts_are_those_of_their_own_words() -> None:
-    model = TreeLSTMClassifier(epochs=1, words=True, random_state=0).fit(X[:40], Y[:40])
+    model = TreeLSTMClassifier(epochs=1, words=True, bag=False, random_state=0)
+    model.fit(X[:40], Y[:40])
     tree = Tree("review", [Tree("door wall wall fine"), Tree("text", [Tree("wall fine")])])
     vectors = child_sum(model.model_).token_vectors.weight
     kept = model.trained_.vocabulary.token_of("fine")

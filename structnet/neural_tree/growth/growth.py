@@ -265,8 +265,9 @@ class Growth:
         trained = self._train_candidates(leaf)
         gains = {kind: gain for kind, (gain, _) in trained.items()}
         if self.in_parts and self.strength is not None and len(self.decisions) == 1:
-            arguments = self._judge.part(gains), self._parts(), self.choose, self.tree.likelihood
-            gains = judged_by_parts(*arguments)
+            first, size = self._judge.part(gains), len(self.validation) + len(self.train)
+            parts = first, self._parts()
+            gains = judged_by_parts(*parts, self.choose, self.tree.likelihood, size)
         action = self.choose(gains)
         self.undecided = self.undecided[1:]
         if action != "keep":

@@ -25,7 +25,7 @@ from torch import nn
 from structnet.neural_tree.growth.decision import Gain
 from structnet.neural_tree.growth.measures import decrease
 from structnet.neural_tree.likelihood import Likelihood
-from structnet.neural_tree.linear import ENOUGH, PARTS, is_linear_model, parts_of
+from structnet.neural_tree.linear import ENOUGH, is_linear_model, parts_of
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 
@@ -81,6 +81,7 @@ def judged_by_parts(
     others: Iterable[Part],
     choose: Callable[[dict[str, Gain]], str],
     likelihood: Likelihood,
+    size: int,
 ) -> dict[str, Gain]:
     """The gains of the first part's candidates, and their errors, over as many parts as it takes.
 
@@ -92,6 +93,7 @@ def judged_by_parts(
         others: further parts, which are trained as they are asked for.
         choose: rule that names the candidate to take, or "keep".
         likelihood: likelihood whose losses they are.
+        size: number of samples of all parts.
 
     Returns:
         The gains; ``loss``, ``after`` and the like are still those of the first part.
@@ -104,13 +106,13 @@ def judged_by_parts(
         >>> before, after = np.full(4, 2.0), np.array([1.0, 2.0, 1.0, 2.0])
         >>> part = Part({"split": Gain(1.5, 0.5, 0.29, after=after)}, before, np.ones(4))
         >>> sure = partial(choose, settings=NeuralTreeSettings())
-        >>> found = judged_by_parts(part, [part] * 4, sure, Categorical())
+        >>> found = judged_by_parts(part, [part] * 4, sure, Categorical(), 20)
         >>> round(found["split"].error, 2), sure(part.gains), sure(found)
         (0.19, 'keep', 'split')
     """
     parts, found, rest = [first], dict(first.gains), iter(others)
     while choose(found) == "keep":
-        share = len(parts) / (1 + PARTS)
+        share = sum(len(part.before) for part in parts) / size
         kinds = [
             kind for kind, gain in found.items() if choose({kind: _hoped(gain, share)}) == kind
         ]

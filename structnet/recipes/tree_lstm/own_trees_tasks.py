@@ -242,7 +242,7 @@ def _phrases(trees: list[Tree]) -> Task:
 
 
 def _label_hidden(node: Tree, of: Sequence[Tree], has_class: bool) -> tuple[Tree, str | None]:
-    """A phrase without its label, or a word in place of its tag; and the label, if ``asked``."""
+    """A phrase without its label, or a word in place of its tag; and that label or None."""
     new = of[0] if _is_tag(node) else Tree("?" if of else node.label, of)
     return new, _kind(node) if has_class else None
 
