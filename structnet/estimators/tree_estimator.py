@@ -234,10 +234,8 @@ class TreeEstimatorMixin(OneFileMixin):
             TypeError: there are samples without their classes or numbers.
             ValueError: the data do not match those of ``fit``.
         """
-        # ``plot`` is a higher layer: it is imported only when a picture is drawn.
-        return import_module("structnet.plot").plot_model_tree(
-            self.read(X, y, sample_weight), **options
-        )
+        plot = import_module("structnet.plot")  # a higher layer, imported only for pictures
+        return plot.plot_model_tree(self.read(X, y, sample_weight), **options)
 
     def summary(self, X: Any = None) -> report.Summary:
         """The size of the first tree, and the cost of a prediction.
@@ -345,7 +343,8 @@ class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, ``[n]``."""
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        places = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[places]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, ``[n, classes]``, in the order of ``classes_``."""
@@ -354,8 +353,8 @@ class TreeClassifierMixin(LikeliestMixin, ClassifierMixin):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
         # In double precision, so that values that differ still differ after exp.
-        outputs = self._outputs(X).astype(np.float64)
-        logs = logsumexp(outputs, axis=0) - np.log(len(outputs)) if len(outputs) > 1 else outputs[0]
+        logs = self._outputs(X).astype(np.float64)
+        logs = logsumexp(logs, axis=0) - np.log(len(logs)) if len(logs) > 1 else logs[0]
         return np.minimum(logs, 0.0)  # what rounding leaves above 1, scikit-learn's losses refuse
 
     def _checked(

@@ -85,7 +85,11 @@ def test_the_start_is_left_as_it_is() -> None:
     start = complete_draft(points, 2, 4, "centroids", 0)
     nodes = list(start.nodes)
     told = []
-    alternate(start, points, objective(), 3, told=lambda draft, value, settled: told.append(value))
+
+    def keep(draft: Draft, value: float, settled: bool) -> None:
+        told.append(value)
+
+    alternate(start, points, objective(), 3, after_iteration=keep)
     assert all(a is b for a, b in zip(nodes, start.nodes, strict=True))
     assert told == sorted(told, reverse=True) and told
 

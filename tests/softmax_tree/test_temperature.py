@@ -170,7 +170,7 @@ def test_a_growing_tree_asks_drawn_samples(monkeypatch: pytest.MonkeyPatch) -> N
         asked.append(y)
         return 1.0
 
-    monkeypatch.setattr(training, "CELLS", 4 * 20)
+    monkeypatch.setattr("structnet.softmax_tree.temperature.CELLS", 4 * 20)
     monkeypatch.setattr(training, "best_temperature", recorded)
     settings = SoftmaxTreeSettings(
         start="centroids", decision_penalty=1.0, leaf_penalty=1.0, max_iter=1, solver_steps=5
