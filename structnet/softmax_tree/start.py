@@ -354,7 +354,9 @@ def _scattered(means: Any, share: np.ndarray, rng: np.random.Generator) -> np.nd
     centre = np.asarray(share @ means).ravel()
     direction = rng.standard_normal(means.shape[1]).astype(np.float32)
     for _ in range(5):
-        along = share * np.asarray(means @ direction - centre @ direction).ravel()
+        # BLAS was seen to flag a product of finite single precision numbers as invalid.
+        with np.errstate(invalid="ignore"):
+            along = share * np.asarray(means @ direction - centre @ direction).ravel()
         direction = np.asarray(along @ means).ravel() - along.sum() * centre
         norm = np.linalg.norm(direction)
         if not norm:
