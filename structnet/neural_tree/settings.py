@@ -226,7 +226,7 @@ def _adam(
         rate = learning_rate * (min(1.0, INPUTS / max(inputs, 1)) if strength else 1.0)
         held = strength or (0.0 if each in spared else decay)
         groups.setdefault((rate, held if inputs else 0.0), []).append(each)
-    groups_of = [
+    param_groups = [
         {"params": each, "lr": rate, "weight_decay": held} for (rate, held), each in groups.items()
     ]
-    return (Adam if strength else AdamW)(groups_of, lr=learning_rate, fused=True)
+    return (Adam if strength else AdamW)(param_groups, lr=learning_rate, fused=True)

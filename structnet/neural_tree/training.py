@@ -157,7 +157,6 @@ def train(
         for callback in callbacks:
             callback(_so_far(growth, *refined))
 
-    told = [lambda growth, decision: tell()]
     measures = {} if tree.num_classes is None else {"accuracy": accuracy}
     growth = Growth(
         tree,
@@ -166,7 +165,7 @@ def train(
         settings,
         metrics=measures,
         folder=folder,
-        callbacks=told,
+        callbacks=[lambda growth, decision: tell()],
         **shared,
     )
     growth.in_parts = everything is not None  # then the validation samples were drawn from them

@@ -89,17 +89,17 @@ def plot_explanation(
     if wrong or not each:
         got = wrong[0] if wrong else "an empty list"
         raise TypeError(f"expected what the method explain of an estimator returns; got {got}")
-    told = [(of.tree, of.values()) for of in each]
+    explanations = [(of.tree, of.values()) for of in each]
     places = [getattr(of, "node", None) for of in each]
     below = [
         value
-        for (tree, of), place in zip(told, places, strict=True)
+        for (tree, of), place in zip(explanations, places, strict=True)
         for key, value in of.items()
         if place is not None or key != id(tree)
     ]
     falls, rises = max(below, default=0.0), -min(below, default=0.0)
     most = max(falls, rises)
-    drawn = [_with_words_that_matter(tree, of, WORD * most) for tree, of in told]
+    drawn = [_with_words_that_matter(tree, of, WORD * most) for tree, of in explanations]
     both = list(zip(drawn, places, strict=True))
     roots = {id(tree) for (tree, _), place in both if place is None}
     marked = [own_nodes(tree)[place] for (tree, _), place in both if place is not None]

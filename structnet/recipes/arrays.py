@@ -100,9 +100,9 @@ class ArrayData:
         for name in ("x_scale", "y_scale"):
             scale = getattr(arrays, name)
             description[name] = scale and scale.to_lists()
-        return description | (
-            {} if arrays.encoding is None else {"encoding": arrays.encoding.to_list()}
-        )
+        if arrays.encoding is not None:
+            description["encoding"] = arrays.encoding.to_list()
+        return description
 
     def in_words(self) -> str:
         """The number and the kind of the examples, and what a table's columns became, in words."""

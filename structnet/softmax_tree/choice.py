@@ -23,8 +23,8 @@ surely behind the flat softmax, and stronger penalties that begin far behind, ar
 iteration, and kinds that begin nearly as well are compared once more with the penalties found. If
 only some samples are used, some of the others are tested on besides those held out. The error is
 that of ``wrongness``. Of few dense rows, a solved leaf (``solved_leaf``) is taken unless a tree is
-surely better; of sparse ones, naive Bayes or its mean with a flat softmax, unless it is worse by
-more than chance. At last, held-out samples tell how sure leaves may be.
+surely better; of sparse ones, naive Bayes or its mean with a flat softmax if that is better by more
+than chance. At last, held-out samples tell how sure leaves may be.
 """
 
 from __future__ import annotations
@@ -355,12 +355,12 @@ class _Search:
 
     def _kind(self, depth: int, start: Any) -> Kind:
         """The user's settings, with the others as they are when kinds are compared."""
-        given, chosen = self.given, {"depth": depth, "start": start}
-        chosen["k"] = width(self.points.num_classes, depth) if given.k is None else given.k
-        chosen["leaf_penalty"] = self._count if given.leaf_penalty is None else given.leaf_penalty
+        given, values = self.given, {"depth": depth, "start": start}
+        values["k"] = width(self.points.num_classes, depth) if given.k is None else given.k
+        values["leaf_penalty"] = self._count if given.leaf_penalty is None else given.leaf_penalty
         if given.decision_penalty is None:
-            chosen["decision_penalty"] = chosen["leaf_penalty"]
-        return replace(given, **chosen)
+            values["decision_penalty"] = values["leaf_penalty"]
+        return replace(given, **values)
 
     @cached_property
     def _plain(self) -> Kind:

@@ -253,10 +253,8 @@ class Predictor:
     def __init__(self, tree: SoftmaxTree, inputs: Standardizer | None = None):
         self._arrays, self._inputs, self._width = tree.arrays, inputs, tree.shape[0]
         self._outside = tree.outside
-        arrays, scale = (
-            self._arrays.as_arguments,
-            [None, None] if inputs is None else inputs.of(self._width),
-        )
+        arrays = self._arrays.as_arguments
+        scale = [None, None] if inputs is None else inputs.of(self._width)
         self._of_full: Callable[[Any], int]
         self._of_full = partial(_kernels.class_of_scaled, *arrays, *scale, self._width)
         if inputs is None and arrays[2] is None:  # a call with fewer arguments is faster

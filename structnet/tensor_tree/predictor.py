@@ -37,8 +37,7 @@ class Answers(nn.Module):
 
     def targets_and_weights(self, batch: Any) -> tuple[Tensor, Tensor]:
         """The targets, ``[n]`` or ``[n, outputs]``, and how much each counts, ``[n]``."""
-        targets, weights = batch.targets, batch.weights
-        return targets, torch.ones(len(targets)).to(targets.device) if weights is None else weights
+        return batch.targets, batch.counts()
 
     def losses_as_weighed(self, batch: Any) -> Tensor:
         """The loss of each example times its weight, ``[examples]``."""

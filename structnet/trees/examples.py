@@ -77,6 +77,12 @@ class TreeExamples:
         weights = None if self.weights is None else self.weights[places]
         return TreeExamples(self.forest[roots], self.targets[places], weights, k)
 
+    def counts(self) -> Tensor:
+        """How much each example counts: its weight, or 1 without weights. ``[n]``."""
+        if self.weights is None:
+            return torch.ones(len(self), device=self.targets.device)
+        return self.weights
+
     def __getitems__(self, indices: Sequence[int]) -> TreeExamples:
         return self[indices]  # by which a DataLoader takes a whole batch at once
 

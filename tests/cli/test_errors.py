@@ -325,8 +325,12 @@ def test_letters_that_the_terminal_does_not_know(tmp_path: Path) -> None:
     asked = ["predict", "run", "rows.csv"], ["predict", "run"]  # a file, then what is typed
     old = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     code = f"from structnet.cli import main; [main(words) for words in {[train, *asked]}]"
-    done = python("-c", code, cwd=tmp_path, typed="\ufeff" + "\n".join(rows), **old)
+    content = "\n".join(rows)
+    done = python("-c", code, cwd=tmp_path, typed="\ufeff" + content, **old)
+    assert done.returncode == 0, done.stderr
     expected = call("predict", tmp_path / "run", tmp_path / "rows.csv").json["answers"]
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert [each["answers"] for each in told[1:]] == [expected] * 2, done.stderr
     assert done.stdout.count("\nrow 1: class \\u65e5") == 2 and done.stdout.isascii()
+    done = python("-m", "structnet", *asked[1], cwd=tmp_path, typed=content, **old)
+    assert json.loads(done.stdout.splitlines()[-1])["answers"] == expected

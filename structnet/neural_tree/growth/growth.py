@@ -266,8 +266,7 @@ class Growth:
         gains = {kind: gain for kind, (gain, _) in trained.items()}
         if self.in_parts and self.strength is not None and len(self.decisions) == 1:
             first, size = self._judge.part(gains), len(self.validation) + len(self.train)
-            parts = first, self._parts()
-            gains = judged_by_parts(*parts, self.choose, self.tree.likelihood, size)
+            gains = judged_by_parts(first, self._parts(), self.choose, self.tree.likelihood, size)
         action = self.choose(gains)
         self.undecided = self.undecided[1:]
         if action != "keep":

@@ -155,9 +155,8 @@ def _named(
         }
         words = ", ".join(f"{label} {percent(p, 1)}" for label, p in likely.items())
         listed = f"{name}: {words or 'no label is so likely'}"
-        answers.append(
-            Answer(listed, {"labels": likely}, Probabilities(known, partial(dict, likely)))
-        )
+        probabilities = Probabilities(known, partial(dict, likely))
+        answers.append(Answer(listed, {"labels": likely}, probabilities))
     return answers
 
 

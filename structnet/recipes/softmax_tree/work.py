@@ -185,9 +185,8 @@ def _estimator(
     """The trees as an estimator, which takes rows as they were read; images as rows of pixels."""
     growth = settings.growth_told
     kind: Any = SoftmaxTreeClassifier if growth is None else AdaptiveSoftmaxTreeClassifier
-    parameters = (
-        vars(settings) | vars(settings.rows) | vars(settings.training) | vars(growth or settings)
-    )
+    parameters = vars(settings) | vars(settings.rows) | vars(settings.training)
+    parameters |= vars(growth or settings)
     model = data.estimator(kind, parameters, settings.training.seed)
     scale = data.arrays.x_scale
     if scale is not None and scale.mean.ndim > 1:

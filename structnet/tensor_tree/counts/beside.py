@@ -80,9 +80,9 @@ class Beside(Answers):
         return self.tree(forest, **which), self.bag(forest, **which)
 
     def _comparable(self, *outputs: Tensor) -> tuple[Tensor, ...]:
-        return (
-            outputs if self.kind == "numbers" else tuple(each.log_softmax(-1) for each in outputs)
-        )
+        if self.kind == "numbers":
+            return outputs
+        return tuple(each.log_softmax(-1) for each in outputs)
 
     def fit_bag(
         self,
@@ -136,7 +136,7 @@ class Beside(Answers):
         """Sets the weights of both parts by what each says of some examples, all float64.
 
         Shapes:
-            said ``[n, outputs]`` each; targets ``[n]`` or ``[n, outputs]``; counts ``[n]``.
+            outputs ``[n, columns]`` each; targets ``[n]`` or ``[n, outputs]``; counts ``[n]``.
         """
         tree, bag, *_ = outputs
         if self.kind == "numbers":
@@ -378,7 +378,7 @@ def best_shares(outputs: Tensor, targets: Tensor, count: Tensor) -> Tensor:
         count: weight of each example.
 
     Shapes:
-        said ``[m, n, classes]``; targets, count ``[n]``; output ``[m]``, with a sum of at most 1.
+        outputs ``[m, n, classes]``; targets, count ``[n]`` -> ``[m]``, with a sum of at most 1.
     """
     number = len(outputs)
     prior = torch.full((number,), 1 / (number - 1)).double()

@@ -11,7 +11,16 @@ from torch import Tensor
 
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
-from structnet.trees.vocabulary import NONE
+from structnet.trees.vocabulary import NONE, Vocabulary
+
+
+def label_sizes(vocabulary: Vocabulary) -> dict[str, int | bool]:
+    """The arguments of models of counts that say which labels there are."""
+    return {
+        "num_types": vocabulary.num_types,
+        "num_tokens": vocabulary.num_tokens,
+        "numbers": vocabulary.any_numbers,
+    }
 
 
 def words_of(tokens: np.ndarray, size: int) -> np.ndarray:

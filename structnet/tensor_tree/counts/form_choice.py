@@ -95,5 +95,4 @@ def take_best_form(
 
 def weights_of(examples: Sequence[TreeExamples]) -> np.ndarray:
     """The weights of the examples of all parts, ``[n]``."""
-    given = (np.ones(len(x)) if x.weights is None else x.weights.cpu().numpy() for x in examples)
-    return np.concatenate([*given], dtype=np.float64)
+    return np.concatenate([each.counts().cpu().double().numpy() for each in examples])

@@ -30,6 +30,7 @@ from structnet.estimators.row_space import space_of
 from structnet.tensor_tree.counts.counted import (
     Counted,
     beside,
+    label_sizes,
     labels_counted,
     labels_met,
     numbers_met,
@@ -130,9 +131,7 @@ class LabelBag(nn.Module):
     def sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
         """The constructor's arguments for the labels of users' trees; :meth:`knowing` adds more."""
         return {
-            "num_types": vocabulary.num_types,
-            "num_tokens": vocabulary.num_tokens,
-            "numbers": vocabulary.any_numbers,
+            **label_sizes(vocabulary),
             "num_outputs": question.num_outputs,
             "roots": question.roots,
             "form": "logarithm" if question.kind == "classes" else "count",
@@ -379,5 +378,5 @@ class LabelBag(nn.Module):
 
 def numbers_of(examples: TreeExamples) -> tuple[np.ndarray, np.ndarray]:
     """The targets of examples and their weights, float64. ``[n, outputs]``, ``[n]``."""
-    y, weights = examples.targets.cpu().double().numpy(), examples.weights
-    return y, np.ones(len(y)) if weights is None else weights.cpu().double().numpy()
+    y, count = (each.cpu().double().numpy() for each in (examples.targets, examples.counts()))
+    return y, count

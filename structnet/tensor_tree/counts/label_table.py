@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.tensor_tree.counts.counted import words_of
+from structnet.tensor_tree.counts.counted import label_sizes, words_of
 from structnet.tensor_tree.targets import Question
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
@@ -53,12 +53,7 @@ class LabelTable(nn.Module):
     @staticmethod
     def sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
         """The constructor's arguments for the labels of users' trees."""
-        return {
-            "num_types": vocabulary.num_types,
-            "num_tokens": vocabulary.num_tokens,
-            "numbers": vocabulary.any_numbers,
-            "num_classes": question.num_outputs,
-        }
+        return {**label_sizes(vocabulary), "num_classes": question.num_outputs}
 
     def fit(self, examples: Any, class_weight: Tensor | None = None) -> None:
         """Counts the nodes that have a class, of :class:`structnet.NodeExamples`.
