@@ -39,8 +39,8 @@ class TreeLSTMNodeClassifier(TreeLSTMEstimator):
         class_weight: class -> weight, as for :class:`structnet.TreeLSTMClassifier`; nodes of a
             class that weighs 0 are as if they had none.
         pools: not used.
-        bag: table of how often nodes with a label, and with a token, have each class, mixed with
-            the Tree-LSTM in the proportion that the held-out examples choose.
+        bag: linear model on the labels of a node, of those above and beside it and of those below,
+            mixed with the Tree-LSTM in the proportion that the held-out examples choose.
 
     Attributes:
         classes_: the classes, sorted.

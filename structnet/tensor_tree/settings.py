@@ -69,8 +69,8 @@ class TreeLSTMSettings:
             also sum.
         bag: linear model of how often each label occurs and, where this helps, decision
             trees on these counts, mixed with the Tree-LSTM in the proportion that the held-out
-            examples choose; for classes and numbers. For nodes, a table of the classes of labels
-            and tokens.
+            examples choose; for classes and numbers. For nodes, a linear model on the
+            labels at and around a node.
         top_down: use what is above and beside a node for its prediction, not only what is at and
             below it; by default True for nodes; not used for whole trees.
         words: read texts and compound names at leaves word by word, as structnet.trees.with_words

@@ -131,10 +131,10 @@ def upside_down(forest: Forest, entries: Entries | None = None) -> WaysDown:
     arrays = ForestArrays(*of_nodes, offsets, children, pos, roots)
     arity = int(pos.max(initial=-1)) + 1
     ways = Forest.of(arrays, arity, forest.vocabulary, forest.device)
-    return WaysDown(ways, nodes, *(beside[edge] for beside in _beside(forest)))
+    return WaysDown(ways, nodes, *(beside[edge] for beside in siblings(forest)))
 
 
-def _beside(forest: Forest) -> tuple[np.ndarray, np.ndarray]:
+def siblings(forest: Forest) -> tuple[np.ndarray, np.ndarray]:
     """The siblings just before and just after the child of each edge, -1 for none.
 
     Shapes:

@@ -23,10 +23,11 @@ from structnet.estimators.logistic import SOLVER
 from structnet.estimators.row_space import space_of
 from structnet.parse import bracketed
 from structnet.tensor_tree import ChildSumTreeLSTM, TreePredictor, TreeReadout
-from structnet.tensor_tree.counts.beside import BesideBag, best_shares
+from structnet.tensor_tree.counts.beside import BesideBag
 from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.counts.ridge import PENALTIES
+from structnet.tensor_tree.counts.shares import best_shares
 from structnet.tensor_tree.targets import Targets
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest

@@ -14,8 +14,8 @@ from sklearn.base import clone
 
 from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
-from structnet.tensor_tree.counts.beside import BesideTable
-from structnet.tensor_tree.counts.label_table import LabelTable
+from structnet.tensor_tree.counts.beside import BesideNodeBag
+from structnet.tensor_tree.counts.node_bag import NodeBag
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
 
@@ -40,19 +40,24 @@ def examples(repeated: bool) -> NodeExamples:
     return NodeExamples(Forest.from_trees(trees, VOCABULARY), labels)
 
 
+def assert_equal(bags: list[NodeBag]) -> None:
+    torch.testing.assert_close(bags[0].features, bags[1].features)
+    torch.testing.assert_close(bags[0].weight, bags[1].weight, atol=0.02, rtol=0)
+    torch.testing.assert_close(bags[0].bias, bags[1].bias, atol=0.02, rtol=0)
+
+
 def test_a_weight_is_a_number_of_nodes():
     once, repeated = examples(repeated=False), examples(repeated=True)
     plain, weighed = predictor(), predictor(class_weight=WEIGHTS)
     total = repeated.counted / 2 / once.counted
     torch.testing.assert_close(weighed.loss(once), plain.loss(repeated) * total)
     assert weighed.accuracy(once) == pytest.approx(plain.accuracy(repeated))
-    tables = [LabelTable(len(TYPES), len(TOKENS), 3) for _ in range(2)]
-    tables[0].fit(once, 2 * WEIGHTS)
-    tables[1].fit(repeated)
-    torch.testing.assert_close(tables[0].count, tables[1].count)
-    torch.testing.assert_close(tables[0].of_all, tables[1].of_all)
-    doubled = BesideTable(predictor(class_weight=2 * WEIGHTS), tables[0]).eval()
-    mixed = BesideTable(plain, tables[1]).eval()
+    bags = [NodeBag(len(TYPES), len(TOKENS), 3) for _ in range(2)]
+    bags[0].fit(once, 2 * WEIGHTS)
+    bags[1].fit(repeated)
+    assert_equal(bags)
+    doubled = BesideNodeBag(predictor(class_weight=2 * WEIGHTS), bags[0]).eval()
+    mixed = BesideNodeBag(plain, bags[1]).eval()
     doubled.choose(once)
     mixed.choose(repeated)
     torch.testing.assert_close(doubled.shares, mixed.shares, atol=1e-3, rtol=0)
@@ -122,12 +127,12 @@ def test_a_weight_of_a_node_is_a_number_of_nodes():
     total = repeated.counted / once.counted
     torch.testing.assert_close(model.loss(once), model.loss(repeated) * total)
     assert model.accuracy(once) == pytest.approx(model.accuracy(repeated))
-    tables = [LabelTable(len(TYPES), len(TOKENS), 3) for _ in range(2)]
-    mixed = [BesideTable(model, table).eval() for table in tables]
-    for table, one, given in zip(tables, mixed, (once, repeated), strict=True):
-        table.fit(given)
+    bags = [NodeBag(len(TYPES), len(TOKENS), 3) for _ in range(2)]
+    mixed = [BesideNodeBag(model, bag).eval() for bag in bags]
+    for bag, one, given in zip(bags, mixed, (once, repeated), strict=True):
+        bag.fit(given)
         one.choose(given)
-    torch.testing.assert_close(tables[0].count, tables[1].count)
+    assert_equal(bags)
     torch.testing.assert_close(mixed[0].shares, mixed[1].shares, atol=1e-3, rtol=0)
 
 

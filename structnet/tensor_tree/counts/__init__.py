@@ -2,10 +2,12 @@
 
 ====================  ===========================================================================
 ``beside``            a Tree-LSTM and such models, mixed by weights that held-out examples choose
+``shares``            chooses these weights
 ``label_bag``         for trees: counts of labels and pairs of labels, and a linear model on them
 ``form_choice``       whether it reads counts, logarithms or tf-idf, and those of pairs
 ``extra_trees``       for trees: decision trees on counts of labels
-``label_table``       for nodes: how often those with a label have each class
+``node_bag``          for nodes: the labels around them, and a linear model on these
+``linear_classes``    fits such models to classes
 ``counted``           the places at which labels, words, pairs and numbers occur
 ``piece_counts``      counts of pieces of words, for words that no training tree has
 ``number_sums``       sums of the values of numbers

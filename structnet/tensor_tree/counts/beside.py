@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
@@ -16,7 +14,8 @@ from structnet.tensor_tree.counts.counted import label_counts
 from structnet.tensor_tree.counts.extra_trees import ExtraTrees
 from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
-from structnet.tensor_tree.counts.label_table import LabelTable
+from structnet.tensor_tree.counts.node_bag import NodeBag
+from structnet.tensor_tree.counts.shares import best_factor, best_share, best_shares
 from structnet.tensor_tree.predictor import (
     Answers,
     NodeAnswers,
@@ -24,7 +23,6 @@ from structnet.tensor_tree.predictor import (
     TreePredictor,
 )
 from structnet.tensor_tree.targets import Question
-from structnet.training.gains import is_better
 from structnet.training.metrics import batch_starts
 from structnet.trees.examples import NodeExamples, TreeExamples
 from structnet.trees.forest import Forest
@@ -161,23 +159,30 @@ class Beside(Answers):
         raise NotImplementedError
 
 
-class BesideTable(Beside, NodeAnswers):
-    """A predictor of nodes beside a table of their labels."""
+class BesideNodeBag(Beside, NodeAnswers):
+    """A predictor of nodes beside a linear model on the labels around them."""
 
     tree: NodePredictor
-    bag: LabelTable
+    bag: NodeBag
 
     def weights_of(self, classes: Tensor) -> Tensor:
         return self.tree.weights_of(classes)
 
-    def fit_bag(self, examples: NodeExamples, *_: Any) -> None:
-        self.bag.fit(examples, self.tree.class_weight)
+    def fit_bag(
+        self, examples: NodeExamples, held_out: NodeExamples | None, seed: int, *_: Any
+    ) -> None:
+        self.refit_bag(examples, seed)
 
     def refit_bag(self, examples: NodeExamples, seed: int) -> None:
-        self.fit_bag(examples)
+        self.bag.fit(examples, self.tree.class_weight, seed)
+
+    @property
+    def known(self) -> dict[str, Any]:
+        return {"num_features": len(self.bag.features)}
 
     def _named(self) -> tuple[str, tuple[str, ...]]:
-        return "a table of the classes of each label", ("table",)
+        number = len(self.bag.features)
+        return f"a linear model on {number:,} labels and pairs around nodes", ("model",)
 
 
 class BesideBag(Beside):
@@ -329,71 +334,10 @@ def with_counts(
         known: facts that another such model knew, its :attr:`Beside.known`.
     """
     if question.kind == "nodes":
-        return BesideTable(tree, LabelTable(**LabelTable.sizes(vocabulary, question)))
+        sizes = {**NodeBag.sizes(vocabulary, question), "top_down": tree.top_down is not None}
+        return BesideNodeBag(tree, NodeBag(**sizes, **known))
     sizes = {**LabelBag.sizes(vocabulary, question), **known}
     if forest is None:
         grown = extra and ExtraTrees(question.num_outputs, question.roots, question.kind, **extra)
         return BesideBag(tree, LabelBag(**sizes), grown or None)
     return BesideBag(tree, LabelBag.knowing(forest, letters, **sizes))
-
-
-def best_share(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> float:
-    """The factor of a model's numbers with which they add up best to what another one lacks, or 0.
-
-    Args:
-        tree: numbers of the model, float64.
-        lacking: numbers that they should be.
-        count: weight of each example.
-        most: largest factor.
-
-    Shapes:
-        tree, lacking ``[n, outputs]``; count ``[n]``.
-    """
-    share = best_factor(tree, lacking, count, most)
-    before, after = ((lacking - part * tree).square().sum(1).numpy() for part in (0.0, share))
-    # A gain that is no larger than its own noise may come from a single example.
-    sure = len(tree) < 2 or is_better(before, after, 1, count.numpy())
-    return share if sure else 0.0
-
-
-def best_factor(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> float:
-    """The same factor, however surely it is above 0.
-
-    Shapes:
-        tree, lacking ``[n, outputs]``; count ``[n]``, as of :func:`best_share`.
-    """
-    weight = count.unsqueeze(1)
-    best = (weight * tree * lacking).sum() / (weight * tree.square()).sum()
-    return best.nan_to_num(0.0).clamp(0, most).item()
-
-
-def best_shares(outputs: Tensor, targets: Tensor, count: Tensor) -> Tensor:
-    """The weights with which the log-probabilities of some models fit some examples best.
-
-    Args:
-        outputs: log-probabilities of all models, float64, of which the first is the Tree-LSTM. If
-            few examples cannot tell the models apart, the others count: they are simpler, and the
-            epoch of the Tree-LSTM was chosen by the same examples.
-        targets: classes.
-        count: weight of each example.
-
-    Shapes:
-        outputs ``[m, n, classes]``; targets, count ``[n]`` -> ``[m]``, with a sum of at most 1.
-    """
-    number = len(outputs)
-    prior = torch.full((number,), 1 / (number - 1)).double()
-    prior[0] = 0.0
-
-    def loss(shares: np.ndarray) -> tuple[float, np.ndarray]:
-        weight = torch.from_numpy(shares).requires_grad_()
-        with torch.enable_grad():
-            mixed = torch.einsum("m,mnk->nk", weight, outputs)
-            total = F.cross_entropy(mixed, targets.long(), reduction="none") @ count.double()
-            total = total + (weight - prior).square().sum()
-        return total.item(), torch.autograd.grad(total, weight)[0].numpy()
-
-    # With a sum above 1, a few examples that both get right would allow any degree of certainty.
-    at_most = {"type": "ineq", "fun": lambda x: 1 - x.sum(), "jac": lambda x: -np.ones(number)}
-    how: dict[str, Any] = {"method": "SLSQP", "bounds": [(0.0, 1.0)] * number}
-    found = minimize(loss, np.full(number, 1 / number), jac=True, constraints=at_most, **how)
-    return torch.from_numpy(np.clip(found.x, 0, 1))

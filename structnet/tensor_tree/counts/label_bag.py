@@ -25,8 +25,6 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
-from structnet.estimators.logistic import logistic_regression
-from structnet.estimators.row_space import space_of
 from structnet.tensor_tree.counts.counted import (
     Counted,
     beside,
@@ -37,6 +35,7 @@ from structnet.tensor_tree.counts.counted import (
     of_two_trees,
     under,
 )
+from structnet.tensor_tree.counts.linear_classes import linear_classes
 from structnet.tensor_tree.counts.number_sums import NumberSums
 from structnet.tensor_tree.counts.piece_counts import PieceCounts
 from structnet.tensor_tree.counts.ridge import best_ridge, folds_of, new_ridge
@@ -53,7 +52,6 @@ FORMS: tuple[str, ...] = ("count", "logarithm", "tf-idf")
 CLASS_FORMS = (("logarithm", 1.0), ("tf-idf", 1 / 30))
 # Length of a row of pieces beside counts that are not scaled: as if with the penalty of tf-idf.
 PIECES = 30**0.5
-ABSENT = -30.0  # logit of a class that no training example has
 
 
 class LabelBag(nn.Module):
@@ -295,32 +293,20 @@ class LabelBag(nn.Module):
 
     def fit_form(self, examples: TreeExamples) -> None:
         """Fits the weights in the present form, starting from the present ones."""
+        x = self.counts(examples.forest)[:, self.used]
         y, count = examples.targets.cpu().numpy(), examples.weights
-        classes, codes = np.unique(y, return_inverse=True)
-        x, known, start = self.counts(examples.forest)[:, self.used], len(classes), None
-        space = space_of(x, known)
-        if not space and (self.bias[classes] > ABSENT).all():
-            start = np.vstack(
-                [x.cpu().double()[..., classes] for x in (self.weight[self.used], self.bias)]
-            )
-        w = logistic_regression(
-            space.coordinates if space else x,
-            codes,
-            # With two classes, each has half of the single weight vector that is usually penalised.
-            self.penalty * (2 if known == 2 else 1),
+        found = linear_classes(
+            x,
+            y,
+            len(self.bias),
+            self.penalty,
             None if count is None else count.cpu().double().numpy(),
-            start,
+            (self.weight[self.used].cpu().double().numpy(), self.bias.cpu().double().numpy()),
         )
-        coef, bias = w[:-1].T, w[-1]
-        if space:
-            coef, bias = space.model(coef, bias)
+        weight, bias = (torch.from_numpy(each).to(self.weight) for each in found)
         self.weight.zero_()  # it may have been fitted before
-        self.bias.fill_(ABSENT)
-        rows = torch.from_numpy(np.flatnonzero(self.used))[:, None].to(self.weight.device)
-        self.weight[rows, torch.from_numpy(classes).to(rows)] = torch.from_numpy(coef.T).to(
-            self.weight
-        )
-        self.bias[classes] = torch.from_numpy(bias).to(self.bias)
+        self.weight[self.used] = weight
+        self.bias.copy_(bias)
 
     def fit_numbers(
         self,

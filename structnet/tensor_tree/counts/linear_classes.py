@@ -1,0 +1,54 @@
+"""A linear model of classes on counts, some of which may have no example."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from structnet.estimators.logistic import logistic_regression
+from structnet.estimators.row_space import space_of
+
+ABSENT = -30.0  # logit of a class that no training example has
+
+
+def linear_classes(
+    x: csr_matrix,
+    y: np.ndarray,
+    num_classes: int,
+    penalty: float,
+    count: np.ndarray | None = None,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The weights and biases of a logistic regression; the bias of a class without rows is -30.
+
+    Args:
+        x: rows to learn from.
+        y: classes from 0.
+        num_classes: number of classes.
+        penalty: penalty of the squared weights, as if two classes had one vector of weights.
+        count: weight of each row; None for equal weights.
+        start: weights and biases to start from.
+
+    Shapes:
+        x ``[n, columns]``; y, count ``[n]``; weights ``[columns, num_classes]``; biases
+        ``[num_classes]``.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    known, begin = len(classes), None
+    space = space_of(x, known)
+    if start is not None and not space and (start[1][classes] > ABSENT).all():
+        begin = np.vstack([each[..., classes] for each in start])
+    w = logistic_regression(
+        space.coordinates if space else x,
+        codes,
+        # With two classes, each has half of the single weight vector that is usually penalised.
+        penalty * (2 if known == 2 else 1),
+        count,
+        begin,
+    )
+    coef, some = w[:-1].T, w[-1]
+    if space:
+        coef, some = space.model(coef, some)
+    weight, bias = np.zeros((x.shape[1], num_classes)), np.full(num_classes, ABSENT)
+    weight[:, classes], bias[classes] = coef.T, some
+    return weight, bias

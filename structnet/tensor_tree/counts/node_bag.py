@@ -1,0 +1,204 @@
+"""Labels of a node and of the nodes around it, and a linear model on them.
+
+From few trees it learns what is said by the label above a node, by the words on both sides, or by a
+child's label, before a network has learned any. It is mixed with the Tree-LSTM, see
+:class:`.BesideNodeBag`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from torch import Tensor, nn
+
+from structnet.tensor_tree.counts.counted import label_sizes, words_of
+from structnet.tensor_tree.counts.linear_classes import linear_classes
+from structnet.tensor_tree.targets import Question
+from structnet.trees.end_to_end import ranges
+from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import Vocabulary
+from structnet.trees.ways_down import Entries, all_entries, siblings
+
+PENALTY = 0.5
+PLACES = 8  # from which on the places of children are not told apart
+# Logits of labelled nodes up to which all nodes are learned from; a fit takes some 5 seconds.
+MOST = 1_000_000
+
+
+class NodeBag(nn.Module):
+    """A linear model on the labels of a node, of those above and beside it, and of those below.
+
+    It counts the node's label and token, and its words, if it is a text; the label of each child,
+    alone and with the node's own; the first and the last child, and the first and the last leaf
+    below. From above it counts the parent's label, alone, with the node's own, with the node's
+    place and with the label above; and from beside the labels of the siblings just before and
+    after.
+
+    It is fitted by a solver, not by gradients, so its weights are buffers.
+
+    Args:
+        num_types, num_tokens: sizes of the vocabulary.
+        num_classes: number of classes.
+        numbers: True if tokens may be numbers (``vocabulary.any_numbers``), counted as one label.
+        top_down: False to count only what is at and below a node.
+        num_features: number of labels, and of pairs, that are counted; :meth:`fit` finds which.
+
+    Shapes:
+        features: ``[num_features]``, int64, ascending, as :meth:`met` numbers them.
+        weight: ``[num_features, num_classes]``; bias: ``[num_classes]``.
+        output: logits ``[entries, num_classes]``, by default of all nodes in preorder.
+    """
+
+    features: Tensor
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(
+        self,
+        num_types: int,
+        num_tokens: int,
+        num_classes: int,
+        numbers: bool = False,
+        top_down: bool = True,
+        num_features: int = 0,
+    ):
+        super().__init__()
+        self.num_types, self.num_words, self.top_down = num_types, num_tokens + numbers, top_down
+        self.register_buffer("features", torch.zeros(num_features, dtype=torch.int64))
+        self.register_buffer("weight", torch.zeros(num_features, num_classes))
+        self.register_buffer("bias", torch.zeros(num_classes))
+
+    @staticmethod
+    def sizes(vocabulary: Vocabulary, question: Question) -> dict[str, Any]:
+        """The constructor's arguments for the labels of users' trees."""
+        return {**label_sizes(vocabulary), "num_classes": question.num_outputs}
+
+    def fit(self, examples: Any, class_weight: Tensor | None = None, seed: int = 0) -> None:
+        """Fits a logistic regression to nodes that have a class.
+
+        Args:
+            examples: :class:`structnet.NodeExamples` to learn from.
+            class_weight: number of nodes that a node of each class counts as; 1 by default.
+            seed: seed by which nodes are drawn, if there are very many.
+
+        Shapes:
+            class_weight ``[num_classes]``.
+        """
+        labels, entries = examples.labels.cpu().numpy(), all_entries(examples.forest)
+        chosen, most = np.flatnonzero(labels >= 0), MOST // len(self.bias)
+        if len(chosen) > most:
+            chosen = np.sort(np.random.default_rng(seed).choice(chosen, most, replace=False))
+        y = labels[chosen]
+        each = np.ones(len(self.bias)) if class_weight is None else class_weight.cpu().numpy()
+        count = each[y].astype(np.float64)
+        if examples.weights is not None:
+            count *= examples.weights.cpu().numpy()[chosen]
+        row, code = self.met(examples.forest, entries)
+        there = np.isin(row, chosen)
+        features, column = np.unique(code[there], return_inverse=True)
+        places = np.searchsorted(chosen, row[there]), column
+        x = csr_matrix((np.ones(len(column)), places), (len(chosen), len(features)))
+        weight, bias = linear_classes(x, y, len(self.bias), PENALTY, count)
+        self.features = torch.from_numpy(features).to(self.bias.device)
+        self.weight, self.bias = (torch.from_numpy(w).to(self.bias) for w in (weight, bias))
+
+    def forward(self, forest: Forest, entries: Entries | None = None) -> Tensor:
+        entries = entries or all_entries(forest)
+        row, code = self.met(forest, entries)
+        features = self.features.cpu().numpy()
+        column = np.searchsorted(features, code)
+        there = column < len(features)
+        there[there] = features[column[there]] == code[there]
+        places, shape = (row[there], column[there]), (len(entries.nodes), len(features))
+        x = csr_matrix((np.ones(len(places[0])), places), shape)
+        return torch.from_numpy(x @ self.weight.cpu().double().numpy()).to(self.bias) + self.bias
+
+    def met(self, forest: Forest, entries: Entries) -> tuple[np.ndarray, np.ndarray]:
+        """The entry and the number of each label, or pair of labels, at and around nodes.
+
+        The number of the pair ``(a, b)`` of the k-th kind is ``(k * size + a) * size + b``, where
+        ``size`` is above all labels and places.
+
+        Args:
+            forest: the trees.
+            entries: nodes of these trees.
+
+        Shapes:
+            ``[m]`` each.
+        """
+        size = max(self.num_types + self.num_words, PLACES) + 1
+        found = [
+            (row, (kind * size + first) * size + second)
+            for kind, (row, first, second) in enumerate(self._kinds(forest, entries, size - 1))
+        ]
+        row, code = zip(*found, strict=True)
+        return np.concatenate(row), np.concatenate(code)
+
+    def _kinds(
+        self, forest: Forest, entries: Entries, none: int
+    ) -> Iterator[tuple[np.ndarray, Any, Any]]:
+        """The entries of each kind of pair, and its labels; 0 replaces the first of a single label.
+
+        Args:
+            forest: the trees.
+            entries: nodes of these trees.
+            none: number that stands for the label of a node that is not there.
+
+        Shapes:
+            ``[m]`` each, or a single number.
+        """
+        words = words_of(forest.tokens, self.num_words)
+        token = np.where(words >= 0, self.num_types + words, none)
+        # The last one is of node -1.
+        label = np.append(np.where(forest.types >= 0, forest.types, token), none)
+        nodes, row = entries.nodes, np.arange(len(entries.nodes))
+        own = label[nodes]
+        yield row, 0, own
+        yield row, 0, token[nodes]
+        text, of_text = forest.words_at(nodes)
+        yield text, 0, self.num_types + of_text
+        number = np.diff(forest.offsets)[nodes]
+        child = label[forest.children[ranges(forest.offsets[:-1][nodes], number)]]
+        parent = np.repeat(row, number)
+        yield parent, 0, child
+        yield parent, own[parent], child
+        for end in _ends(forest):
+            yield row, 0, label[end[nodes]]
+            yield row, 0, label[_last_of(end)[nodes]]
+        if self.top_down:
+            above = np.where(entries.parent >= 0, nodes[entries.parent], -1)
+            higher = np.where(entries.parent >= 0, above[entries.parent], -1)
+            place = np.append(forest.pos, PLACES)[entries.edge].clip(max=PLACES)
+            yield row, 0, label[above]
+            yield row, own, label[above]
+            yield row, place, label[above]
+            yield row, label[higher], label[above]
+            for sibling in siblings(forest):
+                yield row, 0, label[sibling[entries.edge]]
+
+
+def _ends(forest: Forest) -> Iterator[np.ndarray]:
+    """The first and then the last child of each node, or the node itself. ``[num_nodes]`` each."""
+    has = np.flatnonzero(np.diff(forest.offsets))
+    for edge in (forest.offsets[:-1][has], forest.offsets[1:][has] - 1):
+        end = np.arange(forest.num_nodes)
+        end[has] = forest.children[edge]
+        yield end
+
+
+def _last_of(following: np.ndarray) -> np.ndarray:
+    """The last of the row that begins at each node, in which one follows another. ``[n] -> [n]``.
+
+    Example:
+        >>> _last_of(np.array([0, 0, 1, 3])).tolist()
+        [0, 0, 0, 3]
+    """
+    while True:
+        further = following[following]  # twice as far each time
+        if (further == following).all():
+            return following
+        following = further
