@@ -77,7 +77,8 @@ def test_what_is_counted_by_the_definition(inner_tokens: bool, share: bool, top_
     trees, _ = labelled(0, inner_tokens)
     forest = Forest.from_trees(trees, VOCABULARY, share=share)
     bag = NodeBag(**SIZES, top_down=top_down)
-    row, code = bag.met(forest, all_entries(forest))
+    entries = all_entries(forest)
+    row, code = bag.met(forest, entries, np.arange(len(entries.nodes)))
     size = NONE + 1
     found = [Counter() for _ in range(sum(tree.size for tree in trees))]
     for node, number in zip(row.tolist(), code.tolist(), strict=True):

@@ -97,18 +97,16 @@ class NodeBag(nn.Module):
         count = each[y].astype(np.float64)
         if examples.weights is not None:
             count *= examples.weights.cpu().numpy()[chosen]
-        row, code = self.met(examples.forest, entries)
-        there = np.isin(row, chosen)
-        features, column = np.unique(code[there], return_inverse=True)
-        places = np.searchsorted(chosen, row[there]), column
-        x = csr_matrix((np.ones(len(column)), places), (len(chosen), len(features)))
+        row, code = self.met(examples.forest, entries, chosen)
+        features, column = np.unique(code, return_inverse=True)
+        x = csr_matrix((np.ones(len(row)), (row, column)), (len(chosen), len(features)))
         weight, bias = linear_classes(x, y, len(self.bias), PENALTY, count)
         self.features = torch.from_numpy(features).to(self.bias.device)
         self.weight, self.bias = (torch.from_numpy(w).to(self.bias) for w in (weight, bias))
 
     def forward(self, forest: Forest, entries: Entries | None = None) -> Tensor:
         entries = entries or all_entries(forest)
-        row, code = self.met(forest, entries)
+        row, code = self.met(forest, entries, np.arange(len(entries.nodes)))
         features = self.features.cpu().numpy()
         column = np.searchsorted(features, code)
         there = column < len(features)
@@ -117,8 +115,10 @@ class NodeBag(nn.Module):
         x = csr_matrix((np.ones(len(places[0])), places), shape)
         return torch.from_numpy(x @ self.weight.cpu().double().numpy()).to(self.bias) + self.bias
 
-    def met(self, forest: Forest, entries: Entries) -> tuple[np.ndarray, np.ndarray]:
-        """The entry and the number of each label, or pair of labels, at and around nodes.
+    def met(
+        self, forest: Forest, entries: Entries, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The place in rows and the number of each label, or pair of labels, at and around nodes.
 
         The number of the pair ``(a, b)`` of the k-th kind is ``(k * size + a) * size + b``, where
         ``size`` is above all labels and places.
@@ -126,36 +126,40 @@ class NodeBag(nn.Module):
         Args:
             forest: the trees.
             entries: nodes of these trees.
+            rows: those of the entries whose surroundings are wanted.
 
         Shapes:
-            ``[m]`` each.
+            rows ``[n]``; output ``[m]`` each.
         """
         size = max(self.num_types + self.num_words, PLACES) + 1
         found = [
             (row, (kind * size + first) * size + second)
-            for kind, (row, first, second) in enumerate(self._kinds(forest, entries, size - 1))
+            for kind, (row, first, second) in enumerate(
+                self._kinds(forest, entries, rows, size - 1)
+            )
         ]
         row, code = zip(*found, strict=True)
         return np.concatenate(row), np.concatenate(code)
 
     def _kinds(
-        self, forest: Forest, entries: Entries, none: int
+        self, forest: Forest, entries: Entries, rows: np.ndarray, none: int
     ) -> Iterator[tuple[np.ndarray, Any, Any]]:
-        """The entries of each kind of pair, and its labels; 0 replaces the first of a single label.
+        """The place in rows of each kind of pair, and its labels; a single label follows a 0.
 
         Args:
             forest: the trees.
             entries: nodes of these trees.
+            rows: those of the entries whose surroundings are wanted.
             none: number that stands for the label of a node that is not there.
 
         Shapes:
-            ``[m]`` each, or a single number.
+            rows ``[n]``; output ``[m]`` each, or a single number.
         """
         words = words_of(forest.tokens, self.num_words)
         token = np.where(words >= 0, self.num_types + words, none)
         # The last one is of node -1.
         label = np.append(np.where(forest.types >= 0, forest.types, token), none)
-        nodes, row = entries.nodes, np.arange(len(entries.nodes))
+        nodes, row = entries.nodes[rows], np.arange(len(rows))
         own = label[nodes]
         yield row, 0, own
         yield row, 0, token[nodes]
@@ -170,15 +174,18 @@ class NodeBag(nn.Module):
             yield row, 0, label[end[nodes]]
             yield row, 0, label[_last_of(end)[nodes]]
         if self.top_down:
-            above = np.where(entries.parent >= 0, nodes[entries.parent], -1)
-            higher = np.where(entries.parent >= 0, above[entries.parent], -1)
-            place = np.append(forest.pos, PLACES)[entries.edge].clip(max=PLACES)
-            yield row, 0, label[above]
-            yield row, own, label[above]
-            yield row, place, label[above]
-            yield row, label[higher], label[above]
+            above = entries.parent[rows]
+            upper, higher = (
+                label[np.where(each >= 0, entries.nodes[each], -1)]
+                for each in (above, np.where(above >= 0, entries.parent[above], -1))
+            )
+            edge = entries.edge[rows]
+            yield row, 0, upper
+            yield row, own, upper
+            yield row, np.append(forest.pos, PLACES)[edge].clip(max=PLACES), upper
+            yield row, higher, upper
             for sibling in siblings(forest):
-                yield row, 0, label[sibling[entries.edge]]
+                yield row, 0, label[sibling[edge]]
 
 
 def _ends(forest: Forest) -> Iterator[np.ndarray]:
