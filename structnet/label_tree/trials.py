@@ -18,6 +18,7 @@ from structnet.training.progress import Progress
 
 PART = 5  # a trial with a target is first scored after a fifth of its training
 FAR = 0.6  # share of the target below which it is then given up
+CERTAIN = 0.1  # accuracy for which a nat of the mean log-probability counts
 BETTER = 0.5  # standard errors by which a candidate is less often wrong than its mean with another
 
 
@@ -28,6 +29,7 @@ class Tried(NamedTuple):
         score: accuracy, plus a thousandth of the mean log-probability of the right labels.
         wrong: True for each example that it gets wrong.
         settings: its settings.
+        log_prob: mean log-probability of the right labels.
 
     Shapes:
         wrong ``[n]``.
@@ -36,6 +38,12 @@ class Tried(NamedTuple):
     score: float
     wrong: np.ndarray
     settings: LabelTreeSettings
+    log_prob: float = 0.0
+
+    @property
+    def merit(self) -> float:
+        """The score, with more regard to certainty: few examples tell little of accuracies."""
+        return self.score + CERTAIN * self.log_prob
 
 
 @dataclass
@@ -77,14 +85,14 @@ class Trials:
                 training.run(self.learn, until=max(total // PART, 1))
             if target == -np.inf or self._score_of(tree)[0] >= FAR * target:
                 training.run(self.learn)
-            tried = Tried(*self._score_of(tree), settings)
+            tried = Tried(*self._score_of(tree), settings, self._log_prob(tree))
         except CollapseError:
             tried = Tried(-np.inf, np.ones(len(self.held), bool), settings)
         self.tried.append(self._told(tried))
         if not (settings.vector_size or self.learn.features.is_table):
             place = settings.tree, settings.arity, settings.start == "naive_bayes"
-            before = self._kept[place][0].score if place in self._kept else -np.inf
-            if tried.score > before:
+            before = self._kept[place][0].merit if place in self._kept else -np.inf
+            if tried.merit > before:
                 self._kept[place] = tried, tree
         return tried
 
