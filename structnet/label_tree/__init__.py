@@ -30,8 +30,8 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``tree``, ``routed``                  :class:`LabelTree`, and its interface as a model tree
 ``settings``, ``training``            all settings and defaults; training in threads
 ``touched``                           what a pass over examples changes, to undo it
-``examples``, ``naive_bayes``         training data; the initial weights of a tree not learned, on
-                                      sparse rows
+``examples``, ``naive_bayes``         training data; the weights, or half of them, of a tree that is
+                                      not learned, on sparse rows
 ``choice``, ``trials``                choose settings that are not given, on held-out examples
 ``estimator``, ``streaming``,         the scikit-learn class; its ``partial_fit``; the rate and the
 ``stream``                            scale that follow from the samples so far
@@ -63,8 +63,9 @@ Differences from the paper:
 - A single node of all labels, the default if it is better on held-out samples, is a softmax
   regression: on dense rows it starts as a :func:`.discriminant` analysis, or of few rows half as
   a logistic regression (:func:`.solved`), and learns in minibatches.
-- On sparse rows a single node, or each of a tree that is not learned, is naive Bayes if that is
-  better on held-out samples, as where classes have few rows: :func:`.start_as_naive_bayes`.
+- On sparse rows a single node, or each of a tree that is not learned, is naive Bayes, or the mean
+  of that and of a trained one, if that is better on held-out samples, as where classes have few
+  rows: :func:`.start_as_naive_bayes`, :func:`.averaged`.
 - By default, statistics are halved at each reassignment, as they come from older weights.
 - Lemma 1 (greedy is optimal) and Lemma 5 as printed are false; the tests have counterexamples.
 

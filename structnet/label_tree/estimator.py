@@ -259,7 +259,10 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         size = super().summary(X)
         if self.settings_.start != "naive_bayes":
             return size
-        return replace(size, note=f"nodes {'start as' if self.history_ else 'are'} naive Bayes")
+        how = "start as" if self.history_ else "are"
+        if self.settings_.epochs and self.trained_.whole:  # not in a stream
+            how = "are half trained, half"
+        return replace(size, note=f"nodes {how} naive Bayes")
 
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf in which each sample's greedy path ends, ``[n]``."""

@@ -216,7 +216,6 @@ class LabelTreeLanguageModel(NextWordEstimator):
             >>> model = LabelTreeLanguageModel(arity=2, max_depth=None, random_state=0).fit(text)
             >>> print(model.explain("the cat"))
             node 0: child ...
-            its prediction: class sat, 100.0 %
             of all leaves: class sat, ... %
             of the tree and counts of n-grams: class sat, ... %
         """

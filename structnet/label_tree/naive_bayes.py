@@ -1,4 +1,4 @@
-"""The nodes of a fixed tree of softmaxes start as naive Bayes, on sparse rows."""
+"""Naive Bayes, or half of it, in the nodes of a fixed tree of softmaxes, on sparse rows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from structnet.estimators.naive_bayes import bayes_weights, best_assumptions
-from structnet.label_tree.arrays import TreeArrays
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
+from structnet.label_tree.tree import LabelTree
 
 
 def check_rows(features: Features) -> None:
@@ -28,14 +28,14 @@ def check_rows(features: Features) -> None:
 
 
 def start_as_naive_bayes(
-    arrays: TreeArrays, examples: Examples, seed: int = 0, bias: bool = True
+    tree: LabelTree, examples: Examples, seed: int = 0, bias: bool = True
 ) -> None:
     """Gives the nodes of a tree the weights and biases of naive Bayes, in place.
 
     They are those of :func:`.bayes_weights`, with the best assumptions for held-out examples.
 
     Args:
-        arrays: arrays of the tree, for sparse rows that nodes classify directly.
+        tree: tree whose nodes classify sparse rows directly.
         examples: examples to learn from, sparse rows without negative numbers.
         seed: seed of the choice of held-out examples.
         bias: True to set biases, too.
@@ -44,6 +44,7 @@ def start_as_naive_bayes(
         ValueError: see :func:`check_rows`.
     """
     check_rows(examples.features)
+    arrays = tree.arrays(examples.features, lay=True)
     rows, paths, shape = examples.checked, _paths(arrays.codes), arrays.bias.shape
     how = best_assumptions(rows, paths, arrays.codes.arity, seed)
     more, less, counts = bayes_weights(rows, paths, how)
@@ -53,6 +54,27 @@ def start_as_naive_bayes(
     if bias:
         there = np.isfinite(arrays.bias)
         arrays.bias[there] = counts.reshape(shape)[there]
+        tree.softmax.take_bias(arrays.bias)
+
+
+def averaged(tree: LabelTree, other: LabelTree, features: Features) -> LabelTree:
+    """A tree, in place, with the means of its weights and biases and those of another.
+
+    A softmax of mean scores has the geometric means of both probabilities. Naive Bayes and a node
+    that is trained err about other rows, so that this makes fewer mistakes than either, unless one
+    is far behind.
+
+    Args:
+        tree: tree, which is changed.
+        other: tree with the same codes.
+        features: sparse rows that nodes of both classify directly.
+    """
+    own, others = (each.arrays(features, lay=True) for each in (tree, other))
+    for mine, theirs in ((own.weight, others.weight), (own.bias, others.bias)):
+        mine += theirs
+        mine /= 2
+    tree.softmax.take_bias(own.bias)
+    return tree
 
 
 def _paths(codes: LabelCodes) -> csr_matrix:

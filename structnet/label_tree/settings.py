@@ -48,8 +48,9 @@ class LabelTreeSettings:
             (:class:`structnet.label_tree.LabelTreeSettings` has all) differs from its default. To
             compare values of these, give start; otherwise two different ways are compared.
             "naive_bayes" is no such way: the nodes of a tree that is not learned, or a single node,
-            start as naive Bayes on sparse rows without negative numbers, and make no epochs
-            unless they are given. By default they do if that is better on held-out samples.
+            are naive Bayes of sparse rows without negative numbers and, if epochs are given, the
+            mean of that and of what is trained. By default they are, with epochs or without, if
+            that is better on held-out samples.
         rebuilds: number of reassignments, spread evenly over the first half of training.
         gain: value of moving a label to a child. With q the label's share of the node's examples, p
             their mean probability of the child, and P that of all examples, it is "margin",

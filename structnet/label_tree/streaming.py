@@ -63,9 +63,10 @@ class StreamMixin:
         several kinds of trees, up to 500 classes, or as many as learn a sample in about a tenth of
         a millisecond, are in a single node here, and sparse rows or tokens are classified without
         vectors in between. If ``start`` is "groups", which ``fit`` may choose, a learned tree
-        starts as Huffman's here; if it is "naive_bayes", a first call of fewer than 40 samples, or
-        of three per class, starts from nothing. If all settings of reassignments have their
-        defaults, ``prior_weight`` is 10 and ``memory`` 0.98, so that few labels move by chance.
+        starts as Huffman's here; if it is "naive_bayes", nodes start as that, but in a first call
+        of fewer than 40 samples, or of three per class, from nothing. If all settings of
+        reassignments have their defaults, ``prior_weight`` is 10 and ``memory`` 0.98, so that few
+        labels move by chance.
         After ``fit``, the rate is a tenth of that of ``fit``, and scales and labels stay as they
         are. Unlike ``fit``, a stream neither bends heavy tails nor takes logarithms of counts, as
         its first samples may be too few to show which: give it ``numpy.log1p`` of such numbers.
@@ -127,8 +128,10 @@ class StreamMixin:
             self.input_scale_ = Standardizer.of_rows(checked.x.to_csr(), checked.weights)
             examples = self._examples(checked)
         enough = len(examples) >= max(LEAST, EACH * number)
-        tree = begin(examples, number, self.settings_, codes, solves=enough)
-        if not enough and self.settings_.start == "naive_bayes":
+        bayes = self.settings_.start == "naive_bayes"
+        first = replace(self.settings_, epochs=0) if bayes else self.settings_
+        tree = begin(examples, number, first, codes, solves=enough)
+        if bayes and not enough:
             self.settings_ = replace(self.settings_, start="clusters")
         self.trained_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
 

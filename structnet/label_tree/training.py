@@ -20,7 +20,7 @@ from structnet.label_tree._node_kernels import WIDE, train_node
 from structnet.label_tree._sgd_kernels import train_dense, train_sparse
 from structnet.label_tree.codes import LabelCodes, share_moved
 from structnet.label_tree.examples import Examples, guessing_loss, label_means, random_axes
-from structnet.label_tree.naive_bayes import check_rows, start_as_naive_bayes
+from structnet.label_tree.naive_bayes import averaged, check_rows, start_as_naive_bayes
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import clustered, grouped, usual_arity
@@ -53,8 +53,8 @@ def begin(
     """A label tree according to the settings, before the first step.
 
     It has learned nothing yet, except that a single node with biases that classifies dense rows
-    starts as a solution (:func:`.solved`), and that nodes start as naive Bayes if the settings say
-    so (:func:`.start_as_naive_bayes`).
+    starts as a solution (:func:`.solved`), and that nodes are naive Bayes if the settings say so
+    (:func:`.start_as_naive_bayes`) and there are no epochs.
 
     Args:
         examples: examples to learn from.
@@ -87,10 +87,8 @@ def begin(
     one = tree.codes.num_nodes == 1 and size is None and settings.bias
     if settings.start == "naive_bayes":
         check_rows(examples.features)
-        if solves:
-            arrays = tree.arrays(examples.features, lay=True)
-            start_as_naive_bayes(arrays, examples, settings.seed, settings.bias)
-            tree.softmax.take_bias(arrays.bias)
+        if solves and not settings.epochs:
+            start_as_naive_bayes(tree, examples, settings.seed, settings.bias)
     elif one and examples.features.is_table and solves:
         arrays, slots = tree.arrays(examples.features), tree.codes.slots
         solution = solved(examples.checked, num_classes, settings.seed)
@@ -183,8 +181,7 @@ class Training:
                     self.epochs.append({"epoch": len(self.epochs) + 1, "loss": 0.0, "seconds": 0.0})
                     if self.done + size == total:
                         self.tree.softmax.forget()  # the report is on the last epoch
-            start = time.perf_counter()
-            first = self.done % size
+            start, first = time.perf_counter(), self.done % size
             part = examples[order[first : first + stop - self.done]]
             loss = self._pass(part, self._rate(self.done, total), self._rate(stop, total))
             self.done = int(stop)
@@ -195,6 +192,10 @@ class Training:
             record["loss"] += loss / size
             record["learning_rate"] = self._rate(self.done, total)
             record["seconds"] += time.perf_counter() - start
+            if self.done == total and settings.start == "naive_bayes":
+                alone = replace(settings, epochs=0)
+                bayes = begin(examples, self.tree.num_outputs, alone, self.tree.codes)
+                averaged(self.tree, bayes, examples.features)
             if self.done % size == 0:
                 after_epoch(self)
         self.tree.eval()
@@ -391,8 +392,7 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """Everything but the tree and the settings, for JSON."""
-        names = ("done", "epochs", "rebuilds", "whole")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("done", "epochs", "rebuilds", "whole")}
 
     @classmethod
     def of(cls, tree: LabelTree, settings: LabelTreeSettings, state: Mapping[str, Any]) -> Training:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from structnet.label_tree.examples import Examples
+from structnet.label_tree.naive_bayes import averaged
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Training, begin
 from structnet.label_tree.tree import LabelTree
+from structnet.training.gains import is_better
 from structnet.training.progress import Progress
 
 PART = 5  # a trial with a target is first scored after a fifth of its training
 FAR = 0.6  # share of the target below which it is then given up
+CERTAIN = 0.1  # accuracy for which a nat of the mean log-probability counts
+BETTER = 0.5  # standard errors by which a candidate is less often wrong than its mean with another
 
 
 class Tried(NamedTuple):
@@ -25,6 +29,7 @@ class Tried(NamedTuple):
         score: accuracy, plus a thousandth of the mean log-probability of the right labels.
         wrong: True for each example that it gets wrong.
         settings: its settings.
+        log_prob: mean log-probability of the right labels.
 
     Shapes:
         wrong ``[n]``.
@@ -33,6 +38,12 @@ class Tried(NamedTuple):
     score: float
     wrong: np.ndarray
     settings: LabelTreeSettings
+    log_prob: float = 0.0
+
+    @property
+    def merit(self) -> float:
+        """The score, with more regard to certainty: few examples tell little of accuracies."""
+        return self.score + CERTAIN * self.log_prob
 
 
 @dataclass
@@ -52,6 +63,8 @@ class Trials:
     progress: Progress
     tried: list[Tried] = field(default_factory=list)
     _begun: dict[LabelTreeSettings, LabelTree] = field(default_factory=dict)
+    # The best trees on sparse rows without vectors: by kind, arity, and whether by naive Bayes.
+    _kept: dict[tuple[Any, Any, bool], tuple[Tried, LabelTree]] = field(default_factory=dict)
 
     @property
     def weights(self) -> np.ndarray | None:
@@ -72,16 +85,52 @@ class Trials:
                 training.run(self.learn, until=max(total // PART, 1))
             if target == -np.inf or self._score_of(tree)[0] >= FAR * target:
                 training.run(self.learn)
-            score, wrong = self._score_of(tree)
+            tried = Tried(*self._score_of(tree), settings, self._log_prob(tree))
         except CollapseError:
-            score, wrong = -np.inf, np.ones(len(self.held), bool)
+            tried = Tried(-np.inf, np.ones(len(self.held), bool), settings)
+        self.tried.append(self._told(tried))
+        if not (settings.vector_size or self.learn.features.is_table):
+            place = settings.tree, settings.arity, settings.start == "naive_bayes"
+            before = self._kept[place][0].merit if place in self._kept else -np.inf
+            if tried.merit > before:
+                self._kept[place] = tried, tree
+        return tried
+
+    def or_half(self, best: Tried) -> Tried:
+        """The best candidate, or the mean of naive Bayes and of a trained tree of the same shape.
+
+        If one of these two is the best, the mean of both is taken where it is surer of what is
+        right, and not more often wrong, but by chance.
+
+        Args:
+            best: best of the candidates that were tried.
+        """
+        shape = best.settings.tree, best.settings.arity
+        pair = [self._kept.get((*shape, start)) for start in (True, False)]
+        own = [each[1] for each in pair if each and each[0].settings == best.settings]
+        if not own or pair[0] is None or pair[1] is None or pair[0][0].settings.epochs:
+            return best
+        log_prob = self._log_prob(own[0])
+        half = averaged(pair[0][1], pair[1][1], self.learn.features)
+        settings = replace(pair[1][0].settings, start="naive_bayes")
+        tried = self._told(Tried(*self._score_of(half), settings))
+        surer = self._log_prob(half) > log_prob
+        return (
+            tried
+            if surer and not is_better(tried.wrong, best.wrong, BETTER, self.weights)
+            else best
+        )
+
+    def _told(self, tried: Tried) -> Tried:
+        """Reports a candidate, and returns it."""
+        settings = tried.settings
         kind = (
             f"a {settings.tree} tree of arity {settings.arity}, rate {settings.learning_rate:.3g}"
         )
-        kind += ", from naive Bayes" if settings.start == "naive_bayes" else ""
-        self.progress.say_when_due(f"tried {kind}: score {score:.3f} held out", last=False)
-        self.tried.append(Tried(score, wrong, settings))
-        return self.tried[-1]
+        if settings.start == "naive_bayes":
+            kind += ", half naive Bayes" if settings.epochs else ", naive Bayes"
+        self.progress.say_when_due(f"tried {kind}: score {tried.score:.3f} held out", last=False)
+        return tried
 
     def _beginning(self, settings: LabelTreeSettings) -> LabelTree:
         """The tree before the first step, the same for all rates and numbers of passes."""
@@ -92,8 +141,11 @@ class Trials:
 
     def _score_of(self, tree: LabelTree) -> tuple[float, np.ndarray]:
         """The score, and True for each held-out example that is wrong."""
-        held, weights = self.held, self.weights
-        wrong = tree.top_k(held.features)[1][:, 0] != held.labels
-        log_p = np.maximum(tree.log_prob_of(held.features, held.labels), -50)
-        certainty = np.average(log_p, weights=weights)
-        return float(np.average(~wrong, weights=weights) + 1e-3 * certainty), wrong
+        wrong = tree.top_k(self.held.features)[1][:, 0] != self.held.labels
+        accuracy = np.average(~wrong, weights=self.weights)
+        return float(accuracy + 1e-3 * self._log_prob(tree)), wrong
+
+    def _log_prob(self, tree: LabelTree) -> float:
+        """The mean log-probability of the right labels of the held-out examples, at least -50."""
+        log_p = np.maximum(tree.log_prob_of(self.held.features, self.held.labels), -50)
+        return float(np.average(log_p, weights=self.weights))

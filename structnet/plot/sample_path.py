@@ -36,8 +36,8 @@ def draw_path(explanation: Explanation, ax: Axes | None) -> Axes:
 
     The bar of a choice is the probability of the branch taken, with the main reason, if it is
     known, below its name; that of the leaf the probability of the whole path. If several leaves are
-    reached, a class has a second bar, for all leaves together. Of a long path, only the beginning
-    is drawn.
+    reached, a class has a second bar, for all leaves together, or that alone if the leaf is a
+    class. Of a long path, only the beginning is drawn.
 
     Args:
         explanation: explanation of the prediction for the sample.
@@ -53,24 +53,27 @@ def draw_path(explanation: Explanation, ax: Axes | None) -> Axes:
     ]
     legend, labels = {"a branch taken, and the whole path": PATH}, [name for name, _ in rows]
     several = not np.allclose(explanation.prediction, explanation.mixture)
+    answer, color, leaves = explanation.prediction, LEAF, f"leaf {explanation.leaf} says"
+    answers = "a class, for the leaf"
+    if explanation.ends_at_class:  # the leaf is sure of it, whatever the sample
+        several, answer, color = False, explanation.mixture, ALL
+        answers, leaves = "a class, for all leaves", "all leaves together say"
     if explanation.class_names is not None:
         names = short_names(explanation.class_names)
         best = np.argsort(-np.array(explanation.mixture), kind="stable")[:MOST].tolist()
         for place, k in enumerate(best, start=len(rows)):
             height = 0.35 if several else 0.7
-            bars.append((place - several * 0.175, height, explanation.prediction[k], LEAF))
+            bars.append((place - several * 0.175, height, answer[k], color))
             if several:
                 bars.append((place + 0.175, height, explanation.mixture[k], ALL))
         labels += [names[k] for k in best]
-        legend |= {"a class, for the leaf": LEAF} | ({"for all leaves": ALL} if several else {})
+        legend |= {answers: color} | ({"for all leaves": ALL} if several else {})
     reasons = any(each.reason for each in explanation.choices)
     ax = one_axes(ax, 7.5 if reasons else 5.5, 1.6 + (0.42 if reasons else 0.3) * len(labels))
     _draw(ax, bars, labels, legend)
     if explanation.class_names is not None:
         ax.axhline(len(rows) - 0.5, color=GREY, linewidth=0.8)
-    title = [
-        f"leaf {explanation.leaf} says {_prediction_text(explanation, explanation.prediction)}"
-    ]
+    title = [f"{leaves} {_prediction_text(explanation, answer)}"]
     title += [
         f"all leaves together say {_prediction_text(explanation, explanation.mixture)}"
     ] * several

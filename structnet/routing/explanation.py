@@ -91,7 +91,7 @@ class Explanation:
             [
                 *map(str, self.choices),
                 f"leaf {self.leaf}, reached with {percent(self.probability, 1)}",
-                f"its prediction: {self.says(self.prediction)}",
+                *([] if self.ends_at_class else [f"its prediction: {self.says(self.prediction)}"]),
                 f"of all leaves: {self.says(self.mixture)}",
                 *of_odds,
                 *(f"  {part.words(self.digits)}" for part in self.parts),
@@ -100,6 +100,13 @@ class Explanation:
         )
 
     __repr__ = __str__  # what a notebook shows
+
+    @property
+    def ends_at_class(self) -> bool:
+        """True if the leaf is a class, which the last choice names: it predicts nothing else."""
+        if self.class_names is None or not self.choices:
+            return False
+        return self.choices[-1].side == f"class {self.class_names[int(np.argmax(self.prediction))]}"
 
     def says(self, prediction: tuple[float, ...]) -> str:
         """A prediction in words: the likeliest class with its probability, or the numbers."""

@@ -149,9 +149,12 @@ class _Search:
         if not may_be_solved(self.points, self.given, self.growth):
             return best
         how = how_solved(self.points, self.given.seed)
-        alone = replace(self._kind(0, "centroids"), solved=how, max_iter=0)
-        half = [] if best.depth or not self.points.sparse else [replace(best, solved=how)]
-        wrong = {k: self._wrong_about(k, iterations=self._length) for k in (best, *half, alone)}
+        leaf = replace(self._kind(0, "centroids"), solved=how)
+        half = replace(leaf, leaf_penalty=best.leaf_penalty, leaf_ridge=best.leaf_ridge)
+        alone = replace(leaf, max_iter=0)
+        tried = self.points.sparse and flat_sums(self._parts[0].learn) <= FLAT
+        kinds = (best, half, alone) if tried else (best, alone)
+        wrong = {kind: self._wrong_about(kind, iterations=self._length) for kind in kinds}
         if self.points.sparse:
             return lowest(wrong)
         return best if wrong[alone].exceeds(wrong[best], SURE) else alone

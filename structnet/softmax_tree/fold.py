@@ -41,14 +41,15 @@ class Fold:
         test: samples to test on.
         begun: tree of each kind after one iteration.
         wrong: result of :func:`.wrong_about` by kind and number of iterations.
-        halves: tree of each kind that is half solved, likewise.
+        drafts: trees that are asked for again, likewise: the best single leaf that is trained on
+            sparse rows, for more than an iteration, and those that are half solved.
     """
 
     learn: Points
     test: Points
     begun: dict[ChosenSettings, Draft] = field(default_factory=dict)
     wrong: dict[tuple, np.ndarray] = field(default_factory=dict)
-    halves: dict[tuple, Draft] = field(default_factory=dict)
+    drafts: dict[tuple, Draft] = field(default_factory=dict)
 
     def wrong_about(
         self, kind: ChosenSettings, growth: GrowthSettings | None, iterations: int | None
@@ -65,6 +66,8 @@ class Fold:
             draft = self._learnt(kind, growth, iterations)
             objective = Objective.of_leaves(kind, self.learn.num_classes)
             self.wrong[key] = wrong_about(draft, self.learn, self.test, objective)
+            if self.learn.sparse and iterations != 1 and not (kind.depth or kind.solved):
+                self._keep(key, draft)
         return self.wrong[key]
 
     def log_probs(self, kind: ChosenSettings) -> np.ndarray:
@@ -89,17 +92,25 @@ class Fold:
         self, kind: ChosenSettings, growth: GrowthSettings | None, iterations: int | None
     ) -> Draft:
         """The tree of a kind after a number of short iterations, or trained to the end."""
+        if (key := (kind, iterations)) in self.drafts:
+            return self.drafts[key]
         if kind.solved and not kind.is_solved:
-            if (key := (kind, iterations)) not in self.halves:
-                draft = self._learnt(replace(kind, solved=()), growth, iterations)
-                self.halves[key] = half_solved(draft, self.learn, kind)
-            return self.halves[key]
+            draft = self._learnt(replace(kind, solved=()), growth, iterations)
+            self.drafts[key] = half_solved(draft, self.learn, kind)
+            return self.drafts[key]
         if iterations is None:
             draft = first_draft(self.learn, kind, growth)
             return self._trained(draft, kind, kind.max_iter, quick=False)
         if kind not in self.begun:
             self.begun[kind] = self._trained(first_draft(self.learn, kind, growth), kind, 1)
         return self._trained(self.begun[kind], kind, min(iterations, kind.max_iter) - 1)
+
+    def _keep(self, key: tuple[ChosenSettings, int | None], draft: Draft) -> None:
+        """Keeps a trained leaf in place of the one before, unless that is less wrong."""
+        before = next((old for old in self.drafts if not old[0].solved), key)
+        if self.wrong[key].mean() <= self.wrong[before].mean():
+            self.drafts.pop(before, None)
+            self.drafts[key] = draft
 
     def _trained(
         self, draft: Draft, kind: ChosenSettings, iterations: int, quick: bool = True

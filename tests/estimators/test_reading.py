@@ -78,7 +78,8 @@ def test_a_router_behind_a_transformer_is_silent() -> None:
 def test_one_leaf_says_so() -> None:
     tree, samples = NeuralTree(presets.mlp(2), (3,)), Samples(torch.rand(5, 3), torch.arange(5) % 2)
     ax = plot_model_tree(tree, samples, ax=axes())
-    assert any(text.startswith("one leaf: this tree asks nothing") for text in written(ax))
+    assert "one leaf: this tree asks nothing; panel: its classes" in written(ax)
+    assert not any(text.startswith("shares: ") for text in written(ax))
 
 
 def test_targets_of_a_tree_are_in_its_samples() -> None:

@@ -106,6 +106,25 @@ def test_what_is_nearly_always_right_ends_the_trials(scores: Scores) -> None:
         assert {settings.tree for settings, _ in tried} == kinds
 
 
+@pytest.mark.parametrize(("log_prob", "times"), [(-2.0, 1.0), (-1.02, 3.0)])
+def test_of_rates_that_are_about_as_often_right_the_surest_is_chosen(
+    log_prob: float, times: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The held-out examples are too few to tell an accuracy of 80 % from one of 80.5 %."""
+    examples, settings = sparse(table()), LabelTreeSettings("huffman", 27, 0)
+    base = base_rate(examples, filled_in(examples, 27, settings))
+
+    def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
+        longer = settings.learning_rate > 2 * base
+        score, own = (0.805, log_prob) if longer else (0.8, -1.0)
+        wrong = np.arange(1000) >= 1000 * score
+        self.tried.append(Tried(score, wrong, settings, own))
+        return self.tried[-1]
+
+    monkeypatch.setattr(Trials, "run", run)
+    assert choose(examples, 27, settings).learning_rate == pytest.approx(times * base)
+
+
 @pytest.mark.parametrize("helps", [False, True])
 def test_a_node_makes_passes_where_they_help_and_else_a_tree_must_come_near(
     helps: bool, scores: Scores

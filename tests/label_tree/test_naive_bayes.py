@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, hstack, vstack
 from sklearn.naive_bayes import MultinomialNB
 from texts import code, spellings, texts
 
@@ -146,6 +146,45 @@ def test_where_words_depend_on_each_other_a_node_is_trained() -> None:
     assert model.score(words[1_500:], y[1_500:]) > 0.9
 
 
+@pytest.mark.parametrize("how", [{"tree": "huffman", "arity": 6}, {"tree": "complete", "arity": 3}])
+def test_with_epochs_it_is_the_mean_with_what_is_trained(how: Any) -> None:
+    """Of scores at each node: of log-probabilities, if there is one node."""
+    x, y = ones()
+    told: Any = {"vector_size": 0, "learning_rate": 0.5, "random_state": 0, **how}
+    trained, bayes, half = (
+        LabelTreeClassifier(start=start, epochs=epochs, **told).fit(x, y)
+        for start, epochs in (("clusters", 3), ("naive_bayes", 0), ("naive_bayes", 3))
+    )
+    for weight in ("weight", "bias"):
+        of = [getattr(each.tree_.softmax, weight).detach().numpy() for each in (trained, bayes)]
+        found = getattr(half.tree_.softmax, weight).detach().numpy()
+        np.testing.assert_allclose(found, (of[0] + of[1]) / 2, atol=1e-5)
+    if how["arity"] == 6:
+        logits = (trained.predict_log_proba(x) + bayes.predict_log_proba(x)) / 2
+        mean = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        np.testing.assert_allclose(half.predict_log_proba(x), mean, atol=1e-4)
+    held_out = LabelTreeClassifier(start="naive_bayes", epochs=3, **told)
+    last = held_out.fit(x, y, X_val=x, y_val=y).history_[-1]["validation_loss"]
+    own = half.predict_log_proba(x)[np.arange(len(y)), y]
+    assert last == pytest.approx(-own.mean(), abs=1e-5)
+
+
+def test_where_either_is_wrong_about_other_texts_the_mean_is_chosen_and_more_are_right() -> None:
+    """One word of each label is often another label's, in five spellings that occur together."""
+    x, y = texts(2_500, 10, 400, 6, seed=0, spread=2.4)
+    rng = np.random.default_rng(0)
+    word = np.where(rng.random(len(y)) < 0.65, rng.integers(10, size=len(y)), y)
+    x = hstack([x, csr_matrix(np.repeat(np.eye(10, dtype="f4")[word], 5, axis=1))]).tocsr()
+    told: Any = {"tree": "huffman", "arity": 10, "vector_size": 0}
+    model, trained, bayes = (
+        LabelTreeClassifier(random_state=0, **each).fit(x[:1_000], y[:1_000])
+        for each in ({}, {"start": "clusters", **told}, {"start": "naive_bayes", **told})
+    )
+    assert model.settings_.start == "naive_bayes" and model.settings_.epochs
+    right, *others = (each.score(x[1_000:], y[1_000:]) for each in (model, trained, bayes))
+    assert right > max(others) + 0.01
+
+
 def test_whoever_asks_for_it_gets_the_one_that_the_default_picks() -> None:
     x, y = code()
     learn = np.arange(len(y)) < 0.7 * len(y)
@@ -173,7 +212,7 @@ def test_it_can_be_asked_for() -> None:
     trained = LabelTreeClassifier(start="naive_bayes", epochs=2, random_state=0)
     assert len(trained.fit(x, y).history_) == 2
     told = [str(each.summary()).splitlines()[1] for each in (model, trained)]
-    assert told == ["nodes are naive Bayes", "nodes start as naive Bayes"]
+    assert told == ["nodes are naive Bayes", "nodes are half trained, half naive Bayes"]
     no_bias = LabelTreeClassifier(start="naive_bayes", bias=False, random_state=0).fit(x, y)
     assert not no_bias.tree_.softmax.bias.any()
 

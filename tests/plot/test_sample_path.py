@@ -65,6 +65,19 @@ def test_a_path_and_the_likeliest_classes() -> None:
     assert "45.0 %" in written(ax)
 
 
+def test_of_leaves_that_are_classes_all_leaves_tell_the_probabilities() -> None:
+    choice = Choice(0, "class $b$", 0.6)
+    told = Explanation((choice,), 0.6, 2, (0.0, 1.0, 0.0), (0.3, 0.6, 0.1), ("ape", "$b$", "cow"))
+    assert str(told).splitlines()[1:] == [
+        "leaf 2, reached with 60.0 %",
+        "of all leaves: class $b$, 60.0 %",
+    ]
+    ax = plot_explanation(told, ax=axes())
+    assert bars(ax)[2:] == [(ALL.upper(), each) for each in (0.6, 0.3, 0.1)]
+    assert ax.get_title() == "all leaves together say $b$: 60.0 %"
+    assert ax.get_legend().get_texts()[1].get_text() == "a class, for all leaves"
+
+
 def test_of_an_estimator_of_hard_paths() -> None:
     x = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 10, axis=0)
     model = SoftmaxTreeClassifier(depth=1, k=2, random_state=0).fit(x, np.repeat(list("abcd"), 10))

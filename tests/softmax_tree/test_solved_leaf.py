@@ -23,6 +23,9 @@ from structnet.softmax_tree import (
     SoftmaxTreeClassifier,
     train,
 )
+from structnet.softmax_tree.choice import _Search
+from structnet.softmax_tree.fold import Fold
+from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings
 from structnet.softmax_tree.training import leaves_trained
 
@@ -130,6 +133,42 @@ def test_naive_bayes_is_that_of_scikit_learn_and_half_of_it_the_mean_with_what_i
     mean = log_softmax((scores(trained, x) + expected) / 2, axis=1)
     np.testing.assert_allclose(scores(half, x), mean, atol=1e-4)
     assert np.abs(scores(trained, x) - expected).max() > 0.1
+
+
+def test_half_of_a_leaf_is_tried_also_beside_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[ChosenSettings] = []
+    best, wrong_about = _Search._of_trees, Fold.wrong_about
+
+    def recorded(self: Fold, kind: ChosenSettings, *how: Any) -> np.ndarray:
+        tried.append(kind)
+        return wrong_about(self, kind, *how)
+
+    monkeypatch.setattr(Fold, "wrong_about", recorded)
+    monkeypatch.setattr(_Search, "_of_trees", lambda self: replace(best(self), depth=1))
+    SoftmaxTreeClassifier(random_state=0).fit(*ones(120))
+    assert any(kind.solved and kind.max_iter and not kind.depth for kind in tried)
+
+
+def test_what_the_half_shares_with_the_best_leaf_is_trained_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trained: list[ChosenSettings] = []
+    train_ = Fold._trained
+
+    def recorded(self: Fold, draft: Any, kind: ChosenSettings, *how: Any, **more: Any) -> Any:
+        trained.append(kind)
+        return train_(self, draft, kind, *how, **more)
+
+    monkeypatch.setattr(Fold, "_trained", recorded)
+    points = Points.made(*ones(), 6)
+    good, bad = (replace(BAYES, max_iter=5, solved=(), leaf_penalty=each) for each in (1.0, 100.0))
+    half, alone = replace(good, solved=BAYES.solved), Fold(points, points)
+    found = alone.wrong_about(half, None, None)
+    fold = Fold(points, points)
+    for kind in (bad, good, bad, half):
+        fold.wrong_about(kind, None, None)
+    assert trained == [good, bad, good]  # the half alone, and then each of both
+    np.testing.assert_array_equal(fold.wrong_about(half, None, None), found)
 
 
 def test_dense_rows_give_the_same_naive_bayes_and_sparse_ones_the_same_solution() -> None:

@@ -45,7 +45,7 @@ class Key(NamedTuple):
     """The texts above a tree.
 
     Attributes:
-        note: meaning of the shares.
+        note: meaning of the shares; empty for a single leaf.
         names: short names of the classes; None if targets are numbers.
         texts: descriptions of the panels, each with its colour.
     """
@@ -76,6 +76,8 @@ def panel_texts(
     # If several numbers are predicted, there is no text below a leaf.
     several = reached.mean is not None and reached.mean.shape[1] > 1
     leaf = [(LEAF_SAID[classes], GREY)] * (not several)
+    if not arity.any() and classes:  # whose answer explains itself
+        return [(f"{ONE_LEAF}; panel: its classes", GREY)]
     if reached.sure:
         panel = f"panels: {upper}" if arity.any() else f"{ONE_LEAF}; panel: {upper}"
         return [(panel, GREY), *leaf]

@@ -216,7 +216,7 @@ class _Drawn:
         self.key: Key | None = None
         if samples is not None:
             self.reached = reach(reading.tree, samples, "greedy" if greedy else "multi")
-            note = GREEDY if greedy else SOFT
+            note = "" if len(topology.leaves) == 1 else GREEDY if greedy else SOFT
             texts = panel_texts(reading.tree, self.reached, reading.target_names)
             if reading.class_names is not None:
                 reading = reading._replace(class_names=short_names(reading.class_names))

@@ -74,7 +74,7 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
             kind = f"a single node of all labels, better held out than a tree (--arity {usual})"
         passes = f"{counted(chosen.epochs or 0, 'epoch')} at the rate {chosen.learning_rate:.3g}"
         if chosen.start == "naive_bayes":
-            passes = f"naive Bayes, then {passes}" if chosen.epochs else "naive Bayes"
+            passes = f"half naive Bayes, half {passes}" if chosen.epochs else "naive Bayes"
         elif chosen.epochs == 0 != wanted.epochs:
             passes = "solved"
         say(f"{kind}, {passes}")
