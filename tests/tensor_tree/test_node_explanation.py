@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -61,25 +63,31 @@ def test_parts_matter_as_much_as_predictions_change(
     model = TreeLSTMNodeClassifier(**QUICK, **options).fit(*samples(60, seed=0))
     tree = max(samples(20, seed=1)[0], key=lambda each: each.size)
 
-    def log_odds(read: Tree, row: int) -> float:
+    def log_odds(read: Tree) -> list[float]:
         with torch.no_grad():
-            no, yes = model.model_(Forest.from_trees([read], model.trained_.vocabulary))[row]
-        return (yes - no).item()
+            scores = model.model_(Forest.from_trees([read], model.trained_.vocabulary))
+        return (scores[:, 1] - scores[:, 0]).tolist()
 
+    @cache  # for all nodes, not once more for each
+    def changed(change: Callable, place: int) -> tuple[Tree, list[float]]:
+        return (found := change(whole, place)), log_odds(found)
+
+    whole = model.explain(tree, 0, True).tree
+    nodes, before = list(whole.preorder()), log_odds(whole)
+    assert (whole.size > tree.size) == bool(options.get("words"))
     for node in range(tree.size):
         found = model.explain(tree, node, True)
-        assert len(found.occlusion) == len(found.gradient) == found.tree.size
-        assert (found.tree.size > tree.size) == bool(options.get("words"))
-        assert found.score == pytest.approx(log_odds(found.tree, node), abs=1e-4)
-        nodes = list(found.tree.preorder())
-        at = index_of(own_nodes(found.tree)[node], nodes)
+        assert found.tree == whole
+        assert len(found.occlusion) == len(found.gradient) == whole.size
+        assert found.score == pytest.approx(before[node], abs=1e-4)
+        at = index_of(own_nodes(whole)[node], nodes)
         for place, each in enumerate(nodes):
             has = place <= at < place + each.size
-            changed = (blank if has else without)(found.tree, place)
+            other, after = changed(blank if has else without, place)
             gone = each.size - 1 if place < at and not has else 0
-            row = index_of(list(changed.preorder())[at - gone], own_nodes(changed))
+            row = index_of(list(other.preorder())[at - gone], own_nodes(other))
             left = found.score - found.occlusion[place]
-            assert left == pytest.approx(log_odds(changed, row), abs=1e-4)
+            assert left == pytest.approx(after[row], abs=1e-4)
 
 
 def index_of(node: Tree, nodes: list[Tree]) -> int:

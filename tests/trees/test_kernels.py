@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numba.core import event
+from numba.core.errors import TypingError
 
 from structnet.trees import _kernels
 from structnet.trees._kernels import CacheFiles, stamp_of
@@ -72,3 +77,45 @@ def test_functions_are_compiled_anew_when_those_they_call_change(tmp_path: Path)
     assert len(set(seen)) == 4
     (tmp_path / "package" / "other.py").write_text("newer")
     assert stamp() == seen[-1]
+
+
+def _right(x: int) -> int:
+    return x + 1
+
+
+def _wrong(x: Any) -> int:
+    return x.missing
+
+
+class _Watch(event.Listener):
+    """Notes at the end of each pass of a compilation whether garbage is collected."""
+
+    def __init__(self) -> None:
+        self.seen: set[bool] = set()
+
+    def on_start(self, event: event.Event) -> None:
+        pass
+
+    def on_end(self, event: event.Event) -> None:
+        self.seen.add(gc.isenabled())
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("function", [_right, _wrong])
+def test_no_garbage_is_collected_while_a_function_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: Callable, enabled: bool
+) -> None:
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    watch = _Watch()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with event.install_listener("numba:run_pass", watch):
+            if function is _right:
+                assert _kernels.compiled(function)(1) == 2
+            else:
+                with pytest.raises(TypingError, match="missing"):
+                    _kernels.compiled(function)(1)
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
+    assert watch.seen == {False}
