@@ -7,17 +7,18 @@ large) and the rows of ``doubled`` and ``add_rows``. Children are in CSR form: t
 
 from __future__ import annotations
 
-import gc
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from structnet.trees.memory import collector_paused
 
 
 class CacheFiles(IndexDataCacheFile):
@@ -65,25 +66,6 @@ class Cache(FunctionCache):
         return sig, codegen.magic_tuple(), names
 
 
-def without_collection(function: Callable) -> Callable:
-    """The function, during whose calls no garbage is collected, unless another thread asks for it.
-
-    A compilation makes millions of objects, and each collection would pass over all of the process.
-    """
-
-    @wraps(function)
-    def call(*args: Any) -> Any:
-        enabled = gc.isenabled()
-        gc.disable()
-        try:
-            return function(*args)
-        finally:
-            if enabled:
-                gc.enable()
-
-    return call
-
-
 def compiled(function: Callable, nogil: bool = True, **options: Any) -> Callable:
     """Compiles on first use and keeps the result on disk, if there is a place to keep it.
 
@@ -91,8 +73,8 @@ def compiled(function: Callable, nogil: bool = True, **options: Any) -> Callable
     """
     options |= {"no_cfunc_wrapper": True}  # which C would call, and nobody does
     dispatcher = njit(nogil=nogil, **options)(function)
-    compiler = dispatcher._compiler
-    compiler.compile = without_collection(compiler.compile)
+    # A compilation makes millions of objects, and each collection would visit all of the process.
+    dispatcher._compiler.compile = collector_paused()(dispatcher._compiler.compile)
     with suppress(RuntimeError):  # no place, neither beside the library nor in the user's cache
         dispatcher._cache = Cache(function)
     return dispatcher

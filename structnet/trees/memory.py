@@ -1,4 +1,4 @@
-"""Builds millions of trees without interference by the garbage collector."""
+"""Makes millions of objects without interference by the garbage collector."""
 
 from __future__ import annotations
 
