@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator
 
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
@@ -21,6 +22,7 @@ from structnet.recipes.recipe import is_file
 from structnet.recipes.run_settings import RowsRunSettings
 from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
+from structnet.routing.arrivals import arrivals_of
 
 E = TypeVar("E", bound=BaseEstimator)
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)  # a whole number as Python writes it, int64
@@ -41,6 +43,18 @@ class ArrayData:
     validation: Samples
     test: Samples
     places: np.ndarray
+
+    def everything(self) -> Samples:
+        """The samples for training, followed by those that were held out of the training rows."""
+        parts = self.train, self.validation
+        if not len(self.validation):
+            return self.train
+        (x, more), targets = (part.x for part in parts), torch.cat([part.targets for part in parts])
+        if isinstance(x, torch.Tensor):
+            x = torch.cat([x, more])
+        else:
+            x = vstack([x, more], format="csr") if issparse(x) else np.concatenate([x, more])
+        return Samples(x, targets, augment=self.train.augment)
 
     def reading(self, tree: RoutedTree) -> Reading:
         """A tree and the test samples, with the names and units of the file for people to read."""
@@ -63,25 +77,39 @@ class ArrayData:
         scale = self.arrays.x_scale
         return scale.inverse if scale is not None and scale.mean.ndim == 1 else None
 
-    def estimator(self, kind: type[E], parameters: Mapping[str, Any], seed: int) -> E:
-        """An estimator as if fitted to the rows as they were read, but for its trees.
+    def estimator(
+        self, kind: type[E], parameters: Mapping[str, Any], seed: int, members: Sequence[Any]
+    ) -> E:
+        """An estimator as if fitted to the rows as they were read, in a data frame if named.
+
+        So it also knows how many of the training rows come to each node of its first tree.
 
         Args:
             kind: class of the estimator.
             parameters: values of its parameters, among others.
             seed: seed of the run.
+            members: trained trees, each the ``tree`` of a member.
         """
         arrays, shape, model = self.arrays, tuple(self.train.x.shape[1:]), kind()
         known = {"random_state": seed, "standardize": arrays.x_scale is not None, **parameters}
         model.set_params(**{name: known[name] for name in model.get_params() if name in known})
         fitted: Any = model
+        fitted.members_ = list(members)
         fitted.n_features_in_, fitted.sample_shape_, fitted.seed_ = shape[0], shape, seed
+        if arrays.features is not None:
+            fitted.feature_names_in_ = np.array(arrays.features, dtype=object)
+        seen = self.everything()
+        y = seen.targets.numpy()
         if arrays.classes is None:
             fitted.target_shape_ = () if arrays.num_outputs == 1 else (arrays.num_outputs,)
+            if arrays.num_outputs > 1:
+                fitted.target_names_ = arrays.targets
+            y = y if arrays.y_scale is None else arrays.y_scale.inverse(y.astype(np.float64))
         else:
             names = np.array(arrays.classes)
             numbers = all(map(WHOLE.fullmatch, arrays.classes))
             fitted.classes_ = names.astype(np.int64) if numbers else names  # as fit keeps them
+        fitted.arrivals_ = arrivals_of(members[0].tree, seen.x, y)._asdict()
         return model
 
     def describe(self) -> dict[str, Any]:

@@ -101,11 +101,15 @@ def test_noise_and_handfuls_are_no_gain(given: dict, gain: Gain, expected: str) 
     assert make_growth(**given).choose({"split": gain}) == expected
 
 
-def test_a_split_may_be_preferred() -> None:
-    gains = {"split": Gain(0.9, 0.1, 0.01), "deepen": Gain(0.5, 0.5, 0.01)}
+def test_a_split_may_be_preferred_unless_a_deepening_is_better_beyond_chance() -> None:
+    gains = {"split": Gain(0.8, 0.2, 0.04), "deepen": Gain(0.7, 0.3, 0.03)}
     assert make_growth(prefer_split=False).choose(gains) == "deepen"
-    assert make_growth(prefer_split=True).choose(gains) == "split"
-    noise = gains | {"split": Gain(0.9, 0.1, 0.2)}
+    assert make_growth(prefer_split=True, gain_errors=2.1).choose(gains) == "split"
+    assert make_growth(prefer_split=True, gain_errors=1.9).choose(gains) == "deepen"
+    assert (
+        make_growth(prefer_split=True, gain_errors=1.9).choose({"split": gains["split"]}) == "split"
+    )
+    noise = gains | {"split": Gain(0.8, 0.2, 0.3)}
     assert make_growth(prefer_split=True, gain_errors=1.0).choose(noise) == "deepen"
 
 

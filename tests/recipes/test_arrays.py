@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from neural_tree_runs import settings_of
 
-from structnet import SoftmaxTreeClassifier
 from structnet.datasets.csv_file import TableError, read
+from structnet.neural_tree import NeuralTree, NeuralTreeClassifier, presets
 from structnet.recipes import rows as of_file
 from structnet.recipes.neural_tree.data import load_data, shifted_and_mirrored
 
@@ -40,7 +41,8 @@ def test_an_estimator_of_a_run_has_classes_as_a_fit_has(
 ) -> None:
     data = load_data(settings_of(data="digits", train_size=100, test_size=50, seed=3))
     named = replace(data, arrays=replace(data.arrays, classes=classes))
-    model = named.estimator(SoftmaxTreeClassifier, {}, 0)
+    root = SimpleNamespace(tree=NeuralTree(presets.table(10), data.train.x.shape[1:]))
+    model = named.estimator(NeuralTreeClassifier, {}, 0, [root])
     assert model.classes_.tolist() == expected
 
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 from structnet.datasets import sarcos
 from structnet.neural_tree.cost import count_parameters
 from structnet.recipes.neural_tree import baselines
-from structnet.recipes.neural_tree.data import everything, load_data
+from structnet.recipes.neural_tree.data import load_data
 from structnet.recipes.neural_tree.settings import Rows
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import Run
@@ -158,7 +158,7 @@ def test_trees_of_sarcos_learn_from_the_rows_held_out_in_the_end(
     assert details["refine_epochs"] == 4 + last
     assert details["refine_seconds"] == round(sum(seconds[-4 - last :]), 1)
     data = load_data(settings_of(data="sarcos", data_dir=str(robot), train_size=80))
-    joined = everything(data)
+    joined = data.everything()
     assert len(data.train) == 72 and len(joined) == 80
     assert torch.equal(joined.x[72:], data.validation.x)
     assert torch.equal(joined.targets[72:], data.validation.targets)

@@ -13,6 +13,8 @@ import pytest
 from alike import assert_same_model
 from commands import Done, call, ran, refused
 
+from structnet import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier
+from structnet.datasets.arrays import set_aside
 from structnet.recipes.run import Run
 from structnet.recipes.softmax_tree.work import STATE
 
@@ -183,13 +185,22 @@ def test_sparse_rows(rows: Path, tmp_path: Path) -> None:
     assert whole.json["sizes"] == {"test": 120} and whole.json["test"]["accuracy"] == 1
 
 
-def test_a_table_of_ones_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["softmax-tree", "adaptive-softmax-tree"])
+def test_a_table_of_ones_own(model: str, tmp_path: Path) -> None:
     table = tmp_path / "own.csv"
     pairs = [(x, y) for x in range(8) for y in range(8)]
     lines = [f"{x},{y},{'right' if x > y else 'left'}\n" for x, y in pairs]
     table.write_text("x,y,side\n" + "".join(lines))
-    done = call("train", "softmax-tree", "--data", table, "--out", tmp_path / "run")
+    done = ran("train", model, "--data", table, "--max-iter", "3", "--out", tmp_path / "run")
     assert done.json["test"]["accuracy"] > 0.7
+    kind = SoftmaxTreeClassifier if model == "softmax-tree" else AdaptiveSoftmaxTreeClassifier
+    found = kind.load(Run(tmp_path / "run").model_file)
+    assert found.feature_names_in_.tolist() == ["x", "y"]
+    # All rows that are not tested are counted, also those by which a tree grows.
+    learned = set_aside(table, 64, 0.2, 0, np.array([x > y for x, y in pairs]))[0]
+    share = np.mean([pairs[place][0] > pairs[place][1] for place in learned])
+    assert found.arrivals_["share"][0] == 1
+    assert found.arrivals_["of_best"][0] == pytest.approx(max(share, 1 - share))
     said = call("predict", tmp_path / "run", table).json["answers"]
     assert {each["class"] for each in said} == {"left", "right"} and len(said) == 64
 

@@ -69,9 +69,9 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
     few samples, a candidate that has learned nothing does so half of the time; so the gain must
     also exceed its own noise, and no leaf of a split may have only a handful of samples. If a split
     and a deepening both gain enough, the split adds a question and keeps the solvers as simple as
-    they were: with ``prefer_split``, it is taken even if the deepening gains more. A split that
-    began as steps has no such credit, as many steps follow any curve, only not as well; nor has one
-    beside a deepening that began as steps and gains more.
+    they were: with ``prefer_split``, it is taken even if the deepening gains more, unless that is
+    beyond chance. A split that began as steps has no such credit, as many steps follow any curve,
+    only not as well; nor has one beside a deepening that began as steps and gains more.
 
     Args:
         gains: gain of each candidate, by its kind.
@@ -81,14 +81,16 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
         The kind of the candidate to take, or ``"keep"``.
 
     Example:
-        >>> gains = {"split": Gain(0.8, 0.1, 0.01), "deepen": Gain(0.6, 0.3, 0.01)}
+        >>> gains = {"split": Gain(0.8, 0.1, 0.04), "deepen": Gain(0.7, 0.2, 0.04)}
         >>> choose(gains, NeuralTreeSettings())
         'split'
+        >>> choose(gains | {"deepen": Gain(0.6, 0.3, 0.04)}, NeuralTreeSettings())
+        'deepen'
         >>> choose(gains, NeuralTreeSettings(prefer_split=False))
         'deepen'
         >>> choose(gains | {"split": Gain(0.8, 0.1, 0.01, steps=True)}, NeuralTreeSettings())
         'deepen'
-        >>> choose(gains, NeuralTreeSettings(gain_errors=20)), choose({}, NeuralTreeSettings())
+        >>> choose(gains, NeuralTreeSettings(gain_errors=4)), choose({}, NeuralTreeSettings())
         ('deepen', 'keep')
     """
     least = settings.prune or 0.0
@@ -98,7 +100,10 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
         if gain > max(settings.min_gain, settings.gain_errors * error) and share >= least
     }
     if settings.prefer_split and "split" in losses and not any(g.steps for g in gains.values()):
-        return "split"
+        split, other = gains["split"], gains.get("deepen", gains["split"])
+        error = math.hypot(split.error, other.error)
+        if other.gain - split.gain <= settings.gain_errors * error:
+            return "split"
     return min(losses, key=losses.__getitem__, default="keep")
 
 

@@ -12,7 +12,6 @@ and a split as one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +21,12 @@ from torch import nn
 from structnet.neural_tree.growth.candidate import AtLeaf, Split
 from structnet.neural_tree.growth.codes import Codes, find_codes
 from structnet.neural_tree.growth.criterion import Criterion
+from structnet.neural_tree.growth.directions import telling
 from structnet.neural_tree.growth.regions import Cut, Regions, find_regions
 from structnet.neural_tree.growth.router_start import SPREAD
 from structnet.neural_tree.growth.steps import HARD, find_steps
 from structnet.neural_tree.growth.sums import Sum, find_sum
+from structnet.neural_tree.likelihood import Categorical
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.topology import Topology
 
@@ -60,9 +61,10 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
 
     Regions come from :func:`.find_regions` and, if these are better, also from :func:`.find_steps`.
     Sums of steps, from :func:`.find_sum`, must be better than the former, and than the latter by
-    one cut less; regions among steps of codes, from :func:`.find_codes`, better than both. These
-    are sought when they are asked for, as that takes time. Steps and sums come from all samples
-    that arrive; lines and codes from 2,000 of them, evenly spaced, or from all if these are fewer.
+    one cut less; those of classes explain the directions of :func:`.telling`. Regions among steps
+    of codes, from :func:`.find_codes`, must be better than both. Sums and codes are sought when
+    they are asked for, as that takes time. Steps and sums come from all samples that arrive; lines,
+    directions and codes from 2,000 of them, evenly spaced, or from all if these are fewer.
 
     Args:
         tree, leaf: tree, and node of the leaf.
@@ -77,7 +79,7 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
     total, least = float(w.sum()), max(FEW, ROOM * prune * len(x))
     steps = find_steps(x, y, w, most, least)
     one_less = steps.value + Criterion.of(y, w).price_of_constant(x.shape[1])
-    sought = partial(find_sum, x, y, w, MOST_STEPS, least)
+    all_of = x, y, w
     some = np.linspace(0, len(x) - 1, min(len(x), LINED)).astype(np.int64)
     x, y, w = x[some], y[some], w[some]
     lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(x))
@@ -88,6 +90,12 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
     found += [steps] * (steps.value < of_all)
     regions = None if lines is None and not found else found
 
+    def added() -> Sum:
+        at, rest, counts = all_of
+        if isinstance(tree.likelihood, Categorical):
+            rest = rest @ telling(x, y, w)
+        return _better(find_sum(at, rest, counts, MOST_STEPS, least), rivals)
+
     def codes(units: int) -> Codes | None:
         if leaf and not found:  # what is worth the time below the root shows in lines, too
             return None
@@ -95,7 +103,7 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
         pays = among is not None and among.regions.value * times < min(of_all, steps.value)
         return among if pays else None
 
-    return Starts(regions, lambda: _better(sought(), rivals), codes)
+    return Starts(regions, added, codes)
 
 
 def _better(added: Sum, rivals: float) -> Sum:

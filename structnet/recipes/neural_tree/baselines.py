@@ -158,9 +158,8 @@ def _of_sklearn(settings: Settings, data: ArrayData) -> tuple[float, int, dict[s
     import torch
 
     from structnet.recipes.neural_tree.answers import score
-    from structnet.recipes.neural_tree.data import everything
 
-    whole, classes = everything(data), data.arrays.classes is not None
+    whole, classes = data.everything(), data.arrays.classes is not None
     x, y = whole.x.flatten(1).numpy(), whole.targets.numpy()
     model = _model(settings.model, classes, settings.seed).fit(x, y)
     rows = data.test.x.flatten(1).numpy()

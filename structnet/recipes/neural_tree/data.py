@@ -66,13 +66,6 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
     )
 
 
-def everything(data: ArrayData) -> Samples:
-    """All training samples of a run, including those that were held out."""
-    parts = data.train, data.validation
-    x, targets = (torch.cat([getattr(part, name) for part in parts]) for name in ("x", "targets"))
-    return Samples(x, targets, augment=data.train.augment)
-
-
 def _samples(x: np.ndarray, y: np.ndarray, places: np.ndarray, augment: Any = None) -> Samples:
     return Samples(torch.from_numpy(x[places]), torch.from_numpy(y[places]), augment=augment)
 

@@ -36,7 +36,7 @@ def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, An
     """
     from structnet.neural_tree import train as trained
     from structnet.recipes.neural_tree.answers import measured
-    from structnet.recipes.neural_tree.data import everything, load_data
+    from structnet.recipes.neural_tree.data import load_data
     from structnet.recipes.neural_tree.runs import root_of, tree_of
     from structnet.training.modules import count_parameters
     from structnet.training.processes import own_device
@@ -55,7 +55,7 @@ def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, An
         replace(settings.training.to_library(), max_leaves=1, max_transformers=number),
         data.train,
         data.validation,
-        everything(data) if settings.rows.finish else None,
+        data.everything() if settings.rows.finish else None,
         device=own_device(settings.place.device),
     ).tree
     took, tested = time.perf_counter() - begin, measured(found, data.test, described, ["multi"])

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from structnet.neural_tree import (
     Categorical,
     NeuralTree,
@@ -20,11 +18,9 @@ from structnet.neural_tree import (
 )
 from structnet.neural_tree.member import Member
 from structnet.recipes.arrays import ArrayData
-from structnet.recipes.neural_tree.data import everything
 from structnet.recipes.neural_tree.settings import FOR_IMAGES, SOME_HAVE, NeuralTreeRunSettings
 from structnet.recipes.recipe import Place
 from structnet.recipes.run import MODEL, Run
-from structnet.routing.arrivals import arrivals_of
 from structnet.routing.report import Summary
 from structnet.training import load_model
 from structnet.training.seeding import seeded
@@ -111,11 +107,7 @@ def tree_of(run: Run, file: str = MODEL) -> NeuralTree:
 
 
 def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run: Run) -> None:
-    """Writes the tree as an estimator, which takes rows and images as they were read.
-
-    It knows what an estimator knows that was fitted to a data frame of the rows: the names of the
-    columns, and how many of the training samples come to each node.
-    """
+    """Writes the tree as an estimator, which takes rows and images as they were read."""
     arrays = data.arrays
     kind: Any = NeuralTreeRegressor if arrays.classes is None else NeuralTreeClassifier
     parameters = vars(settings.training.to_library()) | {
@@ -125,17 +117,9 @@ def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run
         "validation_fraction": settings.rows.validation_fraction,
         "select_columns": False,
     }
-    model = data.estimator(kind, parameters, settings.training.seed)
-    model.members_ = [Member(**vars(trained), inputs=arrays.x_scale, targets=arrays.y_scale)]
+    member = Member(**vars(trained), inputs=arrays.x_scale, targets=arrays.y_scale)
+    model = data.estimator(kind, parameters, settings.training.seed, [member])
     model.settings_ = settings.training.to_library()
-    if arrays.num_outputs > 1 and arrays.classes is None:
-        model.target_names_ = arrays.targets
-    if arrays.features is not None:
-        model.feature_names_in_ = np.array(arrays.features, dtype=object)
-    seen = everything(data)
-    y = seen.targets.numpy()
-    y = y if arrays.y_scale is None else arrays.y_scale.inverse(y.astype(np.float64))
-    model.arrivals_ = arrivals_of(trained.tree, seen.x, y)._asdict()
     model.save(run.model_file)
 
 

@@ -14,7 +14,7 @@ from structnet.neural_tree import train as grown_and_refined
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.neural_tree import runs
 from structnet.recipes.neural_tree.answers import measured, of_example, of_rows
-from structnet.recipes.neural_tree.data import everything, load_data
+from structnet.recipes.neural_tree.data import load_data
 from structnet.recipes.neural_tree.runs import Opened
 from structnet.recipes.neural_tree.settings import AskOfTree, NeuralTreeRunSettings
 from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
@@ -54,7 +54,7 @@ def train(settings: NeuralTreeRunSettings, data: ArrayData, run: Run, say: Say) 
         settings.training.to_library(),
         data.train,
         data.validation,
-        everything(data) if settings.rows.finish else None,
+        data.everything() if settings.rows.finish else None,
         device=device,
         folder=run.folder,
         callbacks=[lambda found: run.write_history(found.history)],

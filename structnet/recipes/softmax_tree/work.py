@@ -32,7 +32,6 @@ from structnet.recipes.softmax_tree.settings import (
 )
 from structnet.recipes.words import in_words
 from structnet.routing import Samples
-from structnet.routing.arrivals import arrivals_of
 from structnet.routing.explanation import explain
 from structnet.routing.report import text_of
 from structnet.routing.words import percent
@@ -187,15 +186,13 @@ def _estimator(
     kind: Any = SoftmaxTreeClassifier if growth is None else AdaptiveSoftmaxTreeClassifier
     parameters = vars(settings) | vars(settings.rows) | vars(settings.training)
     parameters |= vars(growth or settings)
-    model = data.estimator(kind, parameters, settings.training.seed)
+    model = data.estimator(kind, parameters, settings.training.seed, found)
     scale = data.arrays.x_scale
     if scale is not None and scale.mean.ndim > 1:
         shape = data.arrays.x_train.shape[1:]
         each = (np.broadcast_to(part, shape).ravel() for part in (scale.mean, scale.sd))
         scale = Standardizer(*each)
-    model.input_scale_, model.members_ = scale, found
-    arrived = arrivals_of(found[0].tree, data.train.x, data.train.targets.numpy())
-    model.arrivals_ = arrived._asdict()
+    model.input_scale_ = scale
     return model
 
 

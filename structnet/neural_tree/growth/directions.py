@@ -1,0 +1,64 @@
+"""The directions of classes' residuals in which columns tell most.
+
+Classes may be steps of one number, such as low, middle and high. Then the residuals of all of them
+vary about as much, but what columns can tell lies in one direction among them: that of the number.
+In the others there is hardly more than noise, which hides steps and makes each cost more. So sums
+of steps explain the q directions with the least
+
+    n q log(1 - mean of r_1, ..., r_q) + q p log n
+
+where r are the squared canonical correlations of the residuals with p steps, those at quantiles of
+all columns, in descending order.
+
+Reference:
+    Hastie, Tibshirani, Buja, "Flexible Discriminant Analysis by Optimal Scoring", Journal of the
+    American Statistical Association, 1994.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+BINS = 8  # intervals of a column
+ROOM = 8  # samples that there must be for each step; with fewer, it can hardly pay
+NONE = 1e-6  # share of the largest variance up to which a direction has none
+
+
+def telling(x: np.ndarray, residuals: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The directions in which columns tell most; those of all outputs if these are not fewer.
+
+    Args:
+        x: samples.
+        residuals: residuals of classes.
+        weights: weight of each sample.
+
+    Shapes:
+        x ``[n, columns]``, residuals ``[n, outputs]``, weights ``[n]`` -> ``[outputs, q]``.
+
+    Example:
+        >>> x = np.random.default_rng(0).normal(size=(400, 2))
+        >>> y = np.eye(5)[np.digitize(np.square(x).sum(1), [0.5, 1, 2, 4])]
+        >>> telling(x, y, np.ones(400)).shape
+        (5, 1)
+    """
+    total, every = float(weights.sum()), np.eye(residuals.shape[1])
+    if len(every) < 3 or x.shape[1] * (BINS - 1) * ROOM > total:
+        return every  # also of two classes, which have one direction
+    roots = np.sqrt(weights / total)[:, None]
+    y = roots * (residuals - weights @ residuals / total)
+    variances, axes = np.linalg.eigh(y.T @ y)
+    kept = variances > NONE * variances.max()
+    whitening = axes[:, kept] / np.sqrt(variances[kept])
+    borders = np.quantile(x, np.arange(1, BINS) / BINS, axis=0)
+    steps = np.hstack([x[:, [i]] > at for i, at in enumerate(borders.T)])
+    basis, sizes, _ = np.linalg.svd(roots * (steps - weights @ steps / total), full_matrices=False)
+    basis = basis[:, sizes > NONE * sizes.max()]
+    told = basis.T @ y @ whitening
+    r, axes = np.linalg.eigh(told.T @ told)  # ascending
+    number = np.arange(1, len(r) + 1)
+    left = np.maximum(1 - r[::-1].cumsum() / number, NONE)
+    values = number * (total * np.log(left) + basis.shape[1] * math.log(total))
+    best = int(number[values.argmin()]) if values.min(initial=0.0) < 0 else len(r)
+    return whitening @ axes[:, -best:] if best < len(r) else every
