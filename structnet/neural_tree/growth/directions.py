@@ -55,8 +55,8 @@ def telling(x: np.ndarray, residuals: np.ndarray, weights: np.ndarray) -> np.nda
     steps = np.hstack([x[:, [i]] > at for i, at in enumerate(borders.T)])
     basis, sizes, _ = np.linalg.svd(roots * (steps - weights @ steps / total), full_matrices=False)
     basis = basis[:, sizes > NONE * sizes.max()]
-    told = basis.T @ y @ whitening
-    r, axes = np.linalg.eigh(told.T @ told)  # ascending
+    common = basis.T @ y @ whitening
+    r, axes = np.linalg.eigh(common.T @ common)  # ascending
     number = np.arange(1, len(r) + 1)
     left = np.maximum(1 - r[::-1].cumsum() / number, NONE)
     values = number * (total * np.log(left) + basis.shape[1] * math.log(total))
