@@ -26,6 +26,7 @@ def logistic_regression(
     penalty: float,
     count: np.ndarray | None = None,
     start: np.ndarray | None = None,
+    offset: np.ndarray | None = None,
 ) -> np.ndarray:
     """The weights and, in the last row, the biases that minimise cross-entropy plus penalty.
 
@@ -37,9 +38,11 @@ def logistic_regression(
         penalty: penalty of the squared weights, above 0; the biases have none.
         count: weight of each row; None for equal weights.
         start: weights and biases to start from, such as those fitted to most of the rows.
+        offset: logits to which the model's are added; None for zeros.
 
     Shapes:
-        x ``[n, columns]``; y, count ``[n]``; start and output ``[columns + 1, classes]``.
+        x ``[n, columns]``; y, count ``[n]``; offset ``[n, classes]``; start and output ``[columns +
+        1, classes]``.
 
     Reference:
         Liu, Nocedal, On the limited memory BFGS method for large scale optimization, 1989.
@@ -60,7 +63,8 @@ def logistic_regression(
 
     def loss(scaled: np.ndarray) -> tuple[float, np.ndarray]:
         w = scaled.reshape(unit.shape) * unit
-        logs = log_softmax(x @ w[:-1] + (w[-1] - mean @ w[:-1]), axis=1)
+        logits = x @ w[:-1] + (w[-1] - mean @ w[:-1])
+        logs = log_softmax(logits if offset is None else logits + offset, axis=1)
         total = (penalties * w * w).sum() / 2 - count @ logs[rows, y]
         error = np.exp(logs)
         error[rows, y] -= 1

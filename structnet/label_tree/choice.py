@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from operator import attrgetter
 
 import numpy as np
 
@@ -103,16 +102,13 @@ def choose(
         _try_families(trials, families, settings, examples)
     # On all examples, a single node without vectors does as in its trial, which a learned tree may
     # not: the node is preferred unless another candidate is better by more than chance.
-    tried = trials.tried
-    score = max(each.score for each in tried)
-    chance = (2 * max(score * (1 - score), 0) / parts[1].effective) ** 0.5
-    nodes = [
+    good = trials.about_as_right(trials.tried)
+    steady = [
         each
-        for each in tried
+        for each in good
         if each.settings.arity == num_classes and not each.settings.vector_size
     ]
-    steady = [each for each in nodes if each.score > score - chance]
-    return trials.or_half(max(steady or tried, key=attrgetter("merit"))).settings
+    return trials.or_half(trials.best_of(steady or good)).settings
 
 
 def _parts(
@@ -210,7 +206,7 @@ def _try_rates(
             break  # the third one is in the other direction
         if tries[0].score < NEAR * target:
             break
-    return max(tries, key=attrgetter("merit"))
+    return trials.best_of(tries)
 
 
 def filled_in(

@@ -49,8 +49,8 @@ class LabelTreeSettings:
             compare values of these, give start; otherwise two different ways are compared.
             "naive_bayes" is no such way: the nodes of a tree that is not learned, or a single node,
             are naive Bayes of sparse rows without negative numbers and, if epochs are given, the
-            mean of that and of what is trained. By default they are, with epochs or without, if
-            that is better on held-out samples.
+            mean of that and of what is trained. By default they are naive Bayes where that is
+            better on held-out samples, and the mean where it is surer and about as often right.
         rebuilds: number of reassignments, spread evenly over the first half of training.
         gain: value of moving a label to a child. With q the label's share of the node's examples, p
             their mean probability of the child, and P that of all examples, it is "margin",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,19 +28,19 @@ class Tried(NamedTuple):
     """A candidate and its results on held-out examples.
 
     Attributes:
-        score: accuracy, plus a thousandth of the mean log-probability of the right labels.
-        wrong: True for each example that it gets wrong.
         settings: its settings.
-        log_prob: mean log-probability of the right labels.
+        wrong: True for each example that it gets wrong.
+        score: accuracy, plus a thousandth of the mean log-probability of the right labels.
+        log_prob: mean log-probability of the right labels, at least -50.
 
     Shapes:
         wrong ``[n]``.
     """
 
-    score: float
-    wrong: np.ndarray
     settings: LabelTreeSettings
-    log_prob: float = 0.0
+    wrong: np.ndarray
+    score: float = -np.inf
+    log_prob: float = -np.inf
 
     @property
     def merit(self) -> float:
@@ -83,11 +85,11 @@ class Trials:
         try:
             if target > -np.inf:
                 training.run(self.learn, until=max(total // PART, 1))
-            if target == -np.inf or self._score_of(tree)[0] >= FAR * target:
+            if target == -np.inf or self._measured(tree, settings).score >= FAR * target:
                 training.run(self.learn)
-            tried = Tried(*self._score_of(tree), settings, self._log_prob(tree))
+            tried = self._measured(tree, settings)
         except CollapseError:
-            tried = Tried(-np.inf, np.ones(len(self.held), bool), settings)
+            tried = Tried(settings, np.ones(len(self.held), bool))
         self.tried.append(self._told(tried))
         if not (settings.vector_size or self.learn.features.is_table):
             place = settings.tree, settings.arity, settings.start == "naive_bayes"
@@ -107,19 +109,24 @@ class Trials:
         """
         shape = best.settings.tree, best.settings.arity
         pair = [self._kept.get((*shape, start)) for start in (True, False)]
-        own = [each[1] for each in pair if each and each[0].settings == best.settings]
+        own = any(each and each[0].settings == best.settings for each in pair)
         if not own or pair[0] is None or pair[1] is None or pair[0][0].settings.epochs:
             return best
-        log_prob = self._log_prob(own[0])
         half = averaged(pair[0][1], pair[1][1], self.learn.features)
         settings = replace(pair[1][0].settings, start="naive_bayes")
-        tried = self._told(Tried(*self._score_of(half), settings))
-        surer = self._log_prob(half) > log_prob
-        return (
-            tried
-            if surer and not is_better(tried.wrong, best.wrong, BETTER, self.weights)
-            else best
-        )
+        tried = self._told(self._measured(half, settings))
+        as_right = not is_better(tried.wrong, best.wrong, BETTER, self.weights)
+        return tried if tried.log_prob > best.log_prob and as_right else best
+
+    def best_of(self, tries: Sequence[Tried]) -> Tried:
+        """The one with most merit among :meth:`about_as_right`."""
+        return max(self.about_as_right(tries), key=attrgetter("merit"))
+
+    def about_as_right(self, tries: Sequence[Tried]) -> list[Tried]:
+        """The best candidates by their scores, which differ by no more than chance."""
+        score = max(each.score for each in tries)
+        chance = (2 * max(score * (1 - score), 0) / self.held.effective) ** 0.5
+        return [each for each in tries if each.score >= score - chance]
 
     def _told(self, tried: Tried) -> Tried:
         """Reports a candidate, and returns it."""
@@ -133,19 +140,22 @@ class Trials:
         return tried
 
     def _beginning(self, settings: LabelTreeSettings) -> LabelTree:
-        """The tree before the first step, the same for all rates and numbers of passes."""
-        alike = replace(settings, learning_rate=None, epochs=None)
+        """The tree before the first step, the same for all rates and numbers of passes.
+
+        Only naive Bayes begins otherwise if no passes follow.
+        """
+        epochs = settings.epochs if settings.start == "naive_bayes" else None
+        alike = replace(settings, learning_rate=None, epochs=epochs)
         if alike not in self._begun:
             self._begun[alike] = begin(self.learn, self.num_classes, settings)
         return deepcopy(self._begun[alike])
 
-    def _score_of(self, tree: LabelTree) -> tuple[float, np.ndarray]:
-        """The score, and True for each held-out example that is wrong."""
-        wrong = tree.top_k(self.held.features)[1][:, 0] != self.held.labels
-        accuracy = np.average(~wrong, weights=self.weights)
-        return float(accuracy + 1e-3 * self._log_prob(tree)), wrong
-
-    def _log_prob(self, tree: LabelTree) -> float:
-        """The mean log-probability of the right labels of the held-out examples, at least -50."""
-        log_p = np.maximum(tree.log_prob_of(self.held.features, self.held.labels), -50)
-        return float(np.average(log_p, weights=self.weights))
+    def _measured(self, tree: LabelTree, settings: LabelTreeSettings) -> Tried:
+        """A candidate with its results on the held-out examples."""
+        x, labels = self.held.features, self.held.labels
+        wrong = tree.top_k(x)[1][:, 0] != labels
+        log_p = np.maximum(tree.log_prob_of(x, labels), -50)
+        right, log_prob = (
+            float(np.average(each, weights=self.weights)) for each in (~wrong, log_p)
+        )
+        return Tried(settings, wrong, right + 1e-3 * log_prob, log_prob)

@@ -37,8 +37,9 @@ class NeuralTreeSettings:
             table gains, but not so surely, fifths of these are held out in turn, and the decrease
             over all that were counts; not where the user gives validation samples.
         prefer_split: take a split that gains, even if a deepening would gain more; a deepening is
-            then tried only where no split gains, unless either begins as steps: then it is taken if
-            it gains more beyond chance. False takes the better of the two, as in the paper.
+            then tried only where no split gains, unless either begins as steps, and is taken if it
+            gains more: beyond chance, unless one of the two began so. False takes the better of the
+            two, as in the paper.
         min_samples: number of training samples that must be expected at a leaf for anything to be
             tried there. A gain from fewer samples hardly ever exceeds its noise.
         epochs: largest number of epochs for the root, and for each split or deepening that is

@@ -73,17 +73,15 @@ ITERATIONS = 3  # of a trial
 RIDGES = ((0.01, 1.0),), ((0.01, 10.0), (0.01, 100.0))
 PENALTIES = ((10, 0), (100, 0)), ((3, 0),), *RIDGES, ((0.1, 0), (0.01, 0))
 ENOUGH = 1e-3  # wrongness of held-out samples up to which nothing is left to gain
-# Standard errors by which the weakest penalty must be better than a stronger one: it overfits in a
-# long training, which a short one does not show. They are those of the samples held out of the ones
-# used, without the further ones.
+# Standard errors, of the samples held out of those used, by which the weakest penalty must be
+# better than a stronger one: it overfits in a long training, which a short one does not show.
 SURE = 2.0
 FAR = 4.0  # standard errors behind after one iteration, that no further ones make good
 ALPHA, RHO = 0.7, 0.95
 TOGETHER = 50  # smallest default limit on the classes of a leaf while a tree grows
 FLAT = 4e10  # largest number of sums for a flat softmax in a trial: some seconds
-# Number of sums of a short trial up to which deciding ones are trained to the end: some three times
-# as many, a few seconds for each of the eight or more of a choice. A sum over sparse rows, which is
-# not vectorised, counts as SPARSE.
+# Number of sums of a short trial up to which deciding ones are trained to the end, a few seconds
+# for each of eight or more. A sum over sparse rows, which is not vectorised, counts as SPARSE.
 WHOLE, SPARSE = 1e10, 16
 COST = 5e8  # largest number of sums for a decision tree on single features: about a second
 # A costlier plain one, up to so many times, is first grown on one row of so many: at best, the odds
@@ -117,8 +115,8 @@ def chosen(
     if growth is not None:
         growth.check_start()
         least = TOGETHER if growth.alpha is None else growth.least_k
-        growth = ChosenGrowth(**{**vars(growth), "least_k": least})
-        growth = replace(growth, alpha=growth.alpha or ALPHA, rho=growth.rho or RHO)
+        more = {"least_k": least, "alpha": growth.alpha or ALPHA, "rho": growth.rho or RHO}
+        growth = ChosenGrowth(**{**vars(growth), **more})
         given = replace(given, depth=growth.start_depth)
     open_ = (given.depth, given.k if growth is None else 0, given.start, given.leaf_penalty)
     search = _Search(points, given, growth, progress, held_out) if None in open_ else None
@@ -128,9 +126,9 @@ def chosen(
     if growth is None:
         return search.tempered(found) if search else found, None
     assert found.depth is not None
-    grown = replace(growth, start_depth=found.depth)
-    grown = replace(grown, start_k=most_classes(grown, points.num_classes, found.depth))
-    return replace(found, depth=None, k=None), grown
+    growth = replace(growth, start_depth=found.depth)
+    start_k = most_classes(growth, points.num_classes, found.depth)
+    return replace(found, depth=None, k=None), replace(growth, start_k=start_k)
 
 
 @dataclass(frozen=True)
@@ -148,12 +146,11 @@ class _Search:
         best = self._of_trees()
         if not may_be_solved(self.points, self.given, self.growth):
             return best
-        how = how_solved(self.points, self.given.seed)
-        leaf = replace(self._kind(0, "centroids"), solved=how)
+        leaf = replace(self._kind(0, "centroids"), solved=how_solved(self.points, self.given.seed))
         half = replace(leaf, leaf_penalty=best.leaf_penalty, leaf_ridge=best.leaf_ridge)
         alone = replace(leaf, max_iter=0)
-        tried = self.points.sparse and flat_sums(self._parts[0].learn) <= FLAT
-        kinds = (best, half, alone) if tried else (best, alone)
+        soon = best.depth == 0 or flat_sums(self._parts[0].learn) <= FLAT  # or trained already
+        kinds = (best, half, alone) if self.points.sparse and soon else (best, alone)
         wrong = {kind: self._wrong_about(kind, iterations=self._length) for kind in kinds}
         if self.points.sparse:
             return lowest(wrong)

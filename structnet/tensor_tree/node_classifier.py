@@ -171,7 +171,7 @@ class TreeLSTMNodeClassifier(TreeLSTMEstimator):
             >>> from structnet import TreeLSTMNodeClassifier
             >>> X, y = ["(+ 1 0)", "(+ 0 0)"], [["odd", "odd", "even"], ["even", "even", "even"]]
             >>> model = TreeLSTMNodeClassifier(epochs=20, random_state=0).fit(X * 20, y * 20)
-            >>> model.explain("(+ 0 1)", node=0).top(1)
+            >>> model.explain("(+ 1 0)", node=0).top(1)
             [(<Tree 1>, ...)]
         """
         (tree,) = self._sample(x)

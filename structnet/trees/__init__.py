@@ -19,7 +19,7 @@
 ``examples``            :class:`TreeExamples`: trees with the targets to learn
 ``numbering``           turns trees into arrays of nodes
 ``end_to_end``          lists of different lengths, end to end in one array
-``memory``              builds millions of trees quickly
+``memory``              pauses the garbage collector while millions of objects are made
 ``_kernels``            the loops over nodes: heights, sub-forests, topological order
 ``_llvm``               LLVM building blocks for instructions that families compile themselves
 ======================  ==========================================================================

@@ -73,8 +73,9 @@ def compiled(function: Callable, nogil: bool = True, **options: Any) -> Callable
     """
     options |= {"no_cfunc_wrapper": True}  # which C would call, and nobody does
     dispatcher = njit(nogil=nogil, **options)(function)
-    # A compilation makes millions of objects, and each collection would visit all of the process.
-    dispatcher._compiler.compile = collector_paused()(dispatcher._compiler.compile)
+    if hasattr(dispatcher, "_compiler"):  # numba may be told to compile nothing
+        # It makes millions of objects, and each collection would visit all of the process.
+        dispatcher._compiler.compile = collector_paused()(dispatcher._compiler.compile)
     with suppress(RuntimeError):  # no place, neither beside the library nor in the user's cache
         dispatcher._cache = Cache(function)
     return dispatcher

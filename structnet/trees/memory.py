@@ -12,7 +12,8 @@ def collector_paused() -> Iterator[None]:
     """A context without garbage collection.
 
     Trees contain no reference cycles, so that the collector finds nothing in them; but while they
-    are made it visits all of them again and again, which takes twice as long as making them.
+    are made it visits all of them again and again, which takes twice as long as making them. While
+    a loop is compiled, it visits all objects of the process.
 
     Example:
         >>> with collector_paused():

@@ -104,11 +104,11 @@ def test_a_linear_model_goes_on_from_its_first_fit(
     begun: list[np.ndarray | None] = []
 
     def recorded(*args: Any) -> np.ndarray:
-        begun.append(args[-1])
+        begun.append(args[4])
         return logistic_regression(*args)
 
-    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.logistic_regression", recorded)
-    monkeypatch.setattr("structnet.tensor_tree.counts.label_bag.space_of", lambda *_: None)
+    monkeypatch.setattr("structnet.tensor_tree.counts.linear_model.logistic_regression", recorded)
+    monkeypatch.setattr("structnet.tensor_tree.counts.linear_model.space_of", lambda *_: None)
     trees = [Tree("A", [Tree(TOKENS[i % 3]), Tree(TOKENS[i % 2])]) for i in range(60)]
     sizes = {"num_types": len(TYPES), "num_tokens": len(TOKENS), "num_outputs": 3, "roots": 1}
     y = np.arange(60) % 3

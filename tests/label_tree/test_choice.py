@@ -44,7 +44,7 @@ def scores(monkeypatch: pytest.MonkeyPatch) -> Scores:
         def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
             tried.append((settings, target))
             score = rule(settings)
-            self.tried.append(Tried(score, np.arange(1000) >= 1000 * score, settings))
+            self.tried.append(Tried(settings, np.arange(1000) >= 1000 * score, score, 0.0))
             return self.tried[-1]
 
         monkeypatch.setattr(Trials, "run", run)
@@ -106,19 +106,26 @@ def test_what_is_nearly_always_right_ends_the_trials(scores: Scores) -> None:
         assert {settings.tree for settings, _ in tried} == kinds
 
 
-@pytest.mark.parametrize(("log_prob", "times"), [(-2.0, 1.0), (-1.02, 3.0)])
+@pytest.mark.parametrize(
+    ("other", "score", "log_prob", "times"),
+    [(-1.0, 0.805, -2.0, 1.0), (-1.0, 0.805, -1.02, 3.0), (-9.0, 0.5, -1.0, 1.0)],
+)
 def test_of_rates_that_are_about_as_often_right_the_surest_is_chosen(
-    log_prob: float, times: float, monkeypatch: pytest.MonkeyPatch
+    other: float,
+    score: float,
+    log_prob: float,
+    times: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The held-out examples are too few to tell an accuracy of 80 % from one of 80.5 %."""
+    """The held-out examples are too few to tell 80 % from 80.5 %, but not from 50 %."""
     examples, settings = sparse(table()), LabelTreeSettings("huffman", 27, 0)
     base = base_rate(examples, filled_in(examples, 27, settings))
 
     def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
         longer = settings.learning_rate > 2 * base
-        score, own = (0.805, log_prob) if longer else (0.8, -1.0)
-        wrong = np.arange(1000) >= 1000 * score
-        self.tried.append(Tried(score, wrong, settings, own))
+        right, own = (score, log_prob) if longer else (0.8, other)
+        wrong = np.arange(1000) >= 1000 * right
+        self.tried.append(Tried(settings, wrong, right, own))
         return self.tried[-1]
 
     monkeypatch.setattr(Trials, "run", run)
@@ -163,7 +170,7 @@ def test_trials_that_would_take_long_are_of_fewer_examples(
 
     def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
         asked.append((len(self.learn), len(self.held)))
-        self.tried.append(Tried(1.0, np.zeros(len(self.held), bool), settings))
+        self.tried.append(Tried(settings, np.zeros(len(self.held), bool), 1.0, 0.0))
         return self.tried[-1]
 
     monkeypatch.setattr(Trials, "run", run)

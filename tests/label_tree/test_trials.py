@@ -10,7 +10,7 @@ import pytest
 from label_trees import table
 
 from structnet.label_tree import Examples, LabelTreeSettings, Training
-from structnet.label_tree.trials import Trials
+from structnet.label_tree.trials import Trials, Tried
 from structnet.training.gains import is_better
 from structnet.training.progress import Progress
 
@@ -59,7 +59,8 @@ def test_a_tree_is_left_after_a_fifth_below_six_tenths(
     share: float, ends: bool, done: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = LabelTreeSettings("huffman", 3, 0, 10, 0.1)
-    monkeypatch.setattr(Trials, "_score_of", lambda self, tree: (share * 0.5, np.zeros(1)))
+    tried = Tried(settings, np.zeros(1, bool), share * 0.5, 0.0)
+    monkeypatch.setattr(Trials, "_measured", lambda self, tree, settings: tried)
     trials(table()).run(settings, 0.5)
     assert done == [4_000, 20_000] if ends else done == [4_000]
 

@@ -23,7 +23,7 @@ from structnet.softmax_tree import (
     SoftmaxTreeClassifier,
     train,
 )
-from structnet.softmax_tree.choice import _Search
+from structnet.softmax_tree.choice import FLAT, _Search
 from structnet.softmax_tree.fold import Fold
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings
@@ -135,7 +135,10 @@ def test_naive_bayes_is_that_of_scikit_learn_and_half_of_it_the_mean_with_what_i
     assert np.abs(scores(trained, x) - expected).max() > 0.1
 
 
-def test_half_of_a_leaf_is_tried_also_beside_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("depth", "sums"), [(1, FLAT), (0, 0)])
+def test_half_of_a_leaf_is_tried_beside_a_tree_and_beside_a_leaf_however_large(
+    depth: int, sums: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tried: list[ChosenSettings] = []
     best, wrong_about = _Search._of_trees, Fold.wrong_about
 
@@ -144,7 +147,8 @@ def test_half_of_a_leaf_is_tried_also_beside_a_tree(monkeypatch: pytest.MonkeyPa
         return wrong_about(self, kind, *how)
 
     monkeypatch.setattr(Fold, "wrong_about", recorded)
-    monkeypatch.setattr(_Search, "_of_trees", lambda self: replace(best(self), depth=1))
+    monkeypatch.setattr(_Search, "_of_trees", lambda self: replace(best(self), depth=depth))
+    monkeypatch.setattr("structnet.softmax_tree.choice.FLAT", sums)
     SoftmaxTreeClassifier(random_state=0).fit(*ones(120))
     assert any(kind.solved and kind.max_iter and not kind.depth for kind in tried)
 

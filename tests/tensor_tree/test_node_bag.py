@@ -15,9 +15,11 @@ from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
 from structnet.tensor_tree.counts import node_bag
 from structnet.tensor_tree.counts.beside import BesideNodeBag
+from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.tensor_tree.counts.node_bag import PLACES, NodeBag
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.vocabulary import Vocabulary
 from structnet.trees.ways_down import all_entries, entries_along
 
 CLASSES = 3
@@ -37,14 +39,13 @@ def around(tree: Tree, top_down: bool) -> list[Counter]:
     found: list[Counter] = []
     none = NONE
 
-    def numbers(node: Tree) -> tuple[int, int]:
+    def number(node: Tree) -> int:
         kind, token = VOCABULARY.encode(node)
-        token = len(TYPES) + token if token >= 0 else none
-        return (kind if kind >= 0 else token), token
+        return kind if kind >= 0 else len(TYPES) + token
 
     def visit(node: Tree, above: list[int], place: int, beside: tuple[int, int]) -> None:
-        label, token = numbers(node)
-        children = [numbers(child)[0] for child in node.children]
+        label = number(node)
+        children = [number(child) for child in node.children]
         ends = [(0, label)] * 4
         if children:
             first, last = node.children[0], node.children[-1]
@@ -53,8 +54,8 @@ def around(tree: Tree, top_down: bool) -> list[Counter]:
                 first = first.children[0]
             while last.children:
                 last = last.children[-1]
-            ends[1], ends[3] = (0, numbers(first)[0]), (0, numbers(last)[0])
-        kinds = [[(0, label)], [(0, token)], []]
+            ends[1], ends[3] = (0, number(first)), (0, number(last))
+        kinds: list[list[tuple[int, int]]] = [[]]
         kinds += [[(0, child) for child in children], [(label, child) for child in children]]
         kinds += [[end] for end in ends]
         if top_down:
@@ -135,12 +136,68 @@ def test_of_very_many_nodes_some_are_learned_from(monkeypatch: pytest.MonkeyPatc
     torch.testing.assert_close(bags[1].weight, bags[2].weight)
 
 
-def test_a_class_without_nodes_is_not_predicted():
+def test_a_class_without_nodes_is_hardly_predicted():
     forest = Forest.from_trees([Tree("x"), Tree("y")] * 20, VOCABULARY)
     bag = NodeBag(**SIZES)
     bag.fit(NodeExamples(forest, [[0], [2]] * 20))
     found = bag(forest).softmax(1)
-    assert found[0, 0] > 0.9 and found[1, 2] > 0.9 and found[:, 1].max() < 1e-6
+    assert found[0, 0] > 0.9 and found[1, 2] > 0.9 and 0 < found[:, 1].max() < 0.01
+
+
+@pytest.mark.parametrize(("labels", "expected"), [([1], [0.01, 0.98, 0.01]), ([-1], [1 / 3] * 3)])
+def test_nodes_of_one_class_and_of_none(labels: list[int], expected: list[float]):
+    forest = Forest.from_trees([Tree("x"), Tree("y")] * 20, VOCABULARY)
+    bag = NodeBag(**SIZES)
+    bag.fit(NodeExamples(forest, [labels] * 40))
+    found = bag(forest).softmax(1)
+    np.testing.assert_allclose(found, np.broadcast_to(expected, (40, 3)), atol=0.02)
+
+
+@pytest.mark.parametrize("given", [{}, {"class_weight": {"a": 1, "b": 0}}])
+def test_only_one_class_counts_among_those_learned_from(given: dict):
+    """Where all other nodes are held out, or weigh nothing."""
+    X = ["(A x y)", "(B y x)"] * 15
+    y = [["a", "a", None], ["b", None, "b"]] * 15
+    groups = None if given else [i % 2 for i in range(30)]
+    few = {"hidden_size": 4, "epochs": 2, "random_state": 0}
+    model = TreeLSTMNodeClassifier(**few, **given).fit(X, y, groups=groups)
+    assert np.isfinite(np.concatenate(model.predict_proba(X))).all()
+
+
+def test_the_only_labelled_nodes_may_be_held_out():
+    X, y = ["(A x y)", "(B y x)"] * 15, [["a", "b", None], [None] * 3] * 15
+    few = {"hidden_size": 4, "epochs": 2, "random_state": 0}
+    model = TreeLSTMNodeClassifier(**few).fit(X, y, groups=[i % 2 for i in range(30)])
+    assert np.isfinite(np.concatenate(model.predict_proba(X))).all()
+
+
+def test_the_table_leaves_each_node_out_of_its_own_row():
+    trees = [Tree("x")] * 3 + [Tree("y")]
+    forest = Forest.from_trees(trees, VOCABULARY)
+    table = LabelTable(**SIZES)
+    nodes, y, count = (
+        forest.preorder().nodes,
+        np.array([0, 0, 1, 2]),
+        np.array([1.0, 2.0, 1.0, 1.0]),
+    )
+    table.fit(forest, nodes, y, count)
+    share = (np.array([3, 1, 1]) + 1 / 3) / 6
+    expected = (np.array([3, 1, 0]) + share) / 5
+    np.testing.assert_allclose(table(forest, nodes[:1]).exp()[0], expected, rtol=1e-5)
+    without = torch.from_numpy(y), torch.from_numpy(count)
+    expected = np.array([[2, 1, 0], [1, 1, 0], [3, 0, 0], [0, 0, 0]]) + share
+    expected /= expected.sum(1, keepdims=True)
+    np.testing.assert_allclose(table(forest, nodes, without).exp(), expected, rtol=1e-5)
+
+
+def test_classes_that_are_not_drawn_are_known_from_the_table(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(node_bag, "MOST", 600)
+    letters = [f"t{i}" for i in range(60)]
+    trees = [Tree(letter) for letter in letters * 5]
+    forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
+    bag = NodeBag(0, 60, 60)
+    bag.fit(NodeExamples(forest, [[i] for i in list(range(60)) * 5]))
+    assert (bag(forest).argmax(1) == torch.arange(60).repeat(5)).all()
 
 
 def test_the_better_of_both_counts_more():

@@ -94,17 +94,18 @@ def choose(gains: Mapping[str, Gain], settings: NeuralTreeSettings) -> str:
         ('deepen', 'keep')
     """
     least = settings.prune or 0.0
-    losses = {
-        kind: loss
-        for kind, (loss, gain, error, share, *_) in gains.items()
-        if gain > max(settings.min_gain, settings.gain_errors * error) and share >= least
+    enough = {
+        kind: each.gain
+        for kind, each in gains.items()
+        if each.gain > max(settings.min_gain, settings.gain_errors * each.error)
+        and each.share >= least
     }
-    if settings.prefer_split and "split" in losses and not any(g.steps for g in gains.values()):
+    if settings.prefer_split and "split" in enough and not any(g.steps for g in gains.values()):
         split, other = gains["split"], gains.get("deepen", gains["split"])
         error = math.hypot(split.error, other.error)
         if other.gain - split.gain <= settings.gain_errors * error:
             return "split"
-    return min(losses, key=losses.__getitem__, default="keep")
+    return max(enough, key=enough.__getitem__, default="keep")
 
 
 @dataclass(frozen=True)

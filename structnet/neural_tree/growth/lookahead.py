@@ -32,7 +32,9 @@ from structnet.routing.topology import Topology
 
 LEAST = 0.04  # share of all samples that a region must have, as training moves its borders
 ROOM = 1.5  # factor on the share to prune, which a region must have too
-LINED = 2000  # samples by which lines are sought; it takes the square of the number of columns
+# Samples by which lines are sought, which takes the square of the number of columns; and
+# directions, for which so many are enough up to 35 columns.
+LINED = 2000
 MOST_STEPS = 64  # units of a deepening that may start as steps
 FEW = 8  # samples that a step must have, whose hard borders hardly move in training
 

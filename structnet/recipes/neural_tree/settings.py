@@ -170,8 +170,8 @@ class Training(NeuralTreeSettings):
         gain_errors: number of its standard errors that this decrease must exceed as well (default:
             2; 0 for mnist and cifar10, as in the paper)
         prefer_split: take a split that lowers the loss enough, even if a deepening lowers it more,
-            unless beyond chance (default: yes; for mnist, cifar10 and sarcos the better of the two,
-            as in the paper)
+            unless beyond chance or begun as steps (default: yes; for mnist, cifar10 and sarcos the
+            better of the two, as in the paper)
         stop_refinement: end refinement after as many epochs without a new best as a training in
             growth (default: yes; no for mnist, cifar10 and sarcos)
         warm_start_solvers: start new solvers as copies of their leaf's solver, where the shapes

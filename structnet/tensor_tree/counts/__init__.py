@@ -7,7 +7,8 @@
 ``form_choice``       whether it reads counts, logarithms or tf-idf, and those of pairs
 ``extra_trees``       for trees: decision trees on counts of labels
 ``node_bag``          for nodes: the labels around them, and a linear model on these
-``linear_classes``    fits such models to classes
+``label_table``       where it starts: how often those with a label have each class
+``linear_model``      fits such models to classes
 ``counted``           the places at which labels, words, pairs and numbers occur
 ``piece_counts``      counts of pieces of words, for words that no training tree has
 ``number_sums``       sums of the values of numbers

@@ -35,7 +35,7 @@ from structnet.tensor_tree.counts.counted import (
     of_two_trees,
     under,
 )
-from structnet.tensor_tree.counts.linear_classes import linear_classes
+from structnet.tensor_tree.counts.linear_model import linear_classes
 from structnet.tensor_tree.counts.number_sums import NumberSums
 from structnet.tensor_tree.counts.piece_counts import PieceCounts
 from structnet.tensor_tree.counts.ridge import best_ridge, folds_of, new_ridge

@@ -1,8 +1,9 @@
 """Labels of a node and of the nodes around it, and a linear model on them.
 
 From few trees it learns what is said by the label above a node, by the words on both sides, or by a
-child's label, before a network has learned any. It is mixed with the Tree-LSTM, see
-:class:`.BesideNodeBag`.
+child's label, before a network has learned any. It starts from a table of how often nodes with a
+label have each class, which all labelled nodes are counted for, and corrects that. It is mixed with
+the Tree-LSTM, see :class:`.BesideNodeBag`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from structnet.tensor_tree.counts.counted import label_sizes, words_of
-from structnet.tensor_tree.counts.linear_classes import linear_classes
+from structnet.tensor_tree.counts.label_table import LabelTable
+from structnet.tensor_tree.counts.linear_model import linear_classes
 from structnet.tensor_tree.targets import Question
 from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest
@@ -25,18 +27,18 @@ from structnet.trees.ways_down import Entries, all_entries, siblings
 
 PENALTY = 0.5
 PLACES = 8  # from which on the places of children are not told apart
-# Logits of labelled nodes up to which all nodes are learned from; a fit takes some 5 seconds.
-MOST = 1_000_000
+# Logits of labelled nodes up to which all of these are learned from; more would take over 10 s.
+MOST = 400_000
 
 
 class NodeBag(nn.Module):
     """A linear model on the labels of a node, of those above and beside it, and of those below.
 
-    It counts the node's label and token, and its words, if it is a text; the label of each child,
-    alone and with the node's own; the first and the last child, and the first and the last leaf
-    below. From above it counts the parent's label, alone, with the node's own, with the node's
-    place and with the label above; and from beside the labels of the siblings just before and
-    after.
+    Its logits are added to the log-probabilities of :class:`.LabelTable`. It counts the words of a
+    node that is a text; the label of each child, alone and with the node's own; the first and the
+    last child, and the first and the last leaf below. From above it counts the parent's label,
+    alone, with the node's own, with the node's place and with the label above; and from beside the
+    labels of the siblings just before and after.
 
     It is fitted by a solver, not by gradients, so its weights are buffers.
 
@@ -49,7 +51,7 @@ class NodeBag(nn.Module):
 
     Shapes:
         features: ``[num_features]``, int64, ascending, as :meth:`met` numbers them.
-        weight: ``[num_features, num_classes]``; bias: ``[num_classes]``.
+        weight: ``[num_features, num_classes]``; bias: ``[num_classes]``, of the linear model.
         output: logits ``[entries, num_classes]``, by default of all nodes in preorder.
     """
 
@@ -68,6 +70,7 @@ class NodeBag(nn.Module):
     ):
         super().__init__()
         self.num_types, self.num_words, self.top_down = num_types, num_tokens + numbers, top_down
+        self.table = LabelTable(num_types, num_tokens, num_classes, numbers)
         self.register_buffer("features", torch.zeros(num_features, dtype=torch.int64))
         self.register_buffer("weight", torch.zeros(num_features, num_classes))
         self.register_buffer("bias", torch.zeros(num_classes))
@@ -78,42 +81,58 @@ class NodeBag(nn.Module):
         return {**label_sizes(vocabulary), "num_classes": question.num_outputs}
 
     def fit(self, examples: Any, class_weight: Tensor | None = None, seed: int = 0) -> None:
-        """Fits a logistic regression to nodes that have a class.
+        """Fits both to nodes that have a class, starting from the present weights.
+
+        Each node is left out of its own row of the table, which would otherwise know its class.
 
         Args:
             examples: :class:`structnet.NodeExamples` to learn from.
             class_weight: number of nodes that a node of each class counts as; 1 by default.
-            seed: seed by which nodes are drawn, if there are very many.
+            seed: seed by which nodes are drawn for the linear model, if there are very many.
 
         Shapes:
             class_weight ``[num_classes]``.
         """
-        labels, entries = examples.labels.cpu().numpy(), all_entries(examples.forest)
-        chosen, most = np.flatnonzero(labels >= 0), MOST // len(self.bias)
-        if len(chosen) > most:
-            chosen = np.sort(np.random.default_rng(seed).choice(chosen, most, replace=False))
-        y = labels[chosen]
-        each = np.ones(len(self.bias)) if class_weight is None else class_weight.cpu().numpy()
-        count = each[y].astype(np.float64)
+        forest, labels, size = examples.forest, examples.labels.cpu().numpy(), len(self.bias)
+        entries, chosen = all_entries(forest), np.flatnonzero(labels >= 0)
+        each = np.ones(size) if class_weight is None else class_weight.cpu().numpy()
+        count = each[labels[chosen]].astype(np.float64)
         if examples.weights is not None:
             count *= examples.weights.cpu().numpy()[chosen]
-        row, code = self.met(examples.forest, entries, chosen)
+        self.table.fit(forest, entries.nodes[chosen], labels[chosen], count)
+        if len(chosen) * size > MOST:
+            some = np.random.default_rng(seed).permutation(len(chosen))[: MOST // size]
+            chosen, count = chosen[some], count[some]
+        y = labels[chosen]
+        without = torch.from_numpy(y), torch.from_numpy(count)
+        offset = self.table(forest, entries.nodes[chosen], without).cpu().double().numpy()
+        row, code = self.met(forest, entries, chosen)
         features, column = np.unique(code, return_inverse=True)
         x = csr_matrix((np.ones(len(row)), (row, column)), (len(chosen), len(features)))
-        weight, bias = linear_classes(x, y, len(self.bias), PENALTY, count)
+        place, there = self._known(features)
+        begin = np.zeros((len(features), size))
+        begin[there] = self.weight.cpu().double().numpy()[place[there]]
+        start = begin, self.bias.cpu().double().numpy()
+        weight, bias = linear_classes(x, y, size, PENALTY, count, start, offset)
         self.features = torch.from_numpy(features).to(self.bias.device)
         self.weight, self.bias = (torch.from_numpy(w).to(self.bias) for w in (weight, bias))
 
     def forward(self, forest: Forest, entries: Entries | None = None) -> Tensor:
         entries = entries or all_entries(forest)
         row, code = self.met(forest, entries, np.arange(len(entries.nodes)))
+        place, there = self._known(code)
+        shape = len(entries.nodes), len(self.features)
+        x = csr_matrix((np.ones(there.sum()), (row[there], place[there])), shape)
+        logits = torch.from_numpy(x @ self.weight.cpu().double().numpy()).to(self.bias)
+        return self.table(forest, entries.nodes) + logits + self.bias
+
+    def _known(self, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The places of codes among the features, and whether they are there. ``[n]`` each."""
         features = self.features.cpu().numpy()
-        column = np.searchsorted(features, code)
-        there = column < len(features)
-        there[there] = features[column[there]] == code[there]
-        places, shape = (row[there], column[there]), (len(entries.nodes), len(features))
-        x = csr_matrix((np.ones(len(places[0])), places), shape)
-        return torch.from_numpy(x @ self.weight.cpu().double().numpy()).to(self.bias) + self.bias
+        place = np.searchsorted(features, code)
+        there = place < len(features)
+        there[there] = features[place[there]] == code[there]
+        return place, there
 
     def met(
         self, forest: Forest, entries: Entries, rows: np.ndarray
@@ -161,8 +180,6 @@ class NodeBag(nn.Module):
         label = np.append(np.where(forest.types >= 0, forest.types, token), none)
         nodes, row = entries.nodes[rows], np.arange(len(rows))
         own = label[nodes]
-        yield row, 0, own
-        yield row, 0, token[nodes]
         text, of_text = forest.words_at(nodes)
         yield text, 0, self.num_types + of_text
         number = np.diff(forest.offsets)[nodes]

@@ -18,8 +18,11 @@ def linear_classes(
     penalty: float,
     count: np.ndarray | None = None,
     start: tuple[np.ndarray, np.ndarray] | None = None,
+    offset: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The weights and biases of a logistic regression; the bias of a class without rows is -30.
+    """The weights and biases of a logistic regression.
+
+    Of a class without rows they are 0 and -30 or, with an offset, 0 and 0.
 
     Args:
         x: rows to learn from.
@@ -28,13 +31,19 @@ def linear_classes(
         penalty: penalty of the squared weights, as if two classes had one vector of weights.
         count: weight of each row; None for equal weights.
         start: weights and biases to start from.
+        offset: logits to which the model's are added; None for zeros.
 
     Shapes:
-        x ``[n, columns]``; y, count ``[n]``; weights ``[columns, num_classes]``; biases
-        ``[num_classes]``.
+        x ``[n, columns]``; y, count ``[n]``; offset ``[n, num_classes]``; weights ``[columns,
+        num_classes]``; biases ``[num_classes]``.
     """
     classes, codes = np.unique(y, return_inverse=True)
     known, begin = len(classes), None
+    weight = np.zeros((x.shape[1], num_classes))
+    bias = np.full(num_classes, ABSENT if offset is None and known else 0.0)
+    if known < 2:
+        bias[classes] = 0
+        return weight, bias
     space = space_of(x, known)
     if start is not None and not space and (start[1][classes] > ABSENT).all():
         begin = np.vstack([each[..., classes] for each in start])
@@ -45,10 +54,12 @@ def linear_classes(
         penalty * (2 if known == 2 else 1),
         count,
         begin,
+        None if offset is None else offset[:, classes],
     )
     coef, some = w[:-1].T, w[-1]
     if space:
         coef, some = space.model(coef, some)
-    weight, bias = np.zeros((x.shape[1], num_classes)), np.full(num_classes, ABSENT)
+    if offset is not None:  # beside classes without rows a constant matters
+        some = some - np.average(some, weights=np.bincount(codes, count))
     weight[:, classes], bias[classes] = coef.T, some
     return weight, bias
