@@ -13,7 +13,7 @@ from structnet.estimators.held_out import parted
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings, Tree
 from structnet.label_tree.shapes import usual_arity
-from structnet.label_tree.trials import Trials, Tried
+from structnet.label_tree.trials import LOWER, Trials, Tried
 from structnet.training.gains import is_better
 from structnet.training.progress import Progress
 
@@ -22,7 +22,7 @@ SIZE = 50  # length of the features' vectors
 STEPS = 500_000  # examples that training goes through, over as many epochs as it takes
 EPOCHS = (5, 100)  # smallest and largest default number
 TRIED = 400_000  # largest number of examples that a trial goes through, if 10 per label are fewer
-RATES = (1.0, 3.0, 0.3)  # factors of the rate that suits the size of the features
+RATES = (1.0, 3.0, LOWER)  # factors of the rate that suits the size of the features
 VECTORS = 0.2  # rate if vectors of features are learned
 DIRECT = 100_000_000  # labels times features, up to which nodes without vectors are tried
 WORK = 30_000_000_000  # multiplications in training, up to which a single node has more labels
@@ -35,7 +35,6 @@ DENSE = 2.5  # multiplications in a matrix product that take as long as one for 
 SOLVED = 10  # multiplications per label and number of the covariance, to solve a node
 ASKED = 6_000_000_000  # multiplications in a trial to score held-out examples for all labels
 ENOUGH = 0.98  # score from which on nothing else is tried
-NEAR = 0.9  # share of the target score, below which no other rate of a tree is tried
 FEWEST = 2  # smallest number of passes of such a node on sparse rows, which starts from zero
 LEAST = 40  # number of examples from which on some are held out
 
@@ -173,7 +172,7 @@ def _try_solved(
             break
     if wanted.epochs != 0 and max(each.score for each in trials.tried) < ENOUGH:
         for tree in trees:
-            _try_rates(trials, tree, _rates(examples, tree, tree), target)
+            trials.best_rate(tree, _rates(examples, tree, tree), target)
 
 
 def _try_families(
@@ -183,7 +182,7 @@ def _try_families(
     examples: Examples,
 ) -> None:
     for first, *others in families:
-        best = _try_rates(trials, first, _rates(examples, first, settings))
+        best = trials.best_rate(first, _rates(examples, first, settings))
         if best.score >= ENOUGH:
             break
         for each in others:
@@ -192,21 +191,7 @@ def _try_families(
             rates = _rates(examples, each, settings)
             if same and best.settings.learning_rate is not None:
                 rates = [best.settings.learning_rate]
-            _try_rates(trials, each, rates if trials.num_classes <= ONE_NODE else rates[:1])
-
-
-def _try_rates(
-    trials: Trials, one: LabelTreeSettings, rates: list[float], target: float = -np.inf
-) -> Tried:
-    """The best of some rates; stops early if the first is far below a target."""
-    tries: list[Tried] = []
-    for rate in rates:
-        tries.append(trials.run(replace(one, learning_rate=rate), target))
-        if len(tries) == 2 and tries[1].merit > tries[0].merit:
-            break  # the third one is in the other direction
-        if tries[0].score < NEAR * target:
-            break
-    return trials.best_of(tries)
+            trials.best_rate(each, rates if trials.num_classes <= ONE_NODE else rates[:1])
 
 
 def filled_in(

@@ -19,6 +19,9 @@ from structnet.training.gains import is_better
 from structnet.training.progress import Progress
 
 PART = 5  # a trial with a target is first scored after a fifth of its training
+LOWER = 0.3  # factor of a rate, where the lowest of some is the best
+MOST = 8  # rates that are tried of one tree
+NEAR = 0.9  # share of the target score, below which no other rate of a tree is tried
 FAR = 0.6  # share of the target below which it is then given up
 CERTAIN = 0.1  # accuracy for which a nat of the mean log-probability counts
 BETTER = 0.5  # standard errors by which a candidate is less often wrong than its mean with another
@@ -97,6 +100,33 @@ class Trials:
             if tried.merit > before:
                 self._kept[place] = tried, tree
         return tried
+
+    def best_rate(
+        self, one: LabelTreeSettings, rates: Sequence[float], target: float = -np.inf
+    ) -> Tried:
+        """The best of some rates; stops early if the first is far below a target.
+
+        If all are tried and the last, the lowest, is the best, lower and lower ones are tried: from
+        noisy examples, steps that suit the size of the features learn the noise.
+
+        Args:
+            one: settings of the tree.
+            rates: rates, of which a third one is in the other direction than the second.
+            target: score to reach.
+        """
+        tries: list[Tried] = []
+        for rate in rates:
+            tries.append(self.run(replace(one, learning_rate=rate), target))
+            if len(tries) == 2 and tries[1].merit > tries[0].merit:
+                break
+            if tries[0].score < NEAR * target:
+                break
+        best = self.best_of(tries)
+        while 2 < len(rates) <= len(tries) < MOST and best is tries[-1]:
+            lower = rates[-1] * LOWER ** (len(tries) + 1 - len(rates))
+            tries.append(self.run(replace(one, learning_rate=lower), target))
+            best = self.best_of(tries)
+        return best
 
     def or_half(self, best: Tried) -> Tried:
         """The best candidate, or the mean of naive Bayes and of a trained tree of the same shape.

@@ -83,3 +83,23 @@ def test_trials_do_not_know_each_other() -> None:
     alone = trials(table()).run(settings)
     assert found.score == alone.score and (found.wrong == alone.wrong).all()
     assert of_one.run(replace(settings, learning_rate=1e9)).score == -np.inf  # it collapses
+
+
+@pytest.mark.parametrize(
+    ("best", "number", "found"), [(1.0, 3, 1.0), (3.0, 2, 3.0), (0.03, 6, 0.027), (1e-9, 8, 0.3**6)]
+)
+def test_lower_rates_are_tried_while_the_lowest_is_the_best(
+    best: float, number: int, found: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[float] = []
+
+    def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
+        rate = settings.learning_rate
+        tried.append(rate)
+        return Tried(settings, np.zeros(1, bool), 0.5, -abs(np.log(rate / best)))
+
+    monkeypatch.setattr(Trials, "run", run)
+    one = LabelTreeSettings("huffman", 3, 0, 10)
+    chosen = trials(table()).best_rate(one, [1.0, 3.0, 0.3])
+    assert chosen.settings.learning_rate == pytest.approx(found)
+    assert tried == pytest.approx([1.0, 3.0, *(0.3**i for i in range(1, 7))][:number])
