@@ -20,11 +20,12 @@ over the flat softmax, if all samples are used, only if it is surely better. The
 is the simplest, and a stronger penalty is simpler; so are fewer leaves, but if only some samples
 are used, more leaves, which gain most from the others. Unless all this is cheap, trees that begin
 surely behind the flat softmax, and stronger penalties that begin far behind, are given up after one
-iteration, and kinds that begin nearly as well are compared once more with the penalties found. If
-only some samples are used, some of the others are tested on besides those held out. The error is
-that of ``wrongness``. Of few dense rows, a solved leaf (``solved_leaf``) is taken unless a tree is
-surely better; of sparse ones, naive Bayes or its mean with a flat softmax if that is better by more
-than chance. At last, held-out samples tell how sure leaves may be.
+iteration, and kinds that begin nearly as well are compared once more with the penalties found; if
+it is cheap, the flat softmax is, with penalties of its own. If only some samples are used, some of
+the others are tested on besides those held out. The error is that of ``wrongness``. Of few dense
+rows, a solved leaf (``solved_leaf``) is taken unless a tree is surely better; of sparse ones, naive
+Bayes or its mean with a flat softmax if that is better by more than chance. At last, held-out
+samples tell how sure leaves may be.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from structnet.softmax_tree.settings import (
 from structnet.softmax_tree.solved_leaf import how_solved, may_be_solved
 from structnet.softmax_tree.start import most_classes, width
 from structnet.softmax_tree.temperature import FEWEST, best_temperature, few_enough
-from structnet.softmax_tree.wrongness import largest_wrong
+from structnet.softmax_tree.wrongness import odds_of
 from structnet.training.progress import Progress
 
 # Samples that a choice uses, or EACH for each class if that is more, but at most half of all. All
@@ -164,7 +165,10 @@ class _Search:
             return self._plain
         if self.given.leaf_penalty is not None or not best.max_iter:
             return best
-        return self._compared_again(tried, self._penalised(best))
+        found = self._compared_again(tried, self._penalised(best))
+        flat = [kind for kind in tried if not kind.depth] if self._cheap and found.depth else []
+        kinds = [*map(self._penalised, flat), found]
+        return lowest({kind: self._wrong_about(kind, iterations=self._length) for kind in kinds})
 
     def _best_of(self, tried: dict[Kind, Wrongness]) -> Kind:
         """The best of the kinds that begin best, by their wrongness after one iteration."""
@@ -307,15 +311,11 @@ class _Search:
         least = self._wrong_about(best, iterations=self._length)
         if (sums > COST or self.points.sparse) and number >= PROBED * FEWEST:
             few = [part.fewer(number // PROBED, given.seed) for part in parts]
-            odds = max(self._odds(least), 0.5 / number)  # half a mistake
-            if self._odds(self._wrong_about(self._plain, few)) > PROBED * odds:
+            k = self.points.num_classes
+            odds = max(odds_of(least.mean, k), 0.5 / number)  # half a mistake
+            if odds_of(self._wrong_about(self._plain, few).mean, k) > PROBED * odds:
                 return False
         return not self._wrong_about(self._plain, iterations=self._length).exceeds(least)
-
-    def _odds(self, wrong: Wrongness) -> float:
-        """The odds of being wrong."""
-        most = largest_wrong(self.points.num_classes)
-        return wrong.mean / max(most - wrong.mean, 1e-9)
 
     def _wrong_about(
         self, kind: Kind, parts: list[Fold] | None = None, iterations: int | None = ITERATIONS

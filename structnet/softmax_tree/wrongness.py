@@ -77,3 +77,8 @@ def log_probs(
 def largest_wrong(num_classes: int) -> int:
     """The wrongness of a tree that is wrong and sure: 2, or 1 with more than 100 classes."""
     return 2 if num_classes <= FEW else 1
+
+
+def odds_of(wrong: float, num_classes: int) -> float:
+    """The odds of being wrong, from a mean wrongness."""
+    return wrong / max(largest_wrong(num_classes) - wrong, 1e-9)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from structnet import SoftmaxTreeClassifier
 from structnet.softmax_tree import SoftmaxTreeSettings, train
 from structnet.softmax_tree.choice import chosen
 from structnet.softmax_tree.fold import Fold
@@ -75,3 +76,16 @@ def test_the_plain_decision_tree_is_taken_where_regions_are_many() -> None:
 def test_sparse_rows_without_entries() -> None:
     y = np.arange(100) % 2
     assert train(csr_matrix((100, 5), dtype=np.float32), y, num_classes=2).tree is not None
+
+
+def test_a_single_leaf_has_a_chance_with_penalties_of_its_own() -> None:
+    """A deeper tree is better with the penalties by which kinds are compared."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(10, 400)) * (rng.random((10, 400)) < 0.05)
+    y = rng.integers(10, size=3000)
+    x = centres[y] * (rng.random((3000, 400)) < 0.5)
+    x += rng.normal(size=x.shape) * (rng.random(x.shape) < 0.03)
+    told = np.where(rng.random(3000) < 0.25, rng.integers(10, size=3000), y)
+    model = SoftmaxTreeClassifier(random_state=0).fit(csr_matrix(x[:1800]), told[:1800])
+    assert model.settings_.depth == 0 and model.settings_.leaf_ridge >= 10
+    assert model.score(csr_matrix(x[1800:]), told[1800:]) > 0.73
