@@ -20,11 +20,12 @@ from structnet.training.progress import Progress
 
 PART = 5  # a trial with a target is first scored after a fifth of its training
 LOWER = 0.3  # factor of a rate, where the lowest of some is the best
-MOST = 8  # rates that are tried of one tree
+MOST = 5  # lower rates that are tried of one tree
 NEAR = 0.9  # share of the target score, below which no other rate of a tree is tried
 FAR = 0.6  # share of the target below which it is then given up
 CERTAIN = 0.1  # accuracy for which a nat of the mean log-probability counts
-BETTER = 0.5  # standard errors by which a candidate is less often wrong than its mean with another
+SURE = 1.0  # standard errors by which a lower rate makes fewer mistakes
+BETTER = 0.5  # standard errors by which a candidate is less often wrong than another
 
 
 class Tried(NamedTuple):
@@ -83,6 +84,12 @@ class Trials:
             settings: settings to try.
             target: score to reach; training that is far below it after a fifth is given up.
         """
+        return self._noted(*self._trial(settings, target))
+
+    def _trial(
+        self, settings: LabelTreeSettings, target: float = -np.inf
+    ) -> tuple[Tried, LabelTree]:
+        """A candidate, with its tree, that is not recorded yet."""
         tree, total = self._beginning(settings), len(self.learn) * (settings.epochs or 0)
         training = Training(tree, settings)
         try:
@@ -93,7 +100,12 @@ class Trials:
             tried = self._measured(tree, settings)
         except CollapseError:
             tried = Tried(settings, np.ones(len(self.held), bool))
-        self.tried.append(self._told(tried))
+        return self._told(tried), tree
+
+    def _noted(self, tried: Tried, tree: LabelTree) -> Tried:
+        """Records a candidate, and returns it."""
+        self.tried.append(tried)
+        settings = tried.settings
         if not (settings.vector_size or self.learn.features.is_table):
             place = settings.tree, settings.arity, settings.start == "naive_bayes"
             before = self._kept[place][0].merit if place in self._kept else -np.inf
@@ -106,8 +118,9 @@ class Trials:
     ) -> Tried:
         """The best of some rates; stops early if the first is far below a target.
 
-        If all are tried and the last, the lowest, is the best, lower and lower ones are tried: from
-        noisy examples, steps that suit the size of the features learn the noise.
+        If all are tried and the last, the lowest, is the best, lower and lower ones are tried while
+        that makes fewer mistakes by more than chance: from noisy examples, steps that suit the size
+        of the features learn the noise.
 
         Args:
             one: settings of the tree.
@@ -121,11 +134,15 @@ class Trials:
                 break
             if tries[0].score < NEAR * target:
                 break
-        best = self.best_of(tries)
-        while 2 < len(rates) <= len(tries) < MOST and best is tries[-1]:
-            lower = rates[-1] * LOWER ** (len(tries) + 1 - len(rates))
-            tries.append(self.run(replace(one, learning_rate=lower), target))
-            best = self.best_of(tries)
+        best, lower = self.best_of(tries), rates[-1]
+        if not (2 < len(rates) == len(tries)) or best is not tries[-1]:
+            return best
+        for _ in range(MOST):
+            lower *= LOWER
+            tried, tree = self._trial(replace(one, learning_rate=lower), target)
+            if not is_better(best.wrong, tried.wrong, SURE, self.weights):
+                break
+            best = self._noted(tried, tree)
         return best
 
     def or_half(self, best: Tried) -> Tried:

@@ -93,13 +93,16 @@ def test_lower_rates_are_tried_while_the_lowest_is_the_best(
 ) -> None:
     tried: list[float] = []
 
-    def run(self: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
+    def trial(self: Trials, settings: LabelTreeSettings, target: float) -> tuple[Tried, None]:
         rate = settings.learning_rate
         tried.append(rate)
-        return Tried(settings, np.zeros(1, bool), 0.5, -abs(np.log(rate / best)))
+        far = abs(np.log(rate / best))
+        return Tried(settings, np.arange(1000) < 40 * far, 1 - far / 25, -far), None
 
-    monkeypatch.setattr(Trials, "run", run)
+    monkeypatch.setattr(Trials, "_trial", trial)
     one = LabelTreeSettings("huffman", 3, 0, 10)
-    chosen = trials(table()).best_rate(one, [1.0, 3.0, 0.3])
+    of = trials(table())
+    chosen = of.best_rate(one, [1.0, 3.0, 0.3])
     assert chosen.settings.learning_rate == pytest.approx(found)
     assert tried == pytest.approx([1.0, 3.0, *(0.3**i for i in range(1, 7))][:number])
+    assert chosen in of.tried and len(of.tried) == (5 if number == 6 else number)
