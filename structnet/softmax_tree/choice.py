@@ -166,8 +166,9 @@ class _Search:
         if self.given.leaf_penalty is not None or not best.max_iter:
             return best
         found = self._compared_again(tried, self._penalised(best))
-        flat = [kind for kind in tried if not kind.depth] if self._cheap and found.depth else []
-        kinds = [*map(self._penalised, flat), found]
+        if not (self._cheap and found.depth):
+            return found
+        kinds = [*(self._penalised(kind) for kind in tried if not kind.depth), found]
         return lowest({kind: self._wrong_about(kind, iterations=self._length) for kind in kinds})
 
     def _best_of(self, tried: dict[Kind, Wrongness]) -> Kind:
@@ -301,7 +302,7 @@ class _Search:
         always is: columns are many and mostly 0, so that each decision parts few rows from the
         others, and the tree is a long chain.
         """
-        given, parts = self.given, self._parts
+        given, parts, k = self.given, self._parts, self.points.num_classes
         open_ = given.depth is None and given.k is None and given.start in (None, "axes")
         limited = self.growth is not None and self.growth.deepest < math.inf
         number = len(parts[0].learn)
@@ -311,7 +312,6 @@ class _Search:
         least = self._wrong_about(best, iterations=self._length)
         if (sums > COST or self.points.sparse) and number >= PROBED * FEWEST:
             few = [part.fewer(number // PROBED, given.seed) for part in parts]
-            k = self.points.num_classes
             odds = max(odds_of(least.mean, k), 0.5 / number)  # half a mistake
             if odds_of(self._wrong_about(self._plain, few).mean, k) > PROBED * odds:
                 return False

@@ -50,11 +50,21 @@ class Counted(NamedTuple):
 
     def among(self, known: Tensor) -> Counted:
         """The occurrences with a known code, which is replaced by its place among the known."""
-        codes = known.cpu().numpy()
-        place = np.searchsorted(codes, self.code)
-        there = place < len(codes)
-        there[there] = codes[place[there]] == self.code[there]
+        place, there = places_among(self.code, known)
         return self._replace(code=place).take(there)
+
+
+def places_among(codes: np.ndarray, known: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """The places of codes among known ones, ascending, and a mask of those that are known.
+
+    Shapes:
+        codes ``[n]``; known ``[k]``; output ``[n]`` each.
+    """
+    these = known.cpu().numpy()
+    place = np.searchsorted(these, codes)
+    there = place < len(these)
+    there[there] = these[place[there]] == codes[there]
+    return place, there
 
 
 def labels_met(forest: Forest, order: Preorder, num_types: int, num_labels: int) -> Counted:

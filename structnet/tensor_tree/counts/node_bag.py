@@ -16,7 +16,7 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
-from structnet.tensor_tree.counts.counted import label_sizes, words_of
+from structnet.tensor_tree.counts.counted import label_sizes, places_among, words_of
 from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.tensor_tree.counts.linear_model import linear_classes
 from structnet.tensor_tree.targets import Question
@@ -109,7 +109,7 @@ class NodeBag(nn.Module):
         row, code = self.met(forest, entries, chosen)
         features, column = np.unique(code, return_inverse=True)
         x = csr_matrix((np.ones(len(row)), (row, column)), (len(chosen), len(features)))
-        place, there = self._known(features)
+        place, there = places_among(features, self.features)
         begin = np.zeros((len(features), size))
         begin[there] = self.weight.cpu().double().numpy()[place[there]]
         start = begin, self.bias.cpu().double().numpy()
@@ -120,19 +120,11 @@ class NodeBag(nn.Module):
     def forward(self, forest: Forest, entries: Entries | None = None) -> Tensor:
         entries = entries or all_entries(forest)
         row, code = self.met(forest, entries, np.arange(len(entries.nodes)))
-        place, there = self._known(code)
+        place, there = places_among(code, self.features)
         shape = len(entries.nodes), len(self.features)
         x = csr_matrix((np.ones(there.sum()), (row[there], place[there])), shape)
         logits = torch.from_numpy(x @ self.weight.cpu().double().numpy()).to(self.bias)
         return self.table(forest, entries.nodes) + logits + self.bias
-
-    def _known(self, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The places of codes among the features, and whether they are there. ``[n]`` each."""
-        features = self.features.cpu().numpy()
-        place = np.searchsorted(features, code)
-        there = place < len(features)
-        there[there] = features[place[there]] == code[there]
-        return place, there
 
     def met(
         self, forest: Forest, entries: Entries, rows: np.ndarray

@@ -13,6 +13,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
+from structnet.tensor_tree.counts.counted import places_among
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.texts import Texts
 
@@ -89,9 +90,6 @@ class PieceCounts(nn.Module):
         """How often each piece occurs in each word of the spelling, ``[words, number]``."""
         assert texts.spelling is not None
         word, code = texts.spelling.pieces
-        known = self.codes.cpu().numpy()
-        place = np.searchsorted(known, code)
-        there = place < len(known)
-        there[there] = known[place[there]] == code[there]
-        ones, shape = np.ones(int(there.sum())), (len(texts.spelling.listed), len(known))
+        place, there = places_among(code, self.codes)
+        ones, shape = np.ones(int(there.sum())), (len(texts.spelling.listed), len(self.codes))
         return csr_matrix((ones, (word[there], place[there])), shape)
