@@ -108,11 +108,11 @@ class Products(NamedTuple):
 
     def explained(self) -> np.ndarray:
         """The sum of squares of the residuals that a linear fit explains. ``[...]``."""
-        ridge = RIDGE * np.einsum("...pp->...", self.squares) / self.squares.shape[-1] + 1e-12
-        lines = np.linalg.solve(
-            self.squares + ridge[..., None, None] * np.eye(self.squares.shape[-1]), self.both
-        )
-        return (lines * (2 * self.both - self.squares @ lines)).sum((-2, -1))
+        p = self.squares.shape[-1]
+        ridge = (RIDGE * np.einsum("...pp->...", self.squares) / p + 1e-12)[..., None, None]
+        lines = np.linalg.solve(self.squares + ridge * np.eye(p), self.both)
+        # lines * (2 both - squares @ lines), as squares @ lines = both - ridge lines
+        return (lines * (self.both + ridge * lines)).sum((-2, -1))
 
 
 def find_regions(
