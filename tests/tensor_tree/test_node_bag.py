@@ -34,6 +34,11 @@ def labelled(seed: int, inner_tokens: bool = False) -> tuple[list[Tree], list[li
     return trees, [[rng.randrange(-1, CLASSES) for _ in tree.preorder()] for tree in trees]
 
 
+def fitted(bag: NodeBag, examples: NodeExamples, seed: int = 0) -> NodeBag:
+    bag.fit(examples, torch.ones(len(examples.labels)), seed)
+    return bag
+
+
 def around(tree: Tree, top_down: bool) -> list[Counter]:
     """What is counted for each node of a tree, by a walk over the tree itself."""
     found: list[Counter] = []
@@ -91,8 +96,8 @@ def test_what_is_counted_by_the_definition(inner_tokens: bool, share: bool, top_
 def test_nodes_of_one_path_are_as_among_all():
     trees = [Tree.fromstring("(A x (B y (A y)) x)"), Tree.fromstring("(B y (A x (B x) y))")]
     forest = Forest.from_trees(trees, VOCABULARY)
-    bag = NodeBag(**SIZES)
-    bag.fit(NodeExamples(forest, [[0, 1, 2, 0, 1, 2, 0], [1, 1, 0, 2, -1, 2, 0]]))
+    classes = [[0, 1, 2, 0, 1, 2, 0], [1, 1, 0, 2, -1, 2, 0]]
+    bag = fitted(NodeBag(**SIZES), NodeExamples(forest, classes))
     every, some = bag(forest), bag(forest, entries_along(forest, [1, 1]))
     start = trees[0].size
     places = [0, 2, 4, start, start + 2, start + 4]
@@ -119,7 +124,7 @@ def test_a_child_above_or_beside_says_the_class():
         trees, classes = drawn(200)
         examples = NodeExamples(Forest.from_trees(trees, VOCABULARY), classes)
         if learn:
-            bag.fit(examples)
+            fitted(bag, examples)
     right = (bag(examples.forest).argmax(1) == examples.labels).view(-1, 4).double().mean(0)
     assert right[[0, 2, 3]].min() == 1 and right[1] > 0.9
 
@@ -128,18 +133,17 @@ def test_of_very_many_nodes_some_are_learned_from(monkeypatch: pytest.MonkeyPatc
     trees, classes = labelled(2)
     examples = NodeExamples(Forest.from_trees(trees, VOCABULARY), classes)
     bags = [NodeBag(**SIZES) for _ in range(3)]
-    bags[0].fit(examples)
+    fitted(bags[0], examples)
     monkeypatch.setattr(node_bag, "MOST", 90)
     for bag in bags[1:]:
-        bag.fit(examples, seed=3)
+        fitted(bag, examples, seed=3)
     assert len(bags[1].features) < len(bags[0].features)
     torch.testing.assert_close(bags[1].weight, bags[2].weight)
 
 
 def test_a_class_without_nodes_is_hardly_predicted():
     forest = Forest.from_trees([Tree("x"), Tree("y")] * 20, VOCABULARY)
-    bag = NodeBag(**SIZES)
-    bag.fit(NodeExamples(forest, [[0], [2]] * 20))
+    bag = fitted(NodeBag(**SIZES), NodeExamples(forest, [[0], [2]] * 20))
     found = bag(forest).softmax(1)
     assert found[0, 0] > 0.9 and found[1, 2] > 0.9 and 0 < found[:, 1].max() < 0.01
 
@@ -147,8 +151,7 @@ def test_a_class_without_nodes_is_hardly_predicted():
 @pytest.mark.parametrize(("labels", "expected"), [([1], [0.01, 0.98, 0.01]), ([-1], [1 / 3] * 3)])
 def test_nodes_of_one_class_and_of_none(labels: list[int], expected: list[float]):
     forest = Forest.from_trees([Tree("x"), Tree("y")] * 20, VOCABULARY)
-    bag = NodeBag(**SIZES)
-    bag.fit(NodeExamples(forest, [labels] * 40))
+    bag = fitted(NodeBag(**SIZES), NodeExamples(forest, [labels] * 40))
     found = bag(forest).softmax(1)
     np.testing.assert_allclose(found, np.broadcast_to(expected, (40, 3)), atol=0.02)
 
@@ -195,8 +198,7 @@ def test_classes_that_are_not_drawn_are_known_from_the_table(monkeypatch: pytest
     letters = [f"t{i}" for i in range(60)]
     trees = [Tree(letter) for letter in letters * 5]
     forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
-    bag = NodeBag(0, 60, 60)
-    bag.fit(NodeExamples(forest, [[i] for i in list(range(60)) * 5]))
+    bag = fitted(NodeBag(0, 60, 60), NodeExamples(forest, [[i] for i in list(range(60)) * 5]))
     assert (bag(forest).argmax(1) == torch.arange(60).repeat(5)).all()
 
 

@@ -16,7 +16,7 @@ def linear_classes(
     y: np.ndarray,
     num_classes: int,
     penalty: float,
-    count: np.ndarray | None = None,
+    count: np.ndarray,
     start: tuple[np.ndarray, np.ndarray] | None = None,
     offset: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -29,7 +29,7 @@ def linear_classes(
         y: classes from 0.
         num_classes: number of classes.
         penalty: penalty of the squared weights, as if two classes had one vector of weights.
-        count: weight of each row; None for equal weights.
+        count: weight of each row.
         start: weights and biases to start from.
         offset: logits to which the model's are added; None for zeros.
 
