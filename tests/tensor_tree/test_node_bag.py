@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
+from scipy.sparse import csr_matrix
 
 from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
-from structnet.tensor_tree.counts import node_bag
+from structnet.tensor_tree.counts import linear_model, node_bag
 from structnet.tensor_tree.counts.beside import BesideNodeBag
 from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.tensor_tree.counts.node_bag import PLACES, NodeBag
@@ -200,6 +201,15 @@ def test_classes_that_are_not_drawn_are_known_from_the_table(monkeypatch: pytest
     forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
     bag = fitted(NodeBag(0, 60, 60), NodeExamples(forest, [[i] for i in list(range(60)) * 5]))
     assert (bag(forest).argmax(1) == torch.arange(60).repeat(5)).all()
+
+
+def test_coordinates_of_rows_pay_by_no_more_than_some_classes(monkeypatch: pytest.MonkeyPatch):
+    """Steps take longer with more of them, in coordinates as in columns."""
+    asked: list[float] = []
+    monkeypatch.setattr(linear_model, "space_of", lambda x, outputs: asked.append(outputs))
+    for k in (3, 40):
+        linear_model.linear_classes(csr_matrix(np.eye(80)), np.arange(80) % k, k, 1.0, np.ones(80))
+    assert asked == [3, linear_model.SHARED]
 
 
 def test_the_better_of_both_counts_more():
