@@ -36,6 +36,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(dgl_marks)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those of one aggregator follow each other within a file.
+
+    Of two processes, each then compiles the loops of some aggregators, and not both those of all.
+    """
+    files = {path: i for i, path in enumerate(dict.fromkeys(item.path for item in items))}
+
+    def place(item: pytest.Item) -> tuple[int, str]:
+        given = getattr(item, "callspec", None) and item.callspec.params.get("configuration")
+        return files[item.path], getattr(given, "aggregator", "")
+
+    items.sort(key=place)
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests, which stay, are not looked through whenever garbage is looked for."""
     gc.freeze()

@@ -105,6 +105,8 @@ class OneFileMixin:
             with bounded(weights):
                 shapes = {name: list(weight.shape) for name, weight in weights.items()}
                 module = estimator._restore({**config, "shapes": shapes})
+            if absent := module.state_dict().keys() - weights.keys():
+                raise KeyError(min(absent))
             module.load_state_dict(weights)
         except (RuntimeError, *MALFORMED) as error:
             lacks = f"it lacks {error}, as if another version had saved it; fit it anew"

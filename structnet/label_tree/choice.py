@@ -14,7 +14,6 @@ from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings, Tree
 from structnet.label_tree.shapes import usual_arity
 from structnet.label_tree.trials import LOWER, Trials, Tried
-from structnet.training.gains import is_better
 from structnet.training.progress import Progress
 
 ONE_NODE = 500  # labels up to which a single node is tried: slower, but without a path to err on
@@ -159,13 +158,12 @@ def _try_solved(
         start = trials.run(replace(node, epochs=0, learning_rate=rates[0]))
     tries: list[Tried] = []
     for rate in sorted(rates) if node.epochs else []:
-        tries.append(trials.run(replace(node, learning_rate=rate)))
-        if (
-            start is not None
-            and len(tries) == 1
-            and not is_better(start.wrong, tries[0].wrong, errors, trials.weights)
-        ):
-            trials.tried.pop()
+        trained = replace(node, learning_rate=rate)
+        if start is None or tries:
+            tries.append(trials.run(trained))
+        elif better := trials.run_if_better(trained, start, errors):
+            tries.append(better)
+        else:
             target = start.score
             break
         if len(tries) > 1 and tries[-1].score < tries[-2].score:

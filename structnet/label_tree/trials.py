@@ -86,6 +86,21 @@ class Trials:
         """
         return self._noted(*self._trial(settings, target))
 
+    def run_if_better(
+        self, settings: LabelTreeSettings, than: Tried, errors: float, target: float = -np.inf
+    ) -> Tried | None:
+        """Like :meth:`run`, but what does not make fewer mistakes is not recorded: None.
+
+        Args:
+            settings: settings to try.
+            than: candidate to compare with.
+            errors: standard errors by which fewer mistakes are made.
+            target: score to reach.
+        """
+        tried, tree = self._trial(settings, target)
+        better = is_better(than.wrong, tried.wrong, errors, self.weights)
+        return self._noted(tried, tree) if better else None
+
     def _trial(
         self, settings: LabelTreeSettings, target: float = -np.inf
     ) -> tuple[Tried, LabelTree]:
@@ -139,10 +154,10 @@ class Trials:
             return best
         for _ in range(MOST):
             lower *= LOWER
-            tried, tree = self._trial(replace(one, learning_rate=lower), target)
-            if not is_better(best.wrong, tried.wrong, SURE, self.weights):
+            better = self.run_if_better(replace(one, learning_rate=lower), best, SURE, target)
+            if better is None:
                 break
-            best = self._noted(tried, tree)
+            best = better
         return best
 
     def or_half(self, best: Tried) -> Tried:

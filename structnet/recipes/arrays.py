@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator
 
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
@@ -23,6 +22,7 @@ from structnet.recipes.run_settings import RowsRunSettings
 from structnet.recipes.words import outputs
 from structnet.routing import Reading, RoutedTree, Samples
 from structnet.routing.arrivals import arrivals_of
+from structnet.routing.samples import stacked
 
 E = TypeVar("E", bound=BaseEstimator)
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)  # a whole number as Python writes it, int64
@@ -46,15 +46,11 @@ class ArrayData:
 
     def everything(self) -> Samples:
         """The samples for training, followed by those that were held out of the training rows."""
-        parts = self.train, self.validation
-        if not len(self.validation):
-            return self.train
-        (x, more), targets = (part.x for part in parts), torch.cat([part.targets for part in parts])
-        if isinstance(x, torch.Tensor):
-            x = torch.cat([x, more])
-        else:
-            x = vstack([x, more], format="csr") if issparse(x) else np.concatenate([x, more])
-        return Samples(x, targets, augment=self.train.augment)
+        train, others = self.train, self.validation
+        if not len(others):
+            return train
+        targets = torch.cat([train.targets, others.targets])
+        return Samples(stacked(train.x, others.x), targets, augment=train.augment)
 
     def reading(self, tree: RoutedTree) -> Reading:
         """A tree and the test samples, with the names and units of the file for people to read."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import issparse
+from scipy.sparse import issparse, vstack
 from torch import Tensor
 
 from structnet.routing.on_demand import FromDataset, OnDemand
@@ -203,6 +203,21 @@ def is_csr(x: Any) -> bool:
         (True, False)
     """
     return issparse(x) and x.format == "csr"
+
+
+def stacked(x: Any, more: Any) -> Any:
+    """Inputs followed by further ones of the same kind, tensors, arrays or CSR matrices.
+
+    Shapes:
+        ``[n, *shape], [m, *shape] -> [n + m, *shape]``.
+
+    Example:
+        >>> stacked(torch.zeros(2, 3), torch.ones(1, 3)).shape
+        torch.Size([3, 3])
+    """
+    if isinstance(x, Tensor):
+        return torch.cat([x, more])
+    return vstack([x, more], format="csr") if issparse(x) else np.concatenate([x, more])
 
 
 def _as_taken_by(part: Any, indices: Any) -> Any:

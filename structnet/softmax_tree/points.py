@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse, vstack
+from scipy.sparse import issparse
 
 from structnet.estimators.checked import Checked
+from structnet.routing.samples import stacked
 from structnet.softmax_tree import _kernels
 
 
@@ -179,8 +180,3 @@ def used_columns(x: Any) -> tuple[Any, np.ndarray | None]:
     columns, places = np.unique(x.indices, return_inverse=True)
     kept = (x.data, places.astype(np.int32), x.indptr)
     return type(x)(kept, shape=(x.shape[0], len(columns))), columns.astype(np.int32)
-
-
-def stacked(x: Any, more: Any) -> Any:
-    """Rows followed by further ones, all dense or all sparse. ``[n, D], [m, D] -> [n + m, D]``."""
-    return vstack([x, more], format="csr") if issparse(x) else np.concatenate([x, more])

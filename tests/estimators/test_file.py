@@ -240,11 +240,23 @@ def test_a_folder_tells_functions_by_their_names(value: Any, text: str) -> None:
     assert file._as_text(value) == text
 
 
-def test_a_file_without_fitted_attributes_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("lacking", "what"),
+    [
+        ("config", "does not describe a TreeLSTMClassifier"),
+        ("weights", r"lacks 'bag\.bias', as if"),
+    ],
+)
+def test_a_file_without_what_this_version_fits_is_refused(
+    lacking: str, what: str, tmp_path: Path
+) -> None:
     model = TreeLSTMClassifier(hidden_size=2, epochs=1).fit(["(a b)", "(a c)"] * 10, [0, 1] * 10)
     model.save(tmp_path / "model")
     _, config = load_model(tmp_path / "model")
-    del config["fitted"]
+    if lacking == "config":
+        del config["fitted"]
+    else:
+        model.model_.bag = nn.Identity()
     save_model(tmp_path / "model", model.model_, config)
-    with pytest.raises(CheckpointError, match="model does not describe a TreeLSTMClassifier"):
+    with pytest.raises(CheckpointError, match=what + ".*; fit it anew"):
         TreeLSTMClassifier.load(tmp_path / "model")

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from structnet.label_tree import LabelTreeClassifier, LabelTreeSettings
+from structnet.label_tree.tree import LabelTree
 from structnet.label_tree.trials import Trials, Tried
 
 
@@ -34,13 +35,13 @@ def test_of_few_rows_nothing_is_sure_by_chance(number: int) -> None:
 
 def test_validation_samples_choose_also_of_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[LabelTreeSettings] = []
-    run = Trials.run
+    trial = Trials._trial
 
-    def recorded(trials: Trials, settings: LabelTreeSettings, target: float = -np.inf) -> Tried:
+    def noted(self: Trials, settings: LabelTreeSettings, *target: float) -> tuple[Tried, LabelTree]:
         tried.append(settings)
-        return run(trials, settings, target)
+        return trial(self, settings, *target)
 
-    monkeypatch.setattr(Trials, "run", recorded)
+    monkeypatch.setattr(Trials, "_trial", noted)
     x, y = around_centres(30, 20, 24, 0.8, seed=5)
     model = LabelTreeClassifier(random_state=0).fit(x[:300], y[:300])
     assert not tried and model.settings_.arity == 30

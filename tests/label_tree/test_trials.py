@@ -106,3 +106,20 @@ def test_lower_rates_are_tried_while_the_lowest_is_the_best(
     assert chosen.settings.learning_rate == pytest.approx(found)
     assert tried == pytest.approx([1.0, 3.0, *(0.3**i for i in range(1, 7))][:number])
     assert chosen in of.tried and len(of.tried) == (5 if number == 6 else number)
+
+
+@pytest.mark.parametrize(("errors", "recorded"), [(1.0, True), (2.0, False)])
+def test_what_is_not_better_is_not_recorded(
+    errors: float, recorded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three mistakes fewer of 1000 are 1.7 standard errors."""
+    fewer = iter([0, 3])
+
+    def trial(self: Trials, settings: LabelTreeSettings, target: float) -> tuple[Tried, None]:
+        return Tried(settings, np.arange(1000) < 100 - next(fewer)), None
+
+    monkeypatch.setattr(Trials, "_trial", trial)
+    of = trials(table())
+    before = of.run(UNTOLD)
+    found = of.run_if_better(UNTOLD, before, errors)
+    assert (found is not None) == recorded and len(of.tried) == 1 + recorded

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
+from scipy.sparse import csr_matrix
 
 from structnet import Tree, TreeLSTMNodeClassifier
 from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
-from structnet.tensor_tree.counts import node_bag
+from structnet.tensor_tree.counts import linear_model, node_bag
 from structnet.tensor_tree.counts.beside import BesideNodeBag
 from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.tensor_tree.counts.node_bag import PLACES, NodeBag
@@ -32,6 +33,11 @@ def labelled(seed: int, inner_tokens: bool = False) -> tuple[list[Tree], list[li
     rng = random.Random(seed)
     trees = [tree for seed in range(10) for tree in random_trees(random.Random(seed), inner_tokens)]
     return trees, [[rng.randrange(-1, CLASSES) for _ in tree.preorder()] for tree in trees]
+
+
+def fitted(bag: NodeBag, examples: NodeExamples, seed: int = 0) -> NodeBag:
+    bag.fit(examples, torch.ones(len(examples.labels)), seed)
+    return bag
 
 
 def around(tree: Tree, top_down: bool) -> list[Counter]:
@@ -91,8 +97,8 @@ def test_what_is_counted_by_the_definition(inner_tokens: bool, share: bool, top_
 def test_nodes_of_one_path_are_as_among_all():
     trees = [Tree.fromstring("(A x (B y (A y)) x)"), Tree.fromstring("(B y (A x (B x) y))")]
     forest = Forest.from_trees(trees, VOCABULARY)
-    bag = NodeBag(**SIZES)
-    bag.fit(NodeExamples(forest, [[0, 1, 2, 0, 1, 2, 0], [1, 1, 0, 2, -1, 2, 0]]))
+    classes = [[0, 1, 2, 0, 1, 2, 0], [1, 1, 0, 2, -1, 2, 0]]
+    bag = fitted(NodeBag(**SIZES), NodeExamples(forest, classes))
     every, some = bag(forest), bag(forest, entries_along(forest, [1, 1]))
     start = trees[0].size
     places = [0, 2, 4, start, start + 2, start + 4]
@@ -119,7 +125,7 @@ def test_a_child_above_or_beside_says_the_class():
         trees, classes = drawn(200)
         examples = NodeExamples(Forest.from_trees(trees, VOCABULARY), classes)
         if learn:
-            bag.fit(examples)
+            fitted(bag, examples)
     right = (bag(examples.forest).argmax(1) == examples.labels).view(-1, 4).double().mean(0)
     assert right[[0, 2, 3]].min() == 1 and right[1] > 0.9
 
@@ -128,18 +134,17 @@ def test_of_very_many_nodes_some_are_learned_from(monkeypatch: pytest.MonkeyPatc
     trees, classes = labelled(2)
     examples = NodeExamples(Forest.from_trees(trees, VOCABULARY), classes)
     bags = [NodeBag(**SIZES) for _ in range(3)]
-    bags[0].fit(examples)
+    fitted(bags[0], examples)
     monkeypatch.setattr(node_bag, "MOST", 90)
     for bag in bags[1:]:
-        bag.fit(examples, seed=3)
+        fitted(bag, examples, seed=3)
     assert len(bags[1].features) < len(bags[0].features)
     torch.testing.assert_close(bags[1].weight, bags[2].weight)
 
 
 def test_a_class_without_nodes_is_hardly_predicted():
     forest = Forest.from_trees([Tree("x"), Tree("y")] * 20, VOCABULARY)
-    bag = NodeBag(**SIZES)
-    bag.fit(NodeExamples(forest, [[0], [2]] * 20))
+    bag = fitted(NodeBag(**SIZES), NodeExamples(forest, [[0], [2]] * 20))
     found = bag(forest).softmax(1)
     assert found[0, 0] > 0.9 and found[1, 2] > 0.9 and 0 < found[:, 1].max() < 0.01
 
@@ -147,8 +152,7 @@ def test_a_class_without_nodes_is_hardly_predicted():
 @pytest.mark.parametrize(("labels", "expected"), [([1], [0.01, 0.98, 0.01]), ([-1], [1 / 3] * 3)])
 def test_nodes_of_one_class_and_of_none(labels: list[int], expected: list[float]):
     forest = Forest.from_trees([Tree("x"), Tree("y")] * 20, VOCABULARY)
-    bag = NodeBag(**SIZES)
-    bag.fit(NodeExamples(forest, [labels] * 40))
+    bag = fitted(NodeBag(**SIZES), NodeExamples(forest, [labels] * 40))
     found = bag(forest).softmax(1)
     np.testing.assert_allclose(found, np.broadcast_to(expected, (40, 3)), atol=0.02)
 
@@ -195,9 +199,17 @@ def test_classes_that_are_not_drawn_are_known_from_the_table(monkeypatch: pytest
     letters = [f"t{i}" for i in range(60)]
     trees = [Tree(letter) for letter in letters * 5]
     forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
-    bag = NodeBag(0, 60, 60)
-    bag.fit(NodeExamples(forest, [[i] for i in list(range(60)) * 5]))
+    bag = fitted(NodeBag(0, 60, 60), NodeExamples(forest, [[i] for i in list(range(60)) * 5]))
     assert (bag(forest).argmax(1) == torch.arange(60).repeat(5)).all()
+
+
+def test_coordinates_of_rows_pay_by_no_more_than_some_classes(monkeypatch: pytest.MonkeyPatch):
+    """Steps take longer with more of them, in coordinates as in columns."""
+    asked: list[float] = []
+    monkeypatch.setattr(linear_model, "space_of", lambda x, outputs: asked.append(outputs))
+    for k in (3, 40):
+        linear_model.linear_classes(csr_matrix(np.eye(80)), np.arange(80) % k, k, 1.0, np.ones(80))
+    assert asked == [3, linear_model.SHARED]
 
 
 def test_the_better_of_both_counts_more():

@@ -53,10 +53,10 @@ def test_a_weight_is_a_number_of_nodes():
     torch.testing.assert_close(weighed.loss(once), plain.loss(repeated) * total)
     assert weighed.accuracy(once) == pytest.approx(plain.accuracy(repeated))
     bags = [NodeBag(len(TYPES), len(TOKENS), 3) for _ in range(2)]
-    bags[0].fit(once, 2 * WEIGHTS)
-    bags[1].fit(repeated)
-    assert_equal([bag.table for bag in bags])
     doubled = BesideNodeBag(predictor(class_weight=2 * WEIGHTS), bags[0]).eval()
+    doubled.refit_bag(once, 0)
+    BesideNodeBag(plain, bags[1]).refit_bag(repeated, 0)
+    assert_equal([bag.table for bag in bags])
     mixed = BesideNodeBag(plain, bags[0]).eval()
     doubled.choose(once)
     mixed.choose(repeated)
@@ -129,8 +129,8 @@ def test_a_weight_of_a_node_is_a_number_of_nodes():
     assert model.accuracy(once) == pytest.approx(model.accuracy(repeated))
     bags = [NodeBag(len(TYPES), len(TOKENS), 3) for _ in range(2)]
     mixed = [BesideNodeBag(model, bag).eval() for bag in bags]
-    for bag, given in zip(bags, (once, repeated), strict=True):
-        bag.fit(given)
+    for one, given in zip(mixed, (once, repeated), strict=True):
+        one.refit_bag(given, 0)
     assert_equal([bag.table for bag in bags])
     mixed[1].bag = bags[0]
     for one, given in zip(mixed, (once, repeated), strict=True):

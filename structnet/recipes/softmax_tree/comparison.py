@@ -7,14 +7,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.softmax_tree.baselines import hierarchical, one_vs_all
 from structnet.recipes.softmax_tree.settings import SoftmaxTreeRunSettings
 from structnet.softmax_tree import leaves_trained, measured, retrained, train
 from structnet.softmax_tree.members import further
-from structnet.softmax_tree.points import stacked
 from structnet.softmax_tree.training import Trained
 from structnet.training.history import History
 
@@ -70,8 +67,7 @@ def fitted(
     (found,) = trained(settings, data)
     tree = found.tree
     if kind == "from-adaptive":
-        held_out = data.validation
-        both = stacked(x, held_out.x), np.append(y, held_out.targets.numpy())
-        tree = retrained(tree, *both, found.settings)
+        both = data.everything()
+        tree = retrained(tree, both.x, both.targets.numpy(), found.settings)
     details = {"chosen": asdict(found.settings), "iterations": len(found.history) - 1}
     return asdict(measured([tree], data.test)), details

@@ -174,7 +174,7 @@ class BesideNodeBag(Beside, NodeAnswers):
         self.refit_bag(examples, seed)
 
     def refit_bag(self, examples: NodeExamples, seed: int) -> None:
-        self.bag.fit(examples, self.tree.class_weight, seed)
+        self.bag.fit(examples, self.counts(examples), seed)
 
     @property
     def known(self) -> dict[str, Any]:

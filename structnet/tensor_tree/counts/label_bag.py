@@ -281,11 +281,6 @@ class LabelBag(nn.Module):
         place = place % self.width
         return shared | (place < self.num_labels) | (place >= self.num_counts)
 
-    def loss(self, examples: TreeExamples) -> float:
-        """The mean cross-entropy of examples with classes."""
-        weights = None if examples.weights is None else examples.weights.cpu()
-        return float(np.average(self.losses(examples), weights=weights))
-
     def losses(self, examples: TreeExamples) -> np.ndarray:
         """The cross-entropy of each example, ``[n]``."""
         outputs = self(examples.forest)
@@ -293,14 +288,13 @@ class LabelBag(nn.Module):
 
     def fit_form(self, examples: TreeExamples) -> None:
         """Fits the weights in the present form, starting from the present ones."""
-        x = self.counts(examples.forest)[:, self.used]
-        y, count = examples.targets.cpu().numpy(), examples.weights
+        x, y = self.counts(examples.forest)[:, self.used], examples.targets.cpu().numpy()
         found = linear_classes(
             x,
             y,
             len(self.bias),
             self.penalty,
-            None if count is None else count.cpu().double().numpy(),
+            examples.counts().cpu().double().numpy(),
             (self.weight[self.used].cpu().double().numpy(), self.bias.cpu().double().numpy()),
         )
         weight, bias = (torch.from_numpy(each).to(self.weight) for each in found)

@@ -9,6 +9,9 @@ from structnet.estimators.logistic import logistic_regression
 from structnet.estimators.row_space import space_of
 
 ABSENT = -30.0  # logit of a class that no training example has
+# Classes that make the coordinates of rows worth finding. With more, finding them hardly counts:
+# a step takes longer with each class, in coordinates as in columns.
+SHARED = 16
 
 
 def linear_classes(
@@ -16,7 +19,7 @@ def linear_classes(
     y: np.ndarray,
     num_classes: int,
     penalty: float,
-    count: np.ndarray | None = None,
+    count: np.ndarray,
     start: tuple[np.ndarray, np.ndarray] | None = None,
     offset: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -29,7 +32,7 @@ def linear_classes(
         y: classes from 0.
         num_classes: number of classes.
         penalty: penalty of the squared weights, as if two classes had one vector of weights.
-        count: weight of each row; None for equal weights.
+        count: weight of each row.
         start: weights and biases to start from.
         offset: logits to which the model's are added; None for zeros.
 
@@ -44,7 +47,7 @@ def linear_classes(
     if known < 2:
         bias[classes] = 0
         return weight, bias
-    space = space_of(x, known)
+    space = space_of(x, min(known, SHARED))
     if start is not None and not space and (start[1][classes] > ABSENT).all():
         begin = np.vstack([each[..., classes] for each in start])
     w = logistic_regression(

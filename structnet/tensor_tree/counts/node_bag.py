@@ -21,6 +21,7 @@ from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.tensor_tree.counts.linear_model import linear_classes
 from structnet.tensor_tree.targets import Question
 from structnet.trees.end_to_end import ranges
+from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import Vocabulary
 from structnet.trees.ways_down import Entries, all_entries, siblings
@@ -80,25 +81,22 @@ class NodeBag(nn.Module):
         """The constructor's arguments for the labels of users' trees."""
         return {**label_sizes(vocabulary), "num_classes": question.num_outputs}
 
-    def fit(self, examples: Any, class_weight: Tensor | None = None, seed: int = 0) -> None:
+    def fit(self, examples: NodeExamples, counts: Tensor, seed: int = 0) -> None:
         """Fits both to nodes that have a class, starting from the present weights.
 
         Each node is left out of its own row of the table, which would otherwise know its class.
 
         Args:
-            examples: :class:`structnet.NodeExamples` to learn from.
-            class_weight: number of nodes that a node of each class counts as; 1 by default.
+            examples: trees to learn from.
+            counts: number of nodes that each node counts as.
             seed: seed by which nodes are drawn for the linear model, if there are very many.
 
         Shapes:
-            class_weight ``[num_classes]``.
+            counts ``[nodes of all trees]``, in preorder.
         """
         forest, labels, size = examples.forest, examples.labels.cpu().numpy(), len(self.bias)
         entries, chosen = all_entries(forest), np.flatnonzero(labels >= 0)
-        each = np.ones(size) if class_weight is None else class_weight.cpu().numpy()
-        count = each[labels[chosen]].astype(np.float64)
-        if examples.weights is not None:
-            count *= examples.weights.cpu().numpy()[chosen]
+        count = counts.cpu().double().numpy()[chosen]
         self.table.fit(forest, entries.nodes[chosen], labels[chosen], count)
         if len(chosen) * size > MOST:
             some = np.random.default_rng(seed).permutation(len(chosen))[: MOST // size]
