@@ -22,10 +22,10 @@ FEWEST = 30  # samples: of ten, chance looks like a gain in one case of five
 CELLS = 10_000_000  # largest number of probabilities by which it is found
 
 
-def few_enough(samples: Points, seed: int) -> Points:
-    """Held-out samples, or a random part of them, with at most ``CELLS`` probabilities."""
+def few_enough(samples: Points, seed: int, most: int | None = None) -> Points:
+    """Held-out samples, or a random part with at most so many probabilities, or ``CELLS``."""
     order = np.random.default_rng(seed).permutation(len(samples))
-    return samples.take(np.sort(order[: max(CELLS // samples.num_classes, 1)]))
+    return samples.take(np.sort(order[: max((most or CELLS) // samples.num_classes, 1)]))
 
 
 def best_temperature(
