@@ -24,8 +24,9 @@ iteration, and kinds that begin nearly as well are compared once more with the p
 it is cheap, the flat softmax is, with penalties of its own. If only some samples are used, some of
 the others are tested on besides those held out. The error is that of ``wrongness``, at the
 temperature of each kind where trees get one. Of few dense rows, a solved leaf (``solved_leaf``) is
-taken unless a tree is surely better; of sparse ones, naive Bayes or its mean with a flat softmax if
-that is better by more than chance. At last, held-out samples tell how sure leaves may be.
+taken unless a tree is surely better; of more, and of sparse ones naive Bayes or its mean with a
+flat softmax, if that is better by more than chance. At last, held-out samples tell how sure leaves
+may be.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
 from structnet.softmax_tree.costs import axes_sums, flat_sums
-from structnet.softmax_tree.fold import Fold, Wrongness, least_wrong, lowest, name_of
+from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest, name_of
 from structnet.softmax_tree.penalties import Penalties
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import (
@@ -50,7 +51,7 @@ from structnet.softmax_tree.settings import (
     GrowthSettings,
     SoftmaxTreeSettings,
 )
-from structnet.softmax_tree.solved_leaf import how_solved, may_be_solved
+from structnet.softmax_tree.solved_leaf import are_few, how_solved, may_be_solved
 from structnet.softmax_tree.start import most_classes, width
 from structnet.softmax_tree.temperature import FEWEST, best_temperature, few_enough
 from structnet.softmax_tree.wrongness import odds_of
@@ -140,7 +141,7 @@ class _Search:
     held_out: Points | None = None
 
     def best(self) -> Kind:
-        """The best tree or a solved leaf: of dense rows in doubt the leaf, of sparse ones not."""
+        """The best tree or a solved leaf: of few dense rows in doubt the leaf, of others not."""
         best = self._of_trees()
         if not may_be_solved(self.points, self.given, self.growth):
             return best
@@ -150,9 +151,12 @@ class _Search:
         soon = best.depth == 0 or flat_sums(self._parts[0].learn) <= FLAT  # or trained already
         kinds = (best, half, alone) if self.points.sparse and soon else (best, alone)
         wrong = {kind: self._wrong_about(kind, iterations=self._length) for kind in kinds}
+        if are_few(self.points):
+            return best if wrong[alone].exceeds(wrong[best], SURE) else alone
         if self.points.sparse:
             return lowest(wrong)
-        return best if wrong[alone].exceeds(wrong[best], SURE) else alone
+        by = BETTER if self.growth is None else SURE  # what may grow becomes better
+        return alone if wrong[best].exceeds(wrong[alone], by) else best
 
     def _of_trees(self) -> Kind:
         """The settings of the lowest error among trees that are trained."""

@@ -66,6 +66,12 @@ def noted(monkeypatch: pytest.MonkeyPatch, mistakes: Answer | None = None) -> li
     return tried
 
 
+@pytest.fixture(autouse=True)
+def trees_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without solved leaves, which have tests of their own."""
+    monkeypatch.setattr("structnet.softmax_tree.solved_leaf.PRODUCTS", 0)
+
+
 ONE_KIND = SoftmaxTreeSettings(depth=1, start="rows")  # whose penalty is open
 
 
