@@ -48,7 +48,7 @@ The papers leave the following open, and the choices are ours:
 ``solved_leaf``       a single leaf that is solved: of few rows, or naive Bayes of sparse ones
 ``choice``,           settings that are not given, chosen on held-out samples (a ``fold``) by
 ``fold``              ``wrongness``: mistakes and, with few classes, probabilities; ``costs``:
-                      what a trial costs
+                      what a trial costs; ``penalties``: those of leaves
 ``temperature``       how sure the leaves are, by held-out samples
 ``training``          :func:`train`: from data to a tree; ``state``: its state on disk
 ``measures``          error, size and cost in the papers' quantities

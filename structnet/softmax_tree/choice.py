@@ -22,10 +22,11 @@ are used, more leaves, which gain most from the others. Unless all this is cheap
 surely behind the flat softmax, and stronger penalties that begin far behind, are given up after one
 iteration, and kinds that begin nearly as well are compared once more with the penalties found; if
 it is cheap, the flat softmax is, with penalties of its own. If only some samples are used, some of
-the others are tested on besides those held out. The error is that of ``wrongness``. Of few dense
-rows, a solved leaf (``solved_leaf``) is taken unless a tree is surely better; of sparse ones, naive
-Bayes or its mean with a flat softmax if that is better by more than chance. At last, held-out
-samples tell how sure leaves may be.
+the others are tested on besides those held out. The error is that of ``wrongness``, at the
+temperature of each kind where trees get one. Of few dense rows, a solved leaf (``solved_leaf``) is
+taken unless a tree is surely better; of more, and of sparse ones naive Bayes or its mean with a
+flat softmax, if that is better by more than chance. At last, held-out samples tell how sure leaves
+may be.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ from scipy.sparse import issparse
 from structnet.estimators.held_out import hold_out
 from structnet.softmax_tree.costs import axes_sums, flat_sums
 from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest, name_of
+from structnet.softmax_tree.penalties import Penalties
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import (
     ChosenGrowth,
@@ -49,7 +51,7 @@ from structnet.softmax_tree.settings import (
     GrowthSettings,
     SoftmaxTreeSettings,
 )
-from structnet.softmax_tree.solved_leaf import how_solved, may_be_solved
+from structnet.softmax_tree.solved_leaf import are_few, how_solved, may_be_solved
 from structnet.softmax_tree.start import most_classes, width
 from structnet.softmax_tree.temperature import FEWEST, best_temperature, few_enough
 from structnet.softmax_tree.wrongness import odds_of
@@ -70,10 +72,6 @@ DEPTHS = (0, 1, 2, 4, 6, 8)
 DEEPEST = 1000  # depth of the plain decision tree
 SHALLOW = 4  # largest depth of a tree that starts with single features
 ITERATIONS = 3  # of a trial
-# Groups of penalties and ridges, in units of the mean weight; the kinds are compared with (1, 0).
-RIDGES = ((0.01, 1.0),), ((0.01, 10.0), (0.01, 100.0))
-PENALTIES = ((10, 0), (100, 0)), ((3, 0),), *RIDGES, ((0.1, 0), (0.01, 0))
-ENOUGH = 1e-3  # wrongness of held-out samples up to which nothing is left to gain
 # Standard errors, of the samples held out of those used, by which the weakest penalty must be
 # better than a stronger one: it overfits in a long training, which a short one does not show.
 SURE = 2.0
@@ -143,7 +141,7 @@ class _Search:
     held_out: Points | None = None
 
     def best(self) -> Kind:
-        """The best tree or a solved leaf: of dense rows in doubt the leaf, of sparse ones not."""
+        """The best tree or a solved leaf: of few dense rows in doubt the leaf, of others not."""
         best = self._of_trees()
         if not may_be_solved(self.points, self.given, self.growth):
             return best
@@ -153,9 +151,12 @@ class _Search:
         soon = best.depth == 0 or flat_sums(self._parts[0].learn) <= FLAT  # or trained already
         kinds = (best, half, alone) if self.points.sparse and soon else (best, alone)
         wrong = {kind: self._wrong_about(kind, iterations=self._length) for kind in kinds}
+        if are_few(self.points):
+            return best if wrong[alone].exceeds(wrong[best], SURE) else alone
         if self.points.sparse:
             return lowest(wrong)
-        return best if wrong[alone].exceeds(wrong[best], SURE) else alone
+        by = BETTER if self.growth is None else SURE  # what may grow becomes better
+        return alone if wrong[best].exceeds(wrong[alone], by) else best
 
     def _of_trees(self) -> Kind:
         """The settings of the lowest error among trees that are trained."""
@@ -206,7 +207,7 @@ class _Search:
 
         It is trained to the end, and on most of all samples, as with fewer it would be less sure.
         """
-        if not (self._cheap or kind.solved) or kind.is_solved or kind.temperature != 1:
+        if not (self._tempers or kind.solved) or kind.is_solved or kind.temperature != 1:
             return kind
         seed, all_ = self.given.seed, self._most >= len(self.points)
         parts = self._parts if all_ else [self._parted(self.points, None, seed)]
@@ -263,30 +264,11 @@ class _Search:
 
     def _penalised(self, best: Kind) -> Kind:
         """The best kind with the best penalties for its leaves."""
-        found = best
-        for factors in PENALTIES:
-            if found is best or factors in RIDGES:
-                found = self._stepped(found, factors)
-        return found
-
-    def _stepped(self, found: Kind, factors: tuple[tuple[float, float], ...]) -> Kind:
-        """The best of some penalties, each of which is tried if the one before it was better."""
-        length, begun, unit = self._length, found, self._count
+        measure = partial(self._wrong_about, iterations=self._length)
         # A short training misleads on all rows alike: more of them must not lower the bar.
         part = self._parts[0]
         sure = SURE * (len(part.test) / len(part.learn) * (1 / HELD_OUT - 1)) ** 0.5
-        least = self._wrong_about(found, iterations=length)
-        for penalty, ridge in factors:
-            kind = replace(begun, leaf_penalty=penalty * unit, leaf_ridge=ridge * unit)
-            if self._has_no_chance(kind, begun) if penalty > 1 else least.mean <= ENOUGH:
-                break
-            wrong = self._wrong_about(kind, iterations=length)
-            by = BETTER if ridge or penalty >= 0.1 else sure
-            if wrong.exceeds(least) if penalty > 1 else not least.exceeds(wrong, by):
-                break
-            # The lowest, so that each is not a little worse than the last.
-            found, least = kind, least_wrong((least, wrong))
-        return found
+        return Penalties(self._count, measure, self._has_no_chance, sure).best_of(best)
 
     def _has_no_chance(self, kind: Kind, best: Kind) -> bool:
         """True if a stronger penalty is far behind from the first iteration on, if that is long."""
@@ -347,11 +329,12 @@ class _Search:
     def _parted(self, points: Points, rest: Points | None, seed: int) -> Fold:
         """A fold with samples to learn from, and held-out ones joined with further ones."""
         if self.held_out is not None:
-            return Fold(points, self.held_out)
+            return Fold(points, self.held_out, self._tempers)
         y = points.y if len(np.unique(points.y)) < len(points) else None  # all of other classes
         learn, test = hold_out(len(points), HELD_OUT, seed, y, groups=points.groups)
         held_out = points.take(test)
-        return Fold(points.take(learn), held_out if rest is None else held_out.joined(rest))
+        held_out = held_out if rest is None else held_out.joined(rest)
+        return Fold(points.take(learn), held_out, self._tempers)
 
     def _kind(self, depth: int, start: Any) -> Kind:
         """The user's settings, with the others as they are when kinds are compared."""
@@ -375,6 +358,11 @@ class _Search:
         With few samples in each class, the start of a training says little about its end.
         """
         return None if self._whole(self._most) else ITERATIONS
+
+    @cached_property
+    def _tempers(self) -> bool:
+        """True if a tree gets a temperature, which takes a training to the end."""
+        return self._cheap or self._length is None
 
     @cached_property
     def _most(self) -> int:

@@ -39,14 +39,16 @@ class Fold:
     Attributes:
         learn: samples to learn from.
         test: samples to test on.
+        tempered: True if trees get a temperature at the end, so that each is tested at its own.
         begun: tree of each kind after one iteration.
         wrong: result of :func:`.wrong_about` by kind and number of iterations.
-        drafts: trees that are asked for again, likewise: the best single leaf that is trained on
-            sparse rows, for more than an iteration, and those that are half solved.
+        drafts: trees that may be asked for again, likewise: the best single leaf and the best other
+            tree that were trained for more than an iteration, and those that are half solved.
     """
 
     learn: Points
     test: Points
+    tempered: bool = False
     begun: dict[ChosenSettings, Draft] = field(default_factory=dict)
     wrong: dict[tuple, np.ndarray] = field(default_factory=dict)
     drafts: dict[tuple, Draft] = field(default_factory=dict)
@@ -65,8 +67,9 @@ class Fold:
         if key not in self.wrong:
             draft = self._learnt(kind, growth, iterations)
             objective = Objective.of_leaves(kind, self.learn.num_classes)
-            self.wrong[key] = wrong_about(draft, self.learn, self.test, objective)
-            if self.learn.sparse and iterations != 1 and not (kind.depth or kind.solved):
+            tempered = self.tempered and not kind.is_solved
+            self.wrong[key] = wrong_about(draft, self.learn, self.test, objective, tempered)
+            if iterations != 1 and not kind.solved:
                 self._keep(key, draft)
         return self.wrong[key]
 
@@ -86,7 +89,7 @@ class Fold:
     def fewer(self, number: int, seed: int) -> Fold:
         """The fold with only this number of samples to learn from."""
         rows = np.random.default_rng(seed).permutation(len(self.learn))[:number]
-        return Fold(self.learn.take(np.sort(rows)), self.test)
+        return Fold(self.learn.take(np.sort(rows)), self.test, self.tempered)
 
     def _learnt(
         self, kind: ChosenSettings, growth: GrowthSettings | None, iterations: int | None
@@ -106,8 +109,9 @@ class Fold:
         return self._trained(self.begun[kind], kind, min(iterations, kind.max_iter) - 1)
 
     def _keep(self, key: tuple[ChosenSettings, int | None], draft: Draft) -> None:
-        """Keeps a trained leaf in place of the one before, unless that is less wrong."""
-        before = next((old for old in self.drafts if not old[0].solved), key)
+        """Keeps a trained tree in place of the one before, unless that is less wrong."""
+        kept = (old for old in self.drafts if not old[0].solved)
+        before = next((old for old in kept if bool(old[0].depth) == bool(key[0].depth)), key)
         if self.wrong[key].mean() <= self.wrong[before].mean():
             self.drafts.pop(before, None)
             self.drafts[key] = draft

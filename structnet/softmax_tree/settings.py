@@ -130,12 +130,12 @@ class ChosenSettings(SoftmaxTreeSettings):
             leaf_penalty is not given, and otherwise stays as it is.
         temperature: T, by which the scores of all leaves are divided at the end of the training; it
             is chosen by the validation samples if the tree grows, otherwise on held-out samples of
-            tables that train in seconds, and where a leaf is half solved, if any of depth, k, start
-            and leaf_penalty is not given.
+            tables that train in seconds or have few samples of each class, and where a leaf is half
+            solved, if any of depth, k, start and leaf_penalty is not given.
         solved: numbers of a single leaf that is not trained but solved, which is chosen if k, start
             and leaf_penalty are left open, and depth as well or 0: the regularisation of
             :func:`structnet.estimators.few_rows.solved`, if fewer than 400 dense rows show no tree
-            to be better; or the assumptions of naive Bayes
+            to be better, or more show that it is; or the assumptions of naive Bayes
             (:func:`structnet.estimators.naive_bayes.bayes_weights`) of sparse rows without negative
             numbers. With max_iter above 0, the leaf is trained, too, and is the mean of both. ()
             for a tree that is trained.

@@ -1,8 +1,9 @@
-"""A single leaf that is solved, not trained: of few dense rows, or naive Bayes of sparse ones.
+"""A single leaf that is solved, not trained: of dense rows, or naive Bayes of sparse ones.
 
-Tenths of few rows tell more than a part of them. Naive Bayes needs few rows of each class. Where
-words depend on each other, a trained leaf is better; as the two err about other rows, their mean is
-better still, unless one is far behind.
+Tenths of few rows tell more than a part of them. Of more rows, a discriminant analysis may be best:
+where columns vary together, or many columns and few rows are known of each class. Naive Bayes needs
+few rows of each class. Where words depend on each other, a trained leaf is better; as the two err
+about other rows, their mean is better still, unless one is far behind.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from structnet.estimators.discriminant_analysis import Shrinkage
+from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage, with_weights
 from structnet.estimators.few_rows import FEW, Regularisation, regularisation, solvable, solved
 from structnet.estimators.naive_bayes import (
     Assumptions,
@@ -27,15 +28,16 @@ from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 
 ROOM = 30_000_000  # largest number of weights of naive Bayes: hardly any is 0
+PRODUCTS = 200_000_000  # largest number in the covariance of dense rows: some tenths of a second
 
 
 def may_be_solved(
     points: Points, settings: SoftmaxTreeSettings, growth: GrowthSettings | None = None
 ) -> bool:
-    """True for few dense rows, or sparse ones like counts, if settings leave the whole tree open.
+    """True for dense rows, or sparse ones like counts, if settings leave the whole tree open.
 
-    Few are fewer than 400; counts are not negative. Of sparse rows, a tree that is to grow from a
-    single leaf is not open, as a solved leaf does not grow.
+    Dense ones must be solved in some tenths of a second; counts are not negative. Of sparse rows,
+    a tree that is to grow from a single leaf is not open, as a solved leaf does not grow.
 
     Args:
         points: samples to learn from.
@@ -51,7 +53,14 @@ def may_be_solved(
             return False
         fits = points.num_classes * points.num_features <= ROOM
         return fits and points.x.nnz > 0 and not (points.x.data < 0).any()
-    return len(points) < FEW and solvable(points.x, points.num_classes)
+    number, columns = points.x.shape
+    return are_few(points) or number * columns * min(number, columns) <= PRODUCTS
+
+
+def are_few(points: Points) -> bool:
+    """True for so few dense rows that what is held out of them tells little."""
+    dense = not points.sparse
+    return dense and len(points) < FEW and solvable(points.x, points.num_classes)
 
 
 def how_solved(points: Points, seed: int) -> tuple[float, ...]:
@@ -64,6 +73,9 @@ def how_solved(points: Points, seed: int) -> tuple[float, ...]:
     if points.sparse:
         number = points.num_classes
         return tuple(best_assumptions(points.checked, one_node(number), number, seed))
+    if not are_few(points):  # a logistic regression, too, takes longer
+        shrinkage = best_shrinkage(with_weights(points.checked), points.num_classes, seed)
+        return (*shrinkage, 0.0, 0.0)
     shrinkage, *others = regularisation(points.checked, points.num_classes, seed)
     return (*shrinkage, *others)
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from structnet.softmax_tree.choice import ENOUGH, SURE, chosen
+from structnet.softmax_tree.choice import SURE, chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.fold import BETTER, Wrongness
 from structnet.softmax_tree.growth import Trial, trials
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate, updated
+from structnet.softmax_tree.penalties import ENOUGH
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import (
     ChosenGrowth,

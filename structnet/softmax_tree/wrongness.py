@@ -14,13 +14,19 @@ from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.smoothing import smoothed
+from structnet.softmax_tree.temperature import best_temperature, few_enough
 from structnet.softmax_tree.tree import SoftmaxTree
 
 FEW = 100  # classes up to which probabilities count
+SOME = 100_000  # largest number of probabilities by which a trial's temperature is found
 
 
 def wrong_about(
-    draft: Draft, learnt: Points, tested: Points, objective: Objective | None = None
+    draft: Draft,
+    learnt: Points,
+    tested: Points,
+    objective: Objective | None = None,
+    tempered: bool = False,
 ) -> np.ndarray:
     """The wrongness of a tree on each sample, from 0, right and sure, to 2, wrong and sure.
 
@@ -32,6 +38,8 @@ def wrong_about(
         learnt: samples that the tree was trained on.
         tested: samples to test on.
         objective: objective by which its leaves were trained; None if they were not.
+        tempered: True for the probabilities at the temperature that suits the tested samples, as
+            those of a strong penalty are not sure enough, however right they are.
 
     Shapes:
         -> ``[tested]``, float64.
@@ -43,7 +51,12 @@ def wrong_about(
     wrong = draft.mistakes(tested).astype(np.float64)
     if largest_wrong(tested.num_classes) == 1:
         return wrong
-    prob = np.exp(log_probs(draft, learnt, tested, objective))  # [tested, K]
+    known = smoothed(draft, learnt, objective)
+    if tempered:
+        some = few_enough(tested, 0, SOME)
+        log_prob = _log_probs(known, learnt, some, inside=True)
+        known = known.at(best_temperature(log_prob, some.y, some.weights))
+    prob = np.exp(_log_probs(known, learnt, tested))  # [tested, K]
     prob[np.arange(len(prob)), tested.y] -= 1
     return wrong + (prob**2).sum(1) / 2
 
@@ -66,7 +79,11 @@ def log_probs(
     Shapes:
         -> ``[tested, K]``.
     """
-    known = smoothed(draft, learnt, objective)
+    return _log_probs(smoothed(draft, learnt, objective), learnt, tested, inside)
+
+
+def _log_probs(known: Draft, learnt: Points, tested: Points, inside: bool = False) -> np.ndarray:
+    """The log-probabilities of a tree whose leaves are smoothed; see :func:`log_probs`."""
     tree = SoftmaxTree.from_draft(known, learnt.num_features, learnt.num_classes)
     found = tree.choices(tested.x)
     if inside:

@@ -66,6 +66,12 @@ def noted(monkeypatch: pytest.MonkeyPatch, mistakes: Answer | None = None) -> li
     return tried
 
 
+@pytest.fixture(autouse=True)
+def trees_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without solved leaves, which have tests of their own."""
+    monkeypatch.setattr("structnet.softmax_tree.solved_leaf.PRODUCTS", 0)
+
+
 ONE_KIND = SoftmaxTreeSettings(depth=1, start="rows")  # whose penalty is open
 
 
@@ -223,7 +229,7 @@ def test_of_penalties_that_are_as_good_the_strongest_is_taken(
 def test_ridges_grow_as_long_as_that_helps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for best in (0, 1, 10, 100):
+    for best in (0, 1, 3, 10, 30, 100):
         noted(
             monkeypatch,
             lambda kind, *_, at=best: 10 + abs(np.log((kind.leaf_ridge + 1) / (at + 1))),
@@ -254,7 +260,7 @@ def test_close_classes_of_few_rows_are_given_a_ridge(seed: int) -> None:
 
 def test_ridges_are_told_in_the_mean_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     points = many(3, 60)
-    wrong = {0: 10, 100: 5, 1000: 15}
+    wrong = {0: 10, 100: 5, 300: 15}
     tried = noted(monkeypatch, lambda kind, *_: wrong[kind.leaf_ridge])
     found = found_of(replace(points, weights=100 * points.weights))
     assert {trial.kind.leaf_ridge for trial in tried} == wrong.keys()

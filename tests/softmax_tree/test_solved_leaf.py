@@ -71,10 +71,25 @@ def test_what_is_given_is_trained(given: dict[str, Any]) -> None:
     assert not SoftmaxTreeClassifier(**given, random_state=0).fit(x, y).settings_.solved
 
 
-def test_negative_sparse_rows_and_many_rows_are_trained() -> None:
+def test_negative_sparse_rows_and_many_rows_are_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structnet.softmax_tree.solved_leaf.PRODUCTS", 401 * 6**2 - 1)
     x, y = apart(401, columns=6)
     for rows, classes in ((x, y), (csr_matrix(x[:60]), y[:60])):
         assert not SoftmaxTreeClassifier(random_state=0).fit(rows, classes).settings_.solved
+
+
+def test_of_more_rows_it_is_a_discriminant_analysis_where_columns_vary_together() -> None:
+    rng = np.random.default_rng(0)
+    y, centres = rng.integers(10, size=1500), 0.25 * rng.normal(size=(10, 60))
+    x = centres[y] + 0.5 * rng.normal(size=(1500, 10)) @ rng.normal(size=(10, 60))
+    x += 0.6 * rng.normal(size=x.shape)
+    y = np.where(rng.random(1500) < 0.15, rng.integers(10, size=1500), y)
+    learn, asked = slice(500), slice(500, None)
+    model = SoftmaxTreeClassifier(random_state=0).fit(x[learn], y[learn])
+    assert model.settings_.is_solved
+    trained = SoftmaxTreeClassifier(depth=0, start="rows", random_state=0).fit(x[learn], y[learn])
+    right = [each.score(x[asked], y[asked]) for each in (model, trained)]
+    assert right[0] > right[1] + 0.05
 
 
 def test_each_member_is_solved() -> None:

@@ -47,3 +47,18 @@ def test_of_kinds_with_the_same_mistakes_the_one_that_knows_more_is_better() -> 
     weak, strong = (fold.wrong_about(kind, None, None) for kind in kinds)
     assert (weak // 1 == strong // 1).mean() > 0.995  # whole parts are mistakes
     assert is_better(strong, weak, BETTER) and not is_better(weak, strong, BETTER)
+
+
+def test_unsure_leaves_that_are_more_often_right_are_better_at_their_temperature() -> None:
+    """Of noisy rows of many columns, as a strong ridge makes them."""
+    rng = np.random.default_rng(0)
+    centres, y = rng.normal(size=(20, 100)), rng.integers(20, size=1600)
+    x = (0.3 * centres[y] + rng.normal(size=(1600, 100))).astype(np.float32)
+    points = Points.made(x, np.where(rng.random(1600) < 0.2, rng.integers(20, size=1600), y), 20)
+    parts = points.take(np.arange(800)), points.take(np.arange(800, 1600))
+    how = {"depth": 0, "k": 20, "leaf_penalty": 0.01, "decision_penalty": 1.0, "start": "rows"}
+    kinds = [ChosenSettings(**how, leaf_ridge=ridge) for ridge in (30.0, 100.0)]
+    weak, strong = (Fold(*parts).wrong_about(kind, None, None) for kind in kinds)
+    assert is_better(weak // 1, strong // 1, 2) and not is_better(weak, strong, 2)
+    weak, strong = (Fold(*parts, tempered=True).wrong_about(kind, None, None) for kind in kinds)
+    assert is_better(weak, strong, 2)
