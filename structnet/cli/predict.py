@@ -18,7 +18,8 @@ whole number) and SM (the sum modulo 10) of up to five operands. An lrt run take
 the variables a to f. A run on your own trees takes a file like the one that it learned from, with
 or without targets, or a tree. A run on a table or on images takes a file of rows, with the columns
 that it was trained on (or, if they are a table, these rows, typed as 3,4 or on the standard input),
-or the numbers of test examples, for which it also explains its answer.
+or the numbers of test examples, for which it also explains its answer. A language model takes
+beginnings of sentences, or FILE.txt, a file with one on each line.
 Without an INPUT, or for -, the standard input is read, as UTF-8."""
 EXAMPLES = """\
   structnet predict runs/first "[MAX 2 9 [MIN 4 7 ] 0 ]"
@@ -29,6 +30,7 @@ EXAMPLES = """\
   structnet predict runs/houses new-houses.csv --out prices.csv
   structnet predict runs/houses 120,3 85,2
   cat new-houses.csv | structnet predict runs/houses
+  structnet predict runs/mytext "once upon a"
   structnet predict runs/digits 17 18"""
 
 

@@ -111,7 +111,8 @@ def pydoc_sentences() -> list[list[str]]:
 def _split(sentences: list[list[str]], seed: int, name: str | Path) -> list[list[list[str]]]:
     """Splits sentences in runs, drawn at random; in each part they keep their order."""
     if len(sentences) < 10:
-        raise TextError(f"{name} has {len(sentences)} sentences; expected at least 10 to split")
+        has = f"{len(sentences)} sentence{'s' * (len(sentences) > 1)}"
+        raise TextError(f"{name} has {has}, one on each line; expected at least 10 to split")
     length = min(RUN, len(sentences) // 10)
     runs = [sentences[i : i + length] for i in range(0, len(sentences), length)]
     return [[words for i in part for words in runs[i]] for part in in_three(len(runs), seed)]

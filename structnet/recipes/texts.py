@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from structnet.datasets.catalogue import TEXTS
 from structnet.estimators.next_words import NextWordEstimator
-from structnet.recipes.recipe import Answer, Place, Probabilities
+from structnet.recipes.recipe import Answer, Place, Probabilities, is_file
 from structnet.recipes.run import Run
 from structnet.recipes.words import counted
 from structnet.routing.words import percent
 from structnet.text import read_sentences
+from structnet.text.sentences import read_lines
 
 Texts = list[list[str]]
 
@@ -56,8 +59,14 @@ def read(run: Run, file: str, place: Place) -> Texts:
 
 
 def measure(model: NextWordEstimator, examples: Texts, ask: Any) -> dict[str, float]:
-    """The measures of all words but the first of each sentence, of the known ones among these."""
-    return model.measure(examples).to_dict()
+    """The measures of all words but the first of each sentence, of the known ones among these.
+
+    A line says so if none of them is known, so that there is no perplexity.
+    """
+    measured = model.measure(examples)
+    if not measured.words:
+        print("none of the words to predict is known, so that there is no perplexity")
+    return {name: value for name, value in measured.to_dict().items() if not math.isnan(value)}
 
 
 def next_words(model: NextWordEstimator, texts: Sequence[str], top: int) -> list[Answer]:
@@ -65,14 +74,15 @@ def next_words(model: NextWordEstimator, texts: Sequence[str], top: int) -> list
 
     Args:
         model: language model.
-        texts: beginnings of sentences, words between blanks.
+        texts: beginnings of sentences, words between blanks; or files with one on each line.
         top: number of words for each.
 
     Raises:
         ValueError: a text has no words.
     """
+    texts = [line for text in texts for line in _lines(text)]
     beginnings = [text.split() for text in texts]
-    if not all(beginnings):
+    if not all(beginnings) or not texts:
         raise ValueError("the text has no words; expected the beginning of a sentence")
     answers = []
     parts = zip(texts, beginnings, *model.predict_top(beginnings, top), strict=True)
@@ -88,3 +98,10 @@ def next_words(model: NextWordEstimator, texts: Sequence[str], top: int) -> list
         probabilities = Probabilities(list(likely), partial(dict, likely))
         answers.append(Answer(f"{text} ... {listed}{more}", values, probabilities))
     return answers
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a file that are not blank, or of a text that was typed or read."""
+    if is_file(text, TEXTS):
+        return [line for _, line in read_lines(text)]
+    return [line for line in text.splitlines() if line.strip()] or [text]

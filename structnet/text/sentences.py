@@ -32,7 +32,11 @@ def read_lines(path: str | Path, blanks: str | None = None) -> Iterator[tuple[in
                 if text := line.strip(blanks):
                     yield number, text
         except UnicodeDecodeError as error:
-            raise TextError(f"{path}, after line {number}: not UTF-8 text: {error}") from None
+            byte = f"the byte {error.object[error.start]:#x}"
+            raise TextError(
+                f"{path}, after line {number}: the file is not UTF-8 text; got {byte}; save it "
+                "with the encoding UTF-8"
+            ) from None
 
 
 def read_sentences(path: str | Path) -> list[list[str]]:

@@ -17,16 +17,6 @@ HOUSES = "rooms,price,area\n" + "".join(f"{i % 5},{100.5 * i},{50 - i}\n" for i 
 MORE = "1,x\n2,y\n" * 5
 
 
-@pytest.fixture
-def write(tmp_path: Path):
-    def write(text: str, name: str = "data.csv") -> Path:
-        path = tmp_path / name
-        path.write_bytes(text.encode())
-        return path
-
-    return write
-
-
 def test_classes_by_name(write) -> None:
     data = table.load(write(TREES))
     assert (data.task, data.classes) == ("classification", ("elm", "oak"))
@@ -295,7 +285,7 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ),
         ('a,b\n"1,005",x\n' + MORE, "got '1,005'; write numbers without commas between thousands"),
         (
-            'a,b\n"1,234,567.5",x\n' + MORE,
+            'a,b\n"1,234,567.5",x\n"0,5",x\n' + MORE,  # the column has two kinds of commas
             "without commas between thousands, and decimals with points",
         ),
         ('a,b\n"0,005",x\n' + MORE, "got '0,005'; write the decimals of the column with points"),
@@ -315,7 +305,7 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ("1,nan\n2,\n", r"data\.csv: column 2, the column to predict, has no value in any row$"),
         ("a,b\n1,x\n2,?\n", r"data\.csv; left out: 1 row without a target \('\?'\): too few"),
         ('a,b\n"1\n",x\n2e,y\n' + MORE, r"line 4, column 1 \('a'\): expected a number; got '2e'"),
-        ('a,b\n1,x\n2,"y\n3,z\n', "line 3: unexpected end of data"),
+        ('a,b\n1,x\n2,"y\n3,z\n', "line 3: a quotation mark is opened and not closed"),
         ('a,b\n1,x\n2,"y"z\n', "line 3: "),
         ("a,b\n1,x\n", "data.csv: too few samples"),
         ("a,b\n1,x\n2,y\n3,z\n", "data.csv: too few samples"),  # each class once
@@ -328,7 +318,7 @@ def test_what_is_wrong_with_a_table(write, text: str, message: str) -> None:
 
 def test_a_table_in_another_encoding(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_bytes("a,b\n1,Ü\n".encode("latin-1"))
-    with pytest.raises(TableError, match=r"data\.csv is not UTF-8 text"):
+    with pytest.raises(TableError, match=r"data\.csv, line 2: the file is not UTF-8 text"):
         table.load(tmp_path / "data.csv")
     with pytest.raises(FileNotFoundError):
         table.load(tmp_path / "missing.csv")

@@ -42,7 +42,7 @@ def test_a_file_is_split_into_runs_without_loss(tmp_path, size):
 def test_too_few_sentences_are_not_split(tmp_path):
     file = tmp_path / "short.txt"
     file.write_text("one\ntwo\n", encoding="utf-8")
-    with pytest.raises(TextError, match="has 2 sentences; expected at least 10"):
+    with pytest.raises(TextError, match="has 2 sentences, one on each line; expected at least 10"):
         load_text(file)
 
 

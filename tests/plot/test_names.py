@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import axes, grown, written
+from pictures import axes, grown, samples, written
 
 from structnet.plot import plot_leaf_classes, plot_model_tree
 from structnet.plot.names import cut, short_names
@@ -65,3 +67,15 @@ def test_pictures_of_classes_with_a_common_beginning_tell_them_apart() -> None:
     ticks = plot_leaf_classes(tree, data, class_names=names, ax=axes()).get_xticklabels()
     assert len({text.get_text() for text in ticks}) == 8
     assert np.all([len(text.get_text()) <= 24 for text in ticks])
+
+
+def test_classes_below_neighbouring_leaves_stand_apart() -> None:
+    data = samples(800, classes=2)
+    names = ["WWMMWW only with great WWMMWW", "MMWWMM in WWMMWW"]
+    ax = plot_model_tree(grown(12, outputs=2), data, class_names=names)
+    ax.figure.draw_without_rendering()
+    below = [text for text in ax.texts if "correct: " in text.get_text()]
+    boxes = sorted((t.get_window_extent() for t in below), key=lambda box: (round(box.y0), box.x0))
+    assert len(boxes) > 2
+    for left, right in pairwise(boxes):
+        assert left.x1 < right.x0 or round(left.y0) != round(right.y0)

@@ -43,6 +43,13 @@ def test_a_label_tree_in_words(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> Non
     assert right <= ax.figure.bbox.x1
 
 
+def test_long_labels_of_a_label_tree_stay_different(ax: Axes) -> None:
+    labels = [f"category {i:02d} of all very elaborate descriptions" for i in range(27)]
+    plot_label_tree(LabelTree(4, 27, arity=3), labels, ax=ax)
+    words = {word for text in ax.texts for word in text.get_text().split("  (")[0].split(" · ")}
+    assert len(words - {"…"}) == 27 and max(map(len, words)) <= 16
+
+
 def test_what_is_drawn_is_said(ax: Axes) -> None:
     plot_rebuilds([{"objective": 0.5, "moved": 0.1}, {"objective": 0.7, "moved": 0.0}], ax)
     assert_told(ax, {"reassignment of labels", "share of the best, or of all labels"}, legend=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -89,6 +90,29 @@ def test_it_answers(run: tuple[Path, Done], file: Path) -> None:
     drawn = call("plot", folder, "--out", folder / "pictures").json
     assert set(drawn) == {"history", "utilisation", "route_changes", "bias", "network"}
     assert "leave out 'cat'" in call("plot", folder, "cat").err
+
+
+def test_it_answers_lines(
+    run: tuple[Path, Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, lines = run[0], tmp_path / "beginnings.txt"
+    lines.write_text("the cat\n\n an owl sees\n", encoding="utf-8")
+    expected = call("predict", folder, "the cat", "an owl sees").json["answers"]
+    assert call("predict", folder, lines).json["answers"] == expected
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines.read_text(encoding="utf-8")))
+    piped = call("predict", folder).json["answers"]
+    assert [each["words"] for each in piped] == [each["words"] for each in expected]
+    missing = call("predict", folder, tmp_path / "missing.txt")
+    assert "missing.txt: No such file or directory" in missing.err
+
+
+def test_a_text_without_known_words_has_no_perplexity(
+    run: tuple[Path, Done], tmp_path: Path
+) -> None:
+    (tmp_path / "other.txt").write_text("quick brown foxes\n", encoding="utf-8")
+    done = call("evaluate", run[0], "--data", tmp_path / "other.txt")
+    assert "none of the words to predict is known" in done.out
+    assert done.json["test"] == {"accuracy": 0.0, "words": 0}
 
 
 def test_it_says_that_counts_answer_alone(run: tuple[Path, Done]) -> None:

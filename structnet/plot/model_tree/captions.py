@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 THIN, THICK = 0.8, 6.0  # points: width of an edge without samples, and what all samples add
 LEAST, MOST = 1e-4, 1e7  # sizes between which numbers have no power of ten
-MAX_NAME = 9  # characters of a class name below a leaf
+NAME_LENGTHS = 9, 7, 5  # characters of a class name below a leaf, the first that fit
 
 
 def draw_captions(
@@ -40,7 +40,7 @@ def draw_captions(
     if scale < MIN_TEXT:
         return
     draw_marks(ax, sheet, scale)
-    names = None if names is None else short_names(names, MAX_NAME)
+    shorter = [] if names is None else [short_names(names, length) for length in NAME_LENGTHS]
     stems = edge_width(reached.share)
     for v, x, top, bottom in zip(sheet.nodes, sheet.x, sheet.top, sheet.bottom, strict=True):
         left, right = x - WIDTH / 2, x + WIDTH / 2
@@ -56,7 +56,7 @@ def draw_captions(
         if not branches:
             room = (sheet.form.unit - 4) * SMALL / FONT
             lines = [
-                _fitting(_class_or_mean(reached, int(v), names), room),
+                _fitting(_class_or_mean(reached, int(v), shorter), room),
                 answers.get(int(v), ""),
             ]
             text = "\n".join(lines).rstrip()
@@ -132,13 +132,13 @@ def commonest(names: Sequence[str], counts: np.ndarray) -> str:
     return f"{names[int(counts.argmax())]}: {share_text(counts.max() / counts.sum())}"
 
 
-def _class_or_mean(reached: Reach, leaf: int, names: Sequence[str] | None) -> list[str]:
+def _class_or_mean(reached: Reach, leaf: int, shorter: Sequence[Sequence[str]]) -> list[str]:
     """The most frequent class at a leaf, or the mean and the deviation of its targets, in ever
-    fewer letters."""
+    fewer letters; those of classes are in ``shorter``."""
     if not reached.share[leaf]:
         return ["no samples"]
-    if names is not None and reached.classes is not None:
-        return [commonest(names, reached.classes[leaf])]
+    if shorter and reached.classes is not None:
+        return [commonest(names, reached.classes[leaf]) for names in shorter]
     if reached.mean is None or reached.spread is None or reached.mean.shape[1] > 1:
         return [""]
     mean, spread = reached.mean[leaf, 0], reached.spread[leaf, 0]

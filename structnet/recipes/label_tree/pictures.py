@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structnet.plot.fonts import fonts_for
-from structnet.plot.names import cut
+from structnet.plot.names import short_names
 from structnet.plot.style import GREY, LINES, labelled, one_axes, whole_numbers
 from structnet.recipes.label_tree.runs import frequent
 
@@ -65,7 +65,9 @@ def plot_label_tree(tree: LabelTree, labels: Sequence[str], ax: Axes | None = No
         last = [v for v in below if topology.inner[v]]
         kept |= set(below)
     rows = _from_top(topology, kept, LEVELS)
-    words = [_words(at_nodes, labels, node) for node in rows]
+    drawn = list(dict.fromkeys(k for row in rows for k in at_nodes[row.node][1]))
+    names = dict(zip(drawn, short_names([labels[k] for k in drawn], LONGEST), strict=True))
+    words = [_words(at_nodes, names, node) for node in rows]
     ax = one_axes(ax, 9, 0.25 * len(rows) + 0.9)
     place = {row.node: number for number, row in enumerate(rows) if not row.hidden}
     family = list(fonts_for(words).families)
@@ -91,13 +93,12 @@ class _Row(NamedTuple):
     hidden: int = 0
 
 
-def _words(at_nodes: Mapping[int, Any], labels: Sequence[str], row: _Row) -> str:
+def _words(at_nodes: Mapping[int, Any], names: Mapping[int, str], row: _Row) -> str:
     if row.hidden:
         return f"… {row.hidden} more node{'s' * (row.hidden > 1)}"
     number, most = at_nodes[row.node]
-    names = APART.join(cut(labels[k], LONGEST) for k in most)
     return (
-        names
+        APART.join(names[k] for k in most)
         + f"{APART}…  ({number:,})" * (number > len(most))
         + (f"  ({number})" if 1 < number <= len(most) else "")
     )
