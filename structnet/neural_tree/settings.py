@@ -80,7 +80,8 @@ class NeuralTreeSettings:
             several columns explains more than regions, deepenings whose units start as its steps.
             Either counts if it is better beyond chance, or has no more leaves. Where columns have
             few values and regions among the steps between these explain most, a split is trained
-            too whose transformer starts as these steps.
+            too whose transformer starts as these steps. Where classes are steps of one number, such
+            as low, middle and high, regions explain this number, with and without a slope.
         cache_bytes: largest size in bytes of the cache of what reaches a leaf; without a cache, the
             tree above the leaf is run at every step.
         prune: share of the training samples that each branch must have. A split with a smaller

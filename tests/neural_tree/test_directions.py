@@ -47,12 +47,25 @@ def test_kinds_and_noise_have_all_directions(seed: int) -> None:
         assert np.array_equal(telling(x, residuals_of(codes), np.ones(600)), np.eye(4))
 
 
-def test_two_classes_wide_tables_and_what_is_explained_have_all_directions() -> None:
+def test_two_classes_few_samples_and_what_is_explained_have_all_directions() -> None:
     x, _, codes = ordered(800, 0)
     assert np.array_equal(telling(x, residuals_of(codes // 3), np.ones(800)), np.eye(2))
-    wide = np.tile(x, 4)
-    assert np.array_equal(telling(wide, residuals_of(codes), np.ones(800)), np.eye(5))
+    few = np.arange(50)  # too few for the steps of one column
+    assert np.array_equal(telling(x[few], residuals_of(codes)[few], np.ones(50)), np.eye(5))
+    endless = np.tile(x, 201)  # more columns than are looked at
+    assert np.array_equal(telling(endless, residuals_of(codes), np.ones(800)), np.eye(5))
     assert np.array_equal(telling(x, np.zeros((800, 3)), np.ones(800)), np.eye(3))
+
+
+@pytest.mark.parametrize("columns", [20, 80])
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_of_noise_hide_no_direction(seed: int, columns: int) -> None:
+    x, number, codes = ordered(800, seed)
+    noise = np.random.default_rng(seed + 10).normal(size=(800, columns))
+    found = telling(np.hstack([noise, x]), residuals_of(codes), np.ones(800))
+    assert found.shape == (5, 1)
+    assert abs(np.corrcoef(residuals_of(codes) @ found[:, 0], number)[0, 1]) > 0.9
+    assert np.array_equal(telling(noise, residuals_of(codes), np.ones(800)), np.eye(5))
 
 
 def test_a_weight_is_a_number_of_copies() -> None:
@@ -75,3 +88,20 @@ def test_ordered_classes_begin_as_a_sum_of_steps(seed: int) -> None:
     assert fit_linear(tree, samples, seed=0) is not None
     found = propose(tree, 0, NeuralTreeSettings(), seed=0, look_at=samples)["deepen"]
     assert [isinstance(each, Deepening) and each.steps for each in found] == [False, True, True]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_regions_of_ordered_classes_explain_their_number(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.integers(24, size=800), rng.integers(7, size=800)]).astype(float)
+    number = np.where(x[:, 1] < 5, np.sin(x[:, 0] / 2), np.cos(x[:, 0] / 3))
+    number += 0.2 * rng.normal(size=800)
+    codes = np.searchsorted(np.quantile(number, [0.2, 0.4, 0.6, 0.8]), number)
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    samples = Samples(torch.from_numpy(x).float(), torch.from_numpy(codes))
+    tree = NeuralTree(presets.table(5), (2,))
+    assert fit_linear(tree, samples, seed=0) is not None
+    found = propose(tree, 0, NeuralTreeSettings(), seed=0, look_at=samples)["split"]
+    assert [each.steps for each in found] == [True, False, True]
+    by_number, lines, _ = [len(each.solvers) for each in found]
+    assert by_number > lines > 5
