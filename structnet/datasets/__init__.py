@@ -13,7 +13,6 @@
                         ``tree_file_formats`` and ``tree_file_targets`` find and read them
 ``tree_file_summary``   summary of such a file: sizes, labels, copies, classes
 ``table``               the user's own CSV file; ``csv_file`` reads its text
-``written_numbers``     numbers with decimal commas, parted thousands, currencies, percent signs
 ``table_columns``       the way in which its columns become numbers
 ``text``                :func:`load_text`: published texts and the user's own, as sentences
 ``gutenberg``           books of Project Gutenberg, without the text added around them

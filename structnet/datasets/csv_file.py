@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from structnet.checks import wrong
-from structnet.datasets.written_numbers import COMMAS, MISSING, plain_numbers
 from structnet.parse.packed import opening
 
+MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
 DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally
 UNNAMED = [""], ["Unnamed: 0"]  # as pandas writes it when it has read such a file
 UTF_16 = b"\xff\xfe", b"\xfe\xff"  # with which such a file begins, as of Excel's Unicode text
@@ -30,6 +30,7 @@ PART = r"(0?[1-9]|[12]\d|3[01])"  # a month or a day
 DATE = re.compile(  # with the year first or last, of two digits, too; it may have a time
     rf"(\d{{4}}(?P<a>[-/.]){PART}(?P=a){PART}|{PART}(?P<b>[-/.]){PART}(?P=b)(\d\d){{1,2}})([T ].*)?"
 )
+DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
 class TableError(ValueError):
@@ -45,14 +46,12 @@ class Table:
         names: names of the columns from the header; None if there is no header.
         rows: fields of each row, without the spaces around them.
         lines: number of the line on which each row begins, from 1.
-        parted: mark that stood between the thousands of a column's numbers, by its number from 0.
     """
 
     path: Path
     names: tuple[str, ...] | None
     rows: list[list[str]]
     lines: list[int]
-    parted: dict[int, str] = field(default_factory=dict)
     _parsed: dict[int, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -133,7 +132,7 @@ class Table:
         kept = [i for i, gap in enumerate(gaps) if not gap]
         rows, lines = [self.rows[i] for i in kept], [self.lines[i] for i in kept]
         left_out = [row[column] for row, gap in zip(self.rows, gaps, strict=True) if gap]
-        return Table(self.path, self.names, rows, lines, self.parted), left_out
+        return Table(self.path, self.names, rows, lines), left_out
 
     def texts(self, column: int) -> list[str]:
         """The fields of one column, numbered from 0."""
@@ -180,15 +179,14 @@ def read(
     delimiter: str | None = None,
     *,
     known: Collection[str] | None = (),
-    thousands: str = "",
     text: str | None = None,
 ) -> Table:
     """Reads a file in UTF-8, which may be compressed; fields may be quoted.
 
     Blank lines are skipped.
 
-    Numbers may have decimal commas, marks between thousands, and a currency or a percent sign, see
-    :mod:`.written_numbers`. A first line ``sep=;``, as Excel writes it, names the delimiter.
+    Between semicolons, numbers may have decimal commas (``12,5``) if none has a decimal point. A
+    first line ``sep=;``, as Excel writes it, names the delimiter.
 
     Args:
         path: path of the file.
@@ -202,8 +200,6 @@ def read(
             whichever fits the first rows best.
         known: names of columns; the first row has names if these are among its fields. None if it
             belongs to a table without names: it has some only if none of its fields is a number.
-        thousands: mark between thousands, if the file should be like another that has it; alone,
-            ``1.500`` may be one and a half.
         text: content of the file, if it has been read; the path is then its name in errors.
 
     Raises:
@@ -237,14 +233,13 @@ def read(
                 f"{len(row)} field{'s' * (len(row) > 1)}; line {lines[0]} has {len(rows[0])}"
             )
     if header is None:
-        first, below = plain_numbers(rows[:1], delimiter)[0][0], [] if known is None else rows[1:]
+        first, below = _with_points(rows[:1], delimiter)[0], [] if known is None else rows[1:]
         header = bool(known) and set(known or ()) <= set(rows[0])
         header = header or _has_names(first, below, delimiter)
     names = tuple(rows[0]) if header else None
     if len(rows) == header:
         raise TableError(f"{path} has a header and no rows; expected at least one row")
-    plain, parted = plain_numbers(rows[header:], delimiter, thousands)
-    return Table(path, names, plain, lines[header:], parted)
+    return Table(path, names, _with_points(rows[header:], delimiter), lines[header:])
 
 
 def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
@@ -268,7 +263,7 @@ def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
     years = [i for i, text in enumerate(first) if re.fullmatch(r"\d{4}", text)]
     if len(years) + len(words) < len(first):
         return False
-    rows, _ = plain_numbers(rows, delimiter)
+    rows = _with_points(rows, delimiter)
     return any(all(is_number(row[i]) for row in rows) for i in words)
 
 
@@ -278,11 +273,11 @@ def _text(path: Path) -> str:
     try:
         return content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = error.object.count(b"\n", 0, error.start) + 1
         remedy = "; save it as CSV with the encoding UTF-8" * (b"\0" not in content)
         raise TableError(
             f"{path}, line {line}: the file is not UTF-8 text; got the byte "
-            f"{content[error.start]:#x}{remedy}"
+            f"{error.object[error.start]:#x}{remedy}"
         ) from None
 
 
@@ -298,10 +293,32 @@ def _guessed(text: str) -> str:
         if rows and len(rows[0]) > 1:
             equal = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
             fields = [field.strip() for row in rows for field in row]
-            if delimiter == ";":
-                fields = [plain for text in fields for plain in COMMAS.plain([text]) or [text]]
+            fields = [text.replace(",", ".", 1) if delimiter == ";" else text for text in fields]
             fits[delimiter] = equal, sum(map(is_number, fields)) / len(fields)
     return max(fits, key=fits.__getitem__, default=DELIMITERS[0])
+
+
+def _with_points(rows: list[list[str]], delimiter: str) -> list[list[str]]:
+    """Rows between semicolons, with points for the decimal commas of columns of numbers alone.
+
+    Beside a number with a point, a comma may separate thousands, and all rows stay as they are.
+    """
+    if delimiter != ";":
+        return rows
+    commas = {column for row in rows for column, text in enumerate(row) if "," in text}
+    if not commas or any(DECIMAL_POINT.fullmatch(text) for row in rows for text in row):
+        return rows
+    numbers = {
+        column
+        for column in commas
+        if all(
+            DECIMAL_COMMA.fullmatch(row[column]) or row[column].lower() in MISSING for row in rows
+        )
+    }
+    return [
+        [text.replace(",", ".") if column in numbers else text for column, text in enumerate(row)]
+        for row in rows
+    ]
 
 
 def _rows(path: Path, text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:

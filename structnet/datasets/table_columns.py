@@ -59,7 +59,6 @@ class Column:
         median: number that fills a gap; None if a gap is an error.
         values: values of a text that become numbers.
         gaps: True if training rows have gaps, so that there is a number that tells them.
-        thousands: mark between the thousands of its numbers; empty if there is none.
     """
 
     place: int
@@ -68,7 +67,6 @@ class Column:
     median: float | None = None
     values: tuple[str, ...] = ()
     gaps: bool = False
-    thousands: str = ""
 
     @classmethod
     def learned(cls, table: Table, place: int, rows: Sequence[int] | np.ndarray) -> Column:
@@ -95,8 +93,7 @@ class Column:
         values = _repeated(fields[row] for row in there) if kind == TEXT else ()
         if kind not in (NUMBERS, TRUTH) and not values:
             return cls(place + 1, name, DIFFERENT if kind == TEXT else kind)
-        gaps, thousands = len(there) < len(rows), table.parted.get(place, "")
-        column = cls(place + 1, name, kind, None, values, gaps, thousands)
+        column = cls(place + 1, name, kind, None, values, len(there) < len(rows))
         if kind == TEXT:
             return column
         try:
@@ -226,12 +223,6 @@ class Encoding:
         named = tuple(name for column in self.columns for name in column.inputs)
         same = len(named) == len(self.columns) and all(c.kind == NUMBERS for c in self.columns)
         return self.names if same else named
-
-    @property
-    def thousands(self) -> str:
-        """The mark between thousands; empty if columns have none, or different ones."""
-        marks = {column.thousands for column in self.columns} - {""}
-        return marks.pop() if len(marks) == 1 else ""
 
     @property
     def has_words(self) -> bool:

@@ -156,7 +156,6 @@ def read_table(name: str, data: Mapping[str, Any] | None = None) -> Table:
     if data is None:
         return reading()
     encoding = encoding_of(data)
-    reading = partial(reading, thousands=encoding.thousands)
     if not encoding.has_words:
         return reading(known=encoding.names)
     # Rows without a number look like names. A file has names if the run's file had them; typed rows

@@ -104,4 +104,4 @@ def _lines(text: str) -> list[str]:
     """The lines of a file that are not blank, or of a text that was typed or read."""
     if is_file(text, TEXTS):
         return [line for _, line in read_lines(text)]
-    return [line for line in text.splitlines() if line.strip()] or [text]
+    return [line for line in text.split("\n") if line.strip()] or [text]

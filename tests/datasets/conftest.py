@@ -12,13 +12,3 @@ def at_hand(real_data: Path) -> Path:
     if not (real_data / "lrt" / "train0").exists():
         pytest.skip("the published files are not at hand")
     return real_data
-
-
-@pytest.fixture
-def write(tmp_path: Path):
-    def write(text: str, name: str = "data.csv") -> Path:
-        path = tmp_path / name
-        path.write_bytes(text.encode())
-        return path
-
-    return write

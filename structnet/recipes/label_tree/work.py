@@ -98,8 +98,8 @@ def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, fl
     """Accuracy, recall and precision at k, perplexity, and the nodes computed per example.
 
     All labels of an example count. The accuracy is the precision at 1; the recall is the share of
-    all labels that are found; the perplexity is over all known labels. k is that of the question,
-    but at most the number of labels.
+    all labels that are found; the perplexity is over all known labels, if there are any. k is that
+    of the question, but at most the number of labels.
     """
     tree, k = model.tree, min(ask.top, model.tree.num_outputs)
     _, labels, nodes = tree.top_k(examples.features, k, ask.beam, ask.threshold)
@@ -107,11 +107,12 @@ def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, fl
     known = wanted >= 0
     right = (labels[rows] == wanted[:, None]) & known[:, None]
     log_p = tree.log_prob_of(examples.features[rows[known]], wanted[known])
+    perplexity = {"perplexity": float(np.exp(-log_p.mean()))} if len(log_p) else {}
     return {
         "accuracy": float(right[:, 0].sum() / len(examples)),
         f"recall_at_{k}": float(right.any(1).mean()),
         f"precision_at_{k}": float(right.sum() / (k * len(examples))),
-        "perplexity": float(np.exp(-log_p.mean())) if len(log_p) else float("nan"),
+        **perplexity,
         "nodes_visited": nodes,
     }
 
