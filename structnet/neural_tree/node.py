@@ -205,7 +205,7 @@ def leaf_paths(
     sides = logsigmoid(torch.cat([logits, -logits], dim=1))  # all left ones, then all right ones
     if in_training and len(topology.leaves) <= FEW:
         # Finite, as the product has 0 times the sides that are on other paths.
-        return torch.addmm(root, sides.clamp(min=LEAST), topology.sides(sides))
+        return torch.addmm(root.to(sides), sides.clamp(min=LEAST), topology.sides(sides))
     children = np.concatenate([topology.children[::2], topology.children[1::2]])
     order = torch.from_numpy(children.argsort()).to(root.device)
     return leaf_log_prob(topology, torch.cat([root, sides.index_select(1, order)], dim=1))

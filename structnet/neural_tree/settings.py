@@ -81,7 +81,7 @@ class NeuralTreeSettings:
             Either counts if it is better beyond chance, or has no more leaves. Where columns have
             few values and regions among the steps between these explain most, a split is trained
             too whose transformer starts as these steps. Where classes are steps of one number, such
-            as low, middle and high, regions explain this number, with and without a slope.
+            as low, middle and high, a split of hard regions that explain this number is tried too.
         cache_bytes: largest size in bytes of the cache of what reaches a leaf; without a cache, the
             tree above the leaf is run at every step.
         prune: share of the training samples that each branch must have. A split with a smaller

@@ -28,7 +28,8 @@ from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 
 ROOM = 30_000_000  # largest number of weights of naive Bayes: hardly any is 0
-PRODUCTS = 200_000_000  # largest number in the covariance of dense rows: some tenths of a second
+PRODUCTS = 200_000_000  # largest number for covariances of dense rows: a second or two
+READ = 32  # columns of which the covariance takes as long as reading the rows
 
 
 def may_be_solved(
@@ -36,8 +37,8 @@ def may_be_solved(
 ) -> bool:
     """True for dense rows, or sparse ones like counts, if settings leave the whole tree open.
 
-    Dense ones must be solved in some tenths of a second; counts are not negative. Of sparse rows,
-    a tree that is to grow from a single leaf is not open, as a solved leaf does not grow.
+    Dense ones must be solved in a second or two; counts are not negative. Of sparse rows, a tree
+    that is to grow from a single leaf is not open, as a solved leaf does not grow.
 
     Args:
         points: samples to learn from.
@@ -54,7 +55,7 @@ def may_be_solved(
         fits = points.num_classes * points.num_features <= ROOM
         return fits and points.x.nnz > 0 and not (points.x.data < 0).any()
     number, columns = points.x.shape
-    return are_few(points) or number * columns * min(number, columns) <= PRODUCTS
+    return are_few(points) or (number + columns) * columns * max(columns, READ) <= PRODUCTS
 
 
 def are_few(points: Points) -> bool:

@@ -26,7 +26,7 @@ from structnet.softmax_tree.settings import (
     SoftmaxTreeSettings,
 )
 from structnet.softmax_tree.smoothing import smoothed
-from structnet.softmax_tree.solved_leaf import half_solved, how_solved, leaf_in_words
+from structnet.softmax_tree.solved_leaf import are_few, half_solved, how_solved, leaf_in_words
 from structnet.softmax_tree.start import best_draft, first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
 from structnet.softmax_tree.temperature import best_temperature, few_enough
@@ -274,7 +274,8 @@ class _Training:
         if not len(state.history):
             self._record(self._objective.of(state.draft, points), points)
         if state.chosen and how.is_solved:  # again, of all samples
-            how = state.settings = replace(how, solved=how_solved(points, how.seed))
+            if are_few(points) == are_few(self.points):  # else it is another kind of leaf
+                how = state.settings = replace(how, solved=how_solved(points, how.seed))
             state.draft = first_draft(points, how, None)
         left = 0 if state.settled else how.max_iter - state.iterations
         alternate(state.draft, points, self._objective, left, how.tol, how.n_jobs, after_iteration)

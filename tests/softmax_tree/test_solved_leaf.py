@@ -253,6 +253,15 @@ def test_a_tree_that_is_to_grow_from_one_leaf_or_from_narrow_ones_is_not_solved(
     assert not narrow.settings_.solved
 
 
+def test_held_out_rows_that_join_few_change_no_kind_of_leaf() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(430) % 3)
+    x = rng.normal(size=(430, 20))
+    x[:, :10] += 0.7 * rng.normal(size=(3, 10))[y]
+    model = AdaptiveSoftmaxTreeClassifier(random_state=0).fit(x, y)  # of which 43 are held out
+    assert model.settings_.solved[3] > 0  # a logistic regression is beside the discriminants
+
+
 def test_a_leaf_that_lacks_classes_is_not_half_of_one_that_has_them() -> None:
     x, y = ones()
     narrow = replace(BAYES, max_iter=5, k=3)

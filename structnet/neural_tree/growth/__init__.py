@@ -10,7 +10,7 @@
 ``criterion``           :class:`Criterion`: how many regions or steps pay
 ``steps``               :func:`find_steps`: regions with hard borders, for rules with thresholds
 ``sums``                :func:`find_sum`: sums of thresholds, as which a deepening may start
-``directions``          :func:`telling`: in which directions sums of steps explain classes
+``directions``          :func:`telling`: in which directions steps and sums explain classes
 ``codes``               :func:`find_codes`: regions among the steps of columns with few values
 ``planes``              :func:`plane_of`: the two columns whose axes may be rotated
 ``decision``            :func:`choose`, the rule that splits, deepens or keeps; :class:`Decision`

@@ -2,15 +2,15 @@
 
 Classes may be steps of one number, such as low, middle and high. Then the residuals of all of them
 vary about as much, but what columns can tell lies in one direction among them: that of the number.
-In the others there is hardly more than noise, which hides steps and makes each cost more. So sums
-of steps explain the q directions with the least
+In the others there is hardly more than noise, which hides steps and makes each cost more. So steps
+and sums of them explain the q of k directions with the least
 
-    n q log(1 - mean of r_1, ..., r_q) + q p log n
+    n q log(1 - mean of r_1, ..., r_q) + q (p + k - q) log n
 
 where r are the squared canonical correlations of the residuals with p steps, those at quantiles of
-columns, in descending order. The columns are the 1, 2, 4, ... that explain most by themselves, as
-many as give the least value; the choice among m costs log m for each. With all of many columns, q
-p log n would be more than they tell.
+columns, in descending order; the last term prices the parameters of a regression of rank q. The
+columns are the 1, 2, 4, ... that explain most by themselves, as many as give the least value; the
+choice among m costs log m for each. With all of many columns, p would be too large to pay.
 
 Reference:
     Hastie, Tibshirani, Buja, "Flexible Discriminant Analysis by Optimal Scoring", Journal of the
@@ -69,7 +69,8 @@ def telling(x: np.ndarray, residuals: np.ndarray, weights: np.ndarray) -> np.nda
         r, axes = np.linalg.eigh(common.T @ common)  # ascending
         number = np.arange(1, len(r) + 1)
         left = np.maximum(1 - r[::-1].cumsum() / number, NONE)
-        values = number * (total * np.log(left) + basis.shape[1] * math.log(total))
+        free = basis.shape[1] + len(r) - number  # of each direction
+        values = number * (total * np.log(left) + free * math.log(total))
         values += size * math.log(x.shape[1])
         best = int(values.argmin())
         if values[best] < least:

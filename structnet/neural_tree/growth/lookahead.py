@@ -6,7 +6,8 @@ that make such regions are trained and judged as one. Residuals that follow line
 with soft borders, those that follow thresholds many small ones with hard borders: where these
 explain more, a split of each kind is trained. Where a sum of thresholds explains more than both, a
 deepening is trained that starts as this sum; where regions among the steps of codes do, a deepening
-and a split as one. Where classes are steps of one number, all of these explain this number.
+and a split as one. Where classes are steps of one number, a split of small regions and the sum
+explain this number.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from structnet.routing.topology import Topology
 LEAST = 0.04  # share of all samples that a region must have, as training moves its borders
 ROOM = 1.5  # factor on the share to prune, which a region must have too
 # Samples by which lines are sought, which takes the square of the number of columns; and
-# directions, for which so many are enough with up to 35 columns.
+# directions, for which so many are enough.
 LINED = 2000
 MOST_STEPS = 64  # units of a deepening that may start as steps
 FEW = 8  # samples that a step must have, whose hard borders hardly move in training
@@ -62,16 +63,12 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
     """The regions and the steps in what a leaf's solver leaves unexplained.
 
     Regions come from :func:`.find_regions` and, if these are better, also from :func:`.find_steps`.
-    Sums of steps, from :func:`.find_sum`, must be better than the former, and than the latter by
-    one cut less. Regions among steps of codes, from :func:`.find_codes`, must be better than both.
-    Sums and codes are sought when they are asked for, as that takes time. Steps and sums come from
-    all samples that arrive; lines, directions and codes from 2,000 of them, evenly spaced, or from
-    all if these are fewer.
-
-    Of classes, regions and sums explain the directions of :func:`.telling`. If these are fewer than
-    the classes, all regions that pay are tried: steps first, which are then no more than lines are,
-    and also steps that explain all classes. Sums and codes need to be better than only the latter:
-    once it is trained, a sum is more than steps, and codes explain all classes.
+    Where classes have fewer directions, by :func:`.telling`, than there are classes, steps that
+    explain these are tried before. Sums of steps, from :func:`.find_sum`, which explain the same
+    directions, must be better than the former, and than the latter by one cut less. Regions among
+    steps of codes, from :func:`.find_codes`, must be better than both. Sums and codes are sought
+    when they are asked for, as that takes time. Steps and sums come from all samples that arrive;
+    lines, directions and codes from 2,000 of them, evenly spaced, or from all if these are fewer.
 
     Args:
         tree, leaf: tree, and node of the leaf.
@@ -84,32 +81,34 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
     residuals = _residuals(tree, leaf, here) / reached.clamp(min=1e-6).unsqueeze(1)
     x, y, w = (part.double().cpu().numpy() for part in (here.features, residuals, weights))
     total, least = float(w.sum()), max(FEW, ROOM * prune * len(x))
-    in_all = find_steps(x, y, w, most, least)
-    one_less = in_all.value + Criterion.of(y, w).price_of_constant(x.shape[1])
+    steps = find_steps(x, y, w, most, least)
+    one_less = steps.value + Criterion.of(y, w).price_of_constant(x.shape[1])
+    all_of = x, y, w
     some = np.linspace(0, len(x) - 1, min(len(x), LINED)).astype(np.int64)
+    x, y, w = x[some], y[some], w[some]
+    lines = find_regions(x, y, w, most, max(LEAST, ROOM * prune) * len(x))
+    times = total / float(w.sum())  # for values of as many samples
+    of_all = 0.0 if lines is None else lines.value * times
+    rivals = min(of_all, one_less)
+    found = [] if lines is None or lines.value >= 0 else [lines]
+    found += [steps] * (steps.value < of_all)
     along = np.eye(y.shape[1])
     if isinstance(tree.likelihood, Categorical):
-        along = telling(x[some], y[some], w[some])
-    all_of, few = (x, y @ along, w), along.shape[1] < len(along)
-    x, y, w = x[some], y[some], w[some]
-    lines = find_regions(x, y @ along, w, most, max(LEAST, ROOM * prune) * len(x))
-    times = total / float(w.sum())  # for values of as many samples
-    of_lines = 0.0 if few or lines is None else lines.value * times
-    found = [] if lines is None or lines.value >= 0 else [lines]
-    if few:
-        steps = find_steps(*all_of, most, least)
-        found = [*[steps] * (steps.value < 0), *found]
-    found += [in_all] * (in_all.value < of_lines)
+        along = telling(x, y, w)
+    if along.shape[1] < len(along):
+        of_few = find_steps(all_of[0], all_of[1] @ along, all_of[2], most, least)
+        found = [of_few] * (of_few.value < 0) + found
     regions = None if lines is None and not found else found
 
     def added() -> Sum:
-        return _better(find_sum(*all_of, MOST_STEPS, least), min(of_lines, one_less))
+        at, rest, counts = all_of
+        return _better(find_sum(at, rest @ along, counts, MOST_STEPS, least), rivals)
 
     def codes(units: int) -> Codes | None:
         if leaf and not found:  # what is worth the time below the root shows in lines, too
             return None
         among = find_codes(x, y, w, most, max(FEW, ROOM * prune * len(x)), units)
-        pays = among is not None and among.regions.value * times < min(of_lines, in_all.value)
+        pays = among is not None and among.regions.value * times < min(of_all, steps.value)
         return among if pays else None
 
     return Starts(regions, added, codes)
