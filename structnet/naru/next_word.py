@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, dropout
 
 from structnet.checks import check_number, check_one_of, wrong
 from structnet.naru.network import Routed, RoutedNetwork
@@ -20,6 +20,7 @@ from structnet.text.ngrams import WORDS, given_known, without_unknown
 from structnet.training.gains import is_better
 
 BATCH = 256  # sentences processed at once
+DROPPED = 0.5  # share of a predicted vector that is hidden from the layer over the words
 AT_ONCE = 2**24  # scores of words computed at once
 CALIBRATED = 2**22  # scores of words from which the variance is chosen
 VARIANCES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # finite: nearness always counts
@@ -56,7 +57,9 @@ class NextWord(nn.Module):
     prior is how likely w follows the last words by :meth:`count`; without counts it is the same for
     all words, and the nearest is the likeliest. :meth:`calibrate` finds the variance, as a mean of
     vectors says less about a word than its distance suggests. A predicted probability is mixed with
-    that of the counts, by :class:`structnet.text.NGramMixture`.
+    that of the counts, by :class:`structnet.text.NGramMixture`; while it is learned, half of the
+    numbers that it is computed from are dropped, without which small texts are soon known by heart
+    and most of their words take one path.
 
     Args:
         network: network whose first and last states are as long as a word vector; or the baseline,
@@ -141,6 +144,7 @@ class NextWord(nn.Module):
         there = torch.arange(ids.shape[1] - 1, device=ids.device) < (lengths - 1)[:, None]
         y, word = routed.predictions[there], ids[:, 1:][there]
         if self.head is not None:
+            y = dropout(y, DROPPED, self.training)
             errors = cross_entropy(self.head(y), word, reduction="none")
         else:
             errors = (y - self.vectors[word]).square().mean(1)

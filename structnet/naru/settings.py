@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
-from structnet.naru.wiring import DIMS, MAX_CONE, SIZES, Wiring
+from structnet.naru.wiring import DIMS, MAX_CONE, Wiring
 
 Loss = Literal["squared_error", "log_loss"]
 Decoding = Literal["likeliest", "nearest"]
@@ -24,7 +24,8 @@ class NaruSettings:
     """The structure of a routed language model, and how it is trained.
 
     Args:
-        sizes: number of bundles in each capsule; the first and the last have one.
+        sizes: number of bundles in each capsule; the first and the last have one. The default is a
+            single capsule between them; the thesis has five, of 6, 12, 18, 12 and 6 bundles.
         dims: length of the states of the capsules between the first and the last; the states of
             those two are as long as a word's vector.
         max_cone: largest number of routes of a bundle.
@@ -48,7 +49,8 @@ class NaruSettings:
         lazy: leaving bundles that no sentence of a batch visited exactly as they are; Adam would
             otherwise go on moving them.
         balance: weight of a loss that is lowest if all bundles of a capsule are elected equally
-            often; with 0, as in the thesis, most words come to take one path.
+            often; with 0, as in the thesis, most words come to take one path, and with any value
+            they may on a text of a few hundred sentences.
         gate_noise: standard deviation of the noise that is added to the gates when bundles are
             elected in training.
         seed: number that determines everything random.
@@ -58,7 +60,8 @@ class NaruSettings:
 
     Reference:
         D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural
-        Networks, 2021, chapter 4: Table 2; batches of 32, gradients of norm 1, Adam (at 3e-4).
+        Networks, 2021, chapter 4: Table 2, whose sizes are :class:`.Wiring`'s; batches of 32,
+        gradients of norm 1, Adam (at 3e-4).
 
     Example:
         >>> NaruSettings().epochs_for(1_500), NaruSettings().epochs_for(100_000)
@@ -68,8 +71,8 @@ class NaruSettings:
         ValueError: The 'batch_size' parameter must be an int in the range [1, inf). Got 0 instead.
     """
 
-    sizes: tuple[int, ...] = SIZES
-    dims: tuple[int, ...] = DIMS[1:-1]
+    sizes: tuple[int, ...] = (1, 6, 1)
+    dims: tuple[int, ...] = (128,)
     max_cone: int = MAX_CONE
     loss: Loss = "log_loss"
     decoding: Decoding = "likeliest"
@@ -115,7 +118,8 @@ class NaruSettings:
         Raises:
             ValueError: sizes and dims are out of their range, or do not fit together.
         """
-        expected = f"{len(self.sizes) - 2} numbers, one per capsule between the first and the last"
+        between = len(self.sizes) - 2
+        expected = f"one number per capsule between the first and the last, {between} in all"
         if len(self.dims) != len(self.sizes) - 2:
             raise wrong("dims", expected, self.dims)
         return Wiring(self.sizes, (size, *self.dims, size), self.max_cone)

@@ -24,7 +24,7 @@ def next_word(loss: str, seed: int) -> NextWord:
             for bundle in network.capsule(p):
                 bundle.own_gate.normal_()
                 bundle.read_gate.normal_()
-    return model
+    return model.eval()  # training drops numbers at random
 
 
 def sentences(count: int) -> Sentences:

@@ -187,3 +187,11 @@ def test_probabilities_of_network_and_counts_are_mixed(unknown: int | None) -> N
     if unknown is not None:
         both[:, unknown] = 0
     torch.testing.assert_close(model.scores(y, past).softmax(1), both / both.sum(1, keepdim=True))
+
+
+@LOSSES
+def test_numbers_are_dropped_only_while_probabilities_are_learned(loss: str) -> None:
+    model, sentences = untrained(0, loss=loss)
+    losses = [model.train(mode).loss(sentences).item() for mode in (True, True, False, False)]
+    assert (losses[0] == losses[1]) == (loss == "squared_error")
+    assert losses[2] == losses[3]

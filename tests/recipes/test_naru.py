@@ -12,7 +12,8 @@ from commands import Done, call, ran, refused
 
 from structnet import RoutedLanguageModel
 from structnet.datasets import load_text
-from structnet.naru import Sentences, preparation
+from structnet.naru import Sentences, Wiring, preparation
+from structnet.recipes.naru.paper import Choice
 from structnet.recipes.naru.settings import NaruRunSettings
 from structnet.recipes.naru.text import load_data
 from structnet.recipes.naru.work import open as open_run
@@ -141,7 +142,8 @@ def test_the_command_and_python_train_the_same_model(file: Path) -> None:
 def test_a_folder_of_refused_settings_is_free(file: Path) -> None:
     words = ["train", "naru", "--data", file, *SMALL[:2], "--epochs", "1"]
     folder = file.parent / "again"
-    assert "2 numbers, one per capsule" in refused(*words, "--dims", "6", "--out", folder)
+    said = "one number per capsule between the first and the last, 2 in all"
+    assert said in refused(*words, "--dims", "6", "--out", folder)
     assert not folder.exists()
 
 
@@ -165,7 +167,7 @@ def test_the_baseline(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--data", "text.csv"], "or a file whose name ends in .txt; got 'text.csv'"),
         (["--data", "pydoc", "--sizes", "1,x,1"], "--sizes: must be a whole number; got 'x'"),
         (["--data", "pydoc", "--batch-size", "0"], "--batch-size must be an int"),
-        (["--data", "pydoc", "--dims", "4,4"], "5 numbers, one per capsule"),
+        (["--data", "pydoc", "--dims", "4,4"], "one number per capsule"),
         (["--data", "pydoc", "--sizes", "1,2,3,2", "--dims", "4,4"], "1 at both ends"),
         (["--data", "pydoc", "--sizes", "1,12,1", "--dims", "4"], "at most 6 can be reached"),
     ],
@@ -207,6 +209,7 @@ def test_the_figures_of_the_thesis(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert set(done.json["rows"]) == rows
         assert (tmp_path / f"figure{number}-pydoc.md").exists()
         assert len(done.json["pictures"]) == 2
+    assert Choice().settings("naru", 0).training.wiring(50) == Wiring()  # the thesis's
     assert "must be one of 17, 18, 19, 20" in call("reproduce", "naru", "--figure", "7").err
     wrong = call("reproduce", "naru", "--figure", "19", "--epochs", "1", "--out", tmp_path / "x")
     assert "--epochs must be at least 2 for a figure that compares epochs; got 1" in wrong.err

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from structnet.checks import check_integer
+from structnet.naru.wiring import DIMS, SIZES
 from structnet.recipes.naru.settings import NaruRunSettings
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table, values_in
 from structnet.recipes.recipe import Place, settings_from, values_of
@@ -59,7 +60,7 @@ class Choice:
     def settings(self, network: str, seed: int) -> NaruRunSettings:
         """The settings of one run."""
         own: dict[str, Any] = {"network": network, "seed": seed}
-        own |= {"validation_size": 500, "test_size": 500}
+        own |= {"sizes": SIZES, "dims": DIMS[1:-1], "validation_size": 500, "test_size": 500}
         own |= {"patience": None, "loss": "squared_error", "decoding": "nearest"}
         own |= {"balance": 0.0, "learning_rate": RATES[network]}
         return settings_from(NaruRunSettings, values_of(self) | own).resolved()
