@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from structnet.checks import check_one_of
 from structnet.datasets.table_columns import Encoding
+from structnet.datasets.written_numbers import Style
 from structnet.estimators.counts import learned_scale
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.scale import Standardizer
@@ -39,6 +40,7 @@ class Arrays:
         encoding: way in which the columns of a table became numbers; None for other data.
         x_test_read: test inputs as they were read, before they were scaled; None if they are not.
         notes: lines on how a table was read.
+        written: style of the numbers in the column to predict; None if they are plain.
 
     Shapes:
         x ``[N, C, H, W]`` images or ``[N, d]`` features; y ``[N]`` classes or ``[N, m]`` targets.
@@ -64,6 +66,7 @@ class Arrays:
     encoding: Encoding | None = None
     x_test_read: np.ndarray | csr_matrix | None = None
     notes: tuple[str, ...] = ()
+    written: Style | None = None
 
     def __post_init__(self) -> None:
         check_one_of("task", self.task, TASKS)
@@ -95,7 +98,7 @@ class Arrays:
             bend: True to bend columns with heavy tails, and take logarithms of sparse counts, see
                 :func:`.learned_scale`.
             about: other attributes: ``name``, ``split``, ``files``, ``features``, ``targets``,
-                ``encoding``, ``notes``.
+                ``encoding``, ``notes``, ``written``.
 
         Shapes:
             inputs ``[N, d]``, targets ``[N]`` or ``[N, m]``.

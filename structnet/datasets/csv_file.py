@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from structnet.checks import wrong
+from structnet.datasets.written_numbers import Style, style_of
 from structnet.parse.packed import opening
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
@@ -46,13 +47,17 @@ class Table:
         names: names of the columns from the header; None if there is no header.
         rows: fields of each row, without the spaces around them.
         lines: number of the line on which each row begins, from 1.
+        commas: numbers of the columns, from 0, whose decimal commas became points.
     """
 
     path: Path
     names: tuple[str, ...] | None
     rows: list[list[str]]
     lines: list[int]
-    _parsed: dict[int, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    commas: frozenset[int] = field(default=frozenset(), repr=False)
+    _parsed: dict[tuple[int, Style | None], np.ndarray] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def num_columns(self) -> int:
@@ -86,8 +91,8 @@ class Table:
         where = f"{self.path}, line {self.lines[row]}, column {column + 1}{name}"
         return TableError(f"{where}: {message}")
 
-    def numbers(self, columns: Sequence[int]) -> np.ndarray:
-        """The fields of some columns, numbered from 0, as numbers.
+    def numbers(self, columns: Sequence[int], style: Style | None = None) -> np.ndarray:
+        """The fields of some columns, numbered from 0, as numbers, which may be written in a style.
 
         Shapes:
             ``[rows, columns]``, float64.
@@ -97,32 +102,38 @@ class Table:
         """
         values = np.empty((len(self.rows), len(columns)))
         for j, column in enumerate(columns):
-            values[:, j] = self.parsed(column)
+            values[:, j] = self.parsed(column, style)
         for i, j in np.argwhere(np.isnan(values))[:1]:
             try:
-                number(self.rows[i][columns[j]])
+                number(self.as_written(columns[j])[i], style)
             except ValueError as error:
                 raise self.error(i, columns[j], str(error)) from None
         return values
 
-    def parsed(self, column: int) -> np.ndarray:
+    def parsed(self, column: int, style: Style | None = None) -> np.ndarray:
         """The number in each field of a column, numbered from 0; NaN where :func:`number` has none.
+
+        The fields of a column with a style are read as they are written in the file.
 
         Shapes:
             ``[rows]``, float64; not to be written to, as it is read once.
         """
-        if column not in self._parsed:
-            fields = [row[column] for row in self.rows]
+        if (column, style) not in self._parsed:
+            fields = self.texts(column) if style is None else self.as_written(column)
             try:  # all at once, which is ten times as fast
                 numbers = np.array(list(map(float, fields)))
                 plain = bool(np.isfinite(numbers).all()) and "_" not in "".join(fields)
+                plain = plain and style is None  # which may read a point otherwise
             except ValueError:
                 plain = False
             if not plain:
-                known = {each: number(each) if is_number(each) else np.nan for each in set(fields)}
+                known = {
+                    each: number(each, style) if is_number(each, style) else np.nan
+                    for each in set(fields)
+                }
                 numbers = np.array([known[each] for each in fields])
-            self._parsed[column] = numbers
-        return self._parsed[column]
+            self._parsed[column, style] = numbers
+        return self._parsed[column, style]
 
     def without_gaps(self, column: int) -> tuple[Table, list[str]]:
         """The rows that have a value in a column, numbered from 0, and the fields of the others."""
@@ -132,15 +143,20 @@ class Table:
         kept = [i for i, gap in enumerate(gaps) if not gap]
         rows, lines = [self.rows[i] for i in kept], [self.lines[i] for i in kept]
         left_out = [row[column] for row, gap in zip(self.rows, gaps, strict=True) if gap]
-        return Table(self.path, self.names, rows, lines), left_out
+        return Table(self.path, self.names, rows, lines, self.commas), left_out
 
     def texts(self, column: int) -> list[str]:
         """The fields of one column, numbered from 0."""
         return [row[column] for row in self.rows]
 
+    def as_written(self, column: int) -> list[str]:
+        """The fields of one column, numbered from 0, with the decimal commas that they had."""
+        texts = self.texts(column)
+        return [text.replace(".", ",") for text in texts] if column in self.commas else texts
 
-def number(text: str) -> float:
-    """The finite number in a field.
+
+def number(text: str, style: Style | None = None) -> float:
+    """The finite number in a field, which may be written in a style.
 
     Raises:
         ValueError: the value is missing, or is not a finite number.
@@ -155,9 +171,11 @@ def number(text: str) -> float:
     if text.lower() in MISSING:
         raise ValueError(_missing(text))
     try:
-        value = float(text)
+        value = float(text) if style is None else None
     except ValueError:
         value = None
+    if style is not None:
+        value = style.number(text)
     if value is None or "_" in text:  # Python reads 1_000 as a number; files do not write it so
         raise ValueError(f"expected a number; got {text!r}")
     if not math.isfinite(value):
@@ -165,10 +183,10 @@ def number(text: str) -> float:
     return value
 
 
-def is_number(text: str) -> bool:
+def is_number(text: str, style: Style | None = None) -> bool:
     """True if :func:`number` accepts a text."""
     try:
-        return number(text) is not None
+        return number(text, style) is not None
     except ValueError:
         return False
 
@@ -233,13 +251,14 @@ def read(
                 f"{len(row)} field{'s' * (len(row) > 1)}; line {lines[0]} has {len(rows[0])}"
             )
     if header is None:
-        first, below = _with_points(rows[:1], delimiter)[0], [] if known is None else rows[1:]
+        first, below = _with_points(rows[:1], delimiter)[0][0], [] if known is None else rows[1:]
         header = bool(known) and set(known or ()) <= set(rows[0])
         header = header or _has_names(first, below, delimiter)
     names = tuple(rows[0]) if header else None
     if len(rows) == header:
         raise TableError(f"{path} has a header and no rows; expected at least one row")
-    return Table(path, names, _with_points(rows[header:], delimiter), lines[header:])
+    fields, commas = _with_points(rows[header:], delimiter)
+    return Table(path, names, fields, lines[header:], commas)
 
 
 def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
@@ -263,7 +282,7 @@ def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
     years = [i for i, text in enumerate(first) if re.fullmatch(r"\d{4}", text)]
     if len(years) + len(words) < len(first):
         return False
-    rows = _with_points(rows, delimiter)
+    rows, _ = _with_points(rows, delimiter)
     return any(all(is_number(row[i]) for row in rows) for i in words)
 
 
@@ -293,32 +312,38 @@ def _guessed(text: str) -> str:
         if rows and len(rows[0]) > 1:
             equal = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
             fields = [field.strip() for row in rows for field in row]
-            fields = [text.replace(",", ".", 1) if delimiter == ";" else text for text in fields]
-            fits[delimiter] = equal, sum(map(is_number, fields)) / len(fields)
+            plain = [text.replace(",", ".", 1) if delimiter == ";" else text for text in fields]
+            numbers = sum(
+                is_number(number) or style_of([text]) is not None
+                for number, text in zip(plain, fields, strict=True)
+            )
+            fits[delimiter] = equal, numbers / len(fields)
     return max(fits, key=fits.__getitem__, default=DELIMITERS[0])
 
 
-def _with_points(rows: list[list[str]], delimiter: str) -> list[list[str]]:
+def _with_points(rows: list[list[str]], delimiter: str) -> tuple[list[list[str]], frozenset[int]]:
     """Rows between semicolons, with points for the decimal commas of columns of numbers alone.
+
+    Also returns the numbers of these columns.
 
     Beside a number with a point, a comma may separate thousands, and all rows stay as they are.
     """
     if delimiter != ";":
-        return rows
+        return rows, frozenset()
     commas = {column for row in rows for column, text in enumerate(row) if "," in text}
     if not commas or any(DECIMAL_POINT.fullmatch(text) for row in rows for text in row):
-        return rows
-    numbers = {
+        return rows, frozenset()
+    numbers = frozenset(
         column
         for column in commas
         if all(
             DECIMAL_COMMA.fullmatch(row[column]) or row[column].lower() in MISSING for row in rows
         )
-    }
+    )
     return [
         [text.replace(",", ".") if column in numbers else text for column, text in enumerate(row)]
         for row in rows
-    ]
+    ], numbers
 
 
 def _rows(path: Path, text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:

@@ -12,7 +12,8 @@ from structnet.checks import check_one_of
 from structnet.datasets import csv_file
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
 from structnet.datasets.csv_file import Table, TableError
-from structnet.datasets.table_columns import Encoding
+from structnet.datasets.table_columns import Encoding, check_written, style_in
+from structnet.datasets.written_numbers import Style
 from structnet.parse.packed import stem_of
 
 MAX_CLASSES = 20  # different whole numbers at most that are taken for classes by default
@@ -74,7 +75,8 @@ def load(
     column = target_column(table, target)
     table, left_out = with_targets(table, column)
     texts = table.texts(column)
-    task = task or _guess(table, column, texts)
+    style = style_in(table, column, np.ones(len(texts), bool))
+    task = task or _guess(table, column, texts, style)
     check_one_of("task", task, TASKS)
     other = None
     if test is not None:
@@ -86,8 +88,10 @@ def load(
             f"{path} has numbers to predict, {len(classes):,} different ones in {len(texts):,} "
             f"rows of {_title(table, column)}; expected classes, which occur twice on average"
         )
+    if classes is None and style is not None:
+        check_written(table, column, style)
     used = feature_columns(table, column, without)
-    y, train = _targets(table, column, classes), np.arange(len(table.rows))
+    y, train = _targets(table, column, classes, style), np.arange(len(table.rows))
     if other is None:
         strata = y if classes else None
         name = "; ".join([str(table.path), *left_out])
@@ -96,7 +100,7 @@ def load(
     x = encoding(table, used)
     if other is not None:
         split = f"{other.path} for testing"
-        x_test, y_test = encoding(other, used), _targets(other, column, classes)
+        x_test, y_test = encoding(other, used), _targets(other, column, classes, style)
     else:
         x, x_test, y, y_test = x[train], x[drawn], y[train], y[drawn]
     if classes and len(classes) < 2:
@@ -114,6 +118,7 @@ def load(
         features=encoding.features,
         encoding=encoding,
         targets=names and (names[column],),
+        written=None if classes else style,
         notes=(*notes_on(table, column, target, used), *left_out),
     )
 
@@ -210,9 +215,10 @@ def target_column(table: Table, target: str | int | None = None) -> int:
     raise ValueError(f"{table.path} has no column {target!r}; it has {count} columns{known}")
 
 
-def _guess(table: Table, column: int, texts: Sequence[str]) -> Task:
+def _guess(table: Table, column: int, texts: Sequence[str], style: Style | None) -> Task:
     """The task that the fields of the target suggest."""
-    numeric = [csv_file.is_number(text) for text in texts]
+    values = table.parsed(column, style)
+    numeric = (~np.isnan(values)).tolist()
     distinct = set(texts)
     if not all(numeric):
         if any(numeric) and len(distinct) > MAX_CLASSES:
@@ -225,10 +231,10 @@ def _guess(table: Table, column: int, texts: Sequence[str]) -> Task:
                 "task='classification' if these are classes)",
             )
         return "classification"
-    return "classification" if few_whole_numbers(texts) else "regression"
+    return "classification" if few_whole_numbers(values.tolist()) else "regression"
 
 
-def few_whole_numbers(texts: Sequence[str]) -> bool:
+def few_whole_numbers(texts: Sequence[str | float]) -> bool:
     """True if numbers look like classes: whole, at most 20 different ones, repeated on average.
 
     Example:
@@ -248,9 +254,11 @@ def class_names(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(distinct))
 
 
-def _targets(table: Table, column: int, classes: tuple[str, ...] | None) -> np.ndarray:
+def _targets(
+    table: Table, column: int, classes: tuple[str, ...] | None, style: Style | None
+) -> np.ndarray:
     if classes is None:
-        return table.numbers([column])
+        return table.numbers([column], style)
     texts = table.texts(column)
     codes = class_numbers(texts, classes)
     if codes.min() < 0:

@@ -1,7 +1,8 @@
 """How the columns of a user's table become numbers: learned from its training rows, then kept.
 
 =====================  ===========================================================================
-numbers                stay as they are
+numbers                stay as they are; a column may write all of them in one style
+                       (``1.234,5``, ``5 €``), see :mod:`.written_numbers`
 true and false         become 1 and 0, which may stand among them
 text                   one number for each value that occurs twice, 1 where the field has it; of
                        more than 50 such values, for the most frequent ones
@@ -35,6 +36,7 @@ from structnet.datasets.csv_file import (
     TableError,
     number,
 )
+from structnet.datasets.written_numbers import Style, style_of
 
 NUMBERS, TRUTH, TEXT = "numbers", "true and false", "text"
 DATES, EMPTY = "dates", "no values"
@@ -59,6 +61,7 @@ class Column:
         median: number that fills a gap; None if a gap is an error.
         values: values of a text that become numbers.
         gaps: True if training rows have gaps, so that there is a number that tells them.
+        written: style of its numbers; None if they are plain.
     """
 
     place: int
@@ -67,6 +70,7 @@ class Column:
     median: float | None = None
     values: tuple[str, ...] = ()
     gaps: bool = False
+    written: Style | None = None
 
     @classmethod
     def learned(cls, table: Table, place: int, rows: Sequence[int] | np.ndarray) -> Column:
@@ -89,14 +93,17 @@ class Column:
         there = np.asarray(rows)[~missing[rows]]
         if not len(there):
             return cls(place + 1, name, EMPTY)
-        kind = _kind_of(table, place, ~missing)
+        written = style_in(table, place, ~missing)
+        kind = _kind_of(table, place, ~missing) if written is None else NUMBERS
         values = _repeated(fields[row] for row in there) if kind == TEXT else ()
         if kind not in (NUMBERS, TRUTH) and not values:
             return cls(place + 1, name, DIFFERENT if kind == TEXT else kind)
-        column = cls(place + 1, name, kind, None, values, len(there) < len(rows))
+        column = cls(place + 1, name, kind, None, values, len(there) < len(rows), written)
         if kind == TEXT:
             return column
         try:
+            if written is not None:
+                check_written(table, place, written)
             known = replace(column, median=0.0)._numbers(table, place)[there]
         except TableError as error:
             out = f"or leave the column out (--without {quote(table.known_as(place))})"
@@ -142,8 +149,8 @@ class Column:
 
     def _numbers(self, table: Table, place: int) -> np.ndarray:
         """The number of each row, in gaps the median. ``[rows]``."""
-        fields = [row[place] for row in table.rows]
-        values = _truths(fields) if self.kind == TRUTH else table.parsed(place)
+        fields = table.as_written(place)
+        values = _truths(fields) if self.kind == TRUTH else table.parsed(place, self.written)
         none = np.isnan(values)
         if not none.any():
             return values
@@ -159,12 +166,13 @@ class Column:
         expected = f"expected true or false; got {field!r}"
         if self.kind != TRUTH or _is_missing(field):
             try:
-                number(field)
+                number(field, self.written)
             except ValueError as error:
                 expected = str(error)
         many = f" ({count:,} of {len(fields):,} fields are wrong)" * (count > 1)
         empty = "; leave the field empty if it is missing" * (self.median is not None)
-        return f"{expected}{many}{_remedy(field) or empty}"
+        plain = self.written is None or _is_missing(field)  # else the error has told how to write
+        return f"{expected}{many}{(plain and _remedy(field)) or empty}"
 
 
 @dataclass(frozen=True)
@@ -227,7 +235,7 @@ class Encoding:
     @property
     def has_words(self) -> bool:
         """True if there may be rows without a number."""
-        return any(column.kind != NUMBERS for column in self.columns)
+        return any(column.kind != NUMBERS or column.written for column in self.columns)
 
     def __call__(self, table: Table, places: Sequence[int | None]) -> np.ndarray:
         """The rows of a table as numbers.
@@ -252,9 +260,12 @@ class Encoding:
         out = [column for column in self.columns if not column.inputs]
         text = [column for column in self.columns if column.kind == TEXT]
         gaps = [column for column in self.columns if column.gaps and column.kind != TEXT]
+        written = [column for column in self.columns if column.written]
         if text:
             listed = self._listed(text, "values")
             yield f"text, one number for each value: {', '.join(listed)}"
+        if written:
+            yield f"numbers in a style of their own: {', '.join(self._listed(written, 'written'))}"
         if gaps:
             yield f"gaps, filled with the median: {', '.join(self._listed(gaps))}"
         if out:
@@ -270,12 +281,21 @@ class Encoding:
 
     def to_list(self) -> list[dict[str, Any]]:
         """The columns for JSON and :meth:`from_list`."""
-        return [asdict(column) | {"values": list(column.values)} for column in self.columns]
+        columns = [asdict(column) | {"values": list(column.values)} for column in self.columns]
+        for column in columns:
+            if (style := column.pop("written")) is not None:  # plain ones need no word on it
+                column["written"] = list(style)
+        return columns
 
     @classmethod
     def from_list(cls, columns: Sequence[Mapping[str, Any]]) -> Encoding:
         """The encoding that :meth:`to_list` wrote."""
-        return cls(tuple(Column(**{**each, "values": tuple(each["values"])}) for each in columns))
+        return cls(tuple(_described(**each) for each in columns))
+
+
+def _described(values: Sequence[str], written: Sequence[Any] | None = None, **rest: Any) -> Column:
+    """The column that a run describes."""
+    return Column(values=tuple(values), written=style_from(written), **rest)
 
 
 def _kind_of(table: Table, place: int, rows: np.ndarray) -> str:
@@ -294,6 +314,44 @@ def _kind_of(table: Table, place: int, rows: np.ndarray) -> str:
         return DATES
     counts, values = Counter(there), _repeated(there)
     return TEXT if sum(counts[value] for value in values) >= KNOWN * len(there) else DIFFERENT
+
+
+def style_in(table: Table, place: int, rows: np.ndarray) -> Style | None:
+    """The style of a column's numbers; None if they are plain or too many fields are none.
+
+    Args:
+        table: fields of the file.
+        place: number of the column, from 0.
+        rows: True for each row in which the field is not missing.
+
+    Shapes:
+        rows ``[rows]``.
+    """
+    if not np.isnan(table.parsed(place)[rows]).any():
+        return None
+    fields = table.as_written(place)
+    there = [fields[row] for row in np.flatnonzero(rows)]
+    style = style_of(there)
+    if style is None:
+        return None
+    wrong = sum(not style.wrote(field) for field in there)
+    return style if wrong <= max(1, MISPRINTS * len(there)) and 2 * wrong <= len(there) else None
+
+
+def check_written(table: Table, place: int, style: Style) -> None:
+    """Refuses a column in which a field is written otherwise.
+
+    Raises:
+        TableError: a field that is not missing is not of the style.
+    """
+    for row, field in enumerate(table.as_written(place)):
+        if not _is_missing(field) and not style.wrote(field):
+            raise table.error(row, place, style.unlike(field))
+
+
+def style_from(written: Sequence[Any] | None) -> Style | None:
+    """The style that a run describes by a list; None if it describes none."""
+    return None if written is None else Style(*written)
 
 
 def _repeated(fields: Iterable[str]) -> tuple[str, ...]:

@@ -126,6 +126,8 @@ class ArrayData:
             description[name] = scale and scale.to_lists()
         if arrays.encoding is not None:
             description["encoding"] = arrays.encoding.to_list()
+        if arrays.written is not None:
+            description["written"] = list(arrays.written)
         return description
 
     def in_words(self) -> str:

@@ -19,7 +19,7 @@ from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.datasets.csv_file import Table, TableError, read
 from structnet.datasets.svmlight_file import read as read_sparse
 from structnet.datasets.table import class_numbers, target_column, with_targets
-from structnet.datasets.table_columns import Column, Encoding
+from structnet.datasets.table_columns import Column, Encoding, style_from
 from structnet.estimators.counts import scale_of_lists
 from structnet.estimators.inputs import in_single
 from structnet.parse.packed import kind_of
@@ -66,7 +66,7 @@ def examples_in(file: str, settings: RowsRunSettings, data: Mapping[str, Any]) -
     x = inputs(table, data, column)
     if data["classes"] is not None:
         return Samples(x, _targets(file, table.texts(column), data))
-    y = _scaled(table.numbers([column]), data["y_scale"])
+    y = _scaled(table.numbers([column], style_from(data.get("written"))), data["y_scale"])
     return Samples(x, torch.from_numpy(y))
 
 

@@ -295,7 +295,7 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ),
         ('a,b\n"1,005",x\n' + MORE, "got '1,005'; write numbers without commas between thousands"),
         (
-            'a,b\n"1,234,567.5",x\n' + MORE,
+            'a,b\n"1,234,567.5",x\n"0,5",x\n' + MORE,  # a comma has two meanings
             "without commas between thousands, and decimals with points",
         ),
         ('a,b\n"0,005",x\n' + MORE, "got '0,005'; write the decimals of the column with points"),
