@@ -23,6 +23,7 @@ UNNAMED = [""], ["Unnamed: 0"]  # as pandas writes it when it has read such a fi
 UTF_16 = b"\xff\xfe", b"\xfe\xff"  # with which such a file begins, as of Excel's Unicode text
 SEPARATOR = re.compile(r'sep=([^"\r\n])\r?\n', re.IGNORECASE)
 GUESSED_FROM = 20  # rows
+WORDS_APART = re.compile(r",(?!\d)|(?<!\d),")  # commas that are no marks of numbers
 ALIKE = 10  # least number of rows that tell a name above numbers from a class
 COUNTED = 3  # columns, counted from 0, that look like names
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")  # or, between semicolons, decimals
@@ -264,7 +265,7 @@ def read(
 def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
     """Whether the first row looks like names of columns, of which some may be numbers, as years."""
     if not any(map(is_number, first)):
-        return True
+        return not all(style_of([text]) for text in first)
     words = [i for i, text in enumerate(first) if re.search(r"[^\W\d_]", text)]
     words = [i for i in words if not is_number(first[i]) and first[i].lower() not in MISSING]
     # Labels of rows below no name, as pandas writes them; as a row, it would lack a value.
@@ -301,7 +302,10 @@ def _text(path: Path) -> str:
 
 
 def _guessed(text: str) -> str:
-    """The delimiter with which rows have equal lengths and most fields are numbers."""
+    """The delimiter with which rows have equal lengths and most fields are numbers.
+
+    It is no comma if all of them stand between digits, and another one makes rows of equal lengths.
+    """
     fits = {}
     for delimiter in DELIMITERS:
         reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
@@ -312,12 +316,11 @@ def _guessed(text: str) -> str:
         if rows and len(rows[0]) > 1:
             equal = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
             fields = [field.strip() for row in rows for field in row]
-            plain = [text.replace(",", ".", 1) if delimiter == ";" else text for text in fields]
-            numbers = sum(
-                is_number(number) or style_of([text]) is not None
-                for number, text in zip(plain, fields, strict=True)
-            )
-            fits[delimiter] = equal, numbers / len(fields)
+            fields = [text.replace(",", ".", 1) if delimiter == ";" else text for text in fields]
+            fits[delimiter] = equal, sum(map(is_number, fields)) / len(fields)
+    if any(equal == 1 for equal, _ in fits.values()) and not WORDS_APART.search(text):
+        others = {delimiter: fit for delimiter, fit in fits.items() if delimiter != ","}
+        fits = others if max(others.values(), default=(0, 0))[0] == 1 else fits
     return max(fits, key=fits.__getitem__, default=DELIMITERS[0])
 
 

@@ -23,6 +23,8 @@ SIGNED = re.compile(rf"([+-]?)({SIGN}?)\s?([+-]?)([\d.,]+(?:[eE][+-]?\d+)?)\s?({
 PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")  # or a number with three decimals
 SHARES = "%", "‰"  # without which 0.12 may also be 12 %
+MARKS = re.compile("[.,]")
+MISPRINTS = 1 / 20  # share of the fields that is too small to tell how the others are meant
 
 
 class Style(NamedTuple):
@@ -57,8 +59,8 @@ class Style(NamedTuple):
 
         Example:
             >>> style = Style("", "€", decimal=",")
-            >>> style.number("1.234,5 €"), style.number("1234.5")
-            (1234.5, 1234.5)
+            >>> style.number("1.234,5 €"), style.number("1234")
+            (1234.5, 1234.0)
             >>> style.number("$5")
             Traceback (most recent call last):
             ValueError: expected a number written as 1.234,5 €; got '$5'
@@ -68,7 +70,7 @@ class Style(NamedTuple):
             digits = digits.replace(self._thousands, "").replace(",", ".")
             return float(minus + digits)
         doubtful = self.before + self.after in SHARES or (
-            self.decimal != "." and PARTED.fullmatch(digits)
+            "." in digits if self.decimal == "," else not self.decimal and PARTED.fullmatch(digits)
         )
         if PLAIN.fullmatch(text) and not doubtful:
             return float(text)
@@ -120,7 +122,7 @@ def style_of(fields: Iterable[str]) -> Style | None:
     )
     ahead = sum(of_points.values()) - sum(of_commas.values())
     style, own = (points, of_points) if ahead >= 0 else (commas, of_commas)
-    if not ahead and any("." in each or "," in each for each in own):
+    if abs(ahead) <= MISPRINTS * sum(numbers.values()) and any(map(MARKS.search, own)):
         return None
     if not any(sign) and not any("." in each and "," in each for each in own):
         return None

@@ -362,8 +362,7 @@ class _Search:
     @cached_property
     def _tempers(self) -> bool:
         """True if a tree gets a temperature, which takes a training to the end."""
-        told = self.growth is None or self.held_out is not None
-        return told and (self._cheap or self._length is None)
+        return self._cheap or self._length is None
 
     @cached_property
     def _most(self) -> int:

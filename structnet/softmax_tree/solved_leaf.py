@@ -28,8 +28,8 @@ from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, SoftmaxTreeSettings
 
 ROOM = 30_000_000  # largest number of weights of naive Bayes: hardly any is 0
-PRODUCTS = 200_000_000  # largest number for covariances of dense rows: a second or two
-READ = 32  # columns of which the covariance takes as long as reading the rows
+PRODUCTS = 1_000_000_000  # largest number for covariances of dense rows: some seconds
+READ = 64  # columns of which the covariance takes as long as reading the rows
 
 
 def may_be_solved(
@@ -37,7 +37,7 @@ def may_be_solved(
 ) -> bool:
     """True for dense rows, or sparse ones like counts, if settings leave the whole tree open.
 
-    Dense ones must be solved in a second or two; counts are not negative. Of sparse rows, a tree
+    Dense ones must be solved in some seconds; counts are not negative. Of sparse rows, a tree
     that is to grow from a single leaf is not open, as a solved leaf does not grow.
 
     Args:

@@ -97,11 +97,8 @@ GERMAN, EUROS, SHARES = ["1.234,5", "7"], ["1.234,5 €", "7 €"], ["12 %", "7,
     ("fields", "text", "expected"),
     [
         (GERMAN, "1.500", 1500),
-        (GERMAN, "1500.5", 1500.5),  # as float reads it, and no German number
-        (GERMAN, "0.500", 0.5),
         (GERMAN, "2,5", 2.5),
         (EUROS, "1500", 1500),
-        (EUROS, "1500.5", 1500.5),
         (["12,5 €", "7 €"], "1.200,50 €", 1200.5),  # both marks have one meaning
         (["$12.50", "$7"], "$1,200.50", 1200.5),
         (["12 €", "7 €"], "12,50 €", 12.5),
@@ -118,6 +115,8 @@ def test_a_new_field_is_read_in_the_style_of_its_column(
     ("fields", "text"),
     [
         (GERMAN, "1,234.5"),
+        (GERMAN, "1500.5"),  # beside which 7.125 would be 7125
+        (GERMAN, "0.500"),
         (GERMAN, "7 €"),
         (EUROS, "$7"),
         (EUROS, "€ 7"),
@@ -208,9 +207,29 @@ def test_between_semicolons_a_comma_means_what_it_meant_in_training(tmp_path: Pa
         learned(["$12.50", "$7"]).numbers(table_of(["1,500"]), 0)
 
 
-@pytest.mark.parametrize("row", ["1.234,5;12 %", "900,00 €;5", "0,5;1.234,5"])
+@pytest.mark.parametrize(
+    "row", ["1.234,5;12 %", "900,00 €;5", "0,5;1.234,5", "250,5 €;Ulm", "$1,200\tUlm"]
+)
 def test_marks_are_no_delimiters(row: str) -> None:
     assert read("typed", False, text=row).num_columns == 2
+
+
+@pytest.mark.parametrize("row", ["a;b,1", "1,x;y", "1,-2;3"])
+def test_commas_beside_words_are_delimiters_as_before(row: str) -> None:
+    assert read("typed", False, text=row).rows == [row.split(",")]
+
+
+def test_a_first_row_of_written_numbers_has_no_names() -> None:
+    assert read("typed", text="5 €;12 %\n6 €;13 %").names is None
+    assert read("typed", text="mean;5 %;95 %\n1;2;3").names == ("mean", "5 %", "95 %")
+
+
+@pytest.mark.parametrize(
+    ("fields", "one"), [(["1.749 €", "1.629 €"], "1,79 €"), (["1.512", "2.250"], "1.234,5")]
+)
+def test_one_field_does_not_tell_how_all_others_are_meant(fields: list[str], one: str) -> None:
+    assert style_of([*fields * 50, one]) is None
+    assert style_of([*fields, one]) is not None  # of three
 
 
 def test_plain_numbers_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

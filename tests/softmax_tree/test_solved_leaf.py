@@ -262,6 +262,16 @@ def test_held_out_rows_that_join_few_change_no_kind_of_leaf() -> None:
     assert model.settings_.solved[3] > 0  # a logistic regression is beside the discriminants
 
 
+@BOTH
+def test_columns_that_vary_together_have_a_solved_leaf(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 20, 720)
+    x = 0.45 * rng.normal(size=(20, 600))[y] + rng.normal(size=(720, 600))
+    x += 0.3 * rng.normal(size=(720, 200)) @ rng.normal(size=(200, 600))
+    model = kind(random_state=0).fit(x[:420], y[:420])
+    assert model.settings_.is_solved and model.score(x[420:], y[420:]) > 0.6
+
+
 def test_a_leaf_that_lacks_classes_is_not_half_of_one_that_has_them() -> None:
     x, y = ones()
     narrow = replace(BAYES, max_iter=5, k=3)

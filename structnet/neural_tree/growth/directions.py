@@ -8,9 +8,10 @@ and sums of them explain the q of k directions with the least
     n q log(1 - mean of r_1, ..., r_q) + q (p + k - q) log n
 
 where r are the squared canonical correlations of the residuals with p steps, those at quantiles of
-columns, in descending order; the last term prices the parameters of a regression of rank q. The
-columns are the 1, 2, 4, ... that explain most by themselves, as many as give the least value; the
-choice among m costs log m for each. With all of many columns, p would be too large to pay.
+columns, in descending order, and k is one less than the classes; the last term prices the
+parameters of a regression of rank q. The columns are the 1, 2, 4, ... that explain most by
+themselves, as many as give the least value; the choice among m costs log m for each. With all of
+many columns, p would be too large to pay.
 
 Reference:
     Hastie, Tibshirani, Buja, "Flexible Discriminant Analysis by Optimal Scoring", Journal of the

@@ -44,7 +44,7 @@ class Starts(NamedTuple):
     """What the candidates for a leaf may start with.
 
     Attributes:
-        regions: regions of a split, for one or two splits; empty if a single region is best; None
+        regions: regions of a split, for one to three splits; empty if a single region is best; None
             if there are too few samples to tell.
         sum: function that gives the steps of a deepening; none if they do not pay.
         codes: function of a number of units that gives the steps of codes with regions among them,

@@ -52,8 +52,8 @@ def propose(
         seed: seed of the new modules, for torch's and numpy's global generators.
         balance_on: samples; some of them scale a new router that starts at random. None leaves it
             as it is made.
-        look_at: samples; the regions that some of them fall into are the start of a split, or of
-            two, and a sum of steps that of further deepenings. None lets all start at random.
+        look_at: samples; the regions that some of them fall into are the start of one to three
+            splits, and a sum of steps that of further deepenings. None lets all start at random.
         others: modules that, like the tree, must share no parameters with the new ones.
 
     Returns:
