@@ -36,14 +36,13 @@ from structnet.datasets.csv_file import (
     TableError,
     number,
 )
-from structnet.datasets.written_numbers import Style, style_of
+from structnet.datasets.written_numbers import MISPRINTS, Style, style_of
 
 NUMBERS, TRUTH, TEXT = "numbers", "true and false", "text"
 DATES, EMPTY = "dates", "no values"
 DIFFERENT = "text of too many different values"
 TRUE = {"true": 1.0, "false": 0.0}  # in lower or upper case
 BITS = {"1": 1.0, "0": 0.0}  # which are true and false only among words
-MISPRINTS = 0.05  # largest share of words among numbers
 MOST_VALUES = 50  # of a text that become numbers
 KNOWN = 0.25  # least share of a text's fields that have one of these values
 SHOWN = 5  # columns that are named in a line

@@ -24,7 +24,7 @@ PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")  # or a number with three decimals
 SHARES = "%", "‰"  # without which 0.12 may also be 12 %
 MARKS = re.compile("[.,]")
-MISPRINTS = 1 / 20  # share of the fields that is too small to tell how the others are meant
+MISPRINTS = 0.05  # largest share of fields that may be no numbers, or tell another style
 
 
 class Style(NamedTuple):
