@@ -121,10 +121,11 @@ class Table:
         """
         if (column, style) not in self._parsed:
             fields = self.texts(column) if style is None else self.as_written(column)
+            plain = style is None  # which may read a point otherwise
             try:  # all at once, which is ten times as fast
-                numbers = np.array(list(map(float, fields)))
-                plain = bool(np.isfinite(numbers).all()) and "_" not in "".join(fields)
-                plain = plain and style is None  # which may read a point otherwise
+                if plain:
+                    numbers = np.array(list(map(float, fields)))
+                    plain = bool(np.isfinite(numbers).all()) and "_" not in "".join(fields)
             except ValueError:
                 plain = False
             if not plain:
@@ -172,11 +173,11 @@ def number(text: str, style: Style | None = None) -> float:
     if text.lower() in MISSING:
         raise ValueError(_missing(text))
     try:
-        value = float(text) if style is None else None
+        value = float(text) if style is None else style.number(text)
     except ValueError:
+        if style is not None:
+            raise  # it has told how to write the number
         value = None
-    if style is not None:
-        value = style.number(text)
     if value is None or "_" in text:  # Python reads 1_000 as a number; files do not write it so
         raise ValueError(f"expected a number; got {text!r}")
     if not math.isfinite(value):
@@ -318,9 +319,9 @@ def _guessed(text: str) -> str:
             fields = [field.strip() for row in rows for field in row]
             fields = [text.replace(",", ".", 1) if delimiter == ";" else text for text in fields]
             fits[delimiter] = equal, sum(map(is_number, fields)) / len(fields)
-    if any(equal == 1 for equal, _ in fits.values()) and not WORDS_APART.search(text):
-        others = {delimiter: fit for delimiter, fit in fits.items() if delimiter != ","}
-        fits = others if max(others.values(), default=(0, 0))[0] == 1 else fits
+    others = {delimiter: fit for delimiter, fit in fits.items() if delimiter != ","}
+    if any(equal == 1 for equal, _ in others.values()) and not WORDS_APART.search(text):
+        fits = others
     return max(fits, key=fits.__getitem__, default=DELIMITERS[0])
 
 

@@ -307,7 +307,7 @@ def _kind_of(table: Table, place: int, rows: np.ndarray) -> str:
         return TRUTH
     # A number that is infinite, or written otherwise, is one, too, whose error says what to do.
     words = sum(not _is_other_number(table.rows[row][place]) for row in none)
-    if words <= max(1, MISPRINTS * len(there)) and 2 * words <= len(there):
+    if _may_be_misprints(words, len(there)):
         return NUMBERS
     if 2 * sum(DATE.fullmatch(field) is not None for field in there) > len(there):
         return DATES
@@ -334,7 +334,12 @@ def style_in(table: Table, place: int, rows: np.ndarray) -> Style | None:
     if style is None:
         return None
     wrong = sum(not style.wrote(field) for field in there)
-    return style if wrong <= max(1, MISPRINTS * len(there)) and 2 * wrong <= len(there) else None
+    return style if _may_be_misprints(wrong, len(there)) else None
+
+
+def _may_be_misprints(wrong: int, number: int) -> bool:
+    """Whether so few of a number of fields are wrong that the others tell what they should be."""
+    return wrong <= max(1, MISPRINTS * number) and 2 * wrong <= number
 
 
 def check_written(table: Table, place: int, style: Style) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage, with_weights
+from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage
 from structnet.estimators.few_rows import FEW, Regularisation, regularisation, solvable, solved
 from structnet.estimators.naive_bayes import (
     Assumptions,
@@ -75,7 +75,7 @@ def how_solved(points: Points, seed: int) -> tuple[float, ...]:
         number = points.num_classes
         return tuple(best_assumptions(points.checked, one_node(number), number, seed))
     if not are_few(points):  # a logistic regression, too, takes longer
-        shrinkage = best_shrinkage(with_weights(points.checked), points.num_classes, seed)
+        shrinkage = best_shrinkage(points.checked, points.num_classes, seed)
         return (*shrinkage, 0.0, 0.0)
     shrinkage, *others = regularisation(points.checked, points.num_classes, seed)
     return (*shrinkage, *others)

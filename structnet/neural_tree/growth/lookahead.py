@@ -92,17 +92,16 @@ def starts_at(tree: NeuralTree, leaf: int, here: AtLeaf, most: int, prune: float
     rivals = min(of_all, one_less)
     found = [] if lines is None or lines.value >= 0 else [lines]
     found += [steps] * (steps.value < of_all)
-    along = np.eye(y.shape[1])
-    if isinstance(tree.likelihood, Categorical):
-        along = telling(x, y, w)
+    along = telling(x, y, w) if isinstance(tree.likelihood, Categorical) else np.eye(y.shape[1])
     if along.shape[1] < len(along):
-        of_few = find_steps(all_of[0], all_of[1] @ along, all_of[2], most, least)
+        at, rest, counts = all_of
+        all_of = at, rest @ along, counts
+        of_few = find_steps(*all_of, most, least)
         found = [of_few] * (of_few.value < 0) + found
     regions = None if lines is None and not found else found
 
     def added() -> Sum:
-        at, rest, counts = all_of
-        return _better(find_sum(at, rest @ along, counts, MOST_STEPS, least), rivals)
+        return _better(find_sum(*all_of, MOST_STEPS, least), rivals)
 
     def codes(units: int) -> Codes | None:
         if leaf and not found:  # what is worth the time below the root shows in lines, too
