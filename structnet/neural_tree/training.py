@@ -22,7 +22,7 @@ from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
 from structnet.neural_tree.linear import fit_linear, is_linear_model
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
-from structnet.neural_tree.refinement import finish, refine
+from structnet.neural_tree.refinement import finish, refine, sure_accuracy
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, as_samples
@@ -111,7 +111,8 @@ def train(
     """Grows a tree from its root, refines it, prunes it, and trains it on all samples at the end.
 
     For classes, refinement keeps the epoch with the highest validation accuracy, in which samples
-    count by their weights; for numbers, the one with the lowest loss. The weights that are kept are
+    count by their weights; of what grew from a linear model of a table, the one with the highest
+    :func:`.sure_accuracy`; for numbers, the one with the lowest loss. The weights that are kept are
     their mean over the steps of that epoch. What has stayed a linear model of a table is not
     refined: at the end, its optimum is computed anew.
 
@@ -251,6 +252,8 @@ def _refined(
 ) -> History:
     if not settings.refine_epochs:
         return History()
+    if strength is not None and tree.num_classes is not None:
+        fitting |= {"monitor": "sure_accuracy", "metrics": {"sure_accuracy": sure_accuracy}}
     return _as_a_whole(
         *(refine, tree, settings, strength, train, validation),
         epochs=settings.refine_epochs,

@@ -225,11 +225,11 @@ def _mark_refinement(ax: Axes, records: Sequence[Mapping], losses: np.ndarray) -
 
 
 def _kept(record: Mapping) -> str:
-    """The measure by which the kept epoch was chosen: accuracy for classes, otherwise the loss."""
+    """The measures by which the kept epoch was chosen: for classes, the accuracy comes first."""
     right = record.get("validation_accuracy")
     if right is None:
         return f"kept: {record[LOSS]:.3g}"
-    return f"kept by accuracy: {100 * right:.1f} %\nits loss: {record[LOSS]:.3g}"
+    return f"kept with accuracy {100 * right:.1f} %\nand loss {record[LOSS]:.3g}"
 
 
 def _limit(ax: Axes, losses: np.ndarray, root: np.ndarray) -> None:

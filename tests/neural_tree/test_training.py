@@ -24,12 +24,15 @@ from structnet.neural_tree import (
     SquaredError,
     Trained,
     finish,
+    presets,
     prune,
     refine,
     train,
 )
 from structnet.neural_tree.training import go_on
+from structnet.routing import Samples
 from structnet.training.history import History
+from structnet.training.metrics import accuracy, evaluate
 
 SHORT = NeuralTreeSettings(
     max_leaves=3,
@@ -112,6 +115,31 @@ def test_all_samples_are_learnt_from_no_longer_than_it_helped(
     monkeypatch.setattr("structnet.neural_tree.training.refine", told)
     found = trained(replace(SHORT, refine_epochs=6), everything=make_samples(100, 60))
     assert [each["phase"] for each in found.history].count("finish") == epochs
+
+
+def test_of_a_table_the_loss_has_a_say_in_the_choice_of_the_epoch() -> None:
+    """A share of 0.3 of right predictions counts as much as a nat of loss."""
+
+    def worth(loss: float, accuracy: float) -> float:
+        return accuracy - 0.3 * loss
+
+    rng = torch.Generator().manual_seed(2)
+    x = torch.randn(400, 2, generator=rng)
+    y = (x[:, 0].abs() > 0.7) ^ (torch.rand(400, generator=rng) < 0.15)
+    parts = Samples(x[:200], y[:200].long()), Samples(x[200:], y[200:].long())
+    root = NeuralTree(presets.table(2, width=5), (2,))
+    settings = replace(SHORT, epochs=20, refine_epochs=9)
+    found = train(root, settings, *parts)
+    assert found.strength is not None and found.tree.num_leaves > 1
+    each = [(r["validation_loss"], r["validation_accuracy"]) for r in found.refinement]
+    told = [record["validation_sure_accuracy"] for record in found.refinement]
+    assert told == pytest.approx([worth(*one) for one in each])
+    kept = evaluate(found.tree, parts[1], metrics={"accuracy": accuracy})
+    assert worth(**kept) == pytest.approx(max(told)) and found.refinement.best is not None
+    best = int(np.argmax(told))
+    assert np.argmin(each, axis=0)[0] != best != np.argmax(each, axis=0)[1]
+    other = trained(replace(settings, refine_epochs=1))  # it began as no linear model
+    assert other.strength is None and "validation_sure_accuracy" not in other.refinement[0]
 
 
 def test_refinement_stops_without_a_new_best_unless_it_is_to_go_on(

@@ -117,7 +117,7 @@ def test_refinement_is_marked() -> None:
     right = [each | {"validation_accuracy": 0.75} for each in refined([True, True, False])]
     [ax] = plot_growth(RECORDS[:8] + right, ax=axes())
     [text] = ax.texts
-    assert text.get_text() == "refinement\nkept by accuracy: 75.0 %\nits loss: 1"
+    assert text.get_text() == "refinement\nkept with accuracy 75.0 %\nand loss 1"
     [ax] = plot_growth(RECORDS[:8] + refined([False] * 3), ax=axes())
     assert [text.get_text() for text in ax.texts] == ["refinement\nno epoch was better"]
     [ax] = plot_growth(RECORDS[:8], ax=axes())
