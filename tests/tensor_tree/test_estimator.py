@@ -213,14 +213,6 @@ def test_a_class_for_each_node(tmp_path: Path):
         TreeLSTMClassifier.load(path)
 
 
-def test_a_validation_set_of_ones_own():
-    X, y = data()
-    model = TreeLSTMClassifier(**QUICK).fit(X, y, **held_out(data(40, seed=5)))
-    assert "validation_accuracy" in model.history_[0]
-    with pytest.raises(ValueError, match=r"given together\. Got X_val without y_val"):
-        TreeLSTMClassifier(**QUICK).fit(X, y, X_val=X)
-
-
 @pytest.mark.parametrize("kind", [TreeLSTMClassifier, TreeLSTMRegressor])
 def test_validation_samples_have_weights(kind: type):
     X, y = data()
