@@ -26,7 +26,7 @@ from structnet.training.seeding import seeded
 
 PASS = 2_000  # contexts that are computed at once
 VECTORS = 50  # size of the vectors by which words are clustered
-RARELY = 0.5  # occurrences that are assumed of a word that does not occur
+RARELY = 0.5  # occurrences that a flat softmax assumes of a word that does not occur
 
 
 class Context(NamedTuple):
@@ -254,14 +254,14 @@ class LogBilinearLM(nn.Module):
 
 
 def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None) -> nn.Module:
-    """The last layer of a model, whose first biases make each word as likely as it is frequent.
+    """The last layer of a model, by which each word begins as likely as it is frequent.
 
     An adaptive softmax has no biases for that.
     """
     number, size = len(words), settings.vector_size
-    counts = np.maximum(words.counts, RARELY)
     check_one_of("tree", settings.tree, TREES, "LogBilinearLM")
     if settings.tree == "flat":
+        counts = np.maximum(words.counts, RARELY)
         flat = FlatSoftmaxLoss(size, number)
         flat.linear.bias.copy_(torch.from_numpy(np.log(counts / counts.sum())))
         return flat
@@ -273,7 +273,7 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
     if start == "clusters" and encoded is not None:
         vectors = learn_vectors(encoded, number, size=min(VECTORS, number), seed=settings.seed)
         tree = clustered(vectors, settings.arity, settings.max_depth, settings.seed)
-    head = TreeSoftmaxLoss(
+    return TreeSoftmaxLoss(
         size,
         number,
         settings.arity,
@@ -286,12 +286,6 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
         sparse=True,
         seed=settings.seed,
     )
-    codes = head.codes
-    below = np.zeros(head.bias.shape)  # occurrences of the words below each child
-    np.add.at(below, (codes.nodes, codes.slots), counts[codes.labels])
-    shares = np.divide(below, below.sum(1, keepdims=True), out=np.ones_like(below), where=below > 0)
-    head.bias.copy_(torch.from_numpy(np.log(shares)))
-    return head
 
 
 def train_language_model(
