@@ -26,7 +26,7 @@ from structnet.training.seeding import seeded
 
 PASS = 2_000  # contexts that are computed at once
 VECTORS = 50  # size of the vectors by which words are clustered
-RARELY = 0.5  # occurrences that a flat softmax assumes of a word that does not occur
+RARELY = 0.5  # occurrences that are assumed of a word that does not occur
 
 
 class Context(NamedTuple):
@@ -259,9 +259,9 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
     An adaptive softmax has no biases for that.
     """
     number, size = len(words), settings.vector_size
+    counts = np.maximum(words.counts, RARELY)
     check_one_of("tree", settings.tree, TREES, "LogBilinearLM")
     if settings.tree == "flat":
-        counts = np.maximum(words.counts, RARELY)
         flat = FlatSoftmaxLoss(size, number)
         flat.linear.bias.copy_(torch.from_numpy(np.log(counts / counts.sum())))
         return flat
@@ -278,7 +278,7 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
         number,
         settings.arity,
         tree=tree,
-        counts=words.counts,
+        counts=counts,
         max_depth=settings.max_depth,
         gain=settings.gain,
         prior_weight=settings.prior_weight,
