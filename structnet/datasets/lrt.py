@@ -134,10 +134,10 @@ def generated(
 def split(
     train: Mapping[int, list[Pair]],
     test: Mapping[int, list[Pair]],
-    max_train_operators: int = TRAIN_OPERATORS,
-    validation_fraction: float = VALIDATION_SHARE,
-    seed: int = 0,
-    origin: str = "generated",
+    max_train_operators: int,
+    validation_fraction: float,
+    seed: int,
+    origin: str,
 ) -> LogicalRelations:
     """Sets random validation pairs aside; the remaining pairs with few operators are for training.
 
@@ -149,7 +149,8 @@ def split(
     Raises:
         ValueError: the share is not in [0, 1).
     """
-    _check_share("validation_fraction", validation_fraction)
+    if not 0 <= validation_fraction < 1:
+        raise wrong("validation_fraction", "in [0, 1)", validation_fraction)
     # The draw is over all pairs, whatever their number of operators.
     pairs = [(n, pair) for n in sorted(train) for pair in train[n]]
     order = np.random.default_rng(seed).permutation(len(pairs))
@@ -200,11 +201,6 @@ def _read(path: str | Path, known: dict[str, Tree]) -> list[Pair]:
         return Pair(fields[0], sentence(fields[1]), sentence(fields[2]))
 
     return parse.read_lines(path, read).values
-
-
-def _check_share(name: str, share: float) -> None:
-    if not 0 <= share < 1:
-        raise wrong(name, "in [0, 1)", share)
 
 
 def _by_operators(pairs: Iterable[Pair], max_operators: int) -> dict[int, list[Pair]]:

@@ -12,6 +12,7 @@
 ``few_rows``,              :func:`solved`: a softmax of dense rows without training, which is a
 ``discriminant_analysis``  :func:`.discriminant` analysis, of few rows half a logistic regression
 ``naive_bayes``            :func:`.bayes_weights`, of sparse rows, for a softmax or a tree of them
+``temperature``            how sure a tree is of its classes, by held-out samples
 ``class_weights``          :func:`weighed`: classes that count more or less than their samples
 ``held_out``               :func:`hold_out`: samples set aside, for choices or a test
 ``outliers``               :func:`warn_of_far_targets`: numbers that outweigh all others

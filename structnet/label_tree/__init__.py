@@ -66,6 +66,8 @@ Differences from the paper:
 - On sparse rows a single node, or each of a tree that is not learned, is naive Bayes, or the mean
   of that and of a trained one, if that is better on held-out samples, as where classes have few
   rows: :func:`.start_as_naive_bayes`, :func:`.averaged`.
+- A label that moves takes the weights of its leaf along, and each label begins as likely as it is
+  frequent.
 - By default, statistics are halved at each reassignment, as they come from older weights.
 - Lemma 1 (greedy is optimal) and Lemma 5 as printed are false; the tests have counterexamples.
 

@@ -208,6 +208,12 @@ class LabelCodes:
         """The label of each row of the codes, ``[rows]``."""
         return np.repeat(np.arange(self.num_labels), self.depth)
 
+    @property
+    def leaves(self) -> np.ndarray:
+        """The place ``node * arity + slot`` of each label, ``[labels]``."""
+        last = self.offsets[1:] - 1
+        return self.nodes[last].astype(np.int64) * self.arity + self.slots[last]
+
     def code(self, label: int) -> list[tuple[int, int]]:
         """The (node, slot) pairs on the way to a label."""
         rows = slice(self.offsets[label], self.offsets[label + 1])

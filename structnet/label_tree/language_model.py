@@ -254,7 +254,7 @@ class LogBilinearLM(nn.Module):
 
 
 def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None) -> nn.Module:
-    """The last layer of a model, whose first biases make each word as likely as it is frequent.
+    """The last layer of a model, by which each word begins as likely as it is frequent.
 
     An adaptive softmax has no biases for that.
     """
@@ -273,12 +273,12 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
     if start == "clusters" and encoded is not None:
         vectors = learn_vectors(encoded, number, size=min(VECTORS, number), seed=settings.seed)
         tree = clustered(vectors, settings.arity, settings.max_depth, settings.seed)
-    head = TreeSoftmaxLoss(
+    return TreeSoftmaxLoss(
         size,
         number,
         settings.arity,
         tree=tree,
-        counts=words.counts,
+        counts=counts,
         max_depth=settings.max_depth,
         gain=settings.gain,
         prior_weight=settings.prior_weight,
@@ -286,12 +286,6 @@ def _head(words: Words, settings: LanguageModelSettings, encoded: Encoded | None
         sparse=True,
         seed=settings.seed,
     )
-    codes = head.codes
-    below = np.zeros(head.bias.shape)  # occurrences of the words below each child
-    np.add.at(below, (codes.nodes, codes.slots), counts[codes.labels])
-    shares = np.divide(below, below.sum(1, keepdims=True), out=np.ones_like(below), where=below > 0)
-    head.bias.copy_(torch.from_numpy(np.log(shares)))
-    return head
 
 
 def train_language_model(

@@ -6,9 +6,12 @@ Measures how good the decision of each node is, too: its objective, balancedness
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from structnet.checks import check_integer, check_number, check_one_of
 from structnet.label_tree import settings
@@ -24,7 +27,7 @@ from structnet.label_tree._kernels import (
     kept_rows,
     rebuilt,
 )
-from structnet.label_tree.codes import LabelCodes
+from structnet.label_tree.codes import LabelCodes, least_nodes
 from structnet.label_tree.shapes import check_depth
 
 GAINS = dict(zip(settings.GAINS, (MARGIN, EXACT, PAPER, EQ10), strict=True))
@@ -65,15 +68,19 @@ class Reassigned:
         is_new: True for each inner node that has another place than before, for which its
             parameters mean nothing.
         moved: share of the labels whose code has changed.
+        source: place, ``node * arity + slot``, whose parameters each slot has now: that of the
+            label's leaf before, where a label has come, -1 in other slots of new nodes, and else
+            the slot itself.
 
     Shapes:
-        is_new ``[nodes]``.
+        is_new ``[nodes]``; source ``[nodes, arity]``.
     """
 
     codes: LabelCodes
     statistics: Statistics
     is_new: np.ndarray
     moved: float
+    source: np.ndarray
 
     def __repr__(self) -> str:
         new, size = f"{int(self.is_new.sum())} of {len(self.is_new)}", self.codes.num_labels
@@ -119,8 +126,8 @@ def reassign(
         counts ``[labels]``.
 
     Raises:
-        ValueError: there are more labels than fit into the depth, a name is unknown, or a number is
-            out of its range.
+        ValueError: the tree has more nodes than necessary, as a user's own tree may have; there are
+            more labels than fit into the depth; a name is unknown, or a number out of its range.
 
     Warns:
         UserWarning: without anchored observations, the tree has become too deep.
@@ -135,8 +142,15 @@ def reassign(
     check_number("prior_weight", prior_weight, 0, open=True, owner="reassign")
     if max_depth is not None:
         check_depth(codes.num_labels, codes.arity, max_depth)
+    least = least_nodes(codes.num_labels, codes.arity)
+    if codes.num_nodes != least:
+        raise ValueError(
+            f"the tree has {codes.num_nodes} nodes; labels move in one of {least}, the fewest for "
+            f"{codes.num_labels} labels at arity {codes.arity}"
+        )
     if codes.num_nodes <= 1:
-        return Reassigned(codes, statistics, np.zeros(codes.num_nodes, bool), 0.0)
+        is_new, own = np.zeros(codes.num_nodes, bool), np.arange(codes.children.size)
+        return Reassigned(codes, statistics, is_new, 0.0, own.reshape(codes.children.shape))
     children, is_new = rebuilt(
         codes.children,
         codes.offsets,
@@ -168,7 +182,35 @@ def reassign(
     stays = np.zeros(len(old_rows), bool)
     stays[same] = codes.slots[old_rows[same]] == new_codes.slots[same]
     moved = np.union1d(new_codes.labels[~stays], np.flatnonzero(new_codes.depth != codes.depth))
-    return Reassigned(new_codes, rows, is_new, len(moved) / codes.num_labels)
+    source = np.arange(children.size).reshape(children.shape)
+    source[is_new] = -1
+    before, now = codes.leaves, new_codes.leaves
+    source.ravel()[now] = before
+    return Reassigned(new_codes, rows, is_new, len(moved) / codes.num_labels, source)
+
+
+@torch.no_grad()
+def take_over(
+    parameter: Tensor, optimizers: Iterable[torch.optim.Optimizer | None], source: np.ndarray
+) -> None:
+    """Moves a parameter's numbers, and its optimizers' states with them, from slot to slot.
+
+    Shapes:
+        parameter ``[nodes, arity, ...]``; source ``[nodes, arity]``, see :class:`Reassigned`; where
+        that is -1, numbers are set to 0.
+    """
+    changed = np.flatnonzero(source.ravel() != np.arange(source.size))
+    given, arity = source.ravel()[changed], source.shape[1]
+    node, slot, from_node, from_slot, absent = (
+        torch.from_numpy(each).to(parameter.device)
+        for each in (changed // arity, changed % arity, given // arity, given % arity, given < 0)
+    )
+    states = [optimizer.state.get(parameter, {}) for optimizer in optimizers if optimizer]
+    for values in [parameter, *(value for state in states for value in state.values())]:
+        if isinstance(values, Tensor) and values.shape == parameter.shape:
+            moved = values[from_node, from_slot]  # a copy of these alone, few of many
+            moved[absent] = 0
+            values[node, slot] = moved
 
 
 def best_objective(arity: int) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from torch import Tensor
 
 from structnet.checks import check_integer, check_number, check_one_of, wrong
 from structnet.label_tree._assignment_kernels import greedy
@@ -177,13 +178,38 @@ def frequencies(counts: Any, num_labels: int) -> np.ndarray:
     Raises:
         ValueError: there is not one number for each label.
     """
-    counts = np.ones(num_labels) if counts is None else np.asarray(counts, np.float64)
+    expected = f"counts must be [{num_labels}], a number for each class"
+    if isinstance(counts, Tensor):
+        counts = counts.detach().double().cpu()
+    try:
+        counts = np.ones(num_labels) if counts is None else np.asarray(counts, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{expected}. Got {type(counts).__name__}.") from None
     if counts.shape != (num_labels,):
-        raise ValueError(
-            f"counts must be [{num_labels}], one for each class. Got {list(counts.shape)}."
-        )
+        raise ValueError(f"{expected}. Got {list(counts.shape)}.")
     least = counts[counts > 0].min(initial=counts.max())
     return np.where(counts == 0, least, counts)
+
+
+def log_shares(codes: LabelCodes, counts: np.ndarray) -> np.ndarray:
+    """The log of each child's share of its node's examples; 0 in empty slots.
+
+    Args:
+        codes: tree.
+        counts: frequency of each label.
+
+    Shapes:
+        counts ``[labels]`` -> ``[nodes, arity]``.
+
+    Example:
+        >>> np.exp(log_shares(LabelCodes.from_nested([[0, 1], 2]), np.array([1, 3, 4])))
+        array([[0.5 , 0.5 ],
+               [0.25, 0.75]])
+    """
+    below = np.zeros(codes.children.shape)
+    np.add.at(below, (codes.nodes, codes.slots), counts[codes.labels])
+    total = below.sum(1, keepdims=True)
+    return np.log(np.divide(below, total, out=np.ones_like(below), where=below > 0))
 
 
 def beginning(

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from structnet.checks import check_bool, check_integer, check_number, check_one_of
 from structnet.label_tree._kernels import EMPTY
 from structnet.label_tree.arrays import TreeArrays
-from structnet.label_tree.codes import LabelCodes, least_nodes
+from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.features import Features
 from structnet.label_tree.reassignment import (
     NodeReport,
@@ -20,12 +20,13 @@ from structnet.label_tree.reassignment import (
     Statistics,
     node_report,
     reassign,
+    take_over,
 )
 from structnet.label_tree.recorded import Recorded
 from structnet.label_tree.rows import path_log_prob
 from structnet.label_tree.saved import check_parameters, codes_in, take_sizes
 from structnet.label_tree.settings import GAINS, METHODS, PRIORS
-from structnet.label_tree.shapes import beginning, frequencies
+from structnet.label_tree.shapes import beginning, frequencies, log_shares, usual_arity
 from structnet.routing.path_log_prob import leaf_log_prob
 
 
@@ -46,19 +47,20 @@ class TreeSoftmaxLoss(Recorded):
 
     ``log p(label | r) = sum over (n, j) of its code of log softmax(W_n r + b_n)_j``
 
-    In training mode it records statistics of each label's examples at the nodes on their way;
-    :meth:`reassign`, called from time to time, moves labels to the children that their examples
-    prefer. For a single node, where nothing can move, nothing is recorded. For some hundred classes
-    or classes without a hierarchy, a flat or adaptive softmax is better; the guide has figures.
+    Give it the ``counts`` of the classes: by them, each begins as likely as it is frequent, and
+    frequent ones are reached by fewer decisions. In training mode it records statistics of each
+    label's examples at the nodes on their way, by which :meth:`reassign` moves labels. For some
+    hundred classes, a flat softmax is better; the guide has figures.
 
     Args:
         in_features: size of the representation r.
         n_classes: number of labels.
-        arity: number of children of a node.
+        arity: number of children of a node, by default the square root of the number of labels, but
+            from 20 to 128.
         tree: initial tree: "huffman" or "complete" by the counts, "random", or
             :class:`.LabelCodes`, whose arity is then used.
-        counts: frequency of each label; a label that never occurs counts as one that occurs as
-            rarely as any. By default all are equal.
+        counts: frequency of each label, as ``torch.bincount(targets, minlength=n_classes)``; one
+            that never occurs counts as one that occurs as rarely as any. By default all are equal.
         max_depth: largest number of decisions on a path after a reassignment.
         bias: learn a bias for each child?
         gain, prior, prior_weight, method: rules of the reassignment; see :func:`.reassign`.
@@ -78,17 +80,14 @@ class TreeSoftmaxLoss(Recorded):
         ValueError: an argument is out of its range, or the labels do not fit.
 
     Example:
-        >>> loss = TreeSoftmaxLoss(8, n_classes=1000, arity=10)
-        >>> x, target = torch.zeros(4, 8), torch.tensor([0, 1, 998, 999])
-        >>> round(loss(x, target).loss.item(), 3)  # log 1000, as nothing is learned
-        6.908
-        >>> optimizer = torch.optim.Adam(loss.parameters())
-        >>> for epoch in range(2):
-        ...     for step in range(3):
-        ...         optimizer.zero_grad()
-        ...         loss(x, target).loss.backward()
-        ...         optimizer.step()
-        ...     found = loss.reassign(optimizer)  # resets its state at nodes that start anew
+        >>> target = torch.randint(1000, (500,)).square() // 1000  # low numbers are frequent
+        >>> counts = torch.bincount(target, minlength=1000)
+        >>> loss = TreeSoftmaxLoss(8, n_classes=1000, counts=counts)
+        >>> x, optimizer = torch.randn(500, 8), torch.optim.Adam(loss.parameters())
+        >>> loss(x, target).loss.backward()
+        >>> optimizer.step()
+        >>> loss.predict(x[:3]).shape, loss.log_prob(x[:3]).shape
+        (torch.Size([3]), torch.Size([3, 1000]))
     """
 
     layout: Tensor  # the children of each node, as in LabelCodes
@@ -98,7 +97,7 @@ class TreeSoftmaxLoss(Recorded):
         self,
         in_features: int,
         n_classes: int,
-        arity: int = 20,
+        arity: int | None = None,
         *,
         tree: str | LabelCodes = "huffman",
         counts: Any = None,
@@ -126,22 +125,35 @@ class TreeSoftmaxLoss(Recorded):
         check_one_of("prior", prior, PRIORS, "TreeSoftmaxLoss")
         check_one_of("method", method, METHODS, "TreeSoftmaxLoss")
         counts = frequencies(counts, n_classes)
+        arity = usual_arity(n_classes, max_depth) if arity is None else arity
         codes = beginning(tree, counts, arity, seed, max_depth)
         self.in_features, self.n_classes, self.max_depth = in_features, n_classes, max_depth
         check_number("prior_weight", prior_weight, 0, open=True, owner="TreeSoftmaxLoss")
         self.rules = {"gain": gain, "prior": prior, "prior_weight": prior_weight, "method": method}
         self.memory, self.sparse, self.ignore_index = memory, sparse, ignore_index
-        shape = (codes.num_nodes, codes.arity)
+        shape = codes.children.shape
         self.weight = nn.Parameter(torch.zeros(*shape, in_features))
         self.bias = nn.Parameter(torch.zeros(shape), requires_grad=bool(bias))
         self.register_buffer("counts", torch.from_numpy(counts.copy()))
         self.register_buffer("layout", torch.from_numpy(codes.children.copy()))
-        rows = Statistics.of(codes)
-        self.register_buffer("sums", torch.from_numpy(rows.sums))
-        self.register_buffer("seen", torch.from_numpy(rows.seen))
+        for name, rows in vars(Statistics.of(codes)).items():
+            self.register_buffer(name, torch.from_numpy(rows))
         self.register_buffer("mask", torch.zeros(shape, dtype=torch.bool), persistent=False)
         self._take(codes)
+        self.reset_parameters()
         self.to(device=device, dtype=dtype)
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Begins anew, with the present tree: each class is as likely as it is frequent."""
+        self.weight.zero_()
+        self.bias.copy_(self._first_bias())
+
+    def _first_bias(self) -> Tensor:
+        """The biases by which each class is as likely as it is frequent, ``[nodes, arity]``."""
+        if not self.bias.requires_grad:
+            return torch.zeros_like(self.bias)
+        return torch.from_numpy(log_shares(self._codes, self.counts.cpu().numpy())).to(self.bias)
 
     @property
     def codes(self) -> LabelCodes:
@@ -157,30 +169,27 @@ class TreeSoftmaxLoss(Recorded):
         """The quality of the decision at each inner node; see :class:`.NodeReport`."""
         return node_report(self._codes, self.statistics, self.counts.cpu().numpy())
 
-    def reassign(self, optimizer: torch.optim.Optimizer | None = None) -> Reassigned:
+    @torch.no_grad()
+    def reassign(self, *optimizers: torch.optim.Optimizer | None) -> Reassigned:
         """Moves labels to the children that their examples prefer; see :func:`.reassign`.
+
+        Labels take their weights along. Call it a few times in the first half of a training only:
+        moves raise the loss at first. For next words do not call it; the guide has figures.
 
         Of several processes that train it together, by ``DistributedDataParallel`` or :func:`.fit`,
         all must call it after the same step: they decide by the sum of what they have recorded, and
         keep the same tree. The state of one process has what that process has recorded.
 
         Args:
-            optimizer: optimizer of this module's parameters, whose state for nodes that start anew
-                is set to 0.
+            optimizers: optimizers of this module's parameters, whose state moves with the labels.
 
         Raises:
-            ValueError: the tree has more nodes than necessary, as a user's own tree may have.
+            ValueError: see :func:`.reassign`.
             RuntimeError: the processes have different trees, or the weights are parametrized.
         """
         if self._own is not None:
             self.sum_statistics()
         check_parameters(self)
-        least = least_nodes(self._codes.num_labels, self._codes.arity)
-        if self._codes.num_nodes != least:
-            raise ValueError(
-                f"the tree has {self._codes.num_nodes} nodes; labels move in one of {least}, the "
-                f"fewest for {self._codes.num_labels} labels at arity {self._codes.arity}"
-            )
         reassigned = reassign(
             self._codes,
             self.statistics,
@@ -188,17 +197,13 @@ class TreeSoftmaxLoss(Recorded):
             max_depth=self.max_depth,
             **self.rules,  # type: ignore[arg-type]  # checked words
         )
-        is_new = torch.from_numpy(np.flatnonzero(reassigned.is_new)).to(self.weight.device)
-        with torch.no_grad():
-            self.weight[is_new] = 0
-            self.bias[is_new] = 0
-        for parameter in (self.weight, self.bias):
-            for value in (optimizer.state.get(parameter, {}) if optimizer else {}).values():
-                if isinstance(value, Tensor) and value.shape == parameter.shape:
-                    value[is_new] = 0
         self.layout = torch.from_numpy(reassigned.codes.children).to(self.weight.device)
         self._keep(reassigned.statistics, self.memory)
+        for parameter in (self.weight, self.bias):
+            take_over(parameter, optimizers, reassigned.source)
         self._take(reassigned.codes)
+        begins = torch.from_numpy(reassigned.source < 0).to(self.bias.device)
+        self.bias.copy_(torch.where(begins, self._first_bias(), self.bias))
         return reassigned
 
     @torch.no_grad()
@@ -213,11 +218,10 @@ class TreeSoftmaxLoss(Recorded):
         sizes = [(each.num_labels, each.num_nodes, each.arity) for each in (codes, self._codes)]
         if sizes[0] != sizes[1]:
             raise ValueError(f"labels, nodes and arity must be {sizes[1]}. Got {sizes[0]}.")
-        self.weight.zero_()
-        self.bias.zero_()
         self.layout = torch.from_numpy(codes.children.copy()).to(self.weight.device)
         self._keep(Statistics.of(codes))
         self._take(codes)
+        self.reset_parameters()
 
     @torch.no_grad()
     def _take(self, codes: LabelCodes) -> None:

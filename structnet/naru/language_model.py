@@ -44,9 +44,9 @@ DEFAULT = NaruSettings()
 class RoutedLanguageModel(NextWordEstimator):
     """Learns from a text to predict next words, by a network of which each word uses a part.
 
-    Each word takes a path of one bundle per capsule, which is elected by the words before it and
-    the word itself. The model learns word vectors from the text (or is given some), then learns to
-    predict each next word. The prediction is mixed with counts of which words follow the last ones
+    Each word takes a path of one bundle per capsule, which is elected by the words before it. The
+    model learns word vectors from the text (or is given some), then learns to predict each next
+    word. The prediction is mixed with counts of which words follow the last ones
     (:class:`.NGrams`), in the proportion that makes held-out sentences likeliest.
 
     Args:

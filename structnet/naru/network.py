@@ -57,8 +57,9 @@ class RoutedNetwork(Capsules):
     n``; the last one has no activation either, and its state is the prediction. The next capsule's
     bundle with the largest gate, the first one at a tie, is active at the next step. So tokens
     follow each other through the capsules, and the prediction for token k is read when it reaches
-    the last one. States are reset for each sentence. The election has no gradient; gates learn
-    because they scale what is read.
+    the last one. As gates are computed from states before the step, a token's path depends on the
+    tokens before it, not on itself. States are reset for each sentence. The election has no
+    gradient; gates learn because they scale what is read.
 
     Args:
         wiring: capsules, bundles and links; None for those of the thesis.

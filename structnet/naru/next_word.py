@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, dropout
+from torch.nn.functional import cross_entropy, dropout, pad
 
 from structnet.checks import check_number, check_one_of, wrong
 from structnet.naru.network import Routed, RoutedNetwork
@@ -56,10 +56,16 @@ class NextWord(nn.Module):
     around the words' vectors e, ``p(w) ~ prior(w) exp(-|y - e_w|^2 / (2 variance))``, where the
     prior is how likely w follows the last words by :meth:`count`; without counts it is the same for
     all words, and the nearest is the likeliest. :meth:`calibrate` finds the variance, as a mean of
-    vectors says less about a word than its distance suggests. A predicted probability is mixed with
-    that of the counts, by :class:`structnet.text.NGramMixture`; while it is learned, half of the
-    numbers that it is computed from are dropped, without which small texts are soon known by heart
-    and most of their words take one path.
+    vectors says less about a word than its distance suggests.
+
+    A probability is computed from the predicted vector plus, if the network is routed, a linear
+    function of the vectors of the last two words. Without it, the last bundle cannot tell the state
+    that the last word left in its path from those that earlier words left in other bundles; and as
+    a loop through the capsules takes an even number of steps, the word before the last one reaches
+    a prediction only through gates. While probabilities are learned, half of the numbers that they
+    are computed from are dropped, without which small texts are soon known by heart and most of
+    their words take one path. They are mixed with those of the counts, by
+    :class:`structnet.text.NGramMixture`.
 
     Args:
         network: network whose first and last states are as long as a word vector; or the baseline,
@@ -109,7 +115,10 @@ class NextWord(nn.Module):
         # Variance of the predicted vector around the word's, for probabilities.
         self.register_buffer("variance", torch.ones((), dtype=vectors.dtype))
         over_words = loss == "log_loss"
-        self.head = nn.Linear(vectors.shape[1], len(vectors)) if over_words else None
+        dim = vectors.shape[1]
+        self.head = nn.Linear(dim, len(vectors)) if over_words else None
+        direct = over_words and isinstance(network, RoutedNetwork)
+        self.direct = nn.Linear(2 * dim, dim, bias=False) if direct else None
         self.counted: NGramMixture | None = None
 
     @property
@@ -136,7 +145,13 @@ class NextWord(nn.Module):
             see :class:`.Routed`; predictions ``[sentences, tokens - 1 + extra, dim]``.
         """
         ids, lengths = batch.padded(extra)
-        return self.network.route(self.vectors[ids], lengths + extra)
+        x = self.vectors[ids]
+        routed = self.network.route(x, lengths + extra)
+        if self.direct is None:
+            return routed
+        before = pad(x, (0, 0, 1, 0))  # nothing precedes the first word
+        read = self.direct(torch.cat([x[:, :-1], before[:, :-2]], 2))
+        return routed._replace(predictions=routed.predictions + read)
 
     def loss(self, batch: Sentences) -> Tensor:
         """The mean loss of sentences, see the class, without those of one word. ``[]``"""

@@ -83,7 +83,7 @@ class NaruSettings:
     epochs: int | None = None
     patience: int | None = 5
     batch_size: int = 32
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     clip_norm: float | None = 1.0
     lazy: bool = True
     balance: float = 0.03

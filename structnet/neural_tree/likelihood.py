@@ -12,6 +12,7 @@ its mean, ``E[y|x] = sum_l pi_l(x) mu_l(x)``                ->  ``SquaredError``
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -66,10 +67,16 @@ class _LogTotals(Likelihood):
         return -total
 
 
+@dataclass(frozen=True)
 class Categorical(_LogTotals):
     """Classes; the loss is the negative log-likelihood of the mixture (nats).
 
     Solvers give one logit for each class; targets are int64 ``[n]``.
+
+    Args:
+        temperature: number by which the log-probabilities of a prediction are divided, be it that
+            of all leaves or of one; above 1 for a tree that is too sure of its classes. Growth
+            knows none: ``term`` and ``join`` are those of the mixture at a temperature of 1.
 
     Example:
         >>> log_prob = torch.tensor([[0.25, 0.75]]).log()
@@ -77,6 +84,8 @@ class Categorical(_LogTotals):
         >>> Categorical().mixture(log_prob, outputs).exp()
         tensor([[0.5000, 0.5000]])
     """
+
+    temperature: float = 1.0
 
     def num_outputs(self, num_targets: int) -> int:
         return num_targets
@@ -92,10 +101,11 @@ class Categorical(_LogTotals):
         return log_prob + chosen  # log pi_l + log p_l(y)
 
     def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
-        return (log_prob.unsqueeze(-1) + outputs.log_softmax(-1)).logsumexp(1)
+        mixed = (log_prob.unsqueeze(-1) + outputs.log_softmax(-1)).logsumexp(1)
+        return mixed if self.temperature == 1 else self.single(mixed)
 
     def single(self, outputs: Tensor) -> Tensor:
-        return outputs.log_softmax(-1)
+        return (outputs / self.temperature).log_softmax(-1)
 
 
 class SquaredError(Likelihood):

@@ -43,6 +43,11 @@ class Routed(nn.Module):
         """The number of classes; None if the tree predicts numbers."""
         return self.num_outputs if isinstance(self.likelihood, Categorical) else None
 
+    @property
+    def temperature(self) -> float:
+        """The temperature of its :class:`.Categorical`; 1 if it predicts numbers."""
+        return self.likelihood.temperature if isinstance(self.likelihood, Categorical) else 1.0
+
     def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
         """The visits of samples ``[n, *shape]`` to each node, see :meth:`.RoutedTree.visits`.
 
@@ -158,6 +163,8 @@ class Routed(nn.Module):
         if isinstance(self.likelihood, GaussianMixture) and not inner:
             means = len(start) // 2  # the others are deviations
             start, effect = start[:means], effect[:, :means]
+        if not inner:
+            start, effect = start / self.temperature, effect / self.temperature
         if not above:
             return Formula.linear(start, effect)
         layer = units_of(above[0])

@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.datasets.csv_file import is_number
-from structnet.datasets.table_columns import Encoding
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import is_file
 from structnet.recipes.run_settings import RowsRunSettings
@@ -132,19 +131,20 @@ class ArrayData:
 
     def in_words(self) -> str:
         """The number and the kind of the examples, and what a table's columns became, in words."""
-        arrays = self.arrays
-        predicted = outputs(arrays.num_outputs, arrays.classes is not None)
-        return (
-            f"{sizes_in_words(self)} ({arrays.split}); "
-            f"inputs of {' x '.join(map(str, arrays.x_train.shape[1:]))}, {predicted}"
-            + lines_on_table(arrays.notes, arrays.encoding)
-        )
+        return kind_in_words(sizes_in_words(self), self.arrays)
 
 
-def lines_on_table(notes: Sequence[str], encoding: Encoding | None) -> str:
-    """What is to be known of a table and its columns, each line behind a line break."""
-    lines = [*notes, *(() if encoding is None else encoding.lines())]
-    return "".join(f"\n{line}" for line in lines)
+def kind_in_words(sizes: str, arrays: Arrays) -> str:
+    """The kind of the examples behind their numbers; what is to be known of a table on own lines.
+
+    Args:
+        sizes: the numbers of examples, in words.
+        arrays: the data set.
+    """
+    shape = " x ".join(map(str, arrays.x_train.shape[1:]))
+    predicted = outputs(arrays.num_outputs, arrays.classes is not None)
+    table = [*arrays.notes, *(() if arrays.encoding is None else arrays.encoding.lines())]
+    return "\n".join([f"{sizes} ({arrays.split}); inputs of {shape}, {predicted}", *table])
 
 
 def load_arrays(data: str, folder: Path | None, **options: Any) -> Arrays:

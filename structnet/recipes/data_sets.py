@@ -20,11 +20,11 @@ from structnet.datasets.catalogue import LABELLED, TEXTS
 from structnet.datasets.fasttext_file import PREFIX
 from structnet.datasets.named import LOADERS
 from structnet.datasets.source import Source, is_published
-from structnet.recipes.arrays import lines_on_table
+from structnet.recipes.arrays import kind_in_words
 from structnet.recipes.data_settings import DataSettings
 from structnet.recipes.recipe import Say, is_file
 from structnet.recipes.tree_lstm.model import OF_NAME
-from structnet.recipes.words import counted, outputs, place_of
+from structnet.recipes.words import counted, place_of
 from structnet.routing.words import in_digits, percent
 from structnet.text import Words
 from structnet.training.files import locked
@@ -117,12 +117,8 @@ def arrays(name: str, settings: DataSettings, say: Say) -> dict[str, Any]:
     for path, published in files.items():
         check = "the published file" if published else "checked by its form"
         say(f"{path}: {check if name in LOADERS else 'not a published file'}")
-    shape = list(data.x_train.shape[1:])
-    inputs = f"inputs of {' x '.join(map(str, shape))}"
     sizes = f"{len(data.y_train):,} examples to train on and {len(data.y_test):,} to test"
-    predicted = outputs(data.num_outputs, data.classes is not None)
-    about = lines_on_table(data.notes, data.encoding)
-    say(f"{sizes} ({data.split}); {inputs}, {predicted}{about}")
+    say(kind_in_words(sizes, data))
     return {
         "data": name,
         "files": {path: {"published": published} for path, published in files.items()},
@@ -130,7 +126,7 @@ def arrays(name: str, settings: DataSettings, say: Say) -> dict[str, Any]:
         "train": len(data.y_train),
         "test": len(data.y_test),
         "split": data.split,
-        "inputs": shape,
+        "inputs": list(data.x_train.shape[1:]),
         "features": data.features,
         "targets": data.targets,
         "classes": _class_counts(data),

@@ -49,7 +49,6 @@ The papers leave the following open, and the choices are ours:
 ``choice``,           settings that are not given, chosen on held-out samples (a ``fold``) by
 ``fold``              ``wrongness``: mistakes and, with few classes, probabilities; ``costs``:
                       what a trial costs; ``penalties``: those of leaves
-``temperature``       how sure the leaves are, by held-out samples
 ``training``          :func:`train`: from data to a tree; ``state``: its state on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back

@@ -41,6 +41,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
+from structnet.estimators.temperature import FEWEST, best_temperature
 from structnet.softmax_tree.costs import axes_sums, flat_sums
 from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest, name_of
 from structnet.softmax_tree.penalties import Penalties
@@ -53,7 +54,6 @@ from structnet.softmax_tree.settings import (
 )
 from structnet.softmax_tree.solved_leaf import are_few, how_solved, may_be_solved
 from structnet.softmax_tree.start import most_classes, width
-from structnet.softmax_tree.temperature import FEWEST, best_temperature, few_enough
 from structnet.softmax_tree.wrongness import odds_of
 from structnet.training.progress import Progress
 
@@ -211,7 +211,7 @@ class _Search:
             return kind
         seed, all_ = self.given.seed, self._most >= len(self.points)
         parts = self._parts if all_ else [self._parted(self.points, None, seed)]
-        parts = [replace(part, test=few_enough(part.test, seed)) for part in parts]
+        parts = [replace(part, test=part.test.few(seed)) for part in parts]
         log_prob = np.concatenate([part.log_probs(kind) for part in parts])
         y = np.concatenate([part.test.y for part in parts])
         weights = np.concatenate([part.test.weights for part in parts])

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from structnet.estimators.checked import Checked
+from structnet.estimators.temperature import few_enough
 from structnet.routing.samples import stacked
 from structnet.softmax_tree import _kernels
 
@@ -118,6 +119,10 @@ class Points:
     def checked(self) -> Checked:
         """The rows, classes, weights and groups."""
         return Checked(self.x, self.y, self.weights, self.groups)
+
+    def few(self, seed: int, most: int | None = None) -> Points:
+        """The samples, or few enough of them to find a temperature; see :func:`.few_enough`."""
+        return self.take(few_enough(len(self), self.num_classes, seed, most))
 
     def take(self, rows: np.ndarray) -> Points:
         """The points of some rows, ``[m]``."""

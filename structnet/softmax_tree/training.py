@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from structnet.estimators.temperature import best_temperature
 from structnet.softmax_tree.choice import SURE, chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.fold import BETTER, Wrongness
@@ -29,7 +30,6 @@ from structnet.softmax_tree.smoothing import smoothed
 from structnet.softmax_tree.solved_leaf import are_few, half_solved, how_solved, leaf_in_words
 from structnet.softmax_tree.start import best_draft, first_draft, same_shape
 from structnet.softmax_tree.state import State, facts_of
-from structnet.softmax_tree.temperature import best_temperature, few_enough
 from structnet.softmax_tree.tree import SoftmaxTree
 from structnet.softmax_tree.wrongness import log_probs, wrong_about
 from structnet.training.history import History
@@ -307,7 +307,7 @@ class _Training:
         settings, tested = self.state.settings, self.validation
         if tested is None or settings.temperature != 1 or settings.is_solved:
             return settings
-        some = few_enough(tested, settings.seed)
+        some = tested.few(settings.seed)
         draft = half_solved(draft, self.points, settings)
         log_prob = log_probs(draft, self.points, some, self._trained_by, inside=True)
         return replace(settings, temperature=best_temperature(log_prob, some.y, some.weights))

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from structnet.estimators.temperature import best_temperature
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.smoothing import smoothed
-from structnet.softmax_tree.temperature import best_temperature, few_enough
 from structnet.softmax_tree.tree import SoftmaxTree
 
 FEW = 100  # classes up to which probabilities count
@@ -53,7 +53,7 @@ def wrong_about(
         return wrong
     known = smoothed(draft, learnt, objective)
     if tempered:
-        some = few_enough(tested, 0, SOME)
+        some = tested.few(0, SOME)
         log_prob = _log_probs(known, learnt, some, inside=True)
         known = known.at(best_temperature(log_prob, some.y, some.weights))
     prob = np.exp(_log_probs(known, learnt, tested))  # [tested, K]

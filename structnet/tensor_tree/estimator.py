@@ -239,13 +239,13 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         if len(found) < least:
             raise ValueError(f"got {len(found)} samples; expected at least {least}")
         number = roots or len(found[0])
+        if not number:
+            raise ValueError("sample 0 has no tree; expected at least 1")
+        others = "the samples to learn from" if roots else "sample 0"
         for i, each in enumerate(found):
-            if len(each) != number or not each:
+            if len(each) != number:
                 raise ValueError(
-                    f"sample {i} has {len(each)} trees; expected {number or 'at least 1'}, as "
-                    f"{'in the samples to learn from' if roots else 'in sample 0'}"
-                    if number
-                    else f"sample {i} has no tree; expected at least 1"
+                    f"sample {i} has {len(each)} trees; expected {number}, as in {others}"
                 )
         return found
 

@@ -85,13 +85,6 @@ def test_groups_name_each_sample(make: Any) -> None:
         make().fit(X, y, groups=rows[:60])
 
 
-@pytest.mark.parametrize("kind", [NeuralTreeClassifier, AdaptiveSoftmaxTreeClassifier])
-def test_a_single_group_cannot_be_held_out(kind: type) -> None:
-    X, y, rows = measured_again(times=1)
-    with pytest.raises(ValueError, match="all samples are of one group; expected at least 2"):
-        kind(random_state=0).fit(X, y, groups=np.zeros_like(rows))
-
-
 def test_a_row_of_weight_zero_takes_its_group_along() -> None:
     X, y, rows = measured_again(times=3)
     weight = np.arange(len(y)) % 3 > 0
@@ -116,13 +109,6 @@ def test_two_groups_are_enough_where_only_some_rows_are_used(
     X, y, _ = measured_again(600, times=1)
     model = SoftmaxTreeClassifier(random_state=0).fit(X, y, groups=np.arange(600) % 2)
     assert model.score(X, y) > 0.7
-
-
-def test_a_class_of_one_group_is_not_held_out_whole() -> None:
-    X, _, _ = measured_again(600, times=1)
-    y = np.arange(600) % 3
-    with pytest.raises(ValueError, match="no whole group can be held out"):
-        SoftmaxTreeClassifier(random_state=0).fit(X, y, groups=y)
 
 
 def test_rows_of_one_group_are_parted_where_a_line_is_penalised() -> None:

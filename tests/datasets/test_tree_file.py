@@ -370,12 +370,6 @@ def test_a_file_with_trees_is_known(tmp_path: Path, name: str, text: str, expect
     assert is_tree_file(tmp_path / name) == expected
 
 
-def test_reading_changes_no_tree(read) -> None:
-    deep = Tree("a", [Tree("b", [Tree("c")])] * 3)
-    data = read("own.tsv", f"x\t{parse.to_bracketed(deep)}\n", "bracketed")
-    assert data.trees == [deep]
-
-
 @pytest.mark.parametrize("target", ["root-label", "node-labels"])
 def test_a_star_is_a_label_of_what_is_learnt_from_and_none_of_what_is_asked_about(
     read, target: str

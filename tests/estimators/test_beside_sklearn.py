@@ -109,14 +109,6 @@ def test_trees_in_a_data_frame_are_asked_for_by_their_column() -> None:
     assert len(model.predict(table["tree"])) == len(table)
 
 
-def test_a_missing_number_of_a_data_frame_is_named(blobs: tuple) -> None:
-    pandas = pytest.importorskip("pandas")
-    X = pandas.DataFrame(blobs[0], columns=["p", "q", "r"])
-    X.iloc[4, 1] = np.nan
-    with pytest.raises(ValueError, match=r"in row 4 \(counted from 0\), column 'q'; expected"):
-        classifier().fit(X, blobs[1])
-
-
 def test_targets_that_are_no_numbers_are_named(lines: tuple) -> None:
     X, _ = lines
     with pytest.raises(ValueError, match=r"y must be numbers: .*'1a'"):

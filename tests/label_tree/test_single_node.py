@@ -43,8 +43,11 @@ def test_its_steps_are_those_of_minibatches_in_torch(weighted: bool, bias: bool)
         examples = replace(examples, shares=shares)
     tree = LabelTree(4, labels, arity=labels, bias=bias)
     settings = LabelTreeSettings("huffman", labels, 0, 1, rate, bias=bias)
+    w, b = torch.zeros(labels, 4, requires_grad=True), torch.zeros(labels)
+    if bias:  # all labels are as likely as each other
+        b -= np.log(labels)
+    b.requires_grad_()
     found = Training(tree, settings).run(examples).epochs[0]["loss"]
-    w, b = torch.zeros(labels, 4, requires_grad=True), torch.zeros(labels, requires_grad=True)
     order, loss, batch = epoch_order(70, 0, 0), 0.0, labels // SHARE
     for start in range(0, 70, batch):
         rows = order[start : start + batch]

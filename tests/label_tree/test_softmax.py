@@ -383,18 +383,3 @@ def test_a_tree_with_spare_nodes_stays_as_it_is() -> None:
     loss(torch.randn(5, 4), torch.arange(5)).loss.backward()
     with pytest.raises(ValueError, match="has 4 nodes; labels move in one of 3, the fewest for 6"):
         loss.reassign()
-
-
-def test_another_tree_begins_anew() -> None:
-    loss, (x, target) = made(sparse=True), batch()
-    loss(x, target)
-    other = random_tree(23, 4, seed=3)
-    loss.replant(other)
-    assert loss.codes.to_nested() == other.to_nested() and loss.statistics.seen.sum() == 0
-    equal = [-loss.log_prob(x)[0, k].item() for k in range(23)]
-    ways = (other.children >= 0).sum(1)
-    assert equal == pytest.approx(
-        [sum(np.log(ways[n]) for n, _ in other.code(k)) for k in range(23)]
-    )
-    with pytest.raises(ValueError, match=r"must be \(23, 8, 4\). Got \(9, 4, 3\)"):
-        loss.replant(random_tree(9, 3))

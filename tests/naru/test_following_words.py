@@ -195,3 +195,30 @@ def test_numbers_are_dropped_only_while_probabilities_are_learned(loss: str) -> 
     losses = [model.train(mode).loss(sentences).item() for mode in (True, True, False, False)]
     assert (losses[0] == losses[1]) == (loss == "squared_error")
     assert losses[2] == losses[3]
+
+
+def test_the_last_two_words_reach_probabilities_directly() -> None:
+    model, batch = untrained(0, loss="log_loss")[0], Sentences(Encoded([4, 1, 5, 2, 3], [0, 3, 5]))
+    assert model.direct is not None
+    x = model.vectors[batch.padded(extra=1)[0]]
+    alone = model.network.route(x, torch.tensor([4, 3])).predictions
+    added = (model.route(batch, extra=1).predictions - alone)[[0, 0, 0, 1, 1], [0, 1, 2, 0, 1]]
+    last, before = model.direct.weight.chunk(2, dim=1)
+    of_last = model.vectors[[4, 1, 5, 2, 3]] @ last.T
+    of_before = model.vectors[[4, 4, 1, 2, 2]] @ before.T * torch.tensor([0, 1, 1, 0, 1])[:, None]
+    torch.testing.assert_close(added, of_last + of_before)
+    one_word = Sentences(Encoded([4], [0, 1]))
+    assert model.route(one_word).predictions.shape == (1, 0, 3)
+    assert untrained(0)[0].direct is None
+
+
+def test_the_word_before_the_last_one_is_heard() -> None:
+    rng, text = random.Random(0), []
+    for _ in range(300):
+        words = [rng.randrange(12), rng.randrange(12)]
+        while len(words) < 10:
+            words.append((words[-2] + 1) % 12)
+        text.append(" ".join(f"w{word}" for word in words))
+    model = RoutedLanguageModel(**{**SMALL, "epochs": 12, "vector_size": 12}).fit(text[:250])
+    found = model.measure(text[250:]).perplexity_without_ngrams
+    assert found is not None and found < 4

@@ -116,6 +116,19 @@ def test_the_first_of_the_largest_gates_is_elected() -> None:
                 assert routed.record[i, k + p + 1, p + 1] == targets[gates.argmax()]
 
 
+@every_backend
+def test_a_path_depends_on_the_tokens_before_it(backend: str) -> None:
+    network, x = small(), sentences(lengths=torch.full((30,), 9))
+    other = x.clone()
+    other[:, 4] = sentences(lengths=torch.full((30,), 9))[:, 5]
+    records = [network.route(each, backend=backend).record for each in (x, other)]
+    for token, differs in ((4, False), (5, True)):
+        paths = [
+            torch.stack([record[:, token + p, p] for p in range(SMALL.depth)]) for record in records
+        ]
+        assert torch.equal(*paths) != differs
+
+
 def test_ties_go_to_the_first_route() -> None:
     wiring = Wiring((1, 3, 1), (2, 2, 2), targets=[[(2, 0, 1)], [(0,)] * 3])
     network = RoutedNetwork(wiring)

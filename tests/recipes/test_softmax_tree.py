@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterable
@@ -115,17 +114,6 @@ def test_sparse_rows_are_not_for_a_tree_of_a_table(rows: Path, tmp_path: Path) -
         assert re.search(r"FILE\.csv, .*own\.csv; got '.*rows\.svm'", refused(*words))
 
 
-def test_rows_of_a_table_come_from_the_standard_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table, folder = tmp_path / "own.csv", tmp_path / "run"
-    table.write_text("a,b,label\n" + "".join(f"{i % 2},{i % 3},c{i % 2}\n" for i in range(60)))
-    ran("train", "softmax-tree", "--data", table, "--depth", 1, "--k", 2, "--out", folder)
-    expected = ran("predict", folder, table).json["answers"]
-    monkeypatch.setattr("sys.stdin", io.StringIO(table.read_text()))
-    assert ran("predict", folder).json["answers"] == expected
-
-
 def test_a_tree_that_is_trained_stays_as_it_is(run: tuple[Path, Done]) -> None:
     folder, done = run
     again = call("train", "--resume", folder)
@@ -175,14 +163,6 @@ def test_trees_that_grow(tmp_path: Path) -> None:
         assert f"\n  {flag} " not in call("train", "adaptive-softmax-tree", "--help").out
     expected = "--depth is for softmax-tree; adaptive-softmax-tree has --start-depth, --start-k"
     assert expected in wrong.err
-
-
-def test_sparse_rows(rows: Path, tmp_path: Path) -> None:
-    done = call("train", "softmax-tree", "--data", rows, "--depth", "2", "--out", tmp_path / "run")
-    assert done.json["sizes"] == {"train": 96, "validation": 0, "test": 24}
-    assert done.json["test"]["accuracy"] == 1
-    whole = call("evaluate", tmp_path / "run", "--data", rows)
-    assert whole.json["sizes"] == {"test": 120} and whole.json["test"]["accuracy"] == 1
 
 
 @pytest.mark.parametrize("model", ["softmax-tree", "adaptive-softmax-tree"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from alike import assert_same, assert_same_model
-from commands import Done, ran, refused
+from commands import Done, ran
 
 from structnet import SoftmaxTreeClassifier
 from structnet.estimators.checked import seed_from
@@ -88,8 +88,3 @@ def test_trees_that_grow_are_more_accurate_together(tmp_path: Path) -> None:
     several = ran("train", *growing, "--n-members", "5", "--out", tmp_path / "several").json
     assert several["test"]["accuracy"] > one["test"]["accuracy"]
     assert several["details"]["chosen"] == one["details"]["chosen"]
-
-
-def test_the_number_must_be_one() -> None:
-    said = refused("train", "softmax-tree", *CLUSTERS, "--n-members", "0")
-    assert "--n-members must be an int in the range [1, inf)" in said

@@ -214,13 +214,6 @@ def test_pictures_are_drawn_again(homes: Homes, tmp_path: Path) -> None:
     assert (tmp_path / "tree.png").exists() and done.json["tree"]
 
 
-def test_a_misprint_among_numbers_is_an_error(homes: Homes, tmp_path: Path) -> None:
-    rows = rows_of(3, 4)
-    rows[1][4] = "threee"
-    err = refused("predict", homes.run, write(tmp_path / "new.csv", rows))
-    assert "line 3, column 5 ('rooms'): expected a number; got 'threee'" in err
-
-
 def test_a_run_of_another_version_is_refused_in_one_sentence(homes: Homes, tmp_path: Path) -> None:
     run = shutil.copytree(homes.run, tmp_path / "run")
     config = json.loads((run / "config.json").read_text())

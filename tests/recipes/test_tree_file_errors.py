@@ -25,7 +25,6 @@ from structnet.training.checkpoint import CheckpointError
         ),
         ("1.5\t(P x)\n" * 30, ["--task", "regression"], "every tree has the number 1.5"),
         ("a\t(P x)\nb\t(Q x)\n", [], "too few samples to hold some out: 2, each of another class"),
-        ("\n", [], "own.tsv is empty"),
         (
             lines("classes"),
             ["--test-file", "PAIRS"],
@@ -67,10 +66,6 @@ def test_a_refused_run_takes_nothing_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        (
-            ["(P (A x)"],
-            "the input: 1 of 1 trees cannot be read in the format bracketed; the first,",
-        ),
         (["nowhere.tsv"], "nowhere.tsv: No such file or directory"),
         (["no", "tree"], "'no' stands outside of brackets"),
         (["(P x)", __file__], "expected one file, or only trees; got (P x) "),

@@ -10,6 +10,7 @@ import pytest
 from scipy.special import log_softmax
 from softmax_trees import clusters
 
+from structnet.estimators.temperature import COLDEST, HOTTEST, best_temperature
 from structnet.softmax_tree import (
     GrowthSettings,
     SoftmaxTreeClassifier,
@@ -19,7 +20,6 @@ from structnet.softmax_tree import (
     tree_from_networkx,
 )
 from structnet.softmax_tree.settings import ChosenSettings
-from structnet.softmax_tree.temperature import COLDEST, HOTTEST, best_temperature
 
 
 def drawn(n: int, temperature: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +170,7 @@ def test_a_growing_tree_asks_drawn_samples(monkeypatch: pytest.MonkeyPatch) -> N
         asked.append(y)
         return 1.0
 
-    monkeypatch.setattr("structnet.softmax_tree.temperature.CELLS", 4 * 20)
+    monkeypatch.setattr("structnet.estimators.temperature.CELLS", 4 * 20)
     monkeypatch.setattr(training, "best_temperature", recorded)
     settings = SoftmaxTreeSettings(
         start="centroids", decision_penalty=1.0, leaf_penalty=1.0, max_iter=1, solver_steps=5

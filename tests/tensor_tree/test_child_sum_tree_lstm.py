@@ -113,18 +113,6 @@ def test_rare_words_of_texts_are_dropped():
     torch.testing.assert_close(m.inputs(forest), (x + (unknown + x) / 2**0.5)[None])
 
 
-def test_without_order_the_children_may_be_exchanged():
-    trees = [
-        Tree("A", [Tree("x"), Tree("y"), Tree("z")]),
-        Tree("A", [Tree("z"), Tree("y"), Tree("x")]),
-    ]
-    forest = Forest.from_trees(trees, VOCABULARY)
-    first, second = model(order=False)(forest)
-    torch.testing.assert_close(first, second)
-    first, second = model()(forest)
-    assert (first - second).abs().max() > 1e-4
-
-
 def test_any_number_of_children():
     wide = Tree("f", [Tree("x")] * (ARITY + 500))
     vocabulary = Vocabulary.from_trees([wide], any_arity=True)

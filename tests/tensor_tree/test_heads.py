@@ -8,7 +8,6 @@ import re
 
 import pytest
 import torch
-import torch.nn.functional as F
 from random_trees import VOCABULARY, random_tree
 from torch import Tensor, nn
 
@@ -57,12 +56,6 @@ def test_kaiming_scale_of_hidden_layers():
         assert layer.weight.std().item() == pytest.approx(wanted, rel=0.05)
 
 
-def test_pairs_are_ordered():
-    model = TreePairClassifier(encoder(), 7).double()
-    batch = examples(1, roots=2)
-    assert model(batch.forest).sub(model(batch.forest[[1, 0]])).abs().max() > 1e-6
-
-
 def test_an_odd_number_of_trees():
     model = TreePairClassifier(encoder(), 7).double()
     message = "pairs need an even number of trees; got 3"
@@ -75,21 +68,6 @@ HEADS = {
     "pair": (lambda: TreePairClassifier(encoder(), 3, combined_size=6).double(), 2),
 }
 both = pytest.mark.parametrize("name", HEADS)
-
-
-@both
-def test_loss_and_predictions_follow_from_the_logits(name: str):
-    make, roots = HEADS[name]
-    model, batch = make(), examples(6, roots)
-    logits = model(batch.forest)
-    log_prob = logits.log_softmax(-1)
-    picked = log_prob[torch.arange(6), batch.targets]
-    torch.testing.assert_close(model.loss(batch), -picked.mean())
-    torch.testing.assert_close(model.predict_log_proba(batch), log_prob)
-    torch.testing.assert_close(model.predict_proba(batch), log_prob.exp())
-    assert torch.equal(model.predict(batch), logits.argmax(-1))
-    for method in (model.predict, model.predict_proba, model.predict_log_proba):
-        assert torch.equal(method(batch), method(batch.forest))
 
 
 @both
@@ -114,32 +92,6 @@ def test_backends(name: str):
     model.encoder = fixed
     model(forest, backend="dgl")
     assert fixed.backends == ["dgl"]
-
-
-@both
-def test_gradcheck(name: str):
-    make, roots = HEADS[name]
-    model, batch = make(), examples(3, roots)
-    names, parameters = zip(*model.named_parameters(), strict=True)
-
-    def loss(*values: Tensor) -> Tensor:
-        named = dict(zip(names, values, strict=True))
-        return F.cross_entropy(
-            torch.func.functional_call(model, named, (batch.forest,)), batch.targets
-        )
-
-    values = [p.detach().clone().requires_grad_() for p in parameters]
-    assert torch.autograd.gradcheck(loss, values, fast_mode=True)
-
-
-@both
-def test_two_classifiers_may_share_an_encoder(name: str):
-    shared = encoder()
-    kind = type(HEADS[name][0]())
-    first, second = kind(shared, 3).double(), kind(shared, 5).double()
-    batch = examples(2, HEADS[name][1])
-    (first.loss(batch) + second.loss(batch)).backward()
-    assert shared.leaf_weight.grad.abs().sum() > 0
 
 
 @both

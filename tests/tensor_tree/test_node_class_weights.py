@@ -103,19 +103,6 @@ def test_nodes_of_a_class_that_weighs_nothing_are_as_if_they_had_none():
     assert model.classes_.tolist() == ["leaf", "often", "rare"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ("often", "'class_weight' parameter must be a dict, 'balanced' or None"),
-        ({"rare": -1}, "made of finite numbers of at least 0"),
-        ({"leaf": 0, "often": 0, "rare": 0}, "above 0 for at least one class"),
-    ],
-)
-def test_wrong_weights(asked: object, message: str):
-    with pytest.raises(ValueError, match=message):
-        TreeLSTMNodeClassifier(class_weight=asked, **FEW).fit(*rare(40))
-
-
 def test_a_weight_of_a_node_is_a_number_of_nodes():
     once, repeated = examples(repeated=False), examples(repeated=True)
     flat = [2 * WEIGHTS[of].item() if of >= 0 else 0 for of in once.labels.tolist()]

@@ -72,13 +72,24 @@ def prediction(tree: NeuralTree, output: Tensor) -> Tensor:
 
 def mixture(tree: NeuralTree, x: Tensor) -> Tensor:
     """What all leaves predict together."""
-    return sum(leaf.pi * prediction(tree, leaf.output) for leaf in leaves(tree, x))
+    mixed = sum(leaf.pi * prediction(tree, leaf.output) for leaf in leaves(tree, x))
+    return tempered(tree, mixed)
+
+
+def tempered(tree: NeuralTree, mixed: Tensor) -> Tensor:
+    """Probabilities at the temperature of a tree, or numbers as they are."""
+    if tree.temperature == 1:
+        return mixed
+    powers = mixed ** (1 / tree.temperature)
+    return powers / powers.sum()
 
 
 def loss(tree: NeuralTree, x: Tensor, y: Tensor) -> Tensor:
     """Of one sample: ``-log p(y|x)``, or the mean squared error of the mixture's mean."""
     if isinstance(tree.likelihood, SquaredError):
         return ((mixture(tree, x) - y) ** 2).mean()
+    if tree.temperature != 1:
+        return -mixture(tree, x)[y].log()
     return -sum(leaf.pi * density(tree, leaf.output, y) for leaf in leaves(tree, x)).log()
 
 

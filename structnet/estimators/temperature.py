@@ -1,8 +1,8 @@
-"""The temperature of a tree: how sure its leaves are, by samples held out of the training.
+"""The temperature of a tree: how sure it is of its classes, by samples held out of the training.
 
 Leaves of few rows are too sure of their classes; those of a strong penalty, by which a tree makes
-the fewest mistakes, are not sure enough. Both show on held-out samples only. The scores of all
-leaves are divided by one number, which keeps the order of the classes.
+the fewest mistakes, are not sure enough. Both show on held-out samples only. Log-probabilities are
+divided by one number, which keeps the order of the classes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from structnet.softmax_tree.points import Points
 from structnet.training.gains import is_better
 
 COLDEST, HOTTEST = 0.25, 8.0
@@ -21,14 +20,31 @@ FEWEST = 30  # samples: of ten, chance looks like a gain in one case of five
 CELLS = 10_000_000  # largest number of probabilities by which it is found
 
 
-def few_enough(samples: Points, seed: int, most: int | None = None) -> Points:
-    """Held-out samples, or a random part with at most so many probabilities, or ``CELLS``."""
-    order = np.random.default_rng(seed).permutation(len(samples))
-    return samples.take(np.sort(order[: max((most or CELLS) // samples.num_classes, 1)]))
+def few_enough(n: int, num_classes: int, seed: int, most: int | None = None) -> np.ndarray:
+    """The places of held-out samples, or of a random part of at most ``CELLS`` probabilities.
+
+    Args:
+        n, num_classes: number of samples, and of the probabilities of each.
+        seed: seed of the part.
+        most: largest number of probabilities, instead of ``CELLS``.
+
+    Shapes:
+        -> ``[some]``, ascending.
+
+    Example:
+        >>> few_enough(3, num_classes=2, seed=0)
+        array([0, 1, 2])
+    """
+    order = np.random.default_rng(seed).permutation(n)
+    return np.sort(order[: max((most or CELLS) // num_classes, 1)])
 
 
 def best_temperature(
-    log_prob: np.ndarray, y: np.ndarray, weights: np.ndarray, further: int = 1
+    log_prob: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    further: int = 1,
+    groups: np.ndarray | None = None,
 ) -> float:
     """The temperature T of the least loss ``-log softmax(log_prob / T)_y``; 1 if it may be chance.
 
@@ -41,9 +57,10 @@ def best_temperature(
         y: their classes.
         weights: number of times that each counts; fewer than 30 samples that do are too few.
         further: number of further samples.
+        groups: group of each sample, see :func:`.gained`.
 
     Shapes:
-        log_prob ``[n, K]``; y, weights ``[n]``.
+        log_prob ``[n, K]``; y, weights, groups ``[n]``.
 
     Reference:
         Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017.
@@ -56,6 +73,7 @@ def best_temperature(
     """
     known = np.isfinite(log_prob[np.arange(len(y)), y]) & (weights > 0)
     log_prob, y, weights = log_prob[known], y[known], weights[known]
+    groups = None if groups is None else groups[known]
     if len(y) < FEWEST:
         return 1.0
     log_prob = log_prob - log_prob.max(axis=1, keepdims=True)  # so that no exponential overflows
@@ -74,4 +92,5 @@ def best_temperature(
 
     ends = np.log([COLDEST, HOTTEST])
     found = float(np.exp(minimize_scalar(total, bounds=ends, method="bounded").x))
-    return found if is_better(losses(1.0)[0], losses(found)[0], SURE, weights) else 1.0
+    better = is_better(losses(1.0)[0], losses(found)[0], SURE, weights, groups)
+    return found if better else 1.0
