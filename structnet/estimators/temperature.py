@@ -16,7 +16,7 @@ COLDEST, HOTTEST = 0.25, 8.0
 # A number fitted to the very samples that judge it gains half its z^2 by chance, with a standard
 # error of about z: two errors are a z of 4.
 SURE = 2.0
-FEWEST = 30  # samples: of ten, chance looks like a gain in one case of five
+FEWEST = 30  # samples or groups: of ten, chance looks like a gain in one case of five
 CELLS = 10_000_000  # largest number of probabilities by which it is found
 
 
@@ -57,7 +57,7 @@ def best_temperature(
         y: their classes.
         weights: number of times that each counts; fewer than 30 samples that do are too few.
         further: number of further samples.
-        groups: group of each sample, see :func:`.gained`.
+        groups: group of each sample, see :func:`.gained`; they are what is counted then.
 
     Shapes:
         log_prob ``[n, K]``; y, weights, groups ``[n]``.
@@ -74,7 +74,7 @@ def best_temperature(
     known = np.isfinite(log_prob[np.arange(len(y)), y]) & (weights > 0)
     log_prob, y, weights = log_prob[known], y[known], weights[known]
     groups = None if groups is None else groups[known]
-    if len(y) < FEWEST:
+    if len(y if groups is None else np.unique(groups)) < FEWEST:
         return 1.0
     log_prob = log_prob - log_prob.max(axis=1, keepdims=True)  # so that no exponential overflows
     there = np.isfinite(log_prob)

@@ -213,6 +213,23 @@ def take_over(
             values[node, slot] = moved
 
 
+@torch.no_grad()
+def change_shares(bias: Tensor, source: np.ndarray, before: Tensor, now: Tensor) -> None:
+    """Adds to biases what the log-shares of labels have changed by; new slots begin with theirs.
+
+    Args:
+        bias: biases, after :func:`take_over`.
+        source: see :class:`Reassigned`.
+        before, now: logs of the shares of each node's examples, in the old and the new tree.
+
+    Shapes:
+        bias, source, before, now ``[nodes, arity]``.
+    """
+    places = torch.from_numpy(source).to(bias.device)
+    learned = bias - before.ravel()[places.clamp(min=0)]
+    bias.copy_(now + learned.masked_fill(places < 0, 0))
+
+
 def best_objective(arity: int) -> float:
     """The maximum of the objective, ``J* = 4/M (1 - 1/M)``, of balanced and pure splits alone."""
     return 4 / arity * (1 - 1 / arity)

@@ -18,6 +18,7 @@ from structnet.label_tree.reassignment import (
     NodeReport,
     Reassigned,
     Statistics,
+    change_shares,
     node_report,
     reassign,
     take_over,
@@ -65,9 +66,8 @@ class TreeSoftmaxLoss(Recorded):
         bias: learn a bias for each child?
         gain, prior, prior_weight, method: rules of the reassignment; see :func:`.reassign`.
         memory: share of the statistics that is kept after a reassignment.
-        sparse: sparse gradients, only for nodes that occur in a batch, as with
-            ``nn.Embedding(sparse=True)``; for SGD and Adagrad, of which :class:`.SparseAdagrad` is
-            the faster form.
+        sparse: sparse gradients, only for nodes that occur in a batch, as ``nn.Embedding`` has
+            them; for SGD and Adagrad, of which :class:`.SparseAdagrad` is the faster form.
         ignore_index: target that does not count; its output is 0, and so is the loss of a batch in
             which nothing counts.
         seed: seed of a random tree.
@@ -132,6 +132,7 @@ class TreeSoftmaxLoss(Recorded):
         self.rules = {"gain": gain, "prior": prior, "prior_weight": prior_weight, "method": method}
         self.memory, self.sparse, self.ignore_index = memory, sparse, ignore_index
         shape = codes.children.shape
+        self._biased = bool(bias)
         self.weight = nn.Parameter(torch.zeros(*shape, in_features))
         self.bias = nn.Parameter(torch.zeros(shape), requires_grad=bool(bias))
         self.register_buffer("counts", torch.from_numpy(counts.copy()))
@@ -147,13 +148,12 @@ class TreeSoftmaxLoss(Recorded):
     def reset_parameters(self) -> None:
         """Begins anew, with the present tree: each class is as likely as it is frequent."""
         self.weight.zero_()
-        self.bias.copy_(self._first_bias())
+        self.bias.copy_(self._first_bias(self._codes))
 
-    def _first_bias(self) -> Tensor:
+    def _first_bias(self, codes: LabelCodes) -> Tensor:
         """The biases by which each class is as likely as it is frequent, ``[nodes, arity]``."""
-        if not self.bias.requires_grad:
-            return torch.zeros_like(self.bias)
-        return torch.from_numpy(log_shares(self._codes, self.counts.cpu().numpy())).to(self.bias)
+        shares = log_shares(codes, self.counts.cpu().numpy()) * self._biased
+        return torch.from_numpy(shares).to(self.bias)
 
     @property
     def codes(self) -> LabelCodes:
@@ -173,8 +173,8 @@ class TreeSoftmaxLoss(Recorded):
     def reassign(self, *optimizers: torch.optim.Optimizer | None) -> Reassigned:
         """Moves labels to the children that their examples prefer; see :func:`.reassign`.
 
-        Labels take their weights along. Call it a few times in the first half of a training only:
-        moves raise the loss at first. For next words do not call it; the guide has figures.
+        Labels take their weights along, but no gradients. Call it a few times in the first half of
+        a training only: moves raise the loss at first. For next words do not; see the guide.
 
         Of several processes that train it together, by ``DistributedDataParallel`` or :func:`.fit`,
         all must call it after the same step: they decide by the sum of what they have recorded, and
@@ -201,9 +201,9 @@ class TreeSoftmaxLoss(Recorded):
         self._keep(reassigned.statistics, self.memory)
         for parameter in (self.weight, self.bias):
             take_over(parameter, optimizers, reassigned.source)
+        shares = [self._first_bias(codes) for codes in (self._codes, reassigned.codes)]
+        change_shares(self.bias, reassigned.source, *shares)
         self._take(reassigned.codes)
-        begins = torch.from_numpy(reassigned.source < 0).to(self.bias.device)
-        self.bias.copy_(torch.where(begins, self._first_bias(), self.bias))
         return reassigned
 
     @torch.no_grad()

@@ -35,7 +35,8 @@ Fig. 18-20    utilisation, route changes, bias      :class:`RoutingStats`, :func
 ====================  ==============================================================================
 
 The thesis and its code agree wherever its equations can be tested; where the text is silent, we
-follow the code. The initial weights are our own: see ``Capsules.draw``.
+follow the code. The initial weights are our own, see ``Capsules.draw``, and so is the linear way
+past the network from the last two words to the next one, see :class:`NextWord`.
 
 Reference:
     D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -95,6 +95,7 @@ class NextWord(nn.Module):
 
     vectors: Tensor
     variance: Tensor
+    direct: nn.Linear | None
 
     def __init__(
         self,
@@ -120,6 +121,11 @@ class NextWord(nn.Module):
         direct = over_words and isinstance(network, RoutedNetwork)
         self.direct = nn.Linear(2 * dim, dim, bias=False) if direct else None
         self.counted: NGramMixture | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if not hasattr(self, "direct"):  # pickled before there was one
+            self.direct = None
 
     @property
     def following(self) -> NGrams | None:
@@ -151,6 +157,8 @@ class NextWord(nn.Module):
             return routed
         before = pad(x, (0, 0, 1, 0))  # nothing precedes the first word
         read = self.direct(torch.cat([x[:, :-1], before[:, :-2]], 2))
+        ends = torch.arange(read.shape[1], device=x.device) >= (lengths + extra - 1)[:, None]
+        read = read.masked_fill(ends[..., None], 0)
         return routed._replace(predictions=routed.predictions + read)
 
     def loss(self, batch: Sentences) -> Tensor:

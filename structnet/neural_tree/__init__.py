@@ -13,7 +13,7 @@ Algorithm 1  split, deepen or keep each leaf      :class:`Growth`; the rule: ``g
 Sec. 4       refinement of a grown tree           :func:`refine`, in ``refinement``
 ours         splits with several routers at once  ``growth.lookahead``
 ours         final training on all samples        :func:`finish`, in ``refinement``
-ours         a temperature at the end           :func:`.tempered`, in ``calibration``
+ours         temperatures of the leaves           ``calibration``
 ours         a penalised linear model as root     :func:`fit_linear`, in ``linear``
 ours         columns that only add noise go       :func:`telling_columns`, in ``columns``
 Table 2      the modules of the experiments       ``presets``
@@ -33,7 +33,7 @@ Table 2      the modules of the experiments       ``presets``
 ``pruning``         :func:`prune`: removes branches that hardly any sample takes
 ``cost``            the parameters and FLOPs of any module
 ``settings``        :class:`NeuralTreeSettings`: the hyper-parameters and their defaults
-``calibration``     the temperature of a trained tree, by its validation samples
+``calibration``     the temperatures of a trained tree, by its validation samples
 ``training``        :func:`train`: grow, refine, finish, prune; :func:`go_on`: refine further
 ``member``          a trained tree of an estimator, with its columns and scalers
 ``estimator_base``  the common part of the scikit-learn classes: fit, predict, save, load

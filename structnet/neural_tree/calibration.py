@@ -1,48 +1,76 @@
-"""How sure a trained tree is of its classes: the temperature of its likelihood."""
+"""How sure a trained tree is of its classes: the temperatures of its likelihood."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from structnet.estimators.temperature import best_temperature, few_enough
-from structnet.neural_tree.growth.measures import of_each
-from structnet.neural_tree.likelihood import Categorical, Likelihood
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
+from structnet.training.metrics import evaluating, most_at_once
+from structnet.training.modules import device_of
 from structnet.training.progress import Progress
 
 
-def tempered(
+def best_temperatures(
     tree: NeuralTree, validation: Samples, seed: int = 0, progress: Progress | None = None
-) -> Likelihood:
-    """The likelihood of a tree at the temperature that suits the validation samples.
+) -> tuple[float, float]:
+    """The temperatures at which the validation samples are likeliest, by all leaves and by one.
 
     What grows has the penalty of the linear root. Where lines tell little, that is a strong one,
-    and a tree that is nearly always right is hardly sure of it. Others learn to be too sure.
+    and a tree that is nearly always right is hardly sure of it. Others learn to be too sure. If
+    routers are undecided, all leaves together may be unsure of what each of them is sure of, so
+    that the leaf of the greedy path has a temperature of its own.
 
     Args:
-        tree: tree, which is not changed; its temperature should be 1.
+        tree: tree, which is not changed; its temperatures should be 1.
         validation: samples that it was not trained on. A gain on them that may be chance counts as
-            none, and so does any of fewer than 30.
+            none, and so does any of fewer than 30 samples, or groups of them.
         seed: seed by which some of very many samples are drawn.
-        progress: report in which a temperature other than 1 is said.
+        progress: report in which temperatures other than 1 are said.
 
     Returns:
-        The tree's own likelihood, if it predicts numbers.
+        Both temperatures, from 0.25 to 8; 1 if the tree predicts numbers.
 
     Example:
         >>> import torch
         >>> from structnet.neural_tree import presets
         >>> tree = NeuralTree(presets.table(2), (1,))
         >>> tree.nodes[0].solver.weight.data = torch.tensor([[-0.1], [0.1]])  # hardly sure
+        >>> _ = tree.nodes[0].solver.bias.data.zero_()
         >>> x = torch.linspace(-1, 1, 100)[:, None]
-        >>> tempered(tree, Samples(x, (x[:, 0] > 0).long())).temperature < 0.3
+        >>> best_temperatures(tree, Samples(x, (x[:, 0] > 0).long()))[0] < 0.3
         True
     """
-    if not isinstance(tree.likelihood, Categorical):
-        return tree.likelihood
-    few = validation[few_enough(len(validation), tree.num_outputs, seed)]
-    log_prob = of_each(tree.predict_log_proba, tree, few)
-    by = few.targets.cpu().numpy(), few.counts()
-    found = best_temperature(log_prob, *by, groups=few.group_numbers())
-    if found != 1 and progress is not None:
-        progress.say(f"temperature {found:.3g}")
-    return Categorical(found)
+    if tree.num_classes is None:
+        return 1.0, 1.0
+    places = few_enough(len(validation), tree.num_classes, seed)
+    y, counts = validation.targets.cpu().numpy()[places], validation.counts()[places]
+    groups = validation.group_numbers()
+    groups = None if groups is None else groups[places]
+    paths = ("multi", "greedy") if tree.num_leaves > 1 else ("multi",)
+    found = [
+        best_temperature(log_prob, y, counts, groups=groups)
+        for log_prob in _log_probs(tree, validation, places, paths)
+    ]
+    if progress is not None and set(found) != {1.0}:
+        progress.say(f"temperature {' and '.join(f'{each:.3g}' for each in found)}")
+    return found[0], found[-1]
+
+
+def _log_probs(
+    tree: NeuralTree, samples: Samples, places: np.ndarray, paths: tuple[str, ...]
+) -> list[np.ndarray]:
+    """The log-probabilities of some samples along each of some paths, each ``[places, K]``.
+
+    Only one batch of the inputs is in memory at a time.
+    """
+    size, device = most_at_once(samples, 1000), device_of(tree)
+    batches = [places[start : start + size] for start in range(0, len(places), size)]
+    found: list[list[np.ndarray]] = [[] for _ in paths]
+    with evaluating(tree):
+        for batch in samples.read_ahead(batches):
+            x = batch.to(device).x
+            for path, parts in zip(paths, found, strict=True):
+                parts.append(tree.output(x, path).double().cpu().numpy())
+    return list(map(np.concatenate, found))

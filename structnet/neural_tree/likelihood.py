@@ -18,6 +18,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from structnet.checks import check_number
 from structnet.training.targets import check_classes, check_form
 
 
@@ -74,9 +75,14 @@ class Categorical(_LogTotals):
     Solvers give one logit for each class; targets are int64 ``[n]``.
 
     Args:
-        temperature: number by which the log-probabilities of a prediction are divided, be it that
-            of all leaves or of one; above 1 for a tree that is too sure of its classes. Growth
-            knows none: ``term`` and ``join`` are those of the mixture at a temperature of 1.
+        temperature: number by which the log-probabilities of several leaves together are divided;
+            above 1 for a tree that is too sure of its classes. Growth knows none: ``term`` and
+            ``join`` are those of the mixture at a temperature of 1.
+        of_leaf: the same for a single leaf, which may be sure of what the mixture is not, as its
+            routers are undecided.
+
+    Raises:
+        ValueError: a temperature is not above 0.
 
     Example:
         >>> log_prob = torch.tensor([[0.25, 0.75]]).log()
@@ -86,6 +92,11 @@ class Categorical(_LogTotals):
     """
 
     temperature: float = 1.0
+    of_leaf: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("temperature", "of_leaf"):
+            check_number(name, getattr(self, name), 0, open=True, owner="Categorical")
 
     def num_outputs(self, num_targets: int) -> int:
         return num_targets
@@ -101,11 +112,13 @@ class Categorical(_LogTotals):
         return log_prob + chosen  # log pi_l + log p_l(y)
 
     def mixture(self, log_prob: Tensor, outputs: Tensor) -> Tensor:
+        if outputs.shape[1] == 1:
+            return self.single(outputs.squeeze(1))
         mixed = (log_prob.unsqueeze(-1) + outputs.log_softmax(-1)).logsumexp(1)
-        return mixed if self.temperature == 1 else self.single(mixed)
+        return mixed if self.temperature == 1 else (mixed / self.temperature).log_softmax(-1)
 
     def single(self, outputs: Tensor) -> Tensor:
-        return (outputs / self.temperature).log_softmax(-1)
+        return (outputs / self.of_leaf).log_softmax(-1)
 
 
 class SquaredError(Likelihood):

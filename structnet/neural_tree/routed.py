@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableSequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,15 @@ class Routed(nn.Module):
         return self.num_outputs if isinstance(self.likelihood, Categorical) else None
 
     @property
-    def temperature(self) -> float:
-        """The temperature of its :class:`.Categorical`; 1 if it predicts numbers."""
-        return self.likelihood.temperature if isinstance(self.likelihood, Categorical) else 1.0
+    def temperatures(self) -> tuple[float, float]:
+        """Those of its :class:`.Categorical`, for all leaves and for one; else 1."""
+        found = self.likelihood
+        return (found.temperature, found.of_leaf) if isinstance(found, Categorical) else (1.0, 1.0)
+
+    def temper(self, temperature: float = 1.0, of_leaf: float = 1.0) -> None:
+        """Sets the temperatures of a tree that predicts classes; see :class:`.Categorical`."""
+        if isinstance(self.likelihood, Categorical):
+            self.likelihood = replace(self.likelihood, temperature=temperature, of_leaf=of_leaf)
 
     def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
         """The visits of samples ``[n, *shape]`` to each node, see :meth:`.RoutedTree.visits`.
@@ -164,7 +171,7 @@ class Routed(nn.Module):
             means = len(start) // 2  # the others are deviations
             start, effect = start[:means], effect[:, :means]
         if not inner:
-            start, effect = start / self.temperature, effect / self.temperature
+            start, effect = start / self.temperatures[1], effect / self.temperatures[1]
         if not above:
             return Formula.linear(start, effect)
         layer = units_of(above[0])

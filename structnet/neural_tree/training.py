@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from structnet.neural_tree.calibration import tempered
+from structnet.neural_tree.calibration import best_temperatures
 from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.decision import Decision
 from structnet.neural_tree.growth.growth import Growth
 from structnet.neural_tree.growth.measures import has_heavy_tails, of_each
 from structnet.neural_tree.joined import together
-from structnet.neural_tree.likelihood import Categorical, GaussianMixture, Likelihood
+from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
 from structnet.neural_tree.linear import fit_linear, is_linear_model
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.pruning import prune
@@ -114,9 +114,9 @@ def train(
     For classes, refinement keeps the epoch with the highest validation accuracy, in which samples
     count by their weights; of what grew from a linear model of a table, the one with the highest
     :func:`.sure_accuracy`; for numbers, the one with the lowest loss. The weights that are kept are
-    their mean over the steps of that epoch. The temperature is that of the :func:`.tempered`
-    refined tree. What has stayed a linear model of a table is not refined: at the end, its optimum
-    is computed anew.
+    their mean over the steps of that epoch. What has stayed a linear model of a table is not
+    refined: at the end, its optimum is computed anew. The :func:`.best_temperatures` are those of
+    the tree before it learns from the validation samples.
 
     Args:
         tree: root without children; it is grown in place.
@@ -152,8 +152,6 @@ def train(
         ['root', 'split', 'keep', 'keep']
     """
     train, validation = check_beginning(tree, train, validation)
-    if tree.temperature != 1:
-        tree.likelihood = Categorical()
     folder = None if folder is None else Path(folder)
     report = Progress.of(progress)
     shared: dict[str, Any] = {"device": device, "progress": report, "resume": folder is not None}
@@ -189,7 +187,7 @@ def train(
             callbacks=[lambda model, history: tell(history)],
             **shared,
         )
-    likelihood = tempered(tree, validation, settings.seed, report)
+    temperatures = best_temperatures(tree, validation, settings.seed, report)
     strict = False
     if everything is not None and settings.refine_epochs > 1 and _is_bounded(tree, everything):
         report.part = "all samples, "
@@ -203,7 +201,7 @@ def train(
     if settings.prune is not None and not strict:
         counted = train if everything is None else everything
         tree = _pruned(tree, settings, counted, validation)
-    tree.likelihood = likelihood
+    tree.temper(*temperatures)
     return replace(_so_far(growth, refined, last), tree=tree)
 
 
@@ -241,9 +239,11 @@ def go_on(
         (2, 4)
     """
     tree = copy.deepcopy(trained.tree)
+    tree.temper()
     train, validation = (as_samples(each, tree.num_classes) for each in (train, validation))
     how: dict[str, Any] = {"device": device, "progress": progress}
     refined = _refined(tree, settings, train, validation, trained.strength, **how)
+    tree.temper(*best_temperatures(tree, validation, settings.seed))
     records = _placed(refined, len(trained.decisions))
     return replace(trained, tree=tree, history=History([*trained.history, *records]))
 

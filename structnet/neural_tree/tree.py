@@ -320,7 +320,7 @@ class NeuralTree(Routed):
         """The loss of each sample of a batch, ``[n]``, as defined by the likelihood."""
         log_prob, outputs = self(batch.x)
         total = self.likelihood.join(self.likelihood.term(log_prob, outputs, batch.targets))
-        if self.temperature != 1:  # the total is that of the sample's own class alone
+        if self.temperatures != (1, 1):  # the total is that of the sample's own class alone
             mixed = self.likelihood.mixture(log_prob, outputs)
             total = mixed.gather(1, batch.targets.unsqueeze(1)).squeeze(1)
         return self.likelihood.losses(total, batch.targets)
@@ -344,7 +344,7 @@ class NeuralTree(Routed):
 
     def config(self) -> dict[str, Any]:
         """The structure as JSON, from which :meth:`from_config` rebuilds the tree."""
-        tempered = {"temperature": self.temperature} if self.temperature != 1 else {}
+        tempered = {"temperatures": list(self.temperatures)} if self.temperatures != (1, 1) else {}
         return tempered | {
             "shape": list(self.shape),
             "children": [list(each) for each in self.topology.to_lists()],
@@ -366,8 +366,7 @@ class NeuralTree(Routed):
             most: see :meth:`grow_to`.
         """
         tree = cls(primitives, config["shape"], likelihood)
-        if "temperature" in config:
-            tree.likelihood = Categorical(config["temperature"])
+        tree.temper(*config.get("temperatures", ()))
         root = tree.nodes[0]
         if len(root.transformers) > config["transformers"][0]:
             root.transformers, root.shape = nn.Sequential(), tree.shape

@@ -10,6 +10,7 @@ import torch
 from tree_softmax import batch, made
 
 from structnet.label_tree import TreeSoftmaxLoss, random_tree
+from structnet.label_tree.shapes import log_shares
 
 
 @pytest.mark.parametrize("arity", [None, 2, 3, 7])
@@ -44,7 +45,7 @@ def test_counts_as_tensors() -> None:
 
 def test_all_parameters_can_be_reset() -> None:
     loss, fresh = made(counts=range(23)), TreeSoftmaxLoss(6, 23, 4, counts=range(23))
-    loss.reset_parameters()
+    loss.requires_grad_(False).reset_parameters()
     assert torch.equal(loss.weight, fresh.weight) and torch.equal(loss.bias, fresh.bias)
 
 
@@ -72,12 +73,16 @@ def test_labels_that_move_take_their_weights_along() -> None:
     found = loss.reassign(*optimizers)
     assert 0.2 < found.moved < 1 and 0 < found.is_new.sum() < len(found.is_new)
     old, new = (divmod(each.codes.leaves, 4) for each in (before, loss))
-    values = [before.weight, before.bias, *first]
-    now = [loss.weight, loss.bias, *(o.state[p]["exp_avg"] for o, p in parts(loss, optimizers))]
+    values = [before.weight, *first]
+    now = [loss.weight, *(o.state[p]["exp_avg"] for o, p in parts(loss, optimizers))]
     for one, other in zip(values, now, strict=True):
         torch.testing.assert_close(other[new], one[old], rtol=0, atol=0)
     begins = found.source < 0
-    assert begins.any() and not loss.weight[begins].any() and not now[2][begins].any()
+    assert begins.any() and not loss.weight[begins].any() and not now[1][begins].any()
+    shares = [torch.from_numpy(log_shares(e.codes, np.ones(300))) for e in (before, loss)]
+    learned = [each.bias - share for each, share in zip((before, loss), shares, strict=True)]
+    torch.testing.assert_close(learned[1][new], learned[0][old], rtol=0, atol=1e-6)
+    torch.testing.assert_close(loss.bias[begins], shares[1][begins].float())
     stays = (found.source == np.arange(begins.size).reshape(begins.shape)) & ~found.is_new[:, None]
     assert torch.equal(loss.weight[stays], before.weight[stays])
 

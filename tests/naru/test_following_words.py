@@ -207,9 +207,19 @@ def test_the_last_two_words_reach_probabilities_directly() -> None:
     of_last = model.vectors[[4, 1, 5, 2, 3]] @ last.T
     of_before = model.vectors[[4, 4, 1, 2, 2]] @ before.T * torch.tensor([0, 1, 1, 0, 1])[:, None]
     torch.testing.assert_close(added, of_last + of_before)
+    assert not model.route(batch, extra=1).predictions[1, 2].any()  # after the end
     one_word = Sentences(Encoded([4], [0, 1]))
     assert model.route(one_word).predictions.shape == (1, 0, 3)
     assert untrained(0)[0].direct is None
+
+
+def test_models_pickled_without_a_direct_way_have_none() -> None:
+    (model, *_), batch = untrained(0), Sentences(Encoded([4, 1, 5], [0, 3]))
+    state = {name: each for name, each in vars(model).items() if name != "direct"}
+    again = NextWord.__new__(NextWord)
+    again.__setstate__(state)
+    assert again.direct is None
+    assert torch.equal(again.route(batch).predictions, model.route(batch).predictions)
 
 
 def test_the_word_before_the_last_one_is_heard() -> None:

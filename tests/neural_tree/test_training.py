@@ -87,7 +87,7 @@ def test_last_all_samples_are_learnt_from(tmp_path: Path) -> None:
     everything = make_samples(100, 60)
     refined = trained(settings)
     expected = deepcopy(refined.tree)
-    expected.likelihood = Categorical()  # the temperature is applied at the end
+    expected.temper()  # temperatures are applied at the end
     how = {"epochs": 2, "batch_size": 20, "seed": 4, "progress": False}
     finished = finish(expected, everything, optimizer=sparing_routers(expected), **how)
     for folder in (None, tmp_path, tmp_path):  # anew, into a folder, and from there

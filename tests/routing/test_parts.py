@@ -54,7 +54,8 @@ def test_what_is_told_of_a_target_of_a_large_mean_adds_up(mean: float, most: flo
 
 
 @given(
-    st.integers(0, 2**32 - 1), st.sampled_from([Categorical(), Categorical(0.4), GaussianMixture()])
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([Categorical(), Categorical(0.4, 0.7), GaussianMixture()]),
 )
 def test_parts_add_up(seed: int, likelihood: Likelihood) -> None:
     """Of any layer of units, some of them with ceilings, and more columns than are told."""

@@ -16,7 +16,7 @@ from structnet.routing.samples import Samples
 
 LIKELIHOODS = {
     "categorical": (Categorical(), 4, None),
-    "tempered": (Categorical(0.4), 4, None),
+    "tempered": (Categorical(0.4, 0.7), 4, None),
     "squared error": (SquaredError(), 2, 2),
     "gaussian mixture": (GaussianMixture(), 4, 2),
 }

@@ -132,6 +132,7 @@ class Growth:
                 f"The 'settings' parameter of Growth must be NeuralTreeSettings. Got {settings!r}."
             )
         self.train, self.validation = check_beginning(tree, train, validation)
+        tree.temper()
         self.device, self.settings = own_device(device), settings
         self.tree = tree.to(self.device)
         self._optimizer, self.schedule, self.schedule_per = optimizer, schedule, schedule_per

@@ -140,6 +140,7 @@ def details_of(size: Summary, trained: Trained) -> dict[str, Any]:
         "path_parameters": round(size.visited_parameters),
         "path_flops": round(size.visited_flops),
         "decided": size.decided,
+        "temperatures": list(trained.tree.temperatures),
         "decisions": len(trained.decisions),
         "growth_epochs": len(trained.growth),
         "refine_epochs": len(later),

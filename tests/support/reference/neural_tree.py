@@ -72,15 +72,17 @@ def prediction(tree: NeuralTree, output: Tensor) -> Tensor:
 
 def mixture(tree: NeuralTree, x: Tensor) -> Tensor:
     """What all leaves predict together."""
-    mixed = sum(leaf.pi * prediction(tree, leaf.output) for leaf in leaves(tree, x))
-    return tempered(tree, mixed)
+    found = leaves(tree, x)
+    mixed = sum(leaf.pi * prediction(tree, leaf.output) for leaf in found)
+    return tempered(tree, mixed, len(found))
 
 
-def tempered(tree: NeuralTree, mixed: Tensor) -> Tensor:
-    """Probabilities at the temperature of a tree, or numbers as they are."""
-    if tree.temperature == 1:
+def tempered(tree: NeuralTree, mixed: Tensor, of: int = 1) -> Tensor:
+    """Probabilities by so many leaves, at their temperature; or numbers as they are."""
+    temperature = tree.temperatures[of == 1]
+    if temperature == 1:
         return mixed
-    powers = mixed ** (1 / tree.temperature)
+    powers = mixed ** (1 / temperature)
     return powers / powers.sum()
 
 
@@ -88,7 +90,7 @@ def loss(tree: NeuralTree, x: Tensor, y: Tensor) -> Tensor:
     """Of one sample: ``-log p(y|x)``, or the mean squared error of the mixture's mean."""
     if isinstance(tree.likelihood, SquaredError):
         return ((mixture(tree, x) - y) ** 2).mean()
-    if tree.temperature != 1:
+    if tree.temperatures != (1, 1):
         return -mixture(tree, x)[y].log()
     return -sum(leaf.pi * density(tree, leaf.output, y) for leaf in leaves(tree, x)).log()
 
