@@ -167,7 +167,7 @@ class RoutedLanguageModel(NextWordEstimator):
             >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
             >>> small = {"sizes": (1, 2, 1), "dims": (8,), "vector_size": 4, "epochs": 1}
             >>> print(RoutedLanguageModel(**small, random_state=0).fit(text).summary())
-            3 capsules of 1, 2 and 1 bundles, 402 parameters
+            3 capsules of 1, 2 and 1 bundles, 434 parameters
             6 words, each with a vector of 4 numbers
             the commonest path: ... % of the words of some training sentences
             counts of following words answer alone, as the network adds nothing sure
@@ -270,6 +270,8 @@ class RoutedLanguageModel(NextWordEstimator):
 @described_by(NaruSettings)
 class RecurrentLanguageModel(RoutedLanguageModel):
     """The baseline: the same with a GRU of as many multiplications a word, which has no paths.
+
+    Those of the way past the routed network, by default 5 % of its own, are not counted.
 
     ``balance``, ``gate_noise`` and ``lazy`` have no effect.
 

@@ -33,7 +33,7 @@ _HASH, _BLANK = b'"sha256":"', b"0" * 64
 # What reading JSON that somebody changed may raise.
 MALFORMED = (
     *(AttributeError, IndexError, KeyError, MemoryError, OverflowError, RecursionError),
-    *(TypeError, ValueError),
+    *(SyntaxError, TypeError, ValueError),  # the first of numpy, by a comma as the type of an array
 )
 WRITERS = {"model": "save_model", "training checkpoint": "fit"}
 

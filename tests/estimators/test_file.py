@@ -198,6 +198,7 @@ CHANGES = [
     lambda config: config.update(primitives={"router": ["linear", {}]}),
     lambda config: config["parameters"].update(colour="red"),
     lambda config: config["fitted"].update(classes_={"dtype": "O", "values": [[], [1]]}),
+    lambda config: config["fitted"].update(classes_={"dtype": ",", "values": [0, 1]}),
     lambda config: config["fitted"].update(classes_=[0] * 10**6),
 ]
 
