@@ -23,11 +23,11 @@ class NeuralTreeClassifier(TreeClassifierMixin, NeuralTreeEstimator):
 
     Refinement keeps the epoch with the highest validation accuracy, as in the paper; after it the
     tree also learns from the validation samples, for no more epochs than lowered their loss, unless
-    ``fit`` was given some. Its log-probabilities are divided by a temperature at which those
-    samples are likeliest, if that is surely not 1. On a table, the tree starts as a linear model
-    with a penalty whose strength is chosen on held-out samples; if it stays one, it is not refined.
-    What grows from it has the same penalty, and the loss has a say in the choice of the epoch, too,
-    as the accuracies of few samples differ by chance.
+    ``fit`` was given some. The log-probabilities of classes are divided by a temperature at which
+    the validation samples are likeliest, if that is surely not 1. On a table, the tree starts as a
+    linear model with a penalty whose strength is chosen on held-out samples; if it stays one, it is
+    not refined. What grows from it has the same penalty, and the loss has a say in the choice of
+    the epoch, too, as the accuracies of few samples differ by chance.
 
     Args:
         loss: "log_loss", the only one (also if None).
