@@ -133,7 +133,7 @@ class TreeSoftmaxLoss(Recorded):
         self.memory, self.sparse, self.ignore_index = memory, sparse, ignore_index
         shape = codes.children.shape
         self._biased = bool(bias)
-        self.weight = nn.Parameter(torch.zeros(*shape, in_features))
+        self.weight = nn.Parameter(torch.empty(*shape, in_features))
         self.bias = nn.Parameter(torch.zeros(shape), requires_grad=bool(bias))
         self.register_buffer("counts", torch.from_numpy(counts.copy()))
         self.register_buffer("layout", torch.from_numpy(codes.children.copy()))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+import torch
+from torch import Tensor
 
 from structnet.estimators.temperature import best_temperature, few_enough
+from structnet.neural_tree.growth.measures import of_each
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
-from structnet.training.metrics import evaluating, most_at_once
-from structnet.training.modules import device_of
 from structnet.training.progress import Progress
 
 
@@ -33,7 +33,6 @@ def best_temperatures(
         Both temperatures, from 0.25 to 8; 1 if the tree predicts numbers.
 
     Example:
-        >>> import torch
         >>> from structnet.neural_tree import presets
         >>> tree = NeuralTree(presets.table(2), (1,))
         >>> tree.nodes[0].solver.weight.data = torch.tensor([[-0.1], [0.1]])  # hardly sure
@@ -49,28 +48,12 @@ def best_temperatures(
     groups = validation.group_numbers()
     groups = None if groups is None else groups[places]
     paths = ("multi", "greedy") if tree.num_leaves > 1 else ("multi",)
-    found = [
-        best_temperature(log_prob, y, counts, groups=groups)
-        for log_prob in _log_probs(tree, validation, places, paths)
-    ]
+
+    def log_probs(batch: Samples) -> Tensor:
+        return torch.stack([tree.output(batch.x, path) for path in paths], dim=1)
+
+    of_paths = of_each(log_probs, tree, validation, places).swapaxes(0, 1)  # [paths, places, K]
+    found = [best_temperature(each, y, counts, groups=groups) for each in of_paths]
     if progress is not None and set(found) != {1.0}:
         progress.say(f"temperature {' and '.join(f'{each:.3g}' for each in found)}")
     return found[0], found[-1]
-
-
-def _log_probs(
-    tree: NeuralTree, samples: Samples, places: np.ndarray, paths: tuple[str, ...]
-) -> list[np.ndarray]:
-    """The log-probabilities of some samples along each of some paths, each ``[places, K]``.
-
-    Only one batch of the inputs is in memory at a time.
-    """
-    size, device = most_at_once(samples, 1000), device_of(tree)
-    batches = [places[start : start + size] for start in range(0, len(places), size)]
-    found: list[list[np.ndarray]] = [[] for _ in paths]
-    with evaluating(tree):
-        for batch in samples.read_ahead(batches):
-            x = batch.to(device).x
-            for path, parts in zip(paths, found, strict=True):
-                parts.append(tree.output(x, path).double().cpu().numpy())
-    return list(map(np.concatenate, found))

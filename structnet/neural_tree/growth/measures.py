@@ -15,7 +15,13 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
 from structnet.routing.visits import shares
 from structnet.training.gains import gained
-from structnet.training.metrics import batch_starts, batches_from, evaluating, most_at_once
+from structnet.training.metrics import (
+    batch_starts,
+    evaluating,
+    in_order,
+    most_at_once,
+    to_device,
+)
 from structnet.training.modules import device_of
 
 HEAVY = 6.0  # kurtosis of errors with heavy tails; that of normal ones is 3
@@ -25,21 +31,29 @@ def of_each(
     answer: Callable[[Any], Tensor],
     tree: NeuralTree,
     samples: Samples | AtLeaf,
+    places: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The results of a function for all samples, with the tree in evaluation mode.
+    """The results of a function for samples, with the tree in evaluation mode.
+
+    Only one batch of the inputs is in memory at a time.
 
     Args:
         answer: function of a batch on the tree's device, ``[batch, ...]``.
         tree: tree that is put into evaluation mode.
         samples: samples.
+        places: numbers of the samples to take; by default all.
 
     Shapes:
-        -> ``[n, ...]``, float64.
+        places ``[n]`` -> ``[n, ...]``, float64.
     """
-    size = most_at_once(samples, 1000)  # as in validation
+    size, device = most_at_once(samples, 1000), device_of(tree)  # as in validation
+    places = np.arange(len(samples)) if places is None else places
+    batches = [places[start : start + size] for start in batch_starts(places, size)]
     with evaluating(tree):
-        batches = batches_from(samples, batch_starts(samples, size), size, device_of(tree))
-        found = [answer(batch).double().cpu().numpy() for batch in batches]
+        found = [
+            answer(to_device(batch, device)).double().cpu().numpy()
+            for batch in in_order(samples, batches)
+        ]
     return np.concatenate(found)
 
 
