@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -186,18 +187,35 @@ def best_shrinkage(rows: Checked, num_classes: int, seed: int) -> Shrinkage:
         num_classes: number of labels.
         seed: seed of the choice of held-out rows.
     """
-    rows, unit = with_weights(rows), unit_of(rows.x)
+    rows = with_weights(rows)
+    parts = tenths(rows.y, seed, rows.groups)
+    return shrinkage_of(
+        ((rows.take(learn), rows.take(held)) for learn, held in parts), num_classes, seed
+    )
+
+
+def shrinkage_of(
+    parts: Iterable[tuple[Checked, Checked]], num_classes: int, seed: int
+) -> Shrinkage:
+    """The shrinkage of the least loss, from pairs of rows to learn from and held-out rows.
+
+    Args:
+        parts: pairs of dense rows with weights, and labels from 0.
+        num_classes: number of labels.
+        seed: seed of the choice of rows for large covariances.
+    """
     total = np.zeros((WAYS, len(SHARES), len(CERTAINTIES)))
-    for learn, held in tenths(rows.y, seed, rows.groups):
+    for learn, held in parts:
         most = max(CELLS // num_classes, FEWEST)
-        some = held[:: max(-(-len(held) // most), 1)]
-        total += _losses(rows.take(learn), rows.take(some), num_classes, unit, seed)
+        some = held.take(np.arange(0, len(held.y), max(-(-len(held.y) // most), 1)))
+        total += _losses(learn, some, num_classes, seed)
     way, share, certainty = np.unravel_index(np.argmin(total), total.shape)
     return Shrinkage(int(way), SHARES[share], CERTAINTIES[certainty])
 
 
-def _losses(learn: Checked, held: Checked, num_classes: int, unit: float, seed: int) -> np.ndarray:
+def _losses(learn: Checked, held: Checked, num_classes: int, seed: int) -> np.ndarray:
     """The summed losses on held-out rows, ``[WAYS, SHARES, CERTAINTIES]``."""
+    unit = unit_of(learn.x)
     moments = _moments(learn, num_classes, unit, seed)
     losses = np.full((WAYS, len(SHARES), len(CERTAINTIES)), np.inf)
     # Without axes, the share of the identity and the way to shrink change nothing.

@@ -43,12 +43,23 @@ class RowSpace(NamedTuple):
         >>> weights, intercept = space.model(np.array([[2.0]]), np.array([1.0]))
         >>> np.allclose(rows @ weights.T + intercept, 2 * space.coordinates + 1)
         True
+        >>> np.allclose(space.of(rows), space.coordinates)
+        True
     """
 
     coordinates: np.ndarray
     rows: csr_matrix | np.ndarray
     mean: np.ndarray
     basis: np.ndarray
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """The coordinates of other rows, without what is outside of the space.
+
+        Shapes:
+            rows ``[m, columns]`` -> ``[m, rank]``.
+        """
+        weights, intercept = self.model(np.eye(len(self.basis)), np.zeros(len(self.basis)))
+        return rows @ weights.T + intercept
 
     def model(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The linear model on rows that equals one on their coordinates.

@@ -76,7 +76,7 @@ def how_solved(points: Points, seed: int) -> tuple[float, ...]:
         return tuple(best_assumptions(points.checked, one_node(number), number, seed))
     if not are_few(points):  # a logistic regression, too, takes longer
         shrinkage = best_shrinkage(points.checked, points.num_classes, seed)
-        return (*shrinkage, 0.0, 0.0)
+        return (*shrinkage, 0.0, 0.0, 0.0)
     shrinkage, *others = regularisation(points.checked, points.num_classes, seed)
     return (*shrinkage, *others)
 
@@ -107,8 +107,9 @@ def solved_draft(points: Points, how: tuple[float, ...]) -> Draft:
         unseen[more.indices] = False
         weight[:, unseen] = 0  # nothing is known of them
     else:
-        way, share, certainty, penalty, wide = how
-        by = Regularisation(Shrinkage(int(way), share, certainty), penalty, bool(wide))
+        way, share, certainty, penalty, wide, *number = how  # before, columns were always all
+        shrinkage = Shrinkage(int(way), share, certainty)
+        by = Regularisation(shrinkage, penalty, bool(wide), *map(int, number))
         rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
         weight, bias = solved(rows, points.num_classes, how=by)
     if points.sparse:

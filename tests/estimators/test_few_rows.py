@@ -125,3 +125,27 @@ def test_rows_are_solved_as_told_whatever_their_number() -> None:
     wide = given._replace(x=given.x @ axes)
     expected = scores(solved(wide, 3, how=how), wide)
     np.testing.assert_allclose(scores(solved(given, 3, how=how), given), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("columns", [60, 500])
+def test_columns_of_noise_have_no_weights(columns: int) -> None:
+    """Columns are chosen anew without the rows that are held out: of noise alone, all are kept."""
+    every, rng = few(290), np.random.default_rng(1)
+    given, fresh = every.take(np.arange(90)), every.take(np.arange(90, 290))
+    noise = rng.normal(size=(290, columns))
+    seen, unseen = (
+        part._replace(x=np.c_[part.x, rest])
+        for part, rest in ((given, noise[:90]), (fresh, noise[90:]))
+    )
+    how = regularisation(seen, 3)
+    assert 4 <= how.columns <= 20
+    weight, _ = found = solved(seen, 3, how=how)
+    assert (weight != 0).any(0).sum() == how.columns
+
+    def mean(found: tuple[np.ndarray, np.ndarray], rows: Checked) -> float:
+        return float(scores(found, rows)[np.arange(200), rows.y].mean())
+
+    mine = mean(found, unseen)
+    assert mean(solved(seen, 3, how=how._replace(columns=0)), unseen) < mine - 0.1
+    assert mine > mean(solved(given, 3), fresh) - 0.15
+    assert regularisation(given._replace(x=noise[:90]), 3).columns == 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_matrix, hstack
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
@@ -17,16 +18,18 @@ from texts import code, spellings, texts
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.few_rows import solved
+from structnet.routing import Samples
 from structnet.softmax_tree import (
     AdaptiveSoftmaxTreeClassifier,
     SoftmaxTree,
     SoftmaxTreeClassifier,
+    measured,
     train,
 )
 from structnet.softmax_tree.choice import FLAT, _Search
 from structnet.softmax_tree.fold import Fold
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.settings import ChosenSettings
+from structnet.softmax_tree.settings import ChosenSettings, SoftmaxTreeSettings
 from structnet.softmax_tree.training import leaves_trained
 
 BOTH = pytest.mark.parametrize("kind", [SoftmaxTreeClassifier, AdaptiveSoftmaxTreeClassifier])
@@ -307,3 +310,15 @@ def test_half_of_it_is_the_same_after_an_interruption(tmp_path: Path) -> None:
         train(x, y, told, state_file=file, callbacks=[stop])
     again = train(x, y, told, state_file=file).tree
     np.testing.assert_array_equal(scores(again, x), scores(whole, x))
+
+
+def test_columns_of_noise_cost_nothing_and_older_settings_keep_all_columns() -> None:
+    x, y = apart(120, columns=4)
+    x = np.c_[x, np.random.default_rng(5).normal(size=(120, 300))]
+    found = train(x, y, SoftmaxTreeSettings())
+    *older, number = found.settings.solved
+    assert 4 <= number < 20
+    every = train(x, y, replace(found.settings, solved=tuple(older)))
+    for each, used in ((found, number), (every, 304)):
+        flops = measured([each.tree], Samples(x, torch.from_numpy(y))).flops
+        assert flops == 2 * used

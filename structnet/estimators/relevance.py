@@ -1,0 +1,102 @@
+"""How much each column of a table tells by itself, and how many columns are enough.
+
+A model of hundreds of columns fits the noise of those that tell nothing, if there are few rows.
+Here each column is looked at by itself, which takes no longer than reading the table, but does not
+show what several tell only together: held-out rows decide whether some are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from structnet.estimators.discriminant_analysis import class_sums
+from structnet.training.gains import is_better
+
+FEWEST = 4  # smallest number of columns that are kept
+# Rows for each column from which on all are kept, as a weight of noise is then small (Peduzzi et
+# al., A simulation study of the number of events per variable in logistic regression, 1996).
+PER_COLUMN = 10
+WIDE = 4  # columns left out of so many in a step while there are more than rows; then of 2
+ROUNDING = 1e-14  # relative difference from its mean, up to which a column is constant
+SURE = 2  # standard errors by which fewer columns must be better
+
+
+def between(x: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The share of each column's variance that is between labels, as in an analysis of variance.
+
+    Args:
+        x: rows.
+        labels: label of each row, from 0.
+        weights: weight of each row, above 0.
+
+    Shapes:
+        x ``[n, columns]``; labels, weights ``[n]`` -> ``[columns]``, 0 for constants.
+
+    Example:
+        >>> x = np.array([[0.0, 1.0], [1.0, 1.0], [4.0, 1.0], [5.0, 1.0]])
+        >>> between(x, np.array([0, 0, 1, 1]), np.ones(4)).round(3).tolist()  # 4 of 4.25
+        [0.941, 0.0]
+    """
+    mean = weights @ x / weights.sum()
+    x = x - mean
+    variances = weights @ np.square(x)
+    varies = variances > weights.sum() * (ROUNDING * mean) ** 2
+    counts = np.bincount(labels, weights)[:, None]
+    sums = class_sums(x, labels, weights, len(counts))
+    found = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0).sum(0)
+    return np.divide(found, variances, out=np.zeros_like(found), where=varies)
+
+
+def most_telling(x: np.ndarray, labels: np.ndarray, weights: np.ndarray, number: int) -> np.ndarray:
+    """The columns whose share of variance :func:`between` labels is largest, ascending.
+
+    Shapes:
+        x ``[n, columns]``; labels, weights ``[n]`` -> ``[number]``.
+    """
+    return np.sort(np.argsort(-between(x, labels, weights), kind="stable")[:number])
+
+
+def enough(
+    columns: int,
+    rows: int,
+    losses: Callable[[int], np.ndarray],
+    weights: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+) -> int:
+    """The number of columns with the least loss; all, unless fewer are better beyond chance.
+
+    Fewer are not tried if there are ten rows for each column.
+
+    Args:
+        columns: number of all columns.
+        rows: number of rows.
+        losses: function that returns the losses of held-out rows for a number of columns.
+        weights, groups: weights and groups of the held-out rows, or None.
+
+    Shapes:
+        losses, weights, groups ``[held]``.
+
+    Example:
+        >>> enough(16, 100, lambda number: np.arange(50) / 50 + abs(number - 4))
+        4
+    """
+    found: dict[int, np.ndarray] = {}
+    for number in _fewer(columns, rows):
+        found[number] = new = losses(number)
+        every = found[columns]
+        good = [k for k in found if is_better(every, found[k], SURE, weights, groups)]
+        means = {k: float(np.average(found[k], weights=weights)) for k in good or [columns]}
+        best = min(means, key=lambda k: means[k])
+        if is_better(new, found[best], SURE, weights, groups):
+            break  # these are too few
+    return best
+
+
+def _fewer(every: int, rows: int) -> Iterator[int]:
+    """Numbers of columns to try: all, then fewer and fewer."""
+    yield (columns := every)
+    while rows < PER_COLUMN * every and columns > FEWEST:
+        columns = max(FEWEST, -(-columns // (WIDE if columns > rows else 2)))
+        yield columns
