@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from structnet.neural_tree import NeuralTree
 from structnet.recipes.neural_tree.data import load_data
-from structnet.recipes.neural_tree.settings import PATHS
+from structnet.recipes.neural_tree.settings import PATHS, AskOfTree
 from structnet.recipes.recipe import Answer
 from structnet.recipes.row_runs import Described, Opened, answers, numbers, of_class
 from structnet.recipes.words import in_words
@@ -100,29 +99,22 @@ def of_ensemble(outputs: Sequence[Tensor], targets: Tensor, data: Described) -> 
 # ---- answers
 
 
-def answers_by(path: str, model: Opened, texts: Sequence[str]) -> list[Answer]:
+def answer(model: Opened, texts: Sequence[str], asked: AskOfTree) -> list[Answer]:
     """The predictions of a tree for the rows of a file, or with reasons for test examples.
-
-    Args:
-        path: way through the tree.
-        model: run.
-        texts: words of the command.
 
     Raises:
         ValueError: there is more than one file, a file and a number, or no such example.
     """
+    path = asked.path or "multi"
     tree: NeuralTree = model.model
     data = model.run.config["data"]
-    names = data["classes"]
 
     def predict(x: Any) -> Iterator[Answer]:
         outputs = output(tree, x, path)
-        if names is None:
-            yield from (Answer("", values) for values in numbers(outputs, data))
-            return
-        for each in outputs:
-            place = int(each.argmax())
-            yield of_class(names, place, math.exp(each[place]), partial(_shares, each))
+        if data["classes"] is None:
+            return (Answer("", values) for values in numbers(outputs, data))
+        best = outputs.argmax(1).tolist()
+        return (_of_class(data["classes"], *each) for each in zip(best, outputs, strict=True))
 
     def more(x: Tensor, values: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
         if path in ("multi", "greedy"):  # which the explanation covers
@@ -134,5 +126,5 @@ def answers_by(path: str, model: Opened, texts: Sequence[str]) -> list[Answer]:
     return answers(model, texts, load_data, tree, predict, more)
 
 
-def _shares(output: Tensor) -> list[float]:
-    return output.exp().tolist()
+def _of_class(names: Sequence[str], place: int, output: Tensor) -> Answer:
+    return of_class(names, place, math.exp(output[place]), lambda: output.exp().tolist())

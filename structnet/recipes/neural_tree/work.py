@@ -11,10 +11,10 @@ from structnet.neural_tree import Decision
 from structnet.neural_tree import train as grown_and_refined
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.neural_tree import runs
-from structnet.recipes.neural_tree.answers import answers_by, measured
+from structnet.recipes.neural_tree.answers import answer, measured
 from structnet.recipes.neural_tree.data import load_data
 from structnet.recipes.neural_tree.settings import AskOfTree, NeuralTreeRunSettings
-from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
+from structnet.recipes.recipe import Outcome, Pictures, Place, Say
 from structnet.recipes.row_runs import SHOWN, Opened, reading_of
 from structnet.recipes.rows import examples_in
 from structnet.recipes.run import MODEL, Run
@@ -24,6 +24,8 @@ from structnet.routing.report import summary, text_of
 from structnet.routing.visits import passing
 from structnet.training import evaluate
 from structnet.training.processes import own_device
+
+__all__ = ["answer", "load", "measure", "open", "pictures", "read", "train"]
 
 
 def load(settings: NeuralTreeRunSettings, say: Say) -> ArrayData:
@@ -94,15 +96,6 @@ def measure(model: Opened, examples: Samples, ask: AskOfTree) -> dict[str, float
     return measured(model.model, examples, model.run.config["data"], paths)
 
 
-def answer(model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:
-    """The predictions of a tree for the rows of a file, or with reasons for test examples.
-
-    Raises:
-        ValueError: there is more than one file, a file and a number, or no such example.
-    """
-    return answers_by(ask.path or "multi", model, texts)
-
-
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
     """The growth and the refinement of the tree, its leaves, and its regions in a plane."""
     if not len(run.history):
@@ -114,7 +107,6 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
         return reading_of(runs.tree_of(run, file), data.describe(), data.test)
 
     grown = cache(partial(read_as, runs.GROWN))  # for two pictures
-
     found = {
         "growth.png": lambda: plot.plot_growth(run.history, decisions)[0],
         "tree_grown.png": lambda: plot.plot_model_tree(grown(), min_share=SHOWN),

@@ -35,7 +35,11 @@ from structnet.softmax_tree.probabilities import Choices
 from structnet.softmax_tree.training import Trained
 
 STATE = "training.safetensors"
-GROWN = "adaptive-softmax-tree"
+# Name of a model -> its settings and its estimator.
+KINDS: dict[str, tuple[type[SoftmaxTreeRunSettings], type[SoftmaxTreeEstimator]]] = {
+    "softmax-tree": (SoftmaxTreeRunSettings, SoftmaxTreeClassifier),
+    "adaptive-softmax-tree": (AdaptiveRunSettings, AdaptiveSoftmaxTreeClassifier),
+}
 
 
 def load(settings: SoftmaxTreeRunSettings, say: Say) -> ArrayData:
@@ -55,12 +59,8 @@ def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say)
     else:
         if state_file.exists():
             say(f"going on after iteration {len(run.history) - 1}")
-        _write(
-            trained(settings, data, state_file, [run.write_history], progress=True),
-            settings,
-            data,
-            run,
-        )
+        found = trained(settings, data, state_file, [run.write_history], progress=True)
+        _write(found, settings, data, run)
         for state in run.folder.glob(f"{state_file.stem}*{state_file.suffix}"):
             state.unlink()
     members = _estimator_of(run).members_
@@ -140,24 +140,28 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
 
 
 def _settings_of(run: Run) -> type[SoftmaxTreeRunSettings]:
-    return AdaptiveRunSettings if run.config["model"] == GROWN else SoftmaxTreeRunSettings
+    return KINDS[run.config["model"]][0]
 
 
 def _estimator_of(run: Run) -> SoftmaxTreeEstimator:
     """The estimator in a run's folder."""
-    grown = run.config["model"] == GROWN
-    kind = AdaptiveSoftmaxTreeClassifier if grown else SoftmaxTreeClassifier
-    return kind.load(run.trained_file())
+    return KINDS[run.config["model"]][1].load(run.trained_file())
 
 
-def _estimator(
-    found: list[Trained], settings: SoftmaxTreeRunSettings, data: ArrayData
-) -> SoftmaxTreeEstimator:
-    """The trees as an estimator, which takes rows as they were read; images as rows of pixels."""
-    growth = settings.growth_told
-    kind: Any = SoftmaxTreeClassifier if growth is None else AdaptiveSoftmaxTreeClassifier
+def _write(
+    found: list[Trained], settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run
+) -> None:
+    """Fills a run's folder; the trees are last, as their file means that training has ended.
+
+    They are an estimator, which takes rows as they were read; images as rows of pixels.
+    """
+    first, trees = found[0], [each.tree for each in found]
+    text = text_of(reading_of(first.tree, data.describe(), data.test))
+    run.write_text("summary.txt", f"{measured(trees, data.test)}\n\n{text}\n")
+    run.write_history(first.history)
+    kind: Any = KINDS[run.config["model"]][1]
     parameters = vars(settings) | vars(settings.rows) | vars(settings.training)
-    parameters |= vars(growth or settings)
+    parameters |= vars(settings.growth_told or settings)
     model = data.estimator(kind, parameters, settings.training.seed, found)
     scale = data.arrays.x_scale
     if scale is not None and scale.mean.ndim > 1:
@@ -165,15 +169,4 @@ def _estimator(
         each = (np.broadcast_to(part, shape).ravel() for part in (scale.mean, scale.sd))
         scale = Standardizer(*each)
     model.input_scale_ = scale
-    return model
-
-
-def _write(
-    found: list[Trained], settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run
-) -> None:
-    """Fills a run's folder; the trees are last, as their file means that training has ended."""
-    first, trees = found[0], [each.tree for each in found]
-    text = text_of(reading_of(first.tree, data.describe(), data.test))
-    run.write_text("summary.txt", f"{measured(trees, data.test)}\n\n{text}\n")
-    run.write_history(first.history)
-    _estimator(found, settings, data).save(run.model_file)
+    model.save(run.model_file)
