@@ -72,19 +72,19 @@ def measured(
         data: description of the data, as in ``config.json``.
         paths: ways; None for all, of which a tree with one leaf has one.
     """
-    numbers = data["classes"] is None
+    classes = data["classes"] is not None
     found: dict[str, float] = {}
     for path in paths or (PATHS if tree.num_leaves > 1 else PATHS[:1]):
         way = "" if path == "multi" else f"_{path}"
         predicted = output(tree, samples.x, path)
         right = score(predicted, samples.targets, data)
-        if numbers and not found:
+        if not classes and not found:
             errors = (predicted - samples.targets).double().square().mean(0)
             variance = samples.targets.double().var(0, correction=0)
             if (variance > 0).all():
                 found[f"r2{way}"] = 1 - (errors / variance).mean().item()
             found[f"rmse{way}"] = math.sqrt(right)
-        found[f"{'mse' if numbers else 'accuracy'}{way}"] = right
+        found[f"{'accuracy' if classes else 'mse'}{way}"] = right
     return found
 
 
