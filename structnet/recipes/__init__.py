@@ -14,6 +14,7 @@ its recipe, and a function here; the command needs nothing else. The families sh
 ``predictions``             where predictions are put: the standard output, or a CSV file
 ``letters``                 letters that the encoding of the terminal lacks
 ``arrays``, ``rows``        rows and images for a run; rows of a user's file, in the same units
+``row_runs``                runs of trees of rows: what they are asked, and the reasons they give
 ``texts``                   sentences
 ``data_sets``               what ``structnet data`` reports; ``data_settings``: its flags
 ==========================  ====================================================================

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import is_file
 from structnet.recipes.run_settings import RowsRunSettings
 from structnet.recipes.words import outputs
-from structnet.routing import Reading, RoutedTree, Samples
+from structnet.routing import Samples
 from structnet.routing.arrivals import arrivals_of
 from structnet.routing.samples import stacked
 
@@ -51,26 +51,10 @@ class ArrayData:
         targets = torch.cat([train.targets, others.targets])
         return Samples(stacked(train.x, others.x), targets, augment=train.augment)
 
-    def reading(self, tree: RoutedTree) -> Reading:
-        """A tree and the test samples, with the names and units of the file for people to read."""
-        arrays, test = self.arrays, self.test
-        if arrays.y_scale is not None:
-            targets = arrays.y_scale.inverse(test.targets.double().numpy())
-            test = replace(test, targets=torch.from_numpy(targets))
-        means = None if arrays.y_scale is None else arrays.y_scale.inverse
-        names = arrays.classes, arrays.features
-        return Reading(tree, test, *names, self._units(), means, arrays.targets)
-
-    def explain_options(self, number: int) -> dict[str, Any]:
-        """What :func:`.explain` tells a test sample with: names, units, and its values as read."""
-        arrays, read = self.arrays, self.arrays.x_test_read
-        original = None if read is None else read[self.places[number]]
-        return {"feature_names": arrays.features, "units": self._units(), "original": original}
-
-    def _units(self) -> Callable[[np.ndarray], np.ndarray] | None:
-        """The function from inputs to the units of the file; None for images."""
-        scale = self.arrays.x_scale
-        return scale.inverse if scale is not None and scale.mean.ndim == 1 else None
+    def as_read(self, number: int) -> Any:
+        """A test sample as it was read, before it was scaled; None if that is not known."""
+        read = self.arrays.x_test_read
+        return None if read is None else read[self.places[number]]
 
     def estimator(
         self, kind: type[E], parameters: Mapping[str, Any], seed: int, members: Sequence[Any]

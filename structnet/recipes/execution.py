@@ -183,18 +183,20 @@ def trained(recipe: Recipe, members: Sequence[Member], folder: Path, say: Say) -
 
 
 def _check_data(runs: Sequence[Run]) -> None:
-    """Raises ValueError if existing runs of the recipe have different data.
+    """Raises ValueError if existing runs of the recipe with the same seed have different data.
 
-    The number of training examples may differ if their settings do, as for a learning curve.
+    With another seed, data may be drawn or split anew. The number of training examples may differ
+    if their settings do, as for a learning curve.
     """
-    begun = [run for run in runs if run.started and isinstance(run.config["data"], dict)]
-    for run in begun[1:]:
-        first, other = begun[0].config, run.config
+    firsts: dict[Any, Run] = {}
+    for run in (run for run in runs if run.started and isinstance(run.config["data"], dict)):
+        begun = firsts.setdefault(run.config["settings"].get("seed"), run)
+        first, other = begun.config, run.config
         curve = any(first["settings"].get(name) != other["settings"].get(name) for name in SIZES)
         free = {"train": 0} if curve else {}
         if first["data"] | free != other["data"] | free:
             raise ValueError(
-                f"{run} was trained on other data than {begun[0]}; choose another folder with --out"
+                f"{run} was trained on other data than {begun}; choose another folder with --out"
             )
 
 

@@ -114,9 +114,13 @@ class RowsRunSettings(RunSettings):
         if not is_file(self.data, TABLES):
             self.only_for("a table, FILE.csv", self.rows, "target", "without")
         if not is_file(self.data, TABLES + SPARSE):
-            sparse = set(SPARSE) <= set(self.FILES)
-            what = "a file, FILE.csv or FILE.svm" if sparse else "a table, FILE.csv"
-            self.only_for(what, self.rows, "bend", "test_file")
+            kind = "file" if set(SPARSE) <= set(self.FILES) else "table"
+            self.only_for(f"a {kind}, {self.kinds_of_files}", self.rows, "bend", "test_file")
+
+    @property
+    def kinds_of_files(self) -> str:
+        """The kinds of files with rows that it may learn from, in words."""
+        return "FILE.csv or FILE.svm" if set(SPARSE) <= set(self.FILES) else "FILE.csv"
 
     def resolved(self) -> Self:
         """The same settings with absolute paths, and ``bend`` where there is a file."""

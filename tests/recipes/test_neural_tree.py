@@ -194,7 +194,7 @@ def test_predict_tells_the_decisions_for_a_test_example(digits: tuple[Path, Done
     done = call("predict", folder, "5")
     test, tree = of_run(folder).test[np.array([5])], trained(folder)
     (found,) = done.json["answers"]
-    assert found["class"] == str(int(output(tree, test).argmax()))
+    assert found["class"] == str(int(output(tree, test.x).argmax()))
     assert found["true"] == str(int(test.targets))
     assert found["leaf"] == int(tree.apply_path(test.x))
     assert f"leaf {found['leaf']}, reached with" in done.out
@@ -209,9 +209,7 @@ def test_a_table_is_predicted_in_its_own_units(table: tuple[Path, Path], tmp_pat
     row = data.arrays.x_scale.inverse(data.test.x[:1].numpy())[0]
     (tmp_path / "new.csv").write_text(f"age,comment,rooms,area\n{row[1]},0,{row[2]},{row[0]}\n")
     (found,) = call("predict", folder, tmp_path / "new.csv").json["answers"]
-    expected = data.arrays.y_scale.inverse(
-        output(trained(folder), data.test[np.array([0])]).numpy()
-    )
+    expected = data.arrays.y_scale.inverse(output(trained(folder), data.test.x[:1]).numpy())
     assert found["values"] == {"price": pytest.approx(float(expected[0, 0]), rel=1e-4)}
     (tmp_path / "short.csv").write_text("age,area\n1,2\n")
     assert "no column 'rooms'" in call("predict", folder, tmp_path / "short.csv").err
@@ -234,7 +232,7 @@ def test_a_squared_error_is_in_the_units_of_the_file(table: tuple[Path, Path]) -
     data, result = of_run(table[1]), Run(table[1]).result
     predicted, true = (
         data.arrays.y_scale.inverse(part.numpy())
-        for part in (output(trained(table[1]), data.test), data.test.targets)
+        for part in (output(trained(table[1]), data.test.x), data.test.targets)
     )
     assert result["test"]["mse"] == pytest.approx(((predicted - true) ** 2).mean())
 

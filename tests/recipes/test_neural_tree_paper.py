@@ -106,7 +106,7 @@ def test_the_tables_share_their_trees(reproduced: tuple[list, Path, Done], numbe
         assert flops == [each["flops"] / 2 for each in details]
     if number == 8:
         test, data = of_run(folders[0]).test, Run(folders[0]).config["data"]
-        outputs = [output(trained(folder), test) for folder in folders]
+        outputs = [output(trained(folder), test.x) for folder in folders]
         proba = sum(each.exp() for each in outputs)
         wrong = (proba.argmax(1) != test.targets).double().mean().item()
         row = done.json["rows"]["ANT-MNIST-C: 2 trees together"]["error, all leaves"]
@@ -187,7 +187,7 @@ def test_the_figure_of_patience_draws_growth_and_refinement(
     assert growth[-1][0] == phases.index("refine") and [n for n, _ in refinement] == [len(phases)]
     assert refinement[0][1] == run.history[-1]["validation_accuracy"]
     grown, data = tree_of(run, GROWN), of_run(run.folder)
-    right = (output(grown, data.validation).argmax(1) == data.validation.targets).double().mean()
+    right = (output(grown, data.validation.x).argmax(1) == data.validation.targets).double().mean()
     assert growth[-1][1] == pytest.approx(right.item())
     ax = curves.draw_trajectories({"one": [run]}, Figure().add_subplot())
     dotted = [line for line in ax.lines if line.get_linestyle() == ":"]

@@ -23,7 +23,6 @@ from structnet.recipes import rows as of_file
 from structnet.recipes.neural_tree.answers import output
 from structnet.recipes.neural_tree.settings import PATHS
 from structnet.recipes.run import Run
-from structnet.routing import Samples
 from structnet.routing.words import in_digits
 from structnet.training import CheckpointError
 
@@ -76,7 +75,7 @@ def predicted(houses: Houses) -> np.ndarray:
     known = of_run(houses.run).arrays
     order = [FEATURES.index(name) for name in known.features]
     x = torch.from_numpy(known.x_scale(houses.x).astype(np.float32)[:, order])
-    found = output(trained(houses.run), Samples(x, x)).numpy()
+    found = output(trained(houses.run), x).numpy()
     return found.argmax(1) if known.y_scale is None else known.y_scale.inverse(found)[:, 0]
 
 
@@ -270,7 +269,7 @@ def test_predict_goes_the_way_it_is_told(houses: Houses, path: str, tmp_path: Pa
     test = data.test[np.array([3])]
     done = ran("predict", houses.run, "3", "--path", path)
     found = done.json["answers"][0]
-    expected = output(tree, test, path).numpy()
+    expected = output(tree, test.x, path).numpy()
     if data.arrays.classes is None:
         price = data.arrays.y_scale.inverse(expected)[0, 0]
         assert found["values"] == {"price": pytest.approx(price)}

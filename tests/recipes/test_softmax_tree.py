@@ -65,6 +65,8 @@ def test_what_a_run_is_asked(run: tuple[Path, Done], tmp_path: Path) -> None:
     }
     asked = call("predict", folder, "0", "7")
     assert [each["example"] for each in asked.json["answers"]] == [0, 7]
+    columns = ["example", "class", "probability", "leaf", "true"]  # as of a neural tree
+    assert list(asked.json["answers"][0]) == columns
     assert "reached with 100.0 %" in asked.out
     assert set(call("plot", folder, "--out", tmp_path).json) == {"tree", "errors", "nodes"}
 

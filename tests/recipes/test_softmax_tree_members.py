@@ -38,7 +38,7 @@ def test_a_run_has_the_trees_of_the_estimator(run: tuple[Path, Done]) -> None:
     how: Any = {"max_iter": 3, "leaf_penalty": 1.0, "start": "rows", "standardize": False}
     model = SoftmaxTreeClassifier(2, 4, n_members=3, random_state=0, **how)
     model.fit(data.train.x, data.train.targets.numpy())
-    trees = open(Run(folder), Place()).trees
+    trees = open(Run(folder), Place()).model
     assert len(trees) == 3
     for tree, expected in zip(trees, model._trees(), strict=True):
         np.testing.assert_array_equal(tree.weights.detach(), expected.weights.detach())

@@ -125,16 +125,18 @@ def test_files_that_are_read_otherwise_are_not_to_be_brought_back(classes_run: P
         run.check_same_data(found | {"classes": ["no", "1.0"], "content": "another"})
 
 
-def test_runs_of_a_table_may_learn_from_more_where_their_settings_say_so(tmp_path: Path) -> None:
+def test_runs_of_a_table_may_have_other_data_where_their_settings_say_so(tmp_path: Path) -> None:
     runs = [Run(tmp_path / name) for name in "ab"]
 
-    def write(*sizes: int | None) -> None:
-        for run, train, size in zip(runs, (90, 45), sizes, strict=True):
+    def write(*sizes: int | None, seeds: tuple[int, int] = (1, 1)) -> None:
+        for run, train, size, seed in zip(runs, (90, 45), sizes, seeds, strict=True):
             run.folder.mkdir(exist_ok=True)
-            settings, data = {"learn_size": size, "seed": 1}, {"train": train, "test": 9}
+            settings, data = {"learn_size": size, "seed": seed}, {"train": train, "test": 9}
             run.write_config({"model": "toy", "settings": settings, "data": data})
 
     write(None, 45)
+    check_data(runs)
+    write(None, None, seeds=(1, 2))  # which may split the data in another way
     check_data(runs)
     write(None, None)
     with pytest.raises(ValueError, match="b was trained on other data than"):

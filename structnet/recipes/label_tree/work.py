@@ -138,7 +138,7 @@ def _of_test(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answ
     """The likeliest labels of test examples, by their numbers."""
     load = partial(load_data, say=lambda line: None)
     test = model.run.read_again(LabelTreeRunSettings, load, model.settings.place).test
-    others = "FILE.csv or FILE.svm, or "
+    others = f"{model.settings.kinds_of_files}, or "
     rows = np.array([example_number(text, len(test), others) for text in texts])
     names = [f"test example {row}, in truth {model.labels[test.labels[row]]}" for row in rows]
     return _named(model, test.features[rows], names, ask)

@@ -104,7 +104,7 @@ def _network(settings: Settings, data: ArrayData) -> tuple[float, int, dict[str,
         seed=settings.seed,
         device=device,
     )
-    found = score(output(tree, data.test), data.test.targets, data.describe())
+    found = score(output(tree, data.test.x), data.test.targets, data.describe())
     sizes = {"train": len(data.train), "validation": len(data.validation)}
     return found, count_parameters(tree), sizes
 

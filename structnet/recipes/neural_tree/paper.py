@@ -342,7 +342,7 @@ def together(runs: Sequence[Run]) -> dict[str, float]:
     data, test = runs[0].config["data"], runs[0].read_again(NeuralTreeRunSettings, load_data).test
     trees, found = [tree_of(run) for run in runs], {}
     for name, path in {MULTI: "multi", SINGLE: "greedy"}.items():
-        score = of_ensemble([output(tree, test, path) for tree in trees], test.targets, data)
+        score = of_ensemble([output(tree, test.x, path) for tree in trees], test.targets, data)
         found[name] = score if data["classes"] is None else 1 - score
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,31 +18,14 @@ from structnet.neural_tree import (
 from structnet.neural_tree.member import Member
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.neural_tree.settings import FOR_IMAGES, SOME_HAVE, NeuralTreeRunSettings
-from structnet.recipes.recipe import Place
+from structnet.recipes.row_runs import Described
 from structnet.recipes.run import MODEL, Run
 from structnet.routing.report import Summary
 from structnet.training import load_model
 from structnet.training.seeding import seeded
 
-Described = Mapping[str, Any]  # description of data in config.json
 GROWN = "growth.safetensors"
 MAKERS = {**presets.NAMED, "conv": partial(presets.conv, kernel=3, padding=1)}
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A trained tree, with all that is needed to predict.
-
-    Attributes:
-        run, place: run, and the place where it is used.
-        tree: trained tree.
-        data: description of the training data.
-    """
-
-    run: Run
-    tree: NeuralTree
-    place: Place
-    data: Described
 
 
 def root_of(

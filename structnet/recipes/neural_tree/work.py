@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
-
-import torch
 
 from structnet import plot
 from structnet.neural_tree import Decision
 from structnet.neural_tree import train as grown_and_refined
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.neural_tree import runs
-from structnet.recipes.neural_tree.answers import measured, of_example, of_rows
+from structnet.recipes.neural_tree.answers import answer, measured
 from structnet.recipes.neural_tree.data import load_data
-from structnet.recipes.neural_tree.runs import Opened
 from structnet.recipes.neural_tree.settings import AskOfTree, NeuralTreeRunSettings
-from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
-from structnet.recipes.rows import examples_in, rows_in
-from structnet.recipes.run import Run
+from structnet.recipes.recipe import Outcome, Pictures, Place, Say
+from structnet.recipes.row_runs import SHOWN, Opened, reading_of
+from structnet.recipes.rows import examples_in
+from structnet.recipes.run import MODEL, Run
 from structnet.recipes.words import counted
 from structnet.routing import Reading, Samples
 from structnet.routing.report import summary, text_of
@@ -27,7 +25,7 @@ from structnet.routing.visits import passing
 from structnet.training import evaluate
 from structnet.training.processes import own_device
 
-SHOWN = 0.01  # share of the samples below which a branch is folded in pictures
+__all__ = ["answer", "load", "measure", "open", "pictures", "read", "train"]
 
 
 def load(settings: NeuralTreeRunSettings, say: Say) -> ArrayData:
@@ -67,7 +65,7 @@ def train(settings: NeuralTreeRunSettings, data: ArrayData, run: Run, say: Say) 
         say(f"pruning: {tree.num_leaves:,} of {before} stay")
     runs.save(settings, data, trained, run)
     size = summary(tree, data.test)
-    run.write_text("summary.txt", f"{size}\n\n{text_of(data.reading(tree))}\n")
+    run.write_text("summary.txt", f"{size}\n\n{text_of(reading_of(tree, described, data.test))}\n")
     details = {
         "primitives": settings.modules.primitives,
         "validation_loss": evaluate(tree, data.validation)["loss"],
@@ -84,37 +82,18 @@ def train(settings: NeuralTreeRunSettings, data: ArrayData, run: Run, say: Say) 
 def open(run: Run, place: Place) -> Opened:
     """The trained tree of a run."""
     tree = runs.tree_of(run).to(own_device(place.device))
-    return Opened(run, tree, place, run.config["data"])
+    return Opened(run, run.settings(NeuralTreeRunSettings, place), tree)
 
 
 def read(run: Run, file: str, place: Place) -> Samples:
-    """The rows of a table of the same kind as the one that the run learned from.
-
-    Raises:
-        ValueError: the run did not learn from a table, or the file is not one.
-    """
-    samples = examples_in(file, run.settings(NeuralTreeRunSettings), run.config["data"])
-    return Samples(torch.from_numpy(samples.x), samples.targets)
+    """The rows of a table of the same kind as the one that the run learned from."""
+    return examples_in(file, run.settings(NeuralTreeRunSettings, place), run.config["data"])
 
 
 def measure(model: Opened, examples: Samples, ask: AskOfTree) -> dict[str, float]:
     """The accuracy, or the squared error and R2, of the ways through the tree."""
     paths = None if ask.path is None else (ask.path,)
-    return measured(model.tree, examples, model.data, paths)
-
-
-def answer(model: Opened, texts: Sequence[str], ask: AskOfTree) -> list[Answer]:
-    """The predictions of a tree for the rows of a file, or with reasons for test examples.
-
-    Raises:
-        ValueError: there is more than one file, a file and a number, or no such example.
-    """
-    path = ask.path or "multi"
-    rows = rows_in(texts, model.run.settings(NeuralTreeRunSettings), model.data)
-    if rows is not None:
-        return of_rows(model, torch.from_numpy(rows), path)
-    own = model.run.read_again(NeuralTreeRunSettings, load_data, model.place)
-    return [of_example(model, own, text, path) for text in texts]
+    return measured(model.model, examples, model.run.config["data"], paths)
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
@@ -124,17 +103,17 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
     data = data or run.read_again(NeuralTreeRunSettings, load_data, place)
     decisions = [Decision(**each) for each in runs.decisions_of(run)]
 
-    @cache  # for two pictures
-    def grown() -> Reading:
-        return data.reading(runs.tree_of(run, runs.GROWN))
+    def read_as(file: str) -> Reading:
+        return reading_of(runs.tree_of(run, file), data.describe(), data.test)
 
+    grown = cache(partial(read_as, runs.GROWN))  # for two pictures
     found = {
         "growth.png": lambda: plot.plot_growth(run.history, decisions)[0],
         "tree_grown.png": lambda: plot.plot_model_tree(grown(), min_share=SHOWN),
     }
     if not run.model_file.exists():
         return found
-    reading = data.reading(runs.tree_of(run))
+    reading = read_as(MODEL)
     found["tree.png"] = lambda: plot.plot_model_tree(reading, min_share=SHOWN)
     if "refine" in run.history["phase"]:
         found["refinement.png"] = lambda: plot.plot_refinement(

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from structnet.estimators import Standardizer
 from structnet.plot import plot_model_tree
 from structnet.recipes.arrays import ArrayData
-from structnet.recipes.recipe import (
-    Answer,
-    Outcome,
-    Pictures,
-    Place,
-    Probabilities,
-    Say,
-    example_number,
-)
-from structnet.recipes.rows import examples_in, rows_in
+from structnet.recipes.recipe import Answer, Outcome, Pictures, Place, Say
+from structnet.recipes.row_runs import SHOWN, Opened, answers, of_class, reading_of
+from structnet.recipes.rows import examples_in
 from structnet.recipes.run import Run
 from structnet.recipes.softmax_tree.comparison import trained
 from structnet.recipes.softmax_tree.data import load_data
 from structnet.recipes.softmax_tree.pictures import draw_errors, draw_widths
-from structnet.recipes.softmax_tree.settings import (
-    AdaptiveRunSettings,
-    SoftmaxTreeRunSettings,
-)
+from structnet.recipes.softmax_tree.settings import AdaptiveRunSettings, SoftmaxTreeRunSettings
 from structnet.recipes.words import in_words
 from structnet.routing import Samples
-from structnet.routing.explanation import explain
 from structnet.routing.report import text_of
-from structnet.routing.words import percent
 from structnet.softmax_tree import (
     AdaptiveSoftmaxTreeClassifier,
     SoftmaxTree,
@@ -47,8 +35,11 @@ from structnet.softmax_tree.probabilities import Choices
 from structnet.softmax_tree.training import Trained
 
 STATE = "training.safetensors"
-GROWN = "adaptive-softmax-tree"
-SHOWN = 0.01  # share of the samples below which a branch is folded in pictures
+# Name of a model -> its settings and its estimator.
+KINDS: dict[str, tuple[type[SoftmaxTreeRunSettings], type[SoftmaxTreeEstimator]]] = {
+    "softmax-tree": (SoftmaxTreeRunSettings, SoftmaxTreeClassifier),
+    "adaptive-softmax-tree": (AdaptiveRunSettings, AdaptiveSoftmaxTreeClassifier),
+}
 
 
 def load(settings: SoftmaxTreeRunSettings, say: Say) -> ArrayData:
@@ -68,12 +59,8 @@ def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say)
     else:
         if state_file.exists():
             say(f"going on after iteration {len(run.history) - 1}")
-        _write(
-            trained(settings, data, state_file, [run.write_history], progress=True),
-            settings,
-            data,
-            run,
-        )
+        found = trained(settings, data, state_file, [run.write_history], progress=True)
+        _write(found, settings, data, run)
         for state in run.folder.glob(f"{state_file.stem}*{state_file.suffix}"):
             state.unlink()
     members = _estimator_of(run).members_
@@ -89,14 +76,6 @@ def train(settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run, say: Say)
     return Outcome(sum(each.history.records[-1]["seconds"] for each in members), details)
 
 
-class Opened(NamedTuple):
-    """A run, its settings with the place where it is used, and its trained trees."""
-
-    run: Run
-    settings: SoftmaxTreeRunSettings
-    trees: list[SoftmaxTree]
-
-
 def open(run: Run, place: Place) -> Opened:
     """The trained trees of a run, which take scaled rows."""
     trees = [member.tree for member in _estimator_of(run).members_]
@@ -104,19 +83,13 @@ def open(run: Run, place: Place) -> Opened:
 
 
 def read(run: Run, file: str, place: Place) -> Samples:
-    """The rows of a file of the same kind as the one that the run learned from.
-
-    Raises:
-        ValueError: the file is of another kind, or the run did not learn from a file.
-    """
-    samples = examples_in(file, run.settings(_settings_of(run), place), run.config["data"])
-    x = samples.x if issparse(samples.x) else samples.x.reshape(len(samples), -1)
-    return Samples(x, samples.targets)
+    """The rows of a file of the same kind as the one that the run learned from."""
+    return examples_in(file, run.settings(_settings_of(run), place), run.config["data"])
 
 
 def measure(model: Opened, examples: Samples, ask: Any) -> dict[str, float]:
     """The accuracy, the size and the cost of the trees."""
-    found = vars(measured(model.trees, examples))
+    found = vars(measured(model.model, examples))
     return {"accuracy": 1 - found["error"], **found}
 
 
@@ -126,27 +99,25 @@ def answer(model: Opened, texts: Sequence[str], ask: Any) -> list[Answer]:
     Raises:
         ValueError: there is more than one file, a file and a number, or no such example.
     """
-    run, settings, trees = model
-    names = run.config["data"]["classes"]
-    rows = rows_in(texts, settings, run.config["data"])
-    if rows is None:
-        own = _own_data(run, settings.place)
-        return [_of_example(trees, own, text, names) for text in texts]
-    choices, found = mean_choices(trees, rows), []
-    for i, ((k,), (p,)) in enumerate(zip(*choices.top(1), strict=True)):
-        values, shares = {"class": names[k], "probability": float(p)}, _shares(choices, i, names)
-        found.append(Answer(f"row {i + 1}: {in_words(values)}", values, shares))
-    return found
+    trees: Sequence[SoftmaxTree] = model.model
+    names = model.run.config["data"]["classes"]
+
+    def predict(x: Any) -> Iterator[Answer]:
+        choices = mean_choices(trees, x)
+        for i, ((k,), (p,)) in enumerate(zip(*choices.top(1), strict=True)):
+            yield of_class(names, k, float(p), partial(_shares, choices, i, len(names)))
+
+    def more(x: Any, values: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+        together = f"of all {len(trees)} trees: {in_words(values)}"
+        return [together] * (len(trees) > 1), {}
+
+    return answers(model, texts, load_data, trees[0], predict, more)
 
 
-def _shares(choices: Choices, row: int, names: Sequence[str]) -> Probabilities:
+def _shares(choices: Choices, row: int, classes: int) -> list[float]:
     """The probability of each class for one row."""
-
-    def of() -> dict[str, float]:
-        (shares,) = np.exp(choices.row(row).dense(len(names))).tolist()
-        return dict(zip(names, shares, strict=True))
-
-    return Probabilities(names, of)
+    (shares,) = np.exp(choices.row(row).dense(classes)).tolist()
+    return shares
 
 
 def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> Pictures:
@@ -161,31 +132,36 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
         first = _estimator_of(run).members_[0]
         tree, growth = first.tree, first.growth
         # Read before anything is drawn: if the data are missing, no picture is written.
-        reading = (data or _own_data(run, place)).reading(tree)
+        data = data or run.read_again(_settings_of(run), load_data, place)
+        reading = reading_of(tree, data.describe(), data.test)
         found["tree.png"] = lambda: draw_widths(tree, growth)
         found["nodes.png"] = lambda: plot_model_tree(reading, min_share=SHOWN)
     return found
 
 
 def _settings_of(run: Run) -> type[SoftmaxTreeRunSettings]:
-    return AdaptiveRunSettings if run.config["model"] == GROWN else SoftmaxTreeRunSettings
+    return KINDS[run.config["model"]][0]
 
 
 def _estimator_of(run: Run) -> SoftmaxTreeEstimator:
     """The estimator in a run's folder."""
-    grown = run.config["model"] == GROWN
-    kind = AdaptiveSoftmaxTreeClassifier if grown else SoftmaxTreeClassifier
-    return kind.load(run.trained_file())
+    return KINDS[run.config["model"]][1].load(run.trained_file())
 
 
-def _estimator(
-    found: list[Trained], settings: SoftmaxTreeRunSettings, data: ArrayData
-) -> SoftmaxTreeEstimator:
-    """The trees as an estimator, which takes rows as they were read; images as rows of pixels."""
-    growth = settings.growth_told
-    kind: Any = SoftmaxTreeClassifier if growth is None else AdaptiveSoftmaxTreeClassifier
+def _write(
+    found: list[Trained], settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run
+) -> None:
+    """Fills a run's folder; the trees are last, as their file means that training has ended.
+
+    They are an estimator, which takes rows as they were read; images as rows of pixels.
+    """
+    first, trees = found[0], [each.tree for each in found]
+    text = text_of(reading_of(first.tree, data.describe(), data.test))
+    run.write_text("summary.txt", f"{measured(trees, data.test)}\n\n{text}\n")
+    run.write_history(first.history)
+    kind: Any = KINDS[run.config["model"]][1]
     parameters = vars(settings) | vars(settings.rows) | vars(settings.training)
-    parameters |= vars(growth or settings)
+    parameters |= vars(settings.growth_told or settings)
     model = data.estimator(kind, parameters, settings.training.seed, found)
     scale = data.arrays.x_scale
     if scale is not None and scale.mean.ndim > 1:
@@ -193,38 +169,4 @@ def _estimator(
         each = (np.broadcast_to(part, shape).ravel() for part in (scale.mean, scale.sd))
         scale = Standardizer(*each)
     model.input_scale_ = scale
-    return model
-
-
-def _own_data(run: Run, place: Place | None) -> ArrayData:
-    return run.read_again(_settings_of(run), load_data, place)
-
-
-def _write(
-    found: list[Trained], settings: SoftmaxTreeRunSettings, data: ArrayData, run: Run
-) -> None:
-    """Fills a run's folder; the trees are last, as their file means that training has ended."""
-    first, trees = found[0], [each.tree for each in found]
-    run.write_text(
-        "summary.txt", f"{measured(trees, data.test)}\n\n{text_of(data.reading(first.tree))}\n"
-    )
-    run.write_history(first.history)
-    _estimator(found, settings, data).save(run.model_file)
-
-
-def _of_example(
-    trees: Sequence[SoftmaxTree], own: ArrayData, text: str, names: Sequence[str]
-) -> Answer:
-    test = own.test
-    number = example_number(text, len(test), "FILE.csv or FILE.svm, or ")
-    true, x = names[int(test.targets[number])], test.x[[number]]
-    explanation = explain(trees[0], test.x[number], names, **own.explain_options(number))
-    choices = mean_choices(trees, x)
-    (best,), (probability,) = (part[0].tolist() for part in choices.top(1))
-    lines = [f"test example {text}", *str(explanation).splitlines()]
-    if len(trees) > 1:
-        lines.append(f"of all {len(trees)} trees: class {names[best]}, {percent(probability, 1)}")
-    values = {"class": names[best], "probability": probability}
-    more = {"example": number, "leaf": explanation.leaf, "true": true}
-    text_shown = "\n".join([*lines, f"true: class {true}"])
-    return Answer(text_shown, values | more, _shares(choices, 0, names))
+    model.save(run.model_file)
