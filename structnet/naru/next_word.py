@@ -60,13 +60,13 @@ class NextWord(nn.Module):
     vectors says less about a word than its distance suggests.
 
     A probability is computed from the predicted vector plus, if the network is routed, a linear
-    function of the vectors of the last two words. Without it, the last bundle cannot tell the state
-    that the last word left in its path from those that earlier words left in other bundles; and as
-    a loop through the capsules takes an even number of steps, the word before the last one reaches
-    a prediction only through gates. While probabilities are learned, half of the numbers that they
-    are computed from are dropped, without which small texts are soon known by heart and most of
-    their words take one path. They are mixed with those of the counts, by
-    :class:`structnet.text.NGramMixture`.
+    function of the vectors of the last two words. Without it, in a network with the connections of
+    the thesis, the last bundle cannot tell the state that the last word left in its path from those
+    that earlier words left in other bundles; and as a loop through its capsules takes an even
+    number of steps, the word before the last one reaches a prediction only through gates. While
+    probabilities are learned, half of the numbers that they are computed from are dropped, without
+    which small texts are soon known by heart and most of their words take one path. They are mixed
+    with those of the counts, by :class:`structnet.text.NGramMixture`.
 
     Args:
         network: network whose first and last states are as long as a word vector; or the baseline,
