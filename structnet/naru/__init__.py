@@ -23,6 +23,7 @@ Fig. 18-20    utilisation, route changes, bias      :class:`RoutingStats`, :func
                       its loops are in ``_kernels``
 ``autograd_backend``  the same in plain PyTorch: the reference for it, and the way on other devices
 ``message_passing``   one step as DGL message passing, the reference for both; export to networkx
+``balance``           how unevenly bundles are elected, as a loss
 ``statistics``        :class:`RoutingStats`: which bundles are visited, and how evenly
 ``sentences``         :class:`Sentences`: batches of encoded sentences
 ``next_word``         :class:`NextWord`: a network with word vectors, its loss, and the next word
@@ -35,8 +36,9 @@ Fig. 18-20    utilisation, route changes, bias      :class:`RoutingStats`, :func
 ====================  ==============================================================================
 
 The thesis and its code agree wherever its equations can be tested; where the text is silent, we
-follow the code. The initial weights are our own, see ``Capsules.draw``, and so is the linear way
-past the network from the last two words to the next one, see :class:`NextWord`.
+follow the code. Our own are the initial weights, see ``Capsules.draw``, the connections of the
+default network of :class:`NaruSettings`, see ``Wiring.memory``, and the linear way past the network
+from the last two words to the next one, see :class:`NextWord`.
 
 Reference:
     D. Nepp, On the State of ANN Computation Graphs and the potential of Conditional Neural

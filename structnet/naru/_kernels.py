@@ -101,7 +101,7 @@ def back_product(y, weight, x, begin, dim):
 
 @summing
 def small_products(
-    start, rows, starts, places, num_routes, num_reads, dim_ahead, dim_behind,
+    start, rows, starts, places, num_routes, num_foreign, num_reads, dim_ahead, dim_behind,
     addresses, weighed, product, back,
 ):  # fmt: skip
     """Computes the small products of a wave, or their gradients; returns a mask of the others."""
@@ -114,14 +114,16 @@ def small_products(
         if active_neighbours(start, own_rows, places, n) > LARGE * n:
             left[a] = True
             continue
-        width = num_routes[a] * dim_ahead + (n - num_routes[a]) * dim_behind
-        shape = (width, product.shape[1])
+        sources = num_foreign[a] - num_routes[a]
+        dim_own = product.shape[1]
+        width = num_routes[a] * dim_ahead + sources * dim_behind + (n - num_foreign[a]) * dim_own
+        shape = (width, dim_own)
         weight = carray(at_address(addresses[a]), shape, weighed.dtype)  # type: ignore[call-arg]  # numba's
         if not back:
             product[starts[a] : starts[a + 1]] = 0
         begin = 0
         for i in range(n):
-            dim = dim_ahead if i < num_routes[a] else dim_behind
+            dim = dim_ahead if i < num_routes[a] else dim_behind if i < num_foreign[a] else dim_own
             waiting = -1
             for at in range(starts[a], starts[a + 1]):
                 if places[start + rows[at], i] < 0:
@@ -143,10 +145,13 @@ def small_products(
 @summing
 def read(
     start, rows, active, last, last_ahead, last_behind, state, ahead, behind,
-    others, num_routes, num_reads, read_gate, own_gate, bonus,
+    fresh, others, num_routes, num_foreign, num_reads, read_gate, own_gate, bonus,
     places, own_places, gates, weighed, elected,
 ):  # fmt: skip
-    """Computes gates, gated states of the neighbours, and the elected bundles (Eq. 1-4)."""
+    """Computes gates, gated states of the neighbours, and the elected bundles (Eq. 1-4).
+
+    Of the previous capsule, only states at the place ``fresh`` and after it are read.
+    """
     half = weighed.dtype.type(0.5)
     one = weighed.dtype.type(1)
     nothing = weighed.dtype.type(0)
@@ -161,15 +166,22 @@ def read(
         choice = -1
         for i in range(num_reads[a]):
             route = i < num_routes[a]
-            place = last_ahead[row, others[a, i]] if route else last_behind[row, others[a, i]]
+            own = i >= num_foreign[a]
+            place = own_place
+            if route:
+                place = last_ahead[row, others[a, i]]
+            elif not own:
+                place = last_behind[row, others[a, i]]
+                if place < fresh:
+                    place = -1
             places[e, i] = place
-            dim = ahead.shape[1] if route else behind.shape[1]
+            dim = ahead.shape[1] if route else state.shape[1] if own else behind.shape[1]
             logit = nothing
             if own_place >= 0:
                 for j in range(state.shape[1]):
                     logit += state[own_place, j] * own_gate[a, i, j]
             if place >= 0:
-                b = ahead[place] if route else behind[place]
+                b = ahead[place] if route else state[place] if own else behind[place]
                 for j in range(dim):
                     logit += b[j] * read_gate[a, begin + j]
                 g = one / (one + np.exp(-half * logit))
@@ -190,6 +202,35 @@ def read(
             elected[row] = others[a, choice]
 
 
+@summing
+def elect(
+    place, electors, state_of, last, state, targets, num_targets, read_gate, own_gate, bonus,
+    elected,
+):  # fmt: skip
+    """Elects the bundles whose gates to the electors, from ``place`` on, are the largest."""
+    half = state.dtype.type(0.5)
+    one = state.dtype.type(1)
+    nothing = state.dtype.type(0)
+    for row in range(len(elected)):
+        a = electors[row]
+        best = nothing
+        choice = -1
+        for i in range(num_targets[a]):
+            own_place = last[row, targets[a, i]]
+            logit = nothing
+            if own_place >= 0:
+                for j in range(state.shape[1]):
+                    logit += state[own_place, j] * own_gate[a, i, j]
+            for j in range(state_of.shape[1]):
+                logit += state_of[place + row, j] * read_gate[a, i, j]
+            g = one / (one + np.exp(-half * logit))
+            wish = g + bonus[place + row, i] if len(bonus) else g
+            if choice < 0 or wish > best:
+                choice = i
+                best = wish
+        elected[row] = targets[a, choice]
+
+
 @compiled
 def write(start, rows, active, num_reads, product, x, curved, last, mean, state):
     """Writes the means over connections and, from them, the new states (Eq. 5, 8)."""
@@ -199,7 +240,7 @@ def write(start, rows, active, num_reads, product, x, curved, last, mean, state)
         row = rows[at]
         e = start + row
         a = active[row]
-        share = one / mean.dtype.type(num_reads[a])
+        share = one / mean.dtype.type(max(num_reads[a], 1))
         for j in range(state.shape[1]):
             total = product[at, j] + x[e, j] if len(x) else product[at, j]
             mean[e, j] = total * share
@@ -220,7 +261,7 @@ def arrive(start, rows, active, num_reads, curved, mean, grad, arrived):
     two = mean.dtype.type(2)
     for at in range(len(rows)):
         e = start + rows[at]
-        share = one / mean.dtype.type(num_reads[active[rows[at]]])
+        share = one / mean.dtype.type(max(num_reads[active[rows[at]]], 1))
         for j in range(mean.shape[1]):
             slope = one
             if curved:
@@ -234,8 +275,8 @@ def arrive(start, rows, active, num_reads, curved, mean, grad, arrived):
 
 @summing
 def spread(
-    start, rows, active, state, ahead, behind, num_routes, num_reads, read_gate, own_gate,
-    places, own_places, gates, grad_gates, grad_weighed,
+    start, rows, active, state, ahead, behind, num_routes, num_foreign, num_reads,
+    read_gate, own_gate, places, own_places, gates, grad_gates, grad_weighed,
     grad, grad_ahead, grad_behind, grad_read_gate, grad_own_gate,
 ):  # fmt: skip
     """Takes the gradients of a wave's gated states back to the states read, and to the gates."""
@@ -249,18 +290,19 @@ def spread(
         begin = 0
         for i in range(num_reads[a]):
             route = i < num_routes[a]
+            own = i >= num_foreign[a]
             place = places[e, i]
-            dim = ahead.shape[1] if route else behind.shape[1]
+            dim = ahead.shape[1] if route else state.shape[1] if own else behind.shape[1]
             g = gates[e, i]
             total = grad_gates[e, i] if len(grad_gates) else nothing
             if place >= 0:
-                b = ahead[place] if route else behind[place]
+                b = ahead[place] if route else state[place] if own else behind[place]
                 for j in range(dim):
                     total += grad_weighed[at, begin + j] * b[j]
             slope = total * g * (one - g) * half
             if place >= 0:
-                b = ahead[place] if route else behind[place]
-                back = grad_ahead[place] if route else grad_behind[place]
+                b = ahead[place] if route else state[place] if own else behind[place]
+                back = grad_ahead[place] if route else grad[place] if own else grad_behind[place]
                 for j in range(dim):
                     back[j] += g * grad_weighed[at, begin + j] + slope * read_gate[a, begin + j]
                     grad_read_gate[a, begin + j] += slope * b[j]
@@ -272,7 +314,10 @@ def spread(
 
 
 @compiled
-def gather(chosen, active, num_routes, num_reads, ahead, behind, places, gates, weighed):
+def gather(
+    chosen, active, num_routes, num_foreign, num_reads, state, ahead, behind, places, gates,
+    weighed,
+):  # fmt: skip
     """Recomputes the gated states that some places of a capsule have read."""
     for at in range(len(chosen)):
         e = chosen[at]
@@ -280,10 +325,11 @@ def gather(chosen, active, num_routes, num_reads, ahead, behind, places, gates, 
         begin = 0
         for i in range(num_reads[a]):
             route = i < num_routes[a]
-            dim = ahead.shape[1] if route else behind.shape[1]
+            own = i >= num_foreign[a]
+            dim = ahead.shape[1] if route else state.shape[1] if own else behind.shape[1]
             place = places[e, i]
             if place >= 0:
-                b = ahead[place] if route else behind[place]
+                b = ahead[place] if route else state[place] if own else behind[place]
                 for j in range(dim):
                     weighed[at, begin + j] = gates[e, i] * b[j]
             else:

@@ -61,15 +61,21 @@ def run(
             here = of[p].slice(step - p)
             if here.start == here.stop:
                 continue
+            electors = None
+            if wiring.memory is not None and p:
+                electors = active[p - 1][of[p - 1].slice(step - p)][: here.stop - here.start]
+                bonus = None if noise is None else noise[p - 1][of[p - 1].slice(step - p)]
+                active[p][here] = _elected(network, states, p, electors, bonus)
             a = active[p][here].clone()  # autograd saves it, and later waves are yet to be filled
-            state, gate = _wave(network, states, p, a, x[here] if p == 0 else None)
+            token = x[here] if p == 0 else None
+            state, gate = _wave(network, states, p, a, token, electors)
             gates[p][step - p] = gate
             written.append((p, torch.arange(len(a), device=x.device), a, state))
             if p == depth - 1:
                 predictions.append(state)
-            else:
+            elif wiring.memory is None:
                 bonus = None if noise is None else noise[p][here]
-                elected = _first_largest(gate.detach(), bonus, network, p, a)
+                elected = _first_largest(gate.detach(), bonus, *network.routes(p), a)
                 following = of[p + 1].slice(step - p)
                 active[p + 1][following] = elected[: following.stop - following.start]
         for p, row, a, state in written:  # only after all bundles have read
@@ -85,9 +91,17 @@ def run(
 
 
 def _wave(
-    network: Capsules, states: list[Tensor], p: int, a: Tensor, x: Tensor | None
+    network: Capsules,
+    states: list[Tensor],
+    p: int,
+    a: Tensor,
+    x: Tensor | None,
+    electors: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """New states and gates of one wave. ``[rows]`` -> ``[rows, dim]``, ``[rows, connections]``"""
+    """New states and gates of one wave. ``[rows]`` -> ``[rows, dim]``, ``[rows, connections]``
+
+    With electors, the states of all other bundles of their capsule are read as 0.
+    """
     wiring = network.wiring
     state = states[p].new_zeros(len(a), wiring.dims[p])
     gates = states[p].new_zeros(len(a), network.most_connections(p))
@@ -96,25 +110,40 @@ def _wave(
         rows = (a == b).nonzero().squeeze(1)
         h = states[p][rows, b]
         read = [states[other][rows, each] for other, each in wiring.reads(p, b)]
+        if electors is not None:
+            kept = [q == p or (electors[rows] == each) for q, each in wiring.reads(p, b)]
+            read = [s if k is True else s * k[:, None] for s, k in zip(read, kept, strict=True)]
         own_logit = h @ bundle.own_gate.T
         parts = bundle.read_gate.split(bundle.reads)
-        seen = torch.stack([each @ w for each, w in zip(read, parts, strict=True)], 1)
-        g = torch.sigmoid((own_logit + seen) / 2)  # [rows, n]
-        weighed = torch.cat([g[:, [i]] * each for i, each in enumerate(read)], 1)
-        c = weighed @ bundle.weight
+        seen = [each @ w for each, w in zip(read, parts, strict=bool(read))]
+        g = own_logit if not read else torch.sigmoid((own_logit + torch.stack(seen, 1)) / 2)
+        weighed = [g[:, [i]] * each for i, each in enumerate(read)]  # [rows, dim] each
+        c = torch.cat([h[:, :0], *weighed], 1) @ network.weight(p, b)
         if x is not None:
             c = c + x[rows]
-        c = c / len(read)
+        c = c / max(len(read), 1)
         state = state.index_put((rows,), c if p in (0, wiring.depth - 1) else mish(c))
         gates = gates.index_put((rows[:, None], torch.arange(len(read), device=a.device)), g)
     return state, gates
 
 
+def _elected(
+    network: Capsules, states: list[Tensor], p: int, electors: Tensor, bonus: Tensor | None
+) -> Tensor:
+    """The bundles of a capsule that read their electors through the largest gates. ``[rows]``"""
+    targets, counts, read_gate, own_gate = network.readers(p - 1)
+    rows = torch.arange(len(electors), device=electors.device)
+    b = states[p - 1].detach()[rows, electors]
+    h = states[p].detach()[rows[:, None], targets[electors].clamp(min=0)]  # [rows, routes, dim]
+    logit = torch.einsum("rj,rij->ri", b, read_gate[electors]) + (h * own_gate[electors]).sum(2)
+    chosen = None if bonus is None else bonus[: len(electors)]
+    return _first_largest(torch.sigmoid(logit / 2), chosen, targets, counts, electors)
+
+
 def _first_largest(
-    gates: Tensor, bonus: Tensor | None, network: Capsules, p: int, a: Tensor
+    gates: Tensor, bonus: Tensor | None, targets: Tensor, counts: Tensor, a: Tensor
 ) -> Tensor:
     """The elected bundles: the first of the largest gates. ``[rows, connections]`` -> ``[rows]``"""
-    targets, counts = network.routes(p)  # [bundles, most routes], [bundles]
     wish = gates[:, : targets.shape[1]] + (0 if bonus is None else bonus)
     behind = torch.arange(targets.shape[1], device=a.device) >= counts[a][:, None]
     return targets[a, wish.masked_fill(behind, -torch.inf).argmax(1)]

@@ -40,7 +40,7 @@ class Bundle(nn.Module):
         self.own_gate = nn.Parameter(torch.empty(len(reads), dim))
         self.draw([1.0] * len(reads))
 
-    def draw(self, gains: list[float]) -> None:
+    def draw(self, gains: list[float], competing: bool = False) -> None:
         """Draws new weights.
 
         A mean over n connections, only one of which carries a signal, through a gate of 1/2, makes
@@ -49,20 +49,26 @@ class Bundle(nn.Module):
         ones: its content sends a token on its way, and similar tokens take the same path again.
         With read weights of either sign, tokens wander, and what a bundle reads is mostly old.
 
+        If the readers of a state compete for it, their read weights have a sum of 0, so that what
+        all states have in common elects none of them.
+
         Args:
             gains: scale of the initial weights of each connection; 1 keeps the size of what it
                 carries.
+            competing: True if bundles are elected by the gates through which they would read.
         """
         n = len(self.reads)
         with torch.no_grad():
             for i, gain in enumerate(gains):
                 W, w_gb, w_gh = self.connection(i)
                 W.normal_(0, gain * 2 * n / math.sqrt(len(W)))
-                w_gb.normal_(0, 1 / math.sqrt(len(W))).abs_()
+                w_gb.normal_(0, 1 / math.sqrt(len(W)))
+                w_gb.copy_(w_gb - w_gb.mean() if competing else w_gb.abs())
                 w_gh.zero_()
 
     def connection(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
         """Views of W_b ``[read, dim]``, w_gb ``[read]`` and w_gh ``[dim]`` of one connection."""
+        i %= len(self.reads)
         start = sum(self.reads[:i])
         end = start + self.reads[i]
         return self.weight[start:end], self.read_gate[start:end], self.own_gate[i]

@@ -2,18 +2,55 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
 from structnet.naru.bundle import Bundle
 from structnet.naru.wiring import Wiring
 
 # Scales of the initial weights, see Capsules.draw.
-FORWARD, BACK, FIRST, LAST = 1.3, 0.05, 2.0, 0.3
+FORWARD, BACK, FIRST, LAST, OWN = 1.3, 0.05, 2.0, 0.3, 0.5
+
+
+class Connections(NamedTuple):
+    """What the bundles of a capsule may read: routes' targets, then sources, then themselves.
+
+    Attributes:
+        others: bundle that each connection reads, padded with -1.
+        routes, foreign, reads: number of connections to targets, to other bundles, and in all.
+
+    Shapes:
+        others ``[bundles, most connections]``, the others ``[bundles]``, of int64.
+    """
+
+    others: np.ndarray
+    routes: np.ndarray
+    foreign: np.ndarray
+    reads: np.ndarray
+
+
+class Readers(NamedTuple):
+    """The gates through which the targets of a capsule's bundles would read these.
+
+    Attributes:
+        targets: targets of each bundle, padded with -1.
+        numbers: number of the targets of each bundle.
+        read_gate, own_gate: weights of the gate of each target; 0 where there is none.
+
+    Shapes:
+        targets ``[bundles, most routes]``, numbers ``[bundles]``, read_gate ``[bundles, most
+        routes, dim]``, own_gate ``[bundles, most routes, dim of the next]``.
+    """
+
+    targets: Tensor
+    numbers: Tensor
+    read_gate: Tensor
+    own_gate: Tensor
 
 
 class Capsules(nn.Module):
@@ -24,11 +61,16 @@ class Capsules(nn.Module):
 
     Attributes:
         bundles: capsule -> bundle -> :class:`.Bundle`.
+        common: weight that the connections to a capsule from the one before have in common, if it
+            is read with ``memory``, by the capsule's number: their own are added to it. What one
+            path learns is then known to all of them.
 
     Example:
         >>> capsules = Capsules(Wiring(sizes=(1, 2, 1), dims=(4, 5, 4)))
         >>> capsules.connections(1)[0].tolist()  # the last capsule's, then the first's
         [[0, 0], [0, 0]]
+        >>> Capsules(Wiring((1, 2, 1), (4, 5, 4), memory=(1,))).connections(1).others.tolist()
+        [[0, 0], [0, 1]]
     """
 
     def __init__(self, wiring: Wiring):
@@ -41,8 +83,21 @@ class Capsules(nn.Module):
             )
             for p, size in enumerate(wiring.sizes)
         )
+        self.common = nn.ParameterDict(
+            {
+                str(p): nn.Parameter(torch.empty(wiring.dims[p - 1], wiring.dims[p]))
+                for p in range(1, wiring.depth)
+                if wiring.memory is not None and max(wiring.sizes[p - 1 : p + 1]) > 1
+            }
+        )
         self.draw()
         self._connections = [self._connections_of(p) for p in range(wiring.depth)]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if not hasattr(self, "common"):  # pickled before there was one
+            self.common = nn.ParameterDict()
+            self._connections = [self._connections_of(p) for p in range(self.wiring.depth)]
 
     def capsule(self, p: int) -> list[Bundle]:
         """The bundles of a capsule."""
@@ -59,27 +114,43 @@ class Capsules(nn.Module):
         Weights from sources are smaller the more sources there are. Weights from routes are small,
         as states would otherwise grow without bound in the loop of two bundles that read each
         other. The first bundle divides the token by the number of its connections; the weights of
-        its readers make up for that.
+        its readers make up for that. With ``memory`` a bundle reads a single source at a time.
         """
         wiring = self.wiring
-        first = len(wiring.reads(0, 0))
+        first = max(len(wiring.reads(0, 0)), 1)
+        single = wiring.memory is not None
         for p in range(wiring.depth):
             for a, bundle in enumerate(self.capsule(p)):
-                sources = len(wiring.sources[p][a])
+                sources = 1 if single else len(wiring.sources[p][a])
                 gains = []
                 for q, _ in wiring.reads(p, a):
-                    gain = FORWARD / sources**0.25 if q < p else BACK
-                    gain *= FIRST * first if q == 0 else 1 / first if p == 0 else 1
+                    gain = FORWARD / sources**0.25 if q < p else OWN if q == p else BACK
+                    gain *= FIRST * first if q == 0 < p else 1 / first if p == 0 else 1
                     gains.append(gain * (LAST if p == wiring.depth - 1 else 1))
-                bundle.draw(gains)
+                bundle.draw(gains, competing=single)
+        with torch.no_grad():
+            for name, weight in self.common.items():
+                bundles = self.capsule(int(name))
+                weight.copy_(bundles[0].connection(0)[0])
+                for bundle in bundles:
+                    bundle.weight[: self._behind(int(name), bundle)] = 0
 
-    def connections(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What the bundles of a capsule read, as arrays.
+    def weight(self, p: int, a: int) -> Tensor:
+        """The weight of all connections of a bundle, ``[sum of reads, dim]``."""
+        bundle = self.capsule(p)[a]
+        if str(p) not in self.common:
+            return bundle.weight
+        common = self.common[str(p)]
+        behind = self._behind(p, bundle)
+        repeated = common.repeat(behind // len(common), 1)
+        return bundle.weight + pad(repeated, (0, 0, 0, len(bundle.weight) - behind))
 
-        Returns:
-            The bundle that each connection reads, routes first, ``[bundles, most connections]``,
-            padded with -1; and the numbers of routes and of connections, ``[bundles]`` each.
-        """
+    def _behind(self, p: int, bundle: Bundle) -> int:
+        """The total length of the sources of a bundle that reads no targets."""
+        return len(bundle.weight) - self.wiring.remembers(p) * self.wiring.dims[p]
+
+    def connections(self, p: int) -> Connections:
+        """What the bundles of a capsule may read, as arrays."""
         return self._connections[p]
 
     def dims_around(self, p: int) -> tuple[int, int]:
@@ -89,7 +160,7 @@ class Capsules(nn.Module):
 
     def most_connections(self, p: int) -> int:
         """The largest number of connections of a bundle of a capsule."""
-        return self._connections[p][0].shape[1]
+        return self._connections[p].others.shape[1]
 
     def routes(self, p: int) -> tuple[Tensor, Tensor]:
         """The targets of a capsule's bundles, padded with -1, and their numbers.
@@ -97,15 +168,24 @@ class Capsules(nn.Module):
         Shapes:
             ``[bundles, most routes]`` and ``[bundles]``.
         """
-        others, num_routes, _ = self._connections[p]
-        device = self.capsule(p)[0].weight.device
-        most = int(num_routes.max())
-        # A bundle's routes are followed by its sources, which belong to another capsule.
-        targets = np.where(np.arange(most) < num_routes[:, None], others[:, :most], -1)
-        return (
-            torch.from_numpy(targets).to(device),
-            torch.from_numpy(num_routes).to(device),
-        )
+        device, links = self.capsule(p)[0].weight.device, self.wiring.links[p]
+        targets = pad_sequence([torch.tensor(each) for each in links], True, -1)
+        return targets.to(device), torch.tensor([len(each) for each in links], device=device)
+
+    def readers(self, p: int) -> Readers:
+        """The gates through which a capsule's bundles would be read, without gradients."""
+        targets, numbers = self.routes(p)
+        ahead, like = self.capsule(p + 1), self.capsule(p)[0].weight
+        shape = targets.shape
+        read = like.new_zeros(*shape, self.wiring.dims[p])
+        own = like.new_zeros(*shape, self.wiring.dims[p + 1])
+        with torch.no_grad():
+            for a, links in enumerate(self.wiring.links[p]):
+                for i, b in enumerate(links):
+                    _, read[a, i], own[a, i] = ahead[b].connection(
+                        self.wiring.sources[p + 1][b].index(a)
+                    )
+        return Readers(targets, numbers, read, own)
 
     def gates_of(self, p: int) -> tuple[Tensor, Tensor]:
         """The gate weights of a capsule's bundles, stacked, padded with 0, and without gradients.
@@ -117,9 +197,11 @@ class Capsules(nn.Module):
         owns = [bundle.own_gate.detach() for bundle in self.capsule(p)]
         return pad_sequence(reads, batch_first=True), pad_sequence(owns, batch_first=True)
 
-    def _connections_of(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _connections_of(self, p: int) -> Connections:
         reads = [[b for _, b in self.wiring.reads(p, a)] for a in range(self.wiring.sizes[p])]
         most = max(map(len, reads))
-        others = np.array([read + [-1] * (most - len(read)) for read in reads])
-        routes = [len(self.wiring.routes_of(p, a)) for a in range(len(reads))]
-        return others, np.array(routes), np.array(list(map(len, reads)))
+        others = np.array([read + [-1] * (most - len(read)) for read in reads], np.int64)
+        ahead = self.wiring.memory is None  # targets are read
+        routes = np.array([len(self.wiring.routes_of(p, a)) * ahead for a in range(len(reads))])
+        count = np.array(list(map(len, reads)))
+        return Connections(others, routes, count - self.wiring.remembers(p), count)

@@ -44,7 +44,7 @@ DEFAULT = NaruSettings()
 class RoutedLanguageModel(NextWordEstimator):
     """Learns from a text to predict next words, by a network of which each word uses a part.
 
-    Each word takes a path of one bundle per capsule, which is elected by the words before it. The
+    Each word takes a path of one bundle per capsule, elected by it and the words before it. The
     model learns word vectors from the text (or is given some), then learns to predict each next
     word. The prediction is mixed with counts of which words follow the last ones
     (:class:`.NGrams`), in the proportion that makes held-out sentences likeliest.
@@ -89,6 +89,7 @@ class RoutedLanguageModel(NextWordEstimator):
         sizes: tuple[int, ...] = DEFAULT.sizes,
         dims: tuple[int, ...] = DEFAULT.dims,
         max_cone: int = DEFAULT.max_cone,
+        memory: tuple[int, ...] | None = DEFAULT.memory,
         loss: str = DEFAULT.loss,
         decoding: str = DEFAULT.decoding,
         vector_size: int = DEFAULT.vector_size,
@@ -167,7 +168,7 @@ class RoutedLanguageModel(NextWordEstimator):
             >>> text = ["the cat sees the dog .", "the dog sees the cat ."] * 30
             >>> small = {"sizes": (1, 2, 1), "dims": (8,), "vector_size": 4, "epochs": 1}
             >>> print(RoutedLanguageModel(**small, random_state=0).fit(text).summary())
-            3 capsules of 1, 2 and 1 bundles, 434 parameters
+            3 capsules of 1, 2 and 1 bundles, 482 parameters
             6 words, each with a vector of 4 numbers
             the commonest path: ... % of the words of some training sentences
             counts of following words answer alone, as the network adds nothing sure
@@ -229,7 +230,12 @@ class RoutedLanguageModel(NextWordEstimator):
             "ngrams": None if following is None else following.sizes,
         }
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"memory": None, **state})  # pickled before there was one
+
     def _restore(self, config: dict[str, Any]) -> nn.Module:
+        if "memory" not in config["parameters"]:  # saved before there was one
+            self.memory = None
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         self.model_ = self._build(torch.zeros(config["shapes"]["vectors"]))
         if config["ngrams"] is not None:
@@ -239,8 +245,9 @@ class RoutedLanguageModel(NextWordEstimator):
     # The model
 
     def _settings(self) -> NaruSettings:
-        sizes: dict[str, Any] = {"sizes": tuple(self.sizes), "dims": tuple(self.dims)}
-        return settings_of(self, NaruSettings, **sizes, seed=self.seed_)
+        own: dict[str, Any] = {"sizes": tuple(self.sizes), "dims": tuple(self.dims)}
+        own["memory"] = None if self.memory is None else tuple(self.memory)
+        return settings_of(self, NaruSettings, **own, seed=self.seed_)
 
     def _build(self, vectors: Tensor) -> NextWord:
         """The untrained model for vectors of the known words, ``[words, size]``."""

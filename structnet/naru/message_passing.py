@@ -27,8 +27,10 @@ def heterograph(network: Capsules) -> DGLGraph:
     """The network with a node type per capsule ("capsule0", ...) and an edge per connection.
 
     Edges begin at the bundle that is read: those of type "route" run from a target back to the
-    bundle that may elect it, those of type "source" from a source forward. ``edata["place"]`` is
-    the connection's place in its bundle; ``edata["W"]``, ``["w_gb"]`` and ``["w_gh"]`` are its
+    bundle that may elect it, those of type "source" from a source forward, those of type "own"
+    from a bundle to itself. ``edata["place"]`` is
+    the connection's place in its bundle; that of a source has ``edata["rank"]``, the place
+    of its owner among the source's targets; ``edata["W"]``, ``["w_gb"]`` and ``["w_gh"]`` are its
     parameters; ``ndata["connections"]`` is the number of a bundle's connections.
     """
     wiring = network.wiring
@@ -37,7 +39,7 @@ def heterograph(network: Capsules) -> DGLGraph:
     for p, size in enumerate(wiring.sizes):
         for a in range(size):
             for place, (q, b) in enumerate(wiring.reads(p, a)):
-                kind = _edge_type(q, "route" if q > p else "source", p)
+                kind = _edge_type(q, "route" if q > p else "own" if q == p else "source", p)
                 fields.setdefault(kind, []).append((b, a, place))
     for kind, connections in fields.items():
         read, owner, _ = zip(*connections, strict=True)
@@ -46,10 +48,18 @@ def heterograph(network: Capsules) -> DGLGraph:
     graph = dgl().heterograph(edges, num_nodes_dict=nodes)
     for kind, connections in fields.items():
         p = int(kind[2].removeprefix("capsule"))
-        parts = [network.capsule(p)[a].connection(place) for _, a, place in connections]
-        for name, values in zip(("W", "w_gb", "w_gh"), zip(*parts, strict=True), strict=True):
+        for name, at in (("w_gb", 1), ("w_gh", 2)):
+            values = [network.capsule(p)[a].connection(place)[at] for _, a, place in connections]
             graph.edges[kind].data[name] = torch.stack(values)
+        weights = [
+            network.weight(p, a).split(network.capsule(p)[a].reads)[place]
+            for _, a, place in connections
+        ]
+        graph.edges[kind].data["W"] = torch.stack(weights)
         graph.edges[kind].data["place"] = torch.tensor([place for _, _, place in connections])
+        if kind[1] == "source":
+            ranks = [wiring.links[p - 1][b].index(a) for b, a, _ in connections]
+            graph.edges[kind].data["rank"] = torch.tensor(ranks)
     for p, size in enumerate(wiring.sizes):
         counts = [len(wiring.reads(p, a)) for a in range(size)]
         graph.nodes[f"capsule{p}"].data["connections"] = torch.tensor(counts)
@@ -61,7 +71,7 @@ def message(edges: Any) -> dict[str, Tensor]:  # DGL's EdgeBatch
     b, h = edges.src["state"], edges.dst["state"]
     z = torch.einsum("er,erd->ed", b, edges.data["W"])
     g = torch.sigmoid(((h * edges.data["w_gh"]).sum(1) + (b * edges.data["w_gb"]).sum(1)) / 2)
-    return {"c": g[:, None] * z, "gate": g}
+    return {"c": g[:, None] * z * edges.data["read"][:, None], "gate": g}
 
 
 def reduce(nodes: Any) -> dict[str, Tensor]:  # DGL's NodeBatch
@@ -70,7 +80,11 @@ def reduce(nodes: Any) -> dict[str, Tensor]:  # DGL's NodeBatch
 
 
 def step(
-    graph: DGLGraph, states: list[Tensor], active: list[int], x: Tensor | None = None
+    graph: DGLGraph,
+    states: list[Tensor],
+    active: list[int],
+    x: Tensor | None = None,
+    electors: list[int] | None = None,
 ) -> tuple[list[Tensor], list[int]]:
     """Makes one synchronous step of one sentence.
 
@@ -79,6 +93,8 @@ def step(
         states: states of all bundles, capsule by capsule.
         active: active bundle of each capsule; -1 for none.
         x: token that enters, if the first capsule is active.
+        electors: active bundles of the step before, which alone are read by others; None for a
+            wiring without ``memory``, where all are read.
 
     Returns:
         The states after the step, and the bundles that are active in the next one. That of the
@@ -91,6 +107,12 @@ def step(
     with graph.local_scope():
         for p, state in enumerate(states):
             graph.nodes[f"capsule{p}"].data["state"] = state
+        for kind in graph.canonical_etypes:
+            behind, _ = graph.edges(etype=kind)
+            read = torch.ones_like(behind)
+            if electors is not None and kind[1] == "source":
+                read = (behind == electors[int(kind[0].removeprefix("capsule"))]).long()
+            graph.edges[kind].data["read"] = read
         functions = dict.fromkeys(graph.canonical_etypes, (message, reduce))
         for kind in graph.canonical_etypes:
             graph.apply_edges(lambda edges: {"gate": message(edges)["gate"]}, etype=kind)
@@ -101,11 +123,18 @@ def step(
             if a < 0:
                 continue
             node = graph.nodes[f"capsule{p}"].data
-            total = node["total"][a] + (0 if p or x is None else x)
-            mean = total / node["connections"][a]
+            total = node["total"][a] if "total" in node else 0  # the first may read nothing
+            total = total + (0 if p or x is None else x)
+            mean = total / node["connections"][a].clamp(min=1)
             new_states[p][a] = mean if p in (0, depth - 1) else mish(mean)
-            if p + 1 < depth:
+            if p + 1 < depth and electors is None:
                 following[p + 1] = _elected(graph, p, a)
+        if electors is not None:
+            for p, state in enumerate(new_states):
+                graph.nodes[f"capsule{p}"].data["state"] = state
+            for p, a in enumerate(active[:-1]):
+                if a >= 0:
+                    following[p + 1] = _elected_by_readers(graph, p, a)
     return new_states, following
 
 
@@ -115,6 +144,16 @@ def _elected(graph: DGLGraph, p: int, a: int) -> int:
     targets, _, edge = graph.in_edges(a, form="all", etype=kind)
     data = graph.edges[kind].data
     order = data["place"][edge].argsort()
+    return int(targets[order][data["gate"][edge][order].argmax()])
+
+
+def _elected_by_readers(graph: DGLGraph, p: int, a: int) -> int:
+    """The target that would read a bundle through the largest gate, the first one at a tie."""
+    kind = _edge_type(p, "source", p + 1)
+    graph.apply_edges(lambda edges: {"gate": message(edges)["gate"]}, etype=kind)
+    _, targets, edge = graph.out_edges(a, form="all", etype=kind)
+    data = graph.edges[kind].data
+    order = data["rank"][edge].argsort()
     return int(targets[order][data["gate"][edge][order].argmax()])
 
 
@@ -128,7 +167,8 @@ def to_networkx(wiring: Wiring, stats: RoutingStats | None = None) -> nx.DiGraph
     Args:
         wiring: wiring of the network.
         stats: statistics, from which nodes get ``visits``, and edges ``count`` (how often the route
-            was elected) and, if the statistics have gates, ``gate`` (the mean); None for neither.
+            was elected) and, if the statistics have gates, ``gate`` (the mean; with ``memory`` that
+            of the target); None for neither.
     """
     digraph = nx.DiGraph(sizes=wiring.sizes, dims=wiring.dims)
     gates = None if stats is None or stats.gates is None else stats.mean_gates()
@@ -144,6 +184,9 @@ def to_networkx(wiring: Wiring, stats: RoutingStats | None = None) -> nx.DiGraph
                 if stats is not None:
                     facts["count"] = int(stats.traversals[p][a, b])
                 if gates is not None:
-                    facts["gate"] = float(gates[p][a, place])
+                    read = gates[p][a, place]
+                    if wiring.memory is not None:
+                        read = gates[p + 1][b, wiring.sources[p + 1][b].index(a)]
+                    facts["gate"] = float(read)
                 digraph.add_edge((p, a), (p + 1, b), **facts)
     return digraph

@@ -31,8 +31,8 @@ class Routed(NamedTuple):
     Attributes:
         predictions: predicted next token for every token but the last; 0 after the end.
         record: active bundle of each capsule at each step; -1 for none.
-        gates: gates of each capsule's active bundle at each step, routes first, then sources; 0
-            where there are none.
+        gates: gates of each capsule's active bundle at each step, in the order of
+            :meth:`.Wiring.reads`; 0 where there are none.
 
     Shapes:
         predictions ``[sentences, tokens - 1, dims[-1]]``, record ``[sentences, steps, capsules]``
@@ -60,6 +60,11 @@ class RoutedNetwork(Capsules):
     the last one. As gates are computed from states before the step, a token's path depends on the
     tokens before it, not on itself. States are reset for each sentence. The election has no
     gradient; gates learn because they scale what is read.
+
+    With ``Wiring.memory`` a bundle reads the one that elected it, which holds the same token, and
+    perhaps itself. Elected is who would read the elector's new state through the largest gate, so
+    that a token's path depends on itself, too. All connections between two capsules have a part of
+    their weights in common.
 
     Args:
         wiring: capsules, bundles and links; None for those of the thesis.
@@ -170,7 +175,9 @@ class RoutedNetwork(Capsules):
         return message_passing.to_networkx(self.wiring, stats)
 
     def freeze_path(self, path: Sequence[int]) -> None:
-        """Freezes the bundles of a path: further training leaves their parameters as they are.
+        """Freezes the bundles of a path, and what they have in common with others.
+
+        Further training leaves their parameters as they are.
 
         Args:
             path: bundle of each capsule, such as :meth:`.RoutingStats.main_path` returns.
@@ -184,11 +191,13 @@ class RoutedNetwork(Capsules):
             raise wrong("path", f"one bundle per capsule, below {list(sizes)}", list(path))
         for p, a in enumerate(path):
             self.capsule(p)[a].requires_grad_(False)
+            if str(p) in self.common:
+                self.common[str(p)].requires_grad_(False)
 
     def _noise(self, x: Tensor) -> list[Tensor] | None:
         if not (self.training and self.gate_noise):
             return None
-        most = [int(self._connections[p][1].max()) for p in range(self.wiring.depth - 1)]
+        most = [max(map(len, links)) for links in self.wiring.links]
         return [self.gate_noise * torch.randn(len(x), n).to(x) for n in most]
 
     def _lengths(self, x: Tensor, lengths: Tensor | None) -> np.ndarray:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, dropout, pad
 
 from structnet.checks import check_number, check_one_of, wrong
+from structnet.naru.balance import imbalance
 from structnet.naru.network import Routed, RoutedNetwork
 from structnet.naru.recurrent import RecurrentNetwork
 from structnet.naru.sentences import Sentences
@@ -59,13 +60,13 @@ class NextWord(nn.Module):
     vectors says less about a word than its distance suggests.
 
     A probability is computed from the predicted vector plus, if the network is routed, a linear
-    function of the vectors of the last two words. Without it, the last bundle cannot tell the state
-    that the last word left in its path from those that earlier words left in other bundles; and as
-    a loop through the capsules takes an even number of steps, the word before the last one reaches
-    a prediction only through gates. While probabilities are learned, half of the numbers that they
-    are computed from are dropped, without which small texts are soon known by heart and most of
-    their words take one path. They are mixed with those of the counts, by
-    :class:`structnet.text.NGramMixture`.
+    function of the vectors of the last two words. Without it, in a network with the connections of
+    the thesis, the last bundle cannot tell the state that the last word left in its path from those
+    that earlier words left in other bundles; and as a loop through its capsules takes an even
+    number of steps, the word before the last one reaches a prediction only through gates. While
+    probabilities are learned, half of the numbers that they are computed from are dropped, without
+    which small texts are soon known by heart and most of their words take one path. They are mixed
+    with those of the counts, by :class:`structnet.text.NGramMixture`.
 
     Args:
         network: network whose first and last states are as long as a word vector; or the baseline,
@@ -74,7 +75,7 @@ class NextWord(nn.Module):
         loss: "squared_error" or "log_loss".
         unknown: number of the word that stands for all unknown ones, which is never predicted; None
             if there is none.
-        balance: weight of :meth:`imbalance` in the loss; no effect on the baseline.
+        balance: weight of :func:`.imbalance` in the loss; no effect on the baseline.
 
     Shapes:
         vectors ``[words, dim]``. Batches are :class:`.Sentences`.
@@ -174,38 +175,9 @@ class NextWord(nn.Module):
         counted = lengths > 1
         share = (1 / (lengths - 1).clamp(min=1))[:, None].expand_as(there)[there]
         loss = (errors * share).sum() / counted.sum().clamp(min=1)
-        if self.balance and routed.gates:
-            loss = loss + self.balance * self.imbalance(routed)
+        if self.balance and isinstance(self.network, RoutedNetwork):
+            loss = loss + self.balance * imbalance(self.network, routed)
         return loss
-
-    def imbalance(self, routed: Routed) -> Tensor:
-        """How unevenly bundles are elected: 1 if evenly, with a gradient for the gates.
-
-        For each capsule this is ``n sum_b f_b P_b``, where f_b is the share of the elections that
-        bundle b won, and P_b the mean over all elections of its share of the elector's gates. The
-        result is the mean over the capsules with several bundles. ``[]``
-
-        Reference:
-            Fedus, Zoph and Shazeer, Switch Transformers, JMLR 2022, Eq. (4).
-        """
-        terms: list[Tensor] = []
-        assert isinstance(self.network, RoutedNetwork)
-        wiring = self.network.wiring
-        for p, gates in enumerate(routed.gates[:-1]):
-            n = wiring.sizes[p + 1]
-            targets, counts = self.network.routes(p)
-            here = routed.record[:, :-1, p], routed.record[:, 1:, p + 1]
-            both = (here[0] >= 0) & (here[1] >= 0)
-            if n == 1 or not both.any():
-                continue
-            a, elected = here[0][both], here[1][both]
-            g = gates[:, :-1][both][:, : targets.shape[1]]
-            g = g.where(torch.arange(g.shape[1], device=g.device) < counts[a][:, None], 0)
-            g = g / g.sum(1, keepdim=True)
-            P = g.new_zeros(n).index_add(0, targets[a].clamp(min=0).flatten(), g.flatten()) / len(a)
-            f = torch.bincount(elected, minlength=n).to(P) / len(a)
-            terms.append(n * (f * P).sum())
-        return torch.stack(terms).mean() if terms else routed.predictions.new_ones(())
 
     def count(self, sentences: Sentences) -> None:
         """Counts which known words follow which in some sentences, replacing all earlier counts."""

@@ -24,11 +24,15 @@ class NaruSettings:
     """The structure of a routed language model, and how it is trained.
 
     Args:
-        sizes: number of bundles in each capsule; the first and the last have one. The default is a
-            single capsule between them; the thesis has five, of 6, 12, 18, 12 and 6 bundles.
+        sizes: number of bundles in each capsule; the first and the last have one. By default a
+            bundle that remembers and six that it elects are between them; the thesis has five
+            capsules there, of 6, 12, 18, 12 and 6 bundles.
         dims: length of the states of the capsules between the first and the last; the states of
             those two are as long as a word's vector.
         max_cone: largest number of routes of a bundle.
+        memory: numbers of the capsules, from 0 on, whose bundles read their own state; bundles then
+            read no others but the one that elected them, and a word has a say in its own path. None
+            for the connections of the thesis.
         loss: "log_loss" predicts the probability of each next word, by a layer over the whole
             vocabulary; "squared_error" its vector, as in the thesis.
         decoding: "likeliest" also counts which words follow the last ones, and says the word that
@@ -71,9 +75,10 @@ class NaruSettings:
         ValueError: The 'batch_size' parameter must be an int in the range [1, inf). Got 0 instead.
     """
 
-    sizes: tuple[int, ...] = (1, 6, 1)
-    dims: tuple[int, ...] = (128,)
+    sizes: tuple[int, ...] = (1, 1, 6, 1)
+    dims: tuple[int, ...] = (128, 64)
     max_cone: int = MAX_CONE
+    memory: tuple[int, ...] | None = (1,)
     loss: Loss = "log_loss"
     decoding: Decoding = "likeliest"
     vector_size: int = DIMS[0]
@@ -122,7 +127,7 @@ class NaruSettings:
         expected = f"one number per capsule between the first and the last, {between} in all"
         if len(self.dims) != len(self.sizes) - 2:
             raise wrong("dims", expected, self.dims)
-        return Wiring(self.sizes, (size, *self.dims, size), self.max_cone)
+        return Wiring(self.sizes, (size, *self.dims, size), self.max_cone, memory=self.memory)
 
     def epochs_for(self, sentences: int) -> int:
         """The number of epochs for a text with this many sentences."""

@@ -48,13 +48,14 @@ class Capsule:
 
     def __init__(self, network: Capsules, p: int, waves: Waves, bonus: np.ndarray):
         self.waves, self.bonus = waves, bonus
-        self.others, self.num_routes, self.num_reads = network.connections(p)
-        self.weights = [bundle.weight.detach().contiguous() for bundle in network.capsule(p)]
+        self.others, self.num_routes, self.num_foreign, self.num_reads = network.connections(p)
+        bundles = range(len(self.others))
+        self.weights = [network.weight(p, a).detach().contiguous() for a in bundles]
         self.addresses = np.array([weight.data_ptr() for weight in self.weights])
         self.dims = network.dims_around(p)
         self.read_gate, self.own_gate = (each.numpy() for each in network.gates_of(p))
         self.curved = 0 < p < network.wiring.depth - 1
-        (bundles, most), dim = self.others.shape, network.wiring.dims[p]
+        most, dim = self.others.shape[1], network.wiring.dims[p]
         size, rows, like = waves.size, len(waves.order), self.weights[0]
         self.active = np.zeros(size, np.int64)
         self.places = np.empty((size, most), np.int64)
@@ -62,7 +63,7 @@ class Capsule:
         self.gates = like.new_zeros(size, most).numpy()
         self.mean = like.new_empty(size, dim).numpy()
         self.state = like.new_empty(size, dim).numpy() if self.curved else self.mean
-        self.last = np.full((rows, bundles), -1)
+        self.last = np.full((rows, len(bundles)), -1)
         self.weighed = like.new_empty(rows, self.read_gate.shape[1])
         self.product = like.new_empty(rows, dim)
         self.arrays = self.weighed.numpy(), self.product.numpy()
@@ -70,8 +71,8 @@ class Capsule:
     def products(self, here: slice, rows: np.ndarray, starts: np.ndarray, back: bool) -> None:
         """Computes a wave's products, all rows of a bundle at once, or their gradients; ``[n]``."""
         left = kernels.small_products(
-            here.start, rows, starts, self.places, self.num_routes, self.num_reads, *self.dims,
-            self.addresses, *self.arrays, back,
+            here.start, rows, starts, self.places, self.num_routes, self.num_foreign,
+            self.num_reads, *self.dims, self.addresses, *self.arrays, back,
         )  # fmt: skip
         for b in left.nonzero()[0].tolist():
             i, j, weight = starts[b], starts[b + 1], self.weights[b]
@@ -109,6 +110,11 @@ class Sweep:
             bonus = noise[p].numpy() if inner and noise is not None else self.nothing
             steps = waves if inner else waves.predicted()
             self.capsules.append(Capsule(network, p, steps, bonus))
+        self.readers = [  # of capsules that are elected by those who read
+            tuple(each.numpy() for each in network.readers(p))
+            for p in range(self.depth - 1)
+            if network.wiring.memory is not None
+        ]
         self.last = [each.last for each in self.capsules]
         self.states = [each.state for each in self.capsules]
 
@@ -165,7 +171,14 @@ class Sweep:
 
     def _read(self, p: int, here: slice, wave: int) -> tuple[np.ndarray, np.ndarray]:
         capsule, elected = self.capsules[p], np.empty(0, np.int64)
-        active = capsule.active[here]
+        active, fresh = capsule.active[here], 0
+        if self.readers and p:
+            behind = self.capsules[p - 1]
+            fresh = behind.waves.slice(wave).start
+            kernels.elect(
+                fresh, behind.active[fresh:], behind.state, capsule.last, capsule.state,
+                *self.readers[p - 1], behind.bonus, active,
+            )  # fmt: skip
         rows, starts = grouped(active, len(capsule.others))
         if p + 1 < self.depth:
             ahead = self.capsules[p + 1]
@@ -173,10 +186,10 @@ class Sweep:
         kernels.read(
             here.start, rows, active,
             capsule.last, *self._around(p, self.last),
-            capsule.state, *self._around(p, self.states),
-            capsule.others, capsule.num_routes, capsule.num_reads, capsule.read_gate,
-            capsule.own_gate, capsule.bonus, capsule.places, capsule.own_places, capsule.gates,
-            capsule.arrays[0], elected,
+            capsule.state, *self._around(p, self.states), fresh,
+            capsule.others, capsule.num_routes, capsule.num_foreign, capsule.num_reads,
+            capsule.read_gate, capsule.own_gate, capsule.bonus, capsule.places,
+            capsule.own_places, capsule.gates, capsule.arrays[0], elected,
         )  # fmt: skip
         capsule.products(here, rows, starts, back=False)
         return active, rows
@@ -201,8 +214,8 @@ class Sweep:
         kernels.spread(
             here.start, rows, active,
             capsule.state, *self._around(p, self.states),
-            capsule.num_routes, capsule.num_reads, capsule.read_gate, capsule.own_gate,
-            capsule.places, capsule.own_places, capsule.gates, grad_gates,
+            capsule.num_routes, capsule.num_foreign, capsule.num_reads, capsule.read_gate,
+            capsule.own_gate, capsule.places, capsule.own_places, capsule.gates, grad_gates,
             capsule.arrays[0], grads[p], *self._around(p, grads), *of_gates,
         )  # fmt: skip
 
@@ -222,8 +235,8 @@ class Sweep:
             return [None, None, None]
         weighed = np.empty((len(chosen), width), grad.dtype)
         kernels.gather(
-            chosen, capsule.active, capsule.num_routes, capsule.num_reads,
-            *self._around(p, self.states), capsule.places,
+            chosen, capsule.active, capsule.num_routes, capsule.num_foreign, capsule.num_reads,
+            capsule.state, *self._around(p, self.states), capsule.places,
             capsule.gates, weighed,
         )  # fmt: skip
         of_weight = torch.from_numpy(weighed).T @ torch.from_numpy(grad[chosen])
@@ -275,8 +288,8 @@ def run(
     parameters = [
         parameter
         for p in range(network.wiring.depth)
-        for bundle in network.capsule(p)
-        for parameter in (bundle.weight, bundle.read_gate, bundle.own_gate)
+        for a, bundle in enumerate(network.capsule(p))
+        for parameter in (network.weight(p, a), bundle.read_gate, bundle.own_gate)
     ]
     predictions, *gates = Swept.apply(sweep, x, *parameters)
     return Passed(predictions, gates, [torch.from_numpy(each.active) for each in sweep.capsules])

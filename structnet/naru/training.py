@@ -116,6 +116,9 @@ def adam(
     if isinstance(network := model.network, RoutedNetwork):
         for p in range(network.wiring.depth):
             connections |= {id(each.weight): len(each.reads) for each in network.capsule(p)}
+            if str(p) in network.common:
+                most = max(len(each.reads) for each in network.capsule(p))
+                connections[id(network.common[str(p)])] = most
     groups: dict[int, list[Tensor]] = {}
     for parameter in parameters:
         groups.setdefault(connections.get(id(parameter), 1), []).append(parameter)

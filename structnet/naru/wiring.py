@@ -26,12 +26,18 @@ class Wiring:
     of the next capsule, which has n bundles, with ``cone = min(n, max_cone)`` and ``step = max(1, n
     // cone)``. Links are read both ways: a bundle that has a route to another is its source.
 
+    In the thesis a bundle reads the targets of its routes and all of its sources, most of whose
+    states earlier words left. With ``memory`` it reads the source that elected it, whose state is
+    of the same word, and in some capsules its own state.
+
     Args:
         sizes: number of bundles in each capsule; the first and the last capsule have one.
         dims: length of a bundle's state in each capsule.
         max_cone: largest number of routes of a bundle.
         targets: for each bundle of each capsule but the last, the bundles of the next capsule to
             which it has routes, the one preferred at a tie first; None for the rule above.
+        memory: numbers of the capsules whose bundles also read their own state; None for the
+            connections of the thesis.
 
     Attributes:
         sources: for each bundle of each capsule, the bundles of the previous capsule with a route
@@ -51,6 +57,8 @@ class Wiring:
         (((0, 1), (1, 0)), ((0, 1), (0, 1)))
         >>> Wiring().num_connections, Wiring().multiply_adds
         (600, 588904)
+        >>> Wiring((1, 1, 6, 1), (50, 128, 64, 50), memory=(1,)).multiply_adds
+        34176
         >>> Wiring(sizes=(1, 12, 1), dims=(2, 2, 2))
         Traceback (most recent call last):
         ValueError: capsule 1 has 12 bundles, of which at most 6 can be reached from the previous
@@ -61,6 +69,7 @@ class Wiring:
     dims: tuple[int, ...] = DIMS
     max_cone: int = MAX_CONE
     targets: tuple[tuple[tuple[int, ...], ...], ...] | Targets | None = None
+    memory: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         check_integer("max_cone", self.max_cone, 1, owner="Wiring")
@@ -78,6 +87,8 @@ class Wiring:
         targets = _cones(self.sizes, self.max_cone) if self.targets is None else self.targets
         object.__setattr__(self, "targets", _checked(targets, self.sizes))
         self._refuse_unreachable()
+        if self.memory is not None:
+            object.__setattr__(self, "memory", _checked_memory(self.memory, self.depth))
 
     @property
     def links(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
@@ -104,23 +115,36 @@ class Wiring:
         return () if capsule == self.depth - 1 else self.links[capsule][bundle]
 
     def reads(self, capsule: int, bundle: int) -> list[tuple[int, int]]:
-        """What a bundle reads, as (capsule, bundle): its routes' targets, then its sources."""
-        ahead = [(capsule + 1, each) for each in self.routes_of(capsule, bundle)]
-        return ahead + [(capsule - 1, each) for each in self.sources[capsule][bundle]]
+        """What a bundle may read, as (capsule, bundle), see the class.
+
+        These are the targets of its routes, then its sources; with ``memory``, its sources, then
+        itself.
+        """
+        behind = [(capsule - 1, each) for each in self.sources[capsule][bundle]]
+        if self.memory is not None:
+            return behind + [(capsule, bundle)] * self.remembers(capsule)
+        return [(capsule + 1, each) for each in self.routes_of(capsule, bundle)] + behind
+
+    def remembers(self, capsule: int) -> bool:
+        """Whether the bundles of a capsule read their own state."""
+        return self.memory is not None and capsule in self.memory
 
     def width(self, capsule: int, bundle: int) -> int:
-        """The total length of the states that a bundle reads."""
+        """The total length of the states that a bundle may read."""
         return sum(self.dims[other] for other, _ in self.reads(capsule, bundle))
 
     @property
     def num_connections(self) -> int:
-        """The number of routes and sources of all bundles."""
-        return 2 * sum(len(targets) for bundles in self.links for targets in bundles)
+        """The number of states that all bundles together may read."""
+        return sum(len(self.reads(p, a)) for p, size in enumerate(self.sizes) for a in range(size))
 
     @property
     def multiply_adds(self) -> int:
         """The multiplications per token in matrix products, on the path of the first bundles."""
-        return sum(self.width(capsule, 0) * dim for capsule, dim in enumerate(self.dims))
+        if self.memory is None:
+            return sum(self.width(capsule, 0) * dim for capsule, dim in enumerate(self.dims))
+        own = sum(self.dims[capsule] ** 2 for capsule in self.memory)
+        return own + sum(behind * dim for behind, dim in pairwise(self.dims))  # of one source each
 
     def _refuse_unreachable(self) -> None:
         for capsule, bundles in enumerate(self.sources):
@@ -150,6 +174,22 @@ def _cones(sizes: Sequence[int], max_cone: int) -> list[list[list[int]]]:
         step = max(1, following // cone)
         targets.append([[(a + i * step) % following for i in range(cone)] for a in range(size)])
     return targets
+
+
+def _checked_memory(memory: Sequence[int], depth: int) -> tuple[int, ...]:
+    """The capsules that remember, as a tuple.
+
+    Raises:
+        ValueError: they are not different numbers of capsules.
+    """
+    expected = f"different capsules, from 0 to {depth - 1}, or None"
+    if not isinstance(memory, Sequence) or isinstance(memory, str):
+        raise wrong("memory", expected, memory, "Wiring")
+    for capsule in memory:
+        check_integer("memory", capsule, 0, owner="Wiring")
+    if len(set(memory)) < len(memory) or max(memory, default=0) >= depth:
+        raise wrong("memory", expected, memory, "Wiring")
+    return tuple(map(int, memory))
 
 
 def _checked(targets: Targets, sizes: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], ...]:

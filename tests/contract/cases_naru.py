@@ -14,9 +14,9 @@ from structnet.text import Encoded
 WORDS, LENGTH = 7, 9
 
 
-def next_word(loss: str, seed: int) -> NextWord:
+def next_word(loss: str, memory: tuple[int, ...] | None, seed: int) -> NextWord:
     torch.manual_seed(seed)
-    network = RoutedNetwork(Wiring(sizes=(1, 2, 2, 1), dims=(4, 5, 6, 4)))
+    network = RoutedNetwork(Wiring(sizes=(1, 2, 2, 1), dims=(4, 5, 6, 4), memory=memory))
     vectors = torch.randn(WORDS, 4, generator=torch.Generator().manual_seed(7))
     model = NextWord(network, vectors, loss)
     with torch.no_grad():  # so that all bundles are visited
@@ -32,10 +32,10 @@ def sentences(count: int) -> Sentences:
     return Sentences(Encoded(ids, LENGTH * np.arange(count + 1)))
 
 
-def case(name: str, loss: str) -> Case:
+def case(name: str, loss: str, memory: tuple[int, ...] | None = None) -> Case:
     return Case(
         name,
-        partial(next_word, loss),
+        partial(next_word, loss, memory),
         sentences,
         WORDS,
         lambda batch: [batch.ids, batch.offsets],
@@ -45,4 +45,5 @@ def case(name: str, loss: str) -> Case:
 CASES = [
     case("routed network, vectors", "squared_error"),
     case("routed network, probabilities", "log_loss"),
+    case("routed network that remembers", "log_loss", (0, 1)),
 ]

@@ -23,12 +23,14 @@ from structnet.naru import (
     language_model,
     train,
 )
+from structnet.naru.balance import imbalance
 from structnet.naru.training import adam
 from structnet.text import Encoded
 from structnet.training.checkpoint import load_model, save_model
 from structnet.training.metrics import evaluate
 
 SMALL = {"sizes": (1, 2, 3, 1), "dims": (8, 8), "vector_size": 6, "random_state": 0}
+SMALL |= {"memory": None}
 TEXT = ["the cat sees the dog .", "a dog sees the cat .", "the owl hears a cat ."] * 40
 
 
@@ -295,7 +297,7 @@ def test_the_loss_is_the_mean_of_sentences() -> None:
 def test_imbalance_is_least_where_all_are_elected_alike() -> None:
     model = model_of(balance=0.5)
     routed = model.route(encoded([9] * 30))
-    value = model.imbalance(routed)
+    value = imbalance(model.network, routed)
     assert value > 1
     plain = model_of()
     torch.testing.assert_close(

@@ -167,7 +167,7 @@ def test_the_baseline(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--data", "text.csv"], "or a file whose name ends in .txt; got 'text.csv'"),
         (["--data", "pydoc", "--sizes", "1,x,1"], "--sizes: must be a whole number; got 'x'"),
         (["--data", "pydoc", "--batch-size", "0"], "--batch-size must be an int"),
-        (["--data", "pydoc", "--dims", "4,4"], "one number per capsule"),
+        (["--data", "pydoc", "--dims", "4"], "one number per capsule"),
         (["--data", "pydoc", "--sizes", "1,2,3,2", "--dims", "4,4"], "1 at both ends"),
         (["--data", "pydoc", "--sizes", "1,12,1", "--dims", "4"], "at most 6 can be reached"),
     ],

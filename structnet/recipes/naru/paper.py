@@ -62,7 +62,7 @@ class Choice:
         own: dict[str, Any] = {"network": network, "seed": seed}
         own |= {"sizes": SIZES, "dims": DIMS[1:-1], "validation_size": 500, "test_size": 500}
         own |= {"patience": None, "loss": "squared_error", "decoding": "nearest"}
-        own |= {"balance": 0.0, "learning_rate": RATES[network]}
+        own |= {"memory": None, "balance": 0.0, "learning_rate": RATES[network]}
         return settings_from(NaruRunSettings, values_of(self) | own).resolved()
 
 

@@ -64,3 +64,45 @@ def sentence(network, x, reverse=False):
         history.append([each.copy() for each in states])
     shape = (max(tokens - 1, 0), wiring.dims[-1])
     return np.array(predictions).reshape(shape), np.array(record), history
+
+
+def remembering(network, x):
+    """Predictions and the path of each token, of a network whose wiring has ``memory``.
+
+    Word by word: a word has passed all capsules before the next one enters, which is the same, as
+    a bundle reads nothing that a later word, or a later capsule, has left.
+    """
+    wiring = network.wiring
+    x = np.asarray(x)
+    if network.input_layer is not None:
+        W, b = (each.detach().numpy() for each in network.input_layer.parameters())
+        x = mish(x @ W.T + b)
+    memory = [np.zeros((n, d), x.dtype) for n, d in zip(wiring.sizes, wiring.dims, strict=True)]
+    predictions, paths = [], []
+    for token in x:
+        path, below = [], None
+        for p in range(wiring.depth):
+
+            def of_source(b, p=p, path=path, below=below):
+                place = wiring.sources[p][b].index(path[-1])
+                parts = network.bundles[p][b].connection(place)
+                W, w_gb, w_gh = (each.detach().numpy() for each in parts)
+                if str(p) in network.common:
+                    W = W + network.common[str(p)].detach().numpy()
+                return connection(memory[p][b], below, W, w_gb, w_gh)
+
+            total, a = (token, 0) if p == 0 else (0, None)
+            if p:
+                targets = wiring.links[p - 1][path[-1]]
+                a = targets[int(np.argmax([of_source(b)[0] for b in targets]))]
+                total = of_source(a)[1]
+            if wiring.remembers(p):
+                own = (each.detach().numpy() for each in network.bundles[p][a].connection(-1))
+                total = total + connection(memory[p][a], memory[p][a], *own)[1]
+            below = total / max(len(wiring.reads(p, a)), 1)
+            below = below if p in (0, wiring.depth - 1) else mish(below)
+            path.append(a)
+            memory[p][a] = below
+        paths.append(path)
+        predictions.append(below)
+    return np.array(predictions), np.array(paths)
