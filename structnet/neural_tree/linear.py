@@ -5,7 +5,8 @@
 The biases are not penalised. With hundreds of columns and few rows, weights without a penalty learn
 the noise, and stopping early avoids that only by luck. So the modules that grow from the model are
 trained with the same penalty, except on few columns: there a linear model may explain nothing, so
-that its best penalty holds all weights at 0, while regions explain everything.
+that its best penalty holds all weights at 0, while regions explain everything. Where it explains
+little of more columns, what grows decides (``growth.lighter``).
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ COMPUTED = 2**31  # largest number of products in a decomposition: a second or t
 PARTS = 5  # parts that are held out in turn
 SURE = 2  # standard errors by which a network must be better to stay
 ENOUGH = 2000  # samples from which on one held-out part is enough
+NEAR = 0.25  # share of the largest strength for what grows from which on it says little
 LEAST_DEVIATION = 1e-3  # smallest initial deviation of Gaussians, in deviations of the targets
 NUMBERS = 2**22  # largest amount of numbers in a batch of a table
 
@@ -266,8 +268,16 @@ def _kept(strength: float | None, samples: Samples) -> float | None:
     """
     if strength is None:
         return None
-    most = _largest(samples) / _columns(samples) / len(samples)
-    return min(strength, most) if samples.x.shape[1] > INPUTS else 0.0
+    return min(strength, _most(samples)) if samples.x.shape[1] > INPUTS else 0.0
+
+
+def says_little(strength: float | None, samples: Samples) -> bool:
+    """True if a strength is near the limit, as where lines explain little."""
+    return strength is not None and strength > NEAR * _most(samples)
+
+
+def _most(samples: Samples) -> float:
+    return _largest(samples) / _columns(samples) / len(samples)
 
 
 def _begin_gaussian(

@@ -29,7 +29,7 @@ from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples, as_samples
 from structnet.training.gains import gained
 from structnet.training.history import History
-from structnet.training.metrics import accuracy
+from structnet.training.metrics import OfScores, accuracy
 from structnet.training.processes import own_device
 from structnet.training.progress import Progress
 from structnet.training.seeding import random_states_kept
@@ -259,7 +259,8 @@ def _refined(
     if not settings.refine_epochs:
         return History()
     if strength is not None and tree.num_classes is not None:
-        fitting |= {"monitor": "sure_accuracy", "metrics": {"sure_accuracy": sure_accuracy}}
+        surest = {"sure_accuracy": OfScores(sure_accuracy)}
+        fitting |= {"monitor": "sure_accuracy", "metrics": surest}
     return _as_a_whole(
         *(refine, tree, settings, strength, train, validation),
         epochs=settings.refine_epochs,

@@ -98,7 +98,8 @@ def fit(
         mode: "min" or "max", the direction of the best value; None for "min" if the monitor's name
             ends in loss, error, perplexity, mse, mae or nll, and for "max" if it ends in accuracy,
             precision, recall, f1, auc, r2 or likelihood. Any other name needs one.
-        metrics: name -> ``metric(model, batch)``, the mean of a measure over a validation batch.
+        metrics: name -> ``metric(model, batch)``, the mean of a measure over a validation batch; or
+            :class:`.OfScores`.
         validation_batch_size: examples per batch in validation.
         seed: seed which, with the number of the epoch, determines the order of the examples and all
             random numbers.

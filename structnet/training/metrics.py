@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +15,23 @@ from structnet.checks import check_integer
 from structnet.training.modules import device_of
 from structnet.training.targets import TargetError
 
-Metric = Callable[[nn.Module, Any], float]
+
+@dataclass(frozen=True)
+class OfScores:
+    """A metric that follows from the other scores of a batch, so that the model is not run for it.
+
+    Args:
+        function: function of the scores of a batch, by their names: the loss, and the metrics that
+            stand before this one.
+
+    Example:
+        >>> both = {"accuracy": accuracy, "doubled": OfScores(lambda found: 2 * found["accuracy"])}
+    """
+
+    function: Callable[[Mapping[str, float]], float]
+
+
+Metric = Callable[[nn.Module, Any], float] | OfScores
 
 
 def accuracy(model: Any, batch: Any) -> float:
@@ -104,7 +121,8 @@ def evaluate(
         data: object with ``len(data)``, of which ``data[indices]`` is a batch for an int64 array;
             batches are moved to the model's device.
         batch_size: examples per batch.
-        metrics: name -> ``metric(model, batch)``, the mean of a measure over the batch.
+        metrics: name -> ``metric(model, batch)``, the mean of a measure over the batch; or
+            :class:`OfScores`.
 
     Returns:
         ``{"loss": ..., name: ...}``.
@@ -274,7 +292,13 @@ def batch_scores(
                 row[1] = float(cast(Any, model).loss(batch))
             except TargetError as error:
                 raise error.at(start + error.example, "the data to evaluate on") from None
-            row[2:] = [float(metric(model, batch)) for metric in metrics.values()]
+            found = {"loss": float(row[1])}
+            for name, metric in metrics.items():
+                score = (
+                    metric.function(found) if isinstance(metric, OfScores) else metric(model, batch)
+                )
+                found[name] = float(score)
+            row[1:] = [*found.values()]
     return rows
 
 

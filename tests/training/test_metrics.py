@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from structnet.tensor_tree import ChildSumTreeLSTM, NodePredictor
 from structnet.text.words import Encoded
 from structnet.training.fitting import fit
 from structnet.training.history import History
-from structnet.training.metrics import accuracy, accuracy_by, evaluate, predict_all
+from structnet.training.metrics import OfScores, accuracy, accuracy_by, evaluate, predict_all
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
@@ -40,6 +41,21 @@ def test_evaluation_does_not_depend_on_the_batch_size() -> None:
         assert result == pytest.approx(results[0], rel=1e-12)
     right = predict_all(model, data, batch_size=4) == data.targets
     assert results[0]["accuracy"] == pytest.approx(right.double().mean().item())
+
+
+def test_a_metric_of_scores_takes_no_further_run_of_the_model() -> None:
+    model, runs = Classifier(), list[int]()
+    model.first.register_forward_hook(lambda *_: runs.append(1))
+
+    def less(scores: Mapping[str, float]) -> float:
+        assert list(scores) == ["loss", "accuracy"]  # those before it
+        return scores["accuracy"] - scores["loss"]
+
+    metrics = {"accuracy": accuracy, "less": OfScores(less), "again": accuracy}
+    found = evaluate(model, rows(23), batch_size=5, metrics=metrics)
+    assert found["less"] == pytest.approx(found["accuracy"] - found["loss"])
+    assert found["again"] == found["accuracy"] and list(found) == ["loss", *metrics]
+    assert len(runs) == 5 * 3  # batches, each for the loss and twice for the accuracy
 
 
 def test_batches_weigh_by_the_labelled_nodes_in_them() -> None:

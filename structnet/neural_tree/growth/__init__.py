@@ -3,6 +3,8 @@
 ======================  ==========================================================================
 ``growth``              :class:`Growth`: visits the leaves, one decision for each step
 ``beginning``           checks the root and the samples with which a growth starts
+``visit``               :class:`Visit`: trains the candidates for one leaf, and finds the best
+``lighter``             a lighter penalty for what grows, where the line explains little
 ``proposal``            :func:`propose`: makes the candidates for one leaf
 ``candidate``           a split or a deepening to train, with the frozen tree's part cached
 ``lookahead``           not in the paper: a split that starts with several routers

@@ -6,11 +6,13 @@ Algorithm 1 of the paper -> ``Growth``; one iteration of its loop -> ``Growth.st
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,12 +28,14 @@ from structnet.neural_tree.growth.beginning import check_beginning
 from structnet.neural_tree.growth.candidate import Candidate, cached_each
 from structnet.neural_tree.growth.decision import Decision, Gain, choose
 from structnet.neural_tree.growth.judging import Judge
+from structnet.neural_tree.growth.lighter import best_of_lighter
 from structnet.neural_tree.growth.measures import can_gain, expected
 from structnet.neural_tree.growth.pace import Behind, pacer
 from structnet.neural_tree.growth.parts import Part, fresh_starts, judged_by_parts
 from structnet.neural_tree.growth.proposal import propose
+from structnet.neural_tree.growth.visit import Tried, Visit
 from structnet.neural_tree.joined import together
-from structnet.neural_tree.linear import is_linear_model, start_linear
+from structnet.neural_tree.linear import is_linear_model, says_little, start_linear
 from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
@@ -87,7 +91,8 @@ class Growth:
             ``decision``.
         undecided: leaves that are still to be decided on, in order.
         loss: validation loss of the tree.
-        strength: strength of the penalty with which root and tree are trained, or None.
+        strength: strength of the penalty for what grows, which the first decision may make lighter;
+            None if there is no penalty.
         in_parts: True if the first decision may hold out parts of the training samples, too.
 
     Raises:
@@ -263,7 +268,7 @@ class Growth:
         return loss
 
     def _visit(self, leaf: int) -> tuple[str, dict[str, Gain]]:
-        trained = self._train_candidates(leaf)
+        trained = self._train_candidates(leaf, settled=len(self.decisions) > 1)
         gains = {kind: gain for kind, (gain, _) in trained.items()}
         if self.in_parts and self.strength is not None and len(self.decisions) == 1:
             first, size = self._judge.part(gains), len(self.validation) + len(self.train)
@@ -283,6 +288,7 @@ class Growth:
         for start in fresh_starts(self.tree, self.train, self._seed("parts")):
             other = type(self)(*start, **how)
             other.step()
+            other.strength = self.strength
             trained = other._train_candidates(0)
             yield other._judge.part({kind: gain for kind, (gain, _) in trained.items()})
 
@@ -299,8 +305,8 @@ class Growth:
             others=others,
         )
 
-    def _train_candidates(self, leaf: int) -> dict[str, tuple[Gain, Candidate]]:
-        """The gain of the best trained candidate of each kind, and that candidate."""
+    def _train_candidates(self, leaf: int, settled: bool = True) -> dict[str, Tried]:
+        """The best candidate of each kind; the penalty may become lighter if it is not settled."""
         if not (proposals := self._proposals(leaf)):
             return {}
         train, validation = cached_each(
@@ -314,18 +320,13 @@ class Growth:
         counts, least = self.validation.counts(), self.settings.min_gain
         if not can_gain(self.tree, leaf, validation, before, counts, least):
             return {}
-        best: dict[str, tuple[Gain, Candidate]] = {}
-        for kind, candidates in proposals.items():  # a split comes first
-            for attempt, candidate in enumerate(candidates):
-                loss = self._train(candidate, kind, leaf, train, validation, attempt)
-                found = self._judge.judged(loss, before, candidate, train, validation)
-                gain, rival = found[0], best.get(kind)
-                if rival is None or self._judge.takes_place(gain, rival[0]):
-                    best[kind] = found
-            gains = {kind: gain for kind, (gain, _) in best.items()}
-            steps = any(each.steps for each in (gains[kind], *proposals.get("deepen", ())))
-            if self.settings.prefer_split and not steps and self.choose(gains) == "split":
-                break
+        samples = train, validation
+        visit = Visit(leaf, samples, before, self._judge, self.choose, self._train)
+        if settled or self._optimizer is not None or not says_little(self.strength, self.train):
+            return visit.best(proposals)
+        lighter = copy.copy(self)  # so that a step that is interrupted can be repeated
+        best = best_of_lighter(lighter, replace(visit, train=lighter._train), proposals)
+        self.strength = lighter.strength
         return best
 
     def _proposals(self, leaf: int) -> dict[str, list[Candidate]]:

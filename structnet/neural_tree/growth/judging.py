@@ -90,6 +90,12 @@ class Judge:
         """Does a candidate take the place of the best one? See :func:`.decision.takes_place`."""
         return takes_place(gain, best, self.settings, self._decrease)
 
+    def is_surely_better(self, gain: Gain, best: Gain) -> bool:
+        """Is a candidate's loss lower than that of another one, by more than chance?"""
+        assert best.after is not None and gain.after is not None  # as both were trained
+        further, error = self._decrease(best.after, gain.after)
+        return further > self.settings.gain_errors * error
+
     def _decrease(self, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
         held = self.validation
         return decrease(before, after, held.counts(), self.tree.likelihood, held.group_numbers())
