@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -64,19 +65,24 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
     parts = list(tenths(rows.y, seed, rows.groups))
     if not ((rows.y != rows.y[0]).any() and solvable(rows.x, num_classes)):
         return Regularisation(best_shrinkage(rows, num_classes, seed), 0.0, wide=False)
-    size, tried = rows.x.shape[1], dict[int, Regularisation]()
+    wide = len(rows.y) < rows.x.shape[1]
+    space = _span(rows, wide)  # of all rows, as their labels do not tell in it
+    some = rows._replace(x=space.coordinates) if space else rows
+    if not parts:
+        return _best([], num_classes, seed)._replace(wide=wide)
+    tried: dict[int, Regularisation] = {}
 
     def unseen(number: int) -> np.ndarray:
-        columns = number if number < size else 0
-        pairs = [_pair(rows.take(learn), rows.take(held), columns) for learn, held in parts]
-        how = _best(pairs, num_classes, seed)._replace(wide=len(rows.y) < number, columns=columns)
-        tried[number] = how
+        columns, last = number if tried else 0, next(reversed(tried.values()), None)
+        pairs = [(some.take(learn), some.take(held)) for learn, held in parts]
+        if columns:
+            pairs = [_pair(rows.take(learn), rows.take(held), columns) for learn, held in parts]
+        how = _best(pairs, num_classes, seed, last.penalty if last else 0.0)
+        tried[number] = how._replace(wide=len(rows.y) < number, columns=columns)
         return np.concatenate([_held_losses(*pair, num_classes, seed, how) for pair in pairs])
 
-    if not parts:
-        return _best([], num_classes, seed)._replace(wide=len(rows.y) < size)
     held = rows.take(np.concatenate([held for _, held in parts]))
-    return tried[enough(size, len(rows.y), unseen, held.weights, held.groups)]
+    return tried[enough(rows.x.shape[1], len(rows.y), unseen, held.weights, held.groups)]
 
 
 def solved(
@@ -143,32 +149,55 @@ def _span(rows: Checked, wide: bool) -> RowSpace | None:
 
 
 def _pair(learn: Checked, held: Checked, columns: int) -> tuple[Checked, Checked]:
-    """Rows to learn from and held-out rows as :func:`solved` sees them."""
+    """Rows to learn from and held-out rows as :func:`solved` sees them with fewer columns."""
     kept = _telling(learn, columns)
     learn, held = learn.of(kept), held.of(kept)
-    if space := _span(learn, len(learn.y) < learn.x.shape[1]):
+    if space := _span(learn, len(learn.y) < columns):
         return learn._replace(x=space.coordinates), held._replace(x=space.of(held.x))
     return learn, held
 
 
-def _best(pairs: list[tuple[Checked, Checked]], num_classes: int, seed: int) -> Regularisation:
-    """The best shrinkage and the best penalty for all columns that there are."""
+def _best(
+    pairs: list[tuple[Checked, Checked]], num_classes: int, seed: int, near: float = 0.0
+) -> Regularisation:
+    """The best shrinkage and the best penalty for all columns that there are.
+
+    Args:
+        pairs: rows to learn from, and held-out ones.
+        num_classes: number of labels.
+        seed: seed of the choice of rows for large covariances.
+        near: penalty that is likely to be close; 0 if none is known.
+    """
     shrinkage = shrinkage_of(pairs, num_classes, seed)
     if not shrinkage.certainty:
         return Regularisation(shrinkage, 0.0, wide=False)
-    losses: dict[float, float] = {}
     ways: dict[int, np.ndarray] = {}
-    for penalty in PENALTIES if pairs else []:
-        losses[penalty] = 0.0
+
+    def loss(penalty: float) -> float:
+        total = 0.0
         for place, (learn, held) in enumerate(pairs):
             unit = unit_of(learn.x)
             way = ways[place] = regression(learn, num_classes, unit, penalty, ways.get(place))
             logits = held.x @ (way[:-1] / unit) + way[-1]
-            losses[penalty] += float(held.weights @ losses_of(logits, held.y, len(learn.y)))
-        if losses[penalty] > min(losses.values()):  # less of it is worse, and takes longer
-            break
-    best = min(losses, key=lambda penalty: losses[penalty], default=USUAL)
+            total += float(held.weights @ losses_of(logits, held.y, len(learn.y)))
+        return total
+
+    begin = PENALTIES.index(near) if near in PENALTIES else 0
+    best = _lowest(loss, begin) if pairs else USUAL
     return Regularisation(shrinkage, best, wide=False)
+
+
+def _lowest(loss: Callable[[float], float], begin: int) -> float:
+    """The penalty of the least loss, downhill from one of them: less is worse, and takes longer."""
+    least, best = loss(PENALTIES[begin]), begin
+    for step in (1, -1):
+        while 0 <= best + step < len(PENALTIES):
+            if (new := loss(PENALTIES[best + step])) >= least:
+                break
+            least, best = new, best + step
+        if best != begin:
+            break
+    return PENALTIES[best]
 
 
 def _held_losses(

@@ -19,8 +19,8 @@ FEWEST = 4  # smallest number of columns that are kept
 # al., A simulation study of the number of events per variable in logistic regression, 1996).
 PER_COLUMN = 10
 WIDE = 4  # columns left out of so many in a step while there are more than rows; then of 2
-ROUNDING = 1e-14  # relative difference from its mean, up to which a column is constant
-SURE = 2  # standard errors by which fewer columns must be better
+# Standard errors by which fewer columns must be better: several numbers of them are tried.
+SURE = 2.5
 
 
 def between(x: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -39,14 +39,13 @@ def between(x: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarra
         >>> between(x, np.array([0, 0, 1, 1]), np.ones(4)).round(3).tolist()  # 4 of 4.25
         [0.941, 0.0]
     """
-    mean = weights @ x / weights.sum()
-    x = x - mean
+    x = np.subtract(x, x[0], dtype=np.float64)  # so that constants are 0, without rounding
+    x -= weights @ x / weights.sum()
     variances = weights @ np.square(x)
-    varies = variances > weights.sum() * (ROUNDING * mean) ** 2
     counts = np.bincount(labels, weights)[:, None]
     sums = class_sums(x, labels, weights, len(counts))
     found = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0).sum(0)
-    return np.divide(found, variances, out=np.zeros_like(found), where=varies)
+    return np.divide(found, variances, out=np.zeros_like(found), where=variances > 0)
 
 
 def most_telling(x: np.ndarray, labels: np.ndarray, weights: np.ndarray, number: int) -> np.ndarray:

@@ -43,6 +43,8 @@ class RowSpace(NamedTuple):
         >>> weights, intercept = space.model(np.array([[2.0]]), np.array([1.0]))
         >>> np.allclose(rows @ weights.T + intercept, 2 * space.coordinates + 1)
         True
+        >>> rows = rows.toarray()
+        >>> space = space_of(rows)
         >>> np.allclose(space.of(rows), space.coordinates)
         True
     """
@@ -53,13 +55,13 @@ class RowSpace(NamedTuple):
     basis: np.ndarray
 
     def of(self, rows: np.ndarray) -> np.ndarray:
-        """The coordinates of other rows, without what is outside of the space.
+        """The coordinates of other dense rows, without what is outside of the space.
 
         Shapes:
             rows ``[m, columns]`` -> ``[m, rank]``.
         """
-        weights, intercept = self.model(np.eye(len(self.basis)), np.zeros(len(self.basis)))
-        return rows @ weights.T + intercept
+        products = (rows - self.mean) @ (self.rows[self.basis] - self.mean).T
+        return solve_triangular(self.coordinates[self.basis], products.T, lower=True).T
 
     def model(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The linear model on rows that equals one on their coordinates.

@@ -67,8 +67,14 @@ class Bundle(nn.Module):
                 w_gh.zero_()
 
     def connection(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Views of W_b ``[read, dim]``, w_gb ``[read]`` and w_gh ``[dim]`` of one connection."""
-        i %= len(self.reads)
+        """Views of W_b ``[read, dim]``, w_gb ``[read]`` and w_gh ``[dim]`` of one connection.
+
+        Of W_b, what :class:`.Capsules` have in ``common`` is not part.
+
+        Args:
+            i: number of the connection; -1 is the last one.
+        """
+        i += len(self.reads) * (i < 0)
         start = sum(self.reads[:i])
         end = start + self.reads[i]
         return self.weight[start:end], self.read_gate[start:end], self.own_gate[i]

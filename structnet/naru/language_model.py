@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -245,8 +246,8 @@ class RoutedLanguageModel(NextWordEstimator):
     # The model
 
     def _settings(self) -> NaruSettings:
-        own: dict[str, Any] = {"sizes": tuple(self.sizes), "dims": tuple(self.dims)}
-        own["memory"] = None if self.memory is None else tuple(self.memory)
+        given = {name: getattr(self, name) for name in ("sizes", "dims", "memory")}
+        own = {k: tuple(v) if isinstance(v, Iterable) else v for k, v in given.items()}
         return settings_of(self, NaruSettings, **own, seed=self.seed_)
 
     def _build(self, vectors: Tensor) -> NextWord:

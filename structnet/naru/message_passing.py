@@ -167,11 +167,13 @@ def to_networkx(wiring: Wiring, stats: RoutingStats | None = None) -> nx.DiGraph
     Args:
         wiring: wiring of the network.
         stats: statistics, from which nodes get ``visits``, and edges ``count`` (how often the route
-            was elected) and, if the statistics have gates, ``gate`` (the mean; with ``memory`` that
-            of the target); None for neither.
+            was elected) and, if the statistics have gates and there is no ``memory``, ``gate`` (the
+            mean); None for neither.
     """
     digraph = nx.DiGraph(sizes=wiring.sizes, dims=wiring.dims)
-    gates = None if stats is None or stats.gates is None else stats.mean_gates()
+    gates = None
+    if stats is not None and stats.gates is not None and wiring.memory is None:
+        gates = stats.mean_gates()  # of the targets; with memory, they are not read
     for p, size in enumerate(wiring.sizes):
         for a in range(size):
             digraph.add_node((p, a), capsule=p, bundle=a)
@@ -184,9 +186,6 @@ def to_networkx(wiring: Wiring, stats: RoutingStats | None = None) -> nx.DiGraph
                 if stats is not None:
                     facts["count"] = int(stats.traversals[p][a, b])
                 if gates is not None:
-                    read = gates[p][a, place]
-                    if wiring.memory is not None:
-                        read = gates[p + 1][b, wiring.sources[p + 1][b].index(a)]
-                    facts["gate"] = float(read)
+                    facts["gate"] = float(gates[p][a, place])
                 digraph.add_edge((p, a), (p + 1, b), **facts)
     return digraph

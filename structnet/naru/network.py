@@ -74,6 +74,7 @@ class RoutedNetwork(Capsules):
 
     Attributes:
         bundles: capsule -> bundle -> :class:`.Bundle`.
+        common: weights that connections have in common, see :class:`.Capsules`.
 
     Raises:
         ValueError: a value is out of its range.

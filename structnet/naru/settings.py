@@ -50,11 +50,11 @@ class NaruSettings:
         learning_rate: learning rate of Adam. For the weights of a bundle, whose products are
             averaged, it is multiplied by the bundle's number of connections.
         clip_norm: norm to which longer gradients are scaled down; None for no clipping.
-        lazy: leaving bundles that no sentence of a batch visited exactly as they are; Adam would
-            otherwise go on moving them.
-        balance: weight of a loss that is lowest if all bundles of a capsule are elected equally
-            often; with 0, as in the thesis, most words come to take one path, and with any value
-            they may on a text of a few hundred sentences.
+        lazy: leaving the own weights of bundles that no sentence of a batch visited exactly as they
+            are; Adam would otherwise go on moving them.
+        balance: weight of a loss (:func:`.balance.imbalance`) that lowers the gates of bundles that
+            are elected often; with 0, as in the thesis, most words come to take one
+            path, and with any value they may on a text of a few hundred sentences.
         gate_noise: standard deviation of the noise that is added to the gates when bundles are
             elected in training.
         seed: number that determines everything random.

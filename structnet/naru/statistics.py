@@ -220,6 +220,8 @@ class RoutingStats:
     def mean_gates(self) -> list[np.ndarray]:
         """The mean gate of each connection over its bundle's visits; 0 if there were none.
 
+        With ``memory``, a visit counts for all sources, as if those not read had a state of 0.
+
         Shapes:
             ``[bundles, connections]`` per capsule.
 

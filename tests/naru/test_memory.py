@@ -17,6 +17,7 @@ from structnet.naru import (
     NextWord,
     RoutedLanguageModel,
     RoutedNetwork,
+    RoutingStats,
     Wiring,
     message_passing,
 )
@@ -208,3 +209,24 @@ def test_a_model_that_remembers_is_saved(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError):
         RoutedLanguageModel.load(tmp_path / "none")
     assert isinstance(again.model_, NextWord)
+
+
+@every_memory
+def test_the_digraph_has_counts_but_no_gates_that_nothing_was_read_through(
+    memory: tuple[int, ...],
+) -> None:
+    network = remembering(memory)
+    routed = network.route(sentences(), LENGTHS)
+    stats = RoutingStats(network.wiring.sizes)
+    stats.add(routed.record, routed.gates)
+    edges = network.to_networkx(stats).edges(data=True)
+    assert sum(facts["count"] for *_, facts in edges) > 0
+    assert not any("gate" in facts for *_, facts in edges)
+
+
+def test_what_is_not_a_sequence_is_refused_in_one_sentence() -> None:
+    with pytest.raises((ValueError, TypeError), match="memory"):
+        RoutedLanguageModel(memory=1).fit(TEXT)
+    bundle = remembering((1,)).capsule(2)[0]
+    with pytest.raises(IndexError):
+        bundle.connection(len(bundle.reads))

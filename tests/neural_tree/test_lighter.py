@@ -13,6 +13,7 @@ from torch.optim import SGD
 
 from structnet.neural_tree import (
     Categorical,
+    GaussianMixture,
     Growth,
     NeuralTree,
     NeuralTreeSettings,
@@ -119,3 +120,27 @@ def test_an_interrupted_step_begins_with_the_old_penalty_again(
     whole.step()
     assert growth.strength == whole.strength and deepenings(growth) == deepenings(whole)
     assert all(map(torch.equal, growth.tree.parameters(), whole.tree.parameters()))
+
+
+def test_a_penalty_stays_where_the_leaf_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lighter ones were tried, and were better than the first, but not good enough."""
+    growth = begun(sizes)
+    before = growth.strength
+    monkeypatch.setattr(Growth, "choose", lambda self, gains: "keep")
+    assert growth.step().action == "keep" and growth.strength == before
+    assert deepenings(growth) > 2
+
+
+def test_epochs_are_told_of_the_growth_itself() -> None:
+    growth = begun(sizes)
+    told: list[Growth] = []
+    growth.epoch_callbacks = [lambda each, record: told.append(each)]
+    growth.step()
+    assert told and all(each is growth for each in told)
+
+
+def test_a_gaussian_is_not_compared_with_the_limit_of_squares() -> None:
+    growth = begun(sizes, GaussianMixture)
+    before = growth.strength
+    growth.step()
+    assert growth.strength == before and deepenings(growth) <= 1

@@ -6,13 +6,11 @@ Algorithm 1 of the paper -> ``Growth``; one iteration of its loop -> ``Growth.st
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -268,12 +266,17 @@ class Growth:
         return loss
 
     def _visit(self, leaf: int) -> tuple[str, dict[str, Gain]]:
-        trained = self._train_candidates(leaf, settled=len(self.decisions) > 1)
-        gains = {kind: gain for kind, (gain, _) in trained.items()}
-        if self.in_parts and self.strength is not None and len(self.decisions) == 1:
-            first, size = self._judge.part(gains), len(self.validation) + len(self.train)
-            gains = judged_by_parts(first, self._parts(), self.choose, self.tree.likelihood, size)
-        action = self.choose(gains)
+        before, action = self.strength, "keep"
+        try:
+            trained = self._train_candidates(leaf, settled=len(self.decisions) > 1)
+            gains = {kind: gain for kind, (gain, _) in trained.items()}
+            if self.in_parts and self.strength is not None and len(self.decisions) == 1:
+                first, size = self._judge.part(gains), len(self.validation) + len(self.train)
+                how = self.choose, self.tree.likelihood, size
+                gains = judged_by_parts(first, self._parts(before), *how)
+            action = self.choose(gains)
+        finally:  # a lighter penalty is for a leaf that is no longer a line
+            self.strength = before if action == "keep" else self.strength
         self.undecided = self.undecided[1:]
         if action != "keep":
             _, candidate = trained[action]
@@ -281,14 +284,14 @@ class Growth:
             self.undecided += candidate.put()
         return action, gains
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self, before: float | None) -> Iterator[Part]:
         """What the root's candidates gain on parts that are held out of the training samples."""
         how: Any = {"schedule": self.schedule, "schedule_per": self.schedule_per}
         how |= {"settings": self.settings, "optimizer": self._optimizer, "device": self.device}
         for start in fresh_starts(self.tree, self.train, self._seed("parts")):
             other = type(self)(*start, **how)
             other.step()
-            other.strength = self.strength
+            other.strength = other.strength if self.strength == before else self.strength
             trained = other._train_candidates(0)
             yield other._judge.part({kind: gain for kind, (gain, _) in trained.items()})
 
@@ -322,12 +325,10 @@ class Growth:
             return {}
         samples = train, validation
         visit = Visit(leaf, samples, before, self._judge, self.choose, self._train)
-        if settled or self._optimizer is not None or not says_little(self.strength, self.train):
+        penalised = self._optimizer is None and is_linear_model(self.tree, self.train)
+        if settled or not penalised or not says_little(self.strength, self.train):
             return visit.best(proposals)
-        lighter = copy.copy(self)  # so that a step that is interrupted can be repeated
-        best = best_of_lighter(lighter, replace(visit, train=lighter._train), proposals)
-        self.strength = lighter.strength
-        return best
+        return best_of_lighter(self, visit, proposals)
 
     def _proposals(self, leaf: int) -> dict[str, list[Candidate]]:
         """The candidates of all attempts, which share no parameters."""

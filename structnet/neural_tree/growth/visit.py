@@ -57,7 +57,7 @@ class Visit:
         """
         best = dict(trained or {})
         for kind, candidates in proposals.items():  # a split comes first
-            for attempt, candidate in enumerate(candidates):
+            for attempt, candidate in enumerate(candidates, start=kind in best):
                 found = self.tried(candidate, kind, attempt)
                 gain, rival = found[0], best.get(kind)
                 if rival is None or self.judge.takes_place(gain, rival[0]):
@@ -66,4 +66,4 @@ class Visit:
             steps = gains[kind].steps or any(each.steps for each in proposals.get("deepen", ()))
             if self.judge.settings.prefer_split and not steps and self.choose(gains) == "split":
                 break
-        return best
+        return {kind: best[kind] for kind in proposals if kind in best}
