@@ -91,9 +91,9 @@ def test_vectors_that_do_not_fit(vectors: dict, said: str) -> None:
 
 
 def test_dims_that_do_not_fit() -> None:
-    said = r"'dims' parameter must be one number per capsule between .*, 1 in all"
+    said = r"'dims' parameter must be one number per capsule between .*, 2 in all"
     with pytest.raises(ValueError, match=said):
-        RoutedLanguageModel(dims=(4, 4)).fit(TEXT)
+        RoutedLanguageModel(dims=(4, 4, 4)).fit(TEXT)
     expected = "the vectors have 3 numbers per word; expected as many as"
     with pytest.raises(ValueError, match=expected):
         NextWord(RoutedNetwork(Wiring((1, 2, 1), (4, 4, 4))), torch.eye(3))

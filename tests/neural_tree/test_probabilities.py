@@ -96,7 +96,9 @@ def waves(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def fitted() -> NeuralTreeClassifier:
-    return NeuralTreeClassifier(random_state=0).fit(*waves(500, 0))
+    with pytest.MonkeyPatch.context() as patched:  # no lighter penalty, which would be as sure
+        patched.setattr("structnet.neural_tree.growth.growth.says_little", lambda *of: False)
+        return NeuralTreeClassifier(random_state=0).fit(*waves(500, 0))
 
 
 def test_a_tree_with_the_penalty_of_a_useless_root_becomes_surer(

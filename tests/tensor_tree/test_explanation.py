@@ -260,7 +260,8 @@ def test_each_tree_of_a_sample_is_explained(
         ]
         np.testing.assert_allclose(of.occlusion, of.score - np.array(others), atol=1e-4)
         assert np.abs(of.occlusion).max() > 1e-3
-        assert of.gradient.shape == (tree.size,) and np.abs(of.gradient).max() > 0
+        assert of.gradient.shape == (tree.size,)
+        assert bag or np.abs(of.gradient).max() > 0  # 0 where a bag alone is kept
     ax = plot_explanation(explained, ax=Figure(figsize=(12, 4)).add_subplot())
     boxes = [t.get_bbox_patch() for t in ax.texts if t.get_bbox_patch()]
     assert len(boxes) == 8 * roots
