@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from structnet.estimators.discriminant_analysis import (
 )
 from structnet.estimators.held_out import tenths
 from structnet.estimators.logistic import logistic_regression
-from structnet.estimators.relevance import enough, most_telling
+from structnet.estimators.relevance import between, enough, most_telling
 from structnet.estimators.row_space import RowSpace, space_of
 
 FEW = 400  # rows up to which a tenth tells so little that what is trained gains nothing it can show
@@ -62,27 +63,39 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
         seed: seed of the choice of held-out rows.
     """
     rows = with_weights(rows)
-    parts = list(tenths(rows.y, seed, rows.groups))
     if not ((rows.y != rows.y[0]).any() and solvable(rows.x, num_classes)):
         return Regularisation(best_shrinkage(rows, num_classes, seed), 0.0, wide=False)
-    wide = len(rows.y) < rows.x.shape[1]
-    space = _span(rows, wide)  # of all rows, as their labels do not tell in it
-    some = rows._replace(x=space.coordinates) if space else rows
+    number, size = rows.x.shape
+    parts = list(tenths(rows.y, seed, rows.groups))
     if not parts:
-        return _best([], num_classes, seed)._replace(wide=wide)
+        return _best([], num_classes, seed)._replace(wide=number < size)
+    every, _ = _in_span(rows, number < size)  # of all rows, as their labels do not tell in it
     tried: dict[int, Regularisation] = {}
 
-    def unseen(number: int) -> np.ndarray:
-        columns, last = number if tried else 0, next(reversed(tried.values()), None)
-        pairs = [(some.take(learn), some.take(held)) for learn, held in parts]
-        if columns:
-            pairs = [_pair(rows.take(learn), rows.take(held), columns) for learn, held in parts]
-        how = _best(pairs, num_classes, seed, last.penalty if last else 0.0)
-        tried[number] = how._replace(wide=len(rows.y) < number, columns=columns)
+    @cache
+    def relevance(part: int) -> np.ndarray:
+        some = rows.take(parts[part][0])
+        assert some.weights is not None
+        return between(some.x, some.y, some.weights)
+
+    def pair(part: int, columns: int) -> tuple[Checked, Checked]:
+        """Rows to learn from and held-out rows, as :func:`solved` sees them."""
+        few = rows.of(most_telling(relevance(part), columns)) if columns < size else every
+        learn, held = map(few.take, parts[part])
+        learn, space = _in_span(learn, len(learn.y) < columns < size)
+        return learn, held._replace(x=space.of(held.x)) if space else held
+
+    def unseen(columns: int) -> np.ndarray:
+        pairs = [pair(part, columns) for part in range(len(parts))]
+        near = [*tried.values()][-1].penalty if tried else 0.0
+        how = _best(pairs, num_classes, seed, near)
+        tried[columns] = how._replace(
+            wide=number < columns, columns=columns if columns < size else 0
+        )
         return np.concatenate([_held_losses(*pair, num_classes, seed, how) for pair in pairs])
 
     held = rows.take(np.concatenate([held for _, held in parts]))
-    return tried[enough(rows.x.shape[1], len(rows.y), unseen, held.weights, held.groups)]
+    return tried[enough(size, number, unseen, held.weights, held.groups)]
 
 
 def solved(
@@ -121,10 +134,11 @@ def solved(
     """
     rows = with_weights(rows)
     how = how or regularisation(rows, num_classes, seed)
-    columns = _telling(rows, how.columns)
-    some = rows.of(columns)
-    if space := _span(some, how.wide):
-        some = some._replace(x=space.coordinates)
+    columns = None  # all
+    if 0 < how.columns < rows.x.shape[1]:
+        assert rows.weights is not None
+        columns = most_telling(between(rows.x, rows.y, rows.weights), how.columns)
+    some, space = _in_span(rows.of(columns), how.wide)
     weight, bias = _mean_of_both(some, num_classes, seed, how)
     if space:
         weight, bias = space.model(weight, bias)
@@ -135,26 +149,10 @@ def solved(
     return weight.astype(np.float32), bias.astype(np.float32)
 
 
-def _telling(rows: Checked, number: int) -> np.ndarray | None:
-    """The columns that tell most, ascending; None for all."""
-    if not 0 < number < rows.x.shape[1]:
-        return None
-    assert rows.weights is not None
-    return most_telling(rows.x, rows.y, rows.weights, number)
-
-
-def _span(rows: Checked, wide: bool) -> RowSpace | None:
-    """The space of wide rows; None if they are not wide, or all the same."""
-    return space_of(rows.x.astype(np.float64), outputs=np.inf) if wide else None
-
-
-def _pair(learn: Checked, held: Checked, columns: int) -> tuple[Checked, Checked]:
-    """Rows to learn from and held-out rows as :func:`solved` sees them with fewer columns."""
-    kept = _telling(learn, columns)
-    learn, held = learn.of(kept), held.of(kept)
-    if space := _span(learn, len(learn.y) < columns):
-        return learn._replace(x=space.coordinates), held._replace(x=space.of(held.x))
-    return learn, held
+def _in_span(rows: Checked, wide: bool) -> tuple[Checked, RowSpace | None]:
+    """Wide rows as coordinates, and their space; as they are if not wide, or all the same."""
+    space = space_of(rows.x.astype(np.float64), outputs=np.inf) if wide else None
+    return (rows._replace(x=space.coordinates) if space else rows), space
 
 
 def _best(

@@ -48,13 +48,17 @@ def between(x: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarra
     return np.divide(found, variances, out=np.zeros_like(found), where=variances > 0)
 
 
-def most_telling(x: np.ndarray, labels: np.ndarray, weights: np.ndarray, number: int) -> np.ndarray:
-    """The columns whose share of variance :func:`between` labels is largest, ascending.
+def most_telling(relevance: np.ndarray, number: int) -> np.ndarray:
+    """The columns that tell most by themselves, ascending.
+
+    Args:
+        relevance: what each column tells, such as :func:`between`.
+        number: number of columns.
 
     Shapes:
-        x ``[n, columns]``; labels, weights ``[n]`` -> ``[number]``.
+        relevance ``[columns]`` -> ``[number]``.
     """
-    return np.sort(np.argsort(-between(x, labels, weights), kind="stable")[:number])
+    return np.sort(np.argsort(-relevance, kind="stable")[:number])
 
 
 def enough(

@@ -99,6 +99,24 @@ def back_product(y, weight, x, begin, dim):
         x[k] = s0
 
 
+@compiled
+def of_connection(i, num_routes, num_foreign, ahead, behind, own):
+    """What belongs to connection i of a bundle: a target's, a source's, or the bundle's own."""
+    if i < num_routes:
+        return ahead
+    return behind if i < num_foreign else own
+
+
+@summing
+def own_logit(state, place, gate):
+    """``h . w_gh`` of the bundle that was last written at a place; 0 if there is none."""
+    total = state.dtype.type(0)
+    if place >= 0:
+        for j in range(state.shape[1]):
+            total += state[place, j] * gate[j]
+    return total
+
+
 @summing
 def small_products(
     start, rows, starts, places, num_routes, num_foreign, num_reads, dim_ahead, dim_behind,
@@ -123,7 +141,7 @@ def small_products(
             product[starts[a] : starts[a + 1]] = 0
         begin = 0
         for i in range(n):
-            dim = dim_ahead if i < num_routes[a] else dim_behind if i < num_foreign[a] else dim_own
+            dim = of_connection(i, num_routes[a], num_foreign[a], dim_ahead, dim_behind, dim_own)
             waiting = -1
             for at in range(starts[a], starts[a + 1]):
                 if places[start + rows[at], i] < 0:
@@ -166,22 +184,19 @@ def read(
         choice = -1
         for i in range(num_reads[a]):
             route = i < num_routes[a]
-            own = i >= num_foreign[a]
             place = own_place
             if route:
                 place = last_ahead[row, others[a, i]]
-            elif not own:
+            elif i < num_foreign[a]:
                 place = last_behind[row, others[a, i]]
                 if place < fresh:
                     place = -1
             places[e, i] = place
-            dim = ahead.shape[1] if route else state.shape[1] if own else behind.shape[1]
-            logit = nothing
-            if own_place >= 0:
-                for j in range(state.shape[1]):
-                    logit += state[own_place, j] * own_gate[a, i, j]
+            states = of_connection(i, num_routes[a], num_foreign[a], ahead, behind, state)
+            dim = states.shape[1]
+            logit = own_logit(state, own_place, own_gate[a, i])
             if place >= 0:
-                b = ahead[place] if route else state[place] if own else behind[place]
+                b = states[place]
                 for j in range(dim):
                     logit += b[j] * read_gate[a, begin + j]
                 g = one / (one + np.exp(-half * logit))
@@ -216,11 +231,7 @@ def elect(
         best = nothing
         choice = -1
         for i in range(num_targets[a]):
-            own_place = last[row, targets[a, i]]
-            logit = nothing
-            if own_place >= 0:
-                for j in range(state.shape[1]):
-                    logit += state[own_place, j] * own_gate[a, i, j]
+            logit = own_logit(state, last[row, targets[a, i]], own_gate[a, i])
             for j in range(state_of.shape[1]):
                 logit += state_of[place + row, j] * read_gate[a, i, j]
             g = one / (one + np.exp(-half * logit))
@@ -289,20 +300,21 @@ def spread(
         own_place = own_places[e]
         begin = 0
         for i in range(num_reads[a]):
-            route = i < num_routes[a]
-            own = i >= num_foreign[a]
             place = places[e, i]
-            dim = ahead.shape[1] if route else state.shape[1] if own else behind.shape[1]
+            states = of_connection(i, num_routes[a], num_foreign[a], ahead, behind, state)
+            dim = states.shape[1]
             g = gates[e, i]
             total = grad_gates[e, i] if len(grad_gates) else nothing
             if place >= 0:
-                b = ahead[place] if route else state[place] if own else behind[place]
+                b = states[place]
                 for j in range(dim):
                     total += grad_weighed[at, begin + j] * b[j]
             slope = total * g * (one - g) * half
             if place >= 0:
-                b = ahead[place] if route else state[place] if own else behind[place]
-                back = grad_ahead[place] if route else grad[place] if own else grad_behind[place]
+                b = states[place]
+                back = of_connection(
+                    i, num_routes[a], num_foreign[a], grad_ahead, grad_behind, grad
+                )[place]
                 for j in range(dim):
                     back[j] += g * grad_weighed[at, begin + j] + slope * read_gate[a, begin + j]
                     grad_read_gate[a, begin + j] += slope * b[j]
@@ -324,12 +336,11 @@ def gather(
         a = active[e]
         begin = 0
         for i in range(num_reads[a]):
-            route = i < num_routes[a]
-            own = i >= num_foreign[a]
-            dim = ahead.shape[1] if route else state.shape[1] if own else behind.shape[1]
+            states = of_connection(i, num_routes[a], num_foreign[a], ahead, behind, state)
+            dim = states.shape[1]
             place = places[e, i]
             if place >= 0:
-                b = ahead[place] if route else state[place] if own else behind[place]
+                b = states[place]
                 for j in range(dim):
                     weighed[at, begin + j] = gates[e, i] * b[j]
             else:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import mish
 
-from structnet.naru.capsules import Capsules
+from structnet.naru.capsules import Capsules, Readers
 from structnet.naru.waves import Waves
 
 
@@ -55,6 +55,9 @@ def run(
     active = [torch.zeros(each.size, dtype=torch.long, device=x.device) for each in of]
     gates: list[dict[int, Tensor]] = [{} for _ in of]
     predictions = []
+    weights, inner = [network.weights(p) for p in range(depth)], range(depth - 1)
+    routes = [network.routes(p) for p in inner] if wiring.memory is None else []
+    readers = [network.readers(p) for p in inner] if wiring.memory is not None else []
     for step in range(len(last.counts) + depth - 2 if rows else 0):
         written = []
         for p in range(depth):
@@ -62,20 +65,20 @@ def run(
             if here.start == here.stop:
                 continue
             electors = None
-            if wiring.memory is not None and p:
+            if readers and p:
                 electors = active[p - 1][of[p - 1].slice(step - p)][: here.stop - here.start]
                 bonus = None if noise is None else noise[p - 1][of[p - 1].slice(step - p)]
-                active[p][here] = _elected(network, states, p, electors, bonus)
+                active[p][here] = _elected(readers[p - 1], states, p, electors, bonus)
             a = active[p][here].clone()  # autograd saves it, and later waves are yet to be filled
             token = x[here] if p == 0 else None
-            state, gate = _wave(network, states, p, a, token, electors)
+            state, gate = _wave(network, weights[p], states, p, a, token, electors)
             gates[p][step - p] = gate
             written.append((p, torch.arange(len(a), device=x.device), a, state))
             if p == depth - 1:
                 predictions.append(state)
-            elif wiring.memory is None:
+            elif routes:
                 bonus = None if noise is None else noise[p][here]
-                elected = _first_largest(gate.detach(), bonus, *network.routes(p), a)
+                elected = _first_largest(gate.detach(), bonus, *routes[p], a)
                 following = of[p + 1].slice(step - p)
                 active[p + 1][following] = elected[: following.stop - following.start]
         for p, row, a, state in written:  # only after all bundles have read
@@ -92,6 +95,7 @@ def run(
 
 def _wave(
     network: Capsules,
+    weights: list[Tensor],
     states: list[Tensor],
     p: int,
     a: Tensor,
@@ -118,7 +122,7 @@ def _wave(
         seen = [each @ w for each, w in zip(read, parts, strict=bool(read))]
         g = own_logit if not read else torch.sigmoid((own_logit + torch.stack(seen, 1)) / 2)
         weighed = [g[:, [i]] * each for i, each in enumerate(read)]  # [rows, dim] each
-        c = torch.cat([h[:, :0], *weighed], 1) @ network.weight(p, b)
+        c = torch.cat([h[:, :0], *weighed], 1) @ weights[b]
         if x is not None:
             c = c + x[rows]
         c = c / max(len(read), 1)
@@ -128,10 +132,10 @@ def _wave(
 
 
 def _elected(
-    network: Capsules, states: list[Tensor], p: int, electors: Tensor, bonus: Tensor | None
+    readers: Readers, states: list[Tensor], p: int, electors: Tensor, bonus: Tensor | None
 ) -> Tensor:
     """The bundles of a capsule that read their electors through the largest gates. ``[rows]``"""
-    targets, counts, read_gate, own_gate = network.readers(p - 1)
+    targets, counts, read_gate, own_gate = readers
     rows = torch.arange(len(electors), device=electors.device)
     b = states[p - 1].detach()[rows, electors]
     h = states[p].detach()[rows[:, None], targets[electors].clamp(min=0)]  # [rows, routes, dim]

@@ -135,15 +135,17 @@ class Capsules(nn.Module):
                 for bundle in bundles:
                     bundle.weight[: self._behind(int(name), bundle)] = 0
 
-    def weight(self, p: int, a: int) -> Tensor:
-        """The weight of all connections of a bundle, ``[sum of reads, dim]``."""
-        bundle = self.capsule(p)[a]
-        if str(p) not in self.common:
-            return bundle.weight
-        common = self.common[str(p)]
-        behind = self._behind(p, bundle)
-        repeated = common.repeat(behind // len(common), 1)
-        return bundle.weight + pad(repeated, (0, 0, 0, len(bundle.weight) - behind))
+    def weights(self, p: int) -> list[Tensor]:
+        """The weights of all connections of a capsule's bundles, ``[sum of reads, dim]`` each."""
+        common, found = self.common.get(str(p), None), []
+        for bundle in self.capsule(p):
+            weight: Tensor = bundle.weight
+            if common is not None:
+                behind = self._behind(p, bundle)
+                repeated = common.repeat(behind // len(common), 1)
+                weight = weight + pad(repeated, (0, 0, 0, len(weight) - behind))
+            found.append(weight)
+        return found
 
     def _behind(self, p: int, bundle: Bundle) -> int:
         """The total length of the sources of a bundle that reads no targets."""

@@ -27,11 +27,11 @@ def heterograph(network: Capsules) -> DGLGraph:
     """The network with a node type per capsule ("capsule0", ...) and an edge per connection.
 
     Edges begin at the bundle that is read: those of type "route" run from a target back to the
-    bundle that may elect it, those of type "source" from a source forward, those of type "own"
-    from a bundle to itself. ``edata["place"]`` is
-    the connection's place in its bundle; that of a source has ``edata["rank"]``, the place
-    of its owner among the source's targets; ``edata["W"]``, ``["w_gb"]`` and ``["w_gh"]`` are its
-    parameters; ``ndata["connections"]`` is the number of a bundle's connections.
+    bundle that may elect it, those of type "source" from a source forward, those of type "own" from
+    a bundle to itself. ``edata["place"]`` is the connection's place in its bundle; that of a source
+    has ``edata["rank"]``, the place of its owner among the source's targets; ``edata["W"]``,
+    ``["w_gb"]`` and ``["w_gh"]`` are its parameters; ``ndata["connections"]`` is the number of a
+    bundle's connections.
     """
     wiring = network.wiring
     edges: dict[tuple[str, str, str], tuple[Tensor, Tensor]] = {}
@@ -48,14 +48,13 @@ def heterograph(network: Capsules) -> DGLGraph:
     graph = dgl().heterograph(edges, num_nodes_dict=nodes)
     for kind, connections in fields.items():
         p = int(kind[2].removeprefix("capsule"))
-        for name, at in (("w_gb", 1), ("w_gh", 2)):
-            values = [network.capsule(p)[a].connection(place)[at] for _, a, place in connections]
-            graph.edges[kind].data[name] = torch.stack(values)
-        weights = [
-            network.weight(p, a).split(network.capsule(p)[a].reads)[place]
+        bundles, every = network.capsule(p), network.weights(p)
+        parts = [
+            (every[a].split(bundles[a].reads)[place], *bundles[a].connection(place)[1:])
             for _, a, place in connections
         ]
-        graph.edges[kind].data["W"] = torch.stack(weights)
+        for name, values in zip(("W", "w_gb", "w_gh"), zip(*parts, strict=True), strict=True):
+            graph.edges[kind].data[name] = torch.stack(values)
         graph.edges[kind].data["place"] = torch.tensor([place for _, _, place in connections])
         if kind[1] == "source":
             ranks = [wiring.links[p - 1][b].index(a) for b, a, _ in connections]
@@ -142,9 +141,7 @@ def _elected(graph: DGLGraph, p: int, a: int) -> int:
     """The target of the route with the largest gate, the first one at a tie."""
     kind = _edge_type(p + 1, "route", p)
     targets, _, edge = graph.in_edges(a, form="all", etype=kind)
-    data = graph.edges[kind].data
-    order = data["place"][edge].argsort()
-    return int(targets[order][data["gate"][edge][order].argmax()])
+    return _first_largest(graph.edges[kind].data, targets, edge, "place")
 
 
 def _elected_by_readers(graph: DGLGraph, p: int, a: int) -> int:
@@ -152,9 +149,13 @@ def _elected_by_readers(graph: DGLGraph, p: int, a: int) -> int:
     kind = _edge_type(p, "source", p + 1)
     graph.apply_edges(lambda edges: {"gate": message(edges)["gate"]}, etype=kind)
     _, targets, edge = graph.out_edges(a, form="all", etype=kind)
-    data = graph.edges[kind].data
-    order = data["rank"][edge].argsort()
-    return int(targets[order][data["gate"][edge][order].argmax()])
+    return _first_largest(graph.edges[kind].data, targets, edge, "rank")
+
+
+def _first_largest(data: Any, targets: Tensor, edge: Tensor, order: str) -> int:
+    """The target at the edge with the largest gate, the first one in an order of the edges."""
+    ordered = data[order][edge].argsort()
+    return int(targets[ordered][data["gate"][edge][ordered].argmax()])
 
 
 def _edge_type(read: int, kind: str, owner: int) -> tuple[str, str, str]:

@@ -53,8 +53,8 @@ class NaruSettings:
         lazy: leaving the own weights of bundles that no sentence of a batch visited exactly as they
             are; Adam would otherwise go on moving them.
         balance: weight of a loss (:func:`.balance.imbalance`) that lowers the gates of bundles that
-            are elected often; with 0, as in the thesis, most words come to take one
-            path, and with any value they may on a text of a few hundred sentences.
+            are elected often; with 0, as in the thesis, most words come to take one path, and with
+            any value they may on a text of a few hundred sentences.
         gate_noise: standard deviation of the noise that is added to the gates when bundles are
             elected in training.
         seed: number that determines everything random.

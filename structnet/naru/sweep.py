@@ -31,6 +31,7 @@ class Capsule:
     Args:
         network: network.
         p: number of the capsule.
+        weights: weights of its bundles.
         waves: waves that pass the capsule.
         bonus: noise that is added to the gates of its routes for the election; no rows for none.
 
@@ -46,16 +47,17 @@ class Capsule:
         ``[rows, ...]``.
     """
 
-    def __init__(self, network: Capsules, p: int, waves: Waves, bonus: np.ndarray):
+    def __init__(
+        self, network: Capsules, p: int, weights: list[Tensor], waves: Waves, bonus: np.ndarray
+    ):
         self.waves, self.bonus = waves, bonus
         self.others, self.num_routes, self.num_foreign, self.num_reads = network.connections(p)
-        bundles = range(len(self.others))
-        self.weights = [network.weight(p, a).detach().contiguous() for a in bundles]
+        self.weights = [weight.detach().contiguous() for weight in weights]
         self.addresses = np.array([weight.data_ptr() for weight in self.weights])
         self.dims = network.dims_around(p)
         self.read_gate, self.own_gate = (each.numpy() for each in network.gates_of(p))
         self.curved = 0 < p < network.wiring.depth - 1
-        most, dim = self.others.shape[1], network.wiring.dims[p]
+        (bundles, most), dim = self.others.shape, network.wiring.dims[p]
         size, rows, like = waves.size, len(waves.order), self.weights[0]
         self.active = np.zeros(size, np.int64)
         self.places = np.empty((size, most), np.int64)
@@ -63,7 +65,7 @@ class Capsule:
         self.gates = like.new_zeros(size, most).numpy()
         self.mean = like.new_empty(size, dim).numpy()
         self.state = like.new_empty(size, dim).numpy() if self.curved else self.mean
-        self.last = np.full((rows, len(bundles)), -1)
+        self.last = np.full((rows, bundles), -1)
         self.weighed = like.new_empty(rows, self.read_gate.shape[1])
         self.product = like.new_empty(rows, dim)
         self.arrays = self.weighed.numpy(), self.product.numpy()
@@ -104,12 +106,13 @@ class Sweep:
         self.nothing = self.x[:0]  # no rows: there is no such neighbour, or no noise
         self.depth = network.wiring.depth
         self.num_steps = len(waves.counts) + self.depth - 2 if len(waves.counts) else 0
+        self.weights = [network.weights(p) for p in range(self.depth)]
         self.capsules = []
         for p in range(self.depth):
             inner = p < self.depth - 1
             bonus = noise[p].numpy() if inner and noise is not None else self.nothing
             steps = waves if inner else waves.predicted()
-            self.capsules.append(Capsule(network, p, steps, bonus))
+            self.capsules.append(Capsule(network, p, self.weights[p], steps, bonus))
         self.readers = [  # of capsules that are elected by those who read
             tuple(each.numpy() for each in network.readers(p))
             for p in range(self.depth - 1)
@@ -288,8 +291,8 @@ def run(
     parameters = [
         parameter
         for p in range(network.wiring.depth)
-        for a, bundle in enumerate(network.capsule(p))
-        for parameter in (network.weight(p, a), bundle.read_gate, bundle.own_gate)
+        for weight, bundle in zip(sweep.weights[p], network.capsule(p), strict=True)
+        for parameter in (weight, bundle.read_gate, bundle.own_gate)
     ]
     predictions, *gates = Swept.apply(sweep, x, *parameters)
     return Passed(predictions, gates, [torch.from_numpy(each.active) for each in sweep.capsules])

@@ -74,10 +74,12 @@ def how_solved(points: Points, seed: int) -> tuple[float, ...]:
     if points.sparse:
         number = points.num_classes
         return tuple(best_assumptions(points.checked, one_node(number), number, seed))
-    if not are_few(points):  # a logistic regression, too, takes longer
+    if are_few(points):
+        how = regularisation(points.checked, points.num_classes, seed)
+    else:  # a logistic regression, too, takes longer
         shrinkage = best_shrinkage(points.checked, points.num_classes, seed)
-        return (*shrinkage, 0.0, 0.0, 0.0)
-    shrinkage, *others = regularisation(points.checked, points.num_classes, seed)
+        how = Regularisation(shrinkage, penalty=0.0, wide=False)
+    shrinkage, *others = how
     return (*shrinkage, *others)
 
 

@@ -24,7 +24,7 @@ def test_it_is_an_analysis_of_variance() -> None:
         between(x, 2 * labels, np.ones(90)), between(x, labels, np.ones(90))
     )
     expected = np.sort(np.argsort(-f)[:5])
-    np.testing.assert_array_equal(most_telling(x, labels, np.ones(90), 5), expected)
+    np.testing.assert_array_equal(most_telling(between(x, labels, np.ones(90)), 5), expected)
 
 
 def test_a_weight_counts_as_so_many_rows_and_constants_tell_nothing() -> None:

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from structnet.neural_tree.growth.candidate import Candidate, Deepening
 from structnet.neural_tree.growth.visit import Tried, Visit
+from structnet.neural_tree.linear import FALL
 
-FALL = 0.2  # ratio of each strength to the one before
 MOST = 4  # lighter strengths that are tried
 
 
