@@ -52,7 +52,7 @@ def most_telling(relevance: np.ndarray, number: int) -> np.ndarray:
     """The columns that tell most by themselves, ascending.
 
     Args:
-        relevance: what each column tells, such as :func:`between`.
+        relevance: relevance of each column, such as :func:`between`.
         number: number of columns.
 
     Shapes:
