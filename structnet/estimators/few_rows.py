@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +22,12 @@ from structnet.estimators.discriminant_analysis import (
 )
 from structnet.estimators.held_out import tenths
 from structnet.estimators.logistic import logistic_regression
-from structnet.estimators.relevance import between, enough, most_telling
+from structnet.estimators.relevance import PER_COLUMN, between, enough, most_telling
 from structnet.estimators.row_space import RowSpace, space_of
 
 FEW = 400  # rows up to which a tenth tells so little that what is trained gains nothing it can show
 WORK = 1_000_000  # rows times columns times labels up to which both methods take about a second
+LARGEST = 10  # times as much where columns may be left out: then fewer parts of rows are held out
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)  # for rows of mean square 1
 USUAL = 1.0  # penalty if no rows can be held out
 
@@ -49,7 +51,12 @@ class Regularisation(NamedTuple):
 
 def solvable(x: np.ndarray, num_classes: int) -> bool:
     """True if dense rows, ``[n, columns]``, are so few that they are solved in two ways."""
-    return len(x) * min(x.shape) * num_classes <= WORK
+    few = len(x) < PER_COLUMN * x.shape[1]
+    return _work(x, num_classes) <= WORK * (LARGEST if few else 1)
+
+
+def _work(x: np.ndarray, num_classes: int) -> int:
+    return len(x) * min(x.shape) * num_classes
 
 
 def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisation:
@@ -66,7 +73,8 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
     if not ((rows.y != rows.y[0]).any() and solvable(rows.x, num_classes)):
         return Regularisation(best_shrinkage(rows, num_classes, seed), 0.0, wide=False)
     number, size = rows.x.shape
-    parts = list(tenths(rows.y, seed, rows.groups))
+    most = LARGEST * WORK // _work(rows.x, num_classes)
+    parts = list(islice(tenths(rows.y, seed, rows.groups), most))
     if not parts:
         return _best([], num_classes, seed)._replace(wide=number < size)
     every, _ = _in_span(rows, number < size)  # of all rows, as their labels do not tell in it
@@ -134,10 +142,7 @@ def solved(
     """
     rows = with_weights(rows)
     how = how or regularisation(rows, num_classes, seed)
-    columns = None  # all
-    if 0 < how.columns < rows.x.shape[1]:
-        assert rows.weights is not None
-        columns = most_telling(between(rows.x, rows.y, rows.weights), how.columns)
+    columns = columns_of(rows, how)
     some, space = _in_span(rows.of(columns), how.wide)
     weight, bias = _mean_of_both(some, num_classes, seed, how)
     if space:
@@ -147,6 +152,34 @@ def solved(
         every[:, columns] = weight
         weight = every
     return weight.astype(np.float32), bias.astype(np.float32)
+
+
+def columns_of(rows: Checked, how: Regularisation) -> np.ndarray | None:
+    """The columns that have weights, ascending; None for all.
+
+    Args:
+        rows: dense rows with labels from 0, and with weights.
+        how: regularisation.
+
+    Shapes:
+        output ``[how.columns]``.
+    """
+    if not 0 < how.columns < rows.x.shape[1]:
+        return None
+    assert rows.weights is not None
+    return most_telling(between(rows.x, rows.y, rows.weights), how.columns)
+
+
+def strength_of(rows: Checked, how: Regularisation) -> float:
+    """The penalty of half the squared weights of the columns as they are, beside the mean loss.
+
+    Args:
+        rows: dense rows with labels from 0, and with weights.
+        how: regularisation, with a penalty.
+    """
+    assert rows.weights is not None
+    some, _ = _in_span(rows.of(columns_of(rows, how)), how.wide)
+    return how.penalty * unit_of(some.x) ** 2 / rows.weights.sum()
 
 
 def _in_span(rows: Checked, wide: bool) -> tuple[Checked, RowSpace | None]:

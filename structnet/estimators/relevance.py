@@ -48,6 +48,29 @@ def between(x: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarra
     return np.divide(found, variances, out=np.zeros_like(found), where=variances > 0)
 
 
+def explained(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The share of the targets' variance that a line of each column explains.
+
+    Args:
+        x: rows.
+        y: targets, with a mean square of 1 if there are several, as all count alike.
+        weights: weight of each row, above 0.
+
+    Shapes:
+        x ``[n, columns]``; y ``[n, outputs]``; weights ``[n]`` -> ``[columns]``, 0 for constants.
+
+    Example:
+        >>> x = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
+        >>> explained(x, np.array([[0.0], [2.0], [1.0]]), np.ones(3)).tolist()
+        [0.25, 0.0]
+    """
+    x, y = (np.subtract(each, each[0], dtype=np.float64) for each in (x, y))
+    x, y = (each - weights @ each / weights.sum() for each in (x, y))
+    variances = weights @ np.square(x)
+    found = np.square((weights[:, None] * y).T @ x).sum(0) / (weights @ np.square(y)).sum()
+    return np.divide(found, variances, out=np.zeros_like(found), where=variances > 0)
+
+
 def most_telling(relevance: np.ndarray, number: int) -> np.ndarray:
     """The columns that tell most by themselves, ascending.
 

@@ -15,7 +15,8 @@ ours         splits with several routers at once  ``growth.lookahead``
 ours         final training on all samples        :func:`finish`, in ``refinement``
 ours         temperatures of the leaves           ``calibration``
 ours         a penalised linear model as root     :func:`fit_linear`, in ``linear``
-ours         columns that only add noise go       :func:`telling_columns`, in ``columns``
+ours         columns that only add noise go       :func:`telling_columns`, in ``columns``;
+                                                  :func:`few_columns`, in ``few_rows``
 Table 2      the modules of the experiments       ``presets``
 ===========  ===================================  ================================================
 
@@ -28,8 +29,10 @@ Table 2      the modules of the experiments       ``presets``
 ``clipped``         units of a layer with ceilings, which can be steps
 ``pretrained``      :func:`from_sequential`: a tree that starts as a trained network
 ``growth``          Algorithm 1, with a cache of the frozen tree and the scaling of new routers
-``linear``          the linear model as which a tree on a table starts, and may stay
+``linear``          the penalised linear model of a table
+``linear_start``    the start of a tree on a table as this model, which it may stay
 ``columns``         the columns of a table that tell something of its targets
+``few_rows``        the columns of few rows that tell most, and the penalty of their linear model
 ``pruning``         :func:`prune`: removes branches that hardly any sample takes
 ``cost``            the parameters and FLOPs of any module
 ``settings``        :class:`NeuralTreeSettings`: the hyper-parameters and their defaults

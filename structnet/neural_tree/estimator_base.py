@@ -60,9 +60,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             distribution, see :class:`structnet.estimators.tails.BentStandardizer`; what is told of
             a tree is in your units.
         select_columns: leave out the columns of a table that only add noise, see
-            :func:`.columns.telling_columns`, for primitives that start as a linear model ("table").
-        path: way to predict, as in :meth:`NeuralTree.output`, with ``batch_size`` samples at a
-            time.
+            :func:`.telling_columns` and :func:`.few_columns`, for primitives that start as a linear
+            model ("table").
+        path: way to predict, as in :meth:`NeuralTree.output`, ``batch_size`` samples at a time.
         n_members: number of trees, each with its own seed and validation samples; their
             probabilities, or means, are averaged.
         warm_start: continue with the existing trees when ``fit`` is called again: all their
@@ -79,7 +79,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             ``fit`` resumes from it, given the same data and parameters; ``random_state`` must be an
             int.
 
-    The others are those of :class:`structnet.neural_tree.NeuralTreeSettings`.
+    Others are those of :class:`structnet.neural_tree.NeuralTreeSettings`.
     """
 
     members_: list[Member]
@@ -114,6 +114,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         lookahead: int = NeuralTreeSettings.lookahead,
         cache_bytes: float = NeuralTreeSettings.cache_bytes,
         prune: float | None = NeuralTreeSettings.prune,
+        strength: float | None = NeuralTreeSettings.strength,
         class_weight: str | Mapping[Any, float] | None = None,
         validation_fraction: float = 0.2,
         standardize: bool = True,
@@ -237,9 +238,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
 
     # Fitting
 
-    def _settings(self, seed: int) -> NeuralTreeSettings:
+    def _settings(self, seed: int, strength: float | None) -> NeuralTreeSettings:
         """The hyper-parameters of a member, whose ranges are checked."""
-        return settings_of(self, NeuralTreeSettings, seed=seed)
+        return settings_of(self, NeuralTreeSettings, seed=seed, strength=strength)
 
     def _check_going_on(self) -> None:
         """Refuses parameters that differ from those of the existing trees."""
@@ -251,7 +252,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
                 raise wrong(name, f"{kept!r}, as for the trees that are trained further", value)
 
     def _check_parameters(self) -> None:
-        self._settings(seed=0)
+        self._settings(0, self.strength)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
         check_integer("n_members", self.n_members, 1)
         for name in ("routers", "transformers", "standardize", "select_columns", "warm_start"):
@@ -283,13 +284,13 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         else:
             learn, validation = given, held_out
         # A tree that is trained further keeps the columns and scales that it was trained on.
-        form = self._form(learn, int(seeds[1])) if before is None else before.form
+        form, strength = (before.form, None) if before else self._form(learn, int(seeds[1]))
         # Validation samples from the user are not learned from, nor those that a later warm start
         # may hold out again.
         own = held_out is None and not self.warm_start
         parts = [form.samples(each) for each in (learn, validation, *[given][:own])]
         run: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
-        settings = self._settings(int(seeds[1]))
+        settings = self._settings(int(seeds[1]), self.strength or strength)
         if number == 0:
             self.settings_ = settings
         if before is not None:
@@ -301,7 +302,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         member.tree.to("cpu")
         return member
 
-    def _form(self, learn: Checked, seed: int) -> Form:
+    def _form(self, learn: Checked, seed: int) -> tuple[Form, float | None]:
         plain = self._primitives(self._task()[1]).plain_root
         select = self.select_columns and plain
         return Form.learned(learn, seed, select=select, standardize=self.standardize)

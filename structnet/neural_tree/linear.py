@@ -1,12 +1,9 @@
-"""The penalised linear model as which a tree on a table starts, and may stay.
+"""The penalised linear model of a tree on a table.
 
     min_w  mean loss + strength / 2 * |weights|^2
 
 The biases are not penalised. With hundreds of columns and few rows, weights without a penalty learn
-the noise, and stopping early avoids that only by luck. So the modules that grow from the model are
-trained with the same penalty, except on few columns: there a linear model may explain nothing, so
-that its best penalty holds all weights at 0, while regions explain everything. Where it explains
-little of more columns, what grows decides (``growth.lighter``).
+the noise, and stopping early avoids that only by luck.
 """
 
 from __future__ import annotations
@@ -28,9 +25,7 @@ from torch import Tensor, nn
 from structnet.estimators.checked import Checked
 from structnet.estimators.few_rows import regression
 from structnet.estimators.held_out import folds, of_ridge
-from structnet.neural_tree.growth.measures import decrease, of_each
-from structnet.neural_tree.likelihood import Categorical, GaussianMixture, SquaredError
-from structnet.neural_tree.settings import INPUTS
+from structnet.neural_tree.likelihood import Categorical, SquaredError
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.on_demand import FromDataset
 from structnet.routing.samples import Samples
@@ -45,11 +40,10 @@ AHEAD = 2  # strengths in a row without an improvement after which the search en
 LEAST = 1e-4  # smallest improvement, as a share of the loss at the first strength
 COMPUTED = 2**31  # largest number of products in a decomposition: a second or two
 PARTS = 5  # parts that are held out in turn
-SURE = 2  # standard errors by which a network must be better to stay
 ENOUGH = 2000  # samples from which on one held-out part is enough
-NEAR = 0.25  # share of the largest strength for what grows from which on it says little
-LEAST_DEVIATION = 1e-3  # smallest initial deviation of Gaussians, in deviations of the targets
 NUMBERS = 2**22  # largest amount of numbers in a batch of a table
+
+Strengths = list[float] | None  # those to choose from; None for those that suit the samples
 
 
 def is_linear_model(tree: NeuralTree, samples: Samples) -> bool:
@@ -58,10 +52,11 @@ def is_linear_model(tree: NeuralTree, samples: Samples) -> bool:
     That takes a loss with an optimum, which not every likelihood has, and at least 10 samples,
     neither augmented nor read from a Dataset.
     """
-    return isinstance(tree.likelihood, Categorical | SquaredError) and _is_linear(tree, samples)
+    return isinstance(tree.likelihood, Categorical | SquaredError) and is_linear(tree, samples)
 
 
-def _is_linear(tree: NeuralTree, samples: Samples) -> bool:
+def is_linear(tree: NeuralTree, samples: Samples) -> bool:
+    """As :func:`is_linear_model`, for a tree with any loss."""
     [root, *others] = tree.nodes
     linear = type(root.solver) is nn.Linear and not root.transformers and not others
     plain = tree.primitives.plain_root and len(tree.shape) == 1
@@ -70,7 +65,9 @@ def _is_linear(tree: NeuralTree, samples: Samples) -> bool:
     return linear and plain and same and len(samples) >= 2 * PARTS
 
 
-def fit_linear(tree: NeuralTree, samples: Samples, *, seed: int) -> float | None:
+def fit_linear(
+    tree: NeuralTree, samples: Samples, *, seed: int, strength: float | None = None
+) -> float | None:
     """Moves a linear model to the penalised optimum that predicts unseen samples best.
 
     The largest of 14 strengths leaves hardly more than a constant; each of the others is a fifth of
@@ -83,6 +80,7 @@ def fit_linear(tree: NeuralTree, samples: Samples, *, seed: int) -> float | None
         tree: tree for which :func:`is_linear_model` is true.
         samples: samples to learn from.
         seed: seed that determines which parts are held out.
+        strength: strength of the penalty; by default the best of 14.
 
     Returns:
         The strength, or None if the tree was left unchanged.
@@ -98,7 +96,7 @@ def fit_linear(tree: NeuralTree, samples: Samples, *, seed: int) -> float | None
         >>> tree.output(x[-1:]).round(decimals=1)
         tensor([[3.]], grad_fn=<RoundBackward1>)
     """
-    before, unit = copy_state(tree), _unit(samples)
+    before, unit = copy_state(tree), target_unit(samples)
     samples = replace(samples, targets=samples.targets / unit) if unit != 1.0 else samples
     for part in tree.parameters():
         nn.init.zeros_(part)  # weights without an effect on the loss stay 0
@@ -106,10 +104,10 @@ def fit_linear(tree: NeuralTree, samples: Samples, *, seed: int) -> float | None
         with Threads(device_of(tree)).kept():
             ways = (_has_squares, _squares), (_has_classes, _classes)
             fitted = next((way for fits, way in ways if fits(tree, samples)), _descended)
-            strength = fitted(tree, samples, seed)
+            found = fitted(tree, samples, seed, [strength] if strength else None)
         with torch.no_grad():
             torch._foreach_mul_([*tree.parameters()], unit)
-        return strength
+        return found
     except torch.OutOfMemoryError:
         raise
     except RuntimeError:  # an overflow; training by epochs will report where
@@ -124,13 +122,14 @@ def _has_squares(tree: NeuralTree, samples: Samples) -> bool:
     return squares and math.prod(sizes) * min(sizes) <= COMPUTED
 
 
-def _squares(tree: NeuralTree, samples: Samples, _: int) -> float:
+def _squares(tree: NeuralTree, samples: Samples, _: int, strengths: Strengths) -> float:
     """Computes the optimum for squared errors, with the strength of least leave-one-out error."""
     tree.loss(samples[:1].to(device_of(tree)))  # refuses targets that do not fit the outputs
     every = samples[np.arange(len(samples))]
     x, y = (part.double().cpu().numpy() for part in (every.x, every.targets))
     unit = y.size / 2  # scikit-learn's penalty for a strength of 1
-    penalties = [unit * strength for strength in _strengths(samples, float(x.var(axis=0).sum()))]
+    strengths = strengths or _strengths(samples, float(x.var(axis=0).sum()))
+    penalties = [unit * strength for strength in strengths]
     by = of_ridge(samples.group_numbers(), PARTS)
     ridge = RidgeCV(penalties, **by).fit(x, y, samples.counts())
     with torch.no_grad():
@@ -145,7 +144,7 @@ def _has_classes(tree: NeuralTree, samples: Samples) -> bool:
     return classes and len(samples) <= _at_once(samples)
 
 
-def _classes(tree: NeuralTree, samples: Samples, seed: int) -> float:
+def _classes(tree: NeuralTree, samples: Samples, seed: int, strengths: Strengths) -> float:
     """Finds the optimum for classes, with the strength of least held-out loss."""
     tree.loss(samples[:1].to(device_of(tree)))  # refuses targets that do not fit the outputs
     every, number = samples[np.arange(len(samples))], tree.num_outputs
@@ -165,8 +164,7 @@ def _classes(tree: NeuralTree, samples: Samples, seed: int) -> float:
             total -= weights[held] @ logs[np.arange(len(held)), y[held]]
         return total
 
-    strengths = _strengths(samples)
-    strength = strengths[_lowest(map(unseen, strengths))]
+    strength = _best(unseen, strengths or _strengths(samples))
     w = regression(rows.counting(1), number, 1.0, strength * len(y))
     with torch.no_grad():
         for part, best in zip(_parameters(tree), (w[:-1].T, w[-1]), strict=True):
@@ -174,7 +172,7 @@ def _classes(tree: NeuralTree, samples: Samples, seed: int) -> float:
     return strength
 
 
-def _descended(tree: NeuralTree, samples: Samples, seed: int) -> float:
+def _descended(tree: NeuralTree, samples: Samples, seed: int, strengths: Strengths) -> float:
     """Finds the optimum of any loss by L-BFGS, with the strength of least held-out loss."""
     parts = parts_of(samples, seed)
     models = [copy.deepcopy(tree) for _ in parts]
@@ -188,8 +186,7 @@ def _descended(tree: NeuralTree, samples: Samples, seed: int) -> float:
             total += loss * len(held)
         return total
 
-    strengths = _strengths(samples)
-    strength = strengths[_lowest(map(unseen, strengths))]
+    strength = _best(unseen, strengths or _strengths(samples))
     _minimise(tree, samples, np.arange(len(samples)), strength)
     return strength
 
@@ -200,110 +197,23 @@ def _strengths(samples: Samples, spread: float | None = None) -> list[float]:
     The first follows from the mean square about the mean, if it is known: a common offset of the
     samples is left to the bias, and would make the penalty too strong.
     """
-    largest = _largest(samples)
+    largest = mean_square(samples)
     if not math.isfinite(largest):
         raise RuntimeError(f"the mean square of a sample is {largest}")
     strongest = (largest if spread is None else spread) or 1.0  # 0 if samples do not vary
-    return [strongest / _columns(samples) * FALL**i for i in range(OPTIMA)]
+    return [strongest / target_columns(samples) * FALL**i for i in range(OPTIMA)]
 
 
-def _lowest(losses: Iterable[float]) -> int:
-    """The place of the lowest loss; takes no more losses once they stop falling."""
+def _best(loss: Callable[[float], float], strengths: list[float]) -> float:
+    """The strength of the lowest loss; computes no more losses once they stop falling."""
+    if len(strengths) == 1:
+        return strengths[0]
     found: list[float] = []
-    for loss in losses:
-        found.append(loss)
+    for strength in strengths:
+        found.append(loss(strength))
         if min(found[:-AHEAD], default=np.inf) - min(found[-AHEAD:]) < LEAST * abs(found[0]):
             break
-    return int(np.argmin(found))
-
-
-def start_linear(
-    tree: NeuralTree,
-    samples: Samples,
-    validation: Samples,
-    *,
-    seed: int,
-) -> float | None:
-    """Starts a tree on a table as the model of :func:`fit_linear`, unless it is better already.
-
-    A trained network may be better, by more than chance: where lines explain nothing, an untrained
-    tree may be as good as they are on a few validation samples. For a mixture of Gaussians, the
-    means start as the linear model of the targets, with the deviation of its errors on the
-    validation samples. Samples that are not all finite leave the tree as it is.
-
-    Args:
-        tree: tree, which is changed in place.
-        samples, seed: see :func:`fit_linear`.
-        validation: samples by which the tree and the model are compared.
-
-    Returns:
-        The strength of the penalty for what grows from the tree, in units of its loss; 0 for up to
-        16 columns. None if the tree is left unchanged, as are all trees that are not a linear map
-        of a table, or that have another loss.
-    """
-    gaussian = isinstance(tree.likelihood, GaussianMixture)
-    if not (gaussian and _is_linear(tree, samples)) and not is_linear_model(tree, samples):
-        return None
-    found = copy.deepcopy(tree)
-    if gaussian:
-        strength = _begin_gaussian(found, samples, validation, seed)
-    else:
-        strength = _kept(fit_linear(found, samples, seed=seed), samples)
-    if strength is None:
-        return None
-    losses = [of_each(each.losses, each, validation) for each in (found, tree)]
-    by = validation.counts(), tree.likelihood, validation.group_numbers()
-    gain, error = decrease(losses[0], losses[1], *by)
-    if not gain <= SURE * error:  # or nan, if the samples are not all finite
-        return None
-    tree.load_state_dict(found.state_dict())
-    return strength
-
-
-def _kept(strength: float | None, samples: Samples) -> float | None:
-    """The strength of the penalty on what grows from a linear model.
-
-    It is limited to that of weights which share in explaining all targets: a stronger one only says
-    that lines explain nothing.
-    """
-    if strength is None:
-        return None
-    return min(strength, _most(samples)) if samples.x.shape[1] > INPUTS else 0.0
-
-
-def says_little(strength: float | None, samples: Samples) -> bool:
-    """True if a strength is near the limit, as where lines explain little."""
-    return strength is not None and strength > NEAR * _most(samples)
-
-
-def _most(samples: Samples) -> float:
-    return _largest(samples) / _columns(samples) / len(samples)
-
-
-def _begin_gaussian(
-    tree: NeuralTree, samples: Samples, validation: Samples, seed: int
-) -> float | None:
-    """Sets the means to the optimum of squared errors, and all deviations to what these leave.
-
-    The deviations start independent of the sample. Means and deviations have no joint optimum:
-    where the means fit all samples, the loss falls without limit as the deviations shrink.
-    """
-    solver = cast(nn.Linear, tree.nodes[0].solver)
-    columns = solver.out_features // 2
-    means = nn.Linear(solver.in_features, columns).to(solver.weight)
-    alone = copy.deepcopy(tree)
-    alone.likelihood, alone.nodes[0].solver = SquaredError(), means
-    strength = _kept(fit_linear(alone, samples, seed=seed), samples)
-    if strength is None:
-        return None
-    square = evaluate(alone, validation)["loss"]
-    square = max(square, (LEAST_DEVIATION * _unit(samples)) ** 2)
-    with torch.no_grad():
-        solver.weight.copy_(torch.cat([means.weight, torch.zeros_like(means.weight)]))
-        solver.bias.copy_(
-            torch.cat([means.bias, torch.full_like(means.bias, math.log(square) / 2)])
-        )
-    return strength * columns / (2 * square)  # a Gaussian's loss has the mean square so many times
+    return strengths[int(np.argmin(found))]
 
 
 def _parameters(tree: NeuralTree) -> tuple[Tensor, Tensor]:
@@ -334,7 +244,7 @@ def _minimise(
     optimizer = torch.optim.LBFGS(
         tree.parameters(),
         max_iter=60,
-        tolerance_grad=1e-4 / _columns(samples),
+        tolerance_grad=1e-4 / target_columns(samples),
         tolerance_change=1e-6,
         line_search_fn="strong_wolfe",
     )
@@ -377,7 +287,7 @@ def _batches(
         yield samples[places[start : start + size]].to(device)
 
 
-def _unit(samples: Samples) -> float:
+def target_unit(samples: Samples) -> float:
     """The standard deviation of numeric targets, as tolerances are in its units; 1 for classes."""
     if not samples.targets.is_floating_point():
         return 1.0
@@ -385,12 +295,12 @@ def _unit(samples: Samples) -> float:
     return deviation or 1.0
 
 
-def _columns(samples: Samples) -> int:
+def target_columns(samples: Samples) -> int:
     """The number of target columns, over which the loss is a mean; 1 for classes."""
     return samples.targets[0].numel()
 
 
-def _largest(samples: Samples) -> float:
+def mean_square(samples: Samples) -> float:
     """The mean squared norm of a sample, which bounds the mean square along any direction."""
     batches = _batches(samples, np.arange(len(samples)))
     return sum(float(batch.x.square().sum()) for batch in batches) / len(samples)

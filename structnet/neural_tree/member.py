@@ -16,6 +16,7 @@ from structnet.estimators.checked import Checked, as_dense
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tails import BentStandardizer
 from structnet.neural_tree.columns import telling_columns
+from structnet.neural_tree.few_rows import few_columns
 from structnet.neural_tree.likelihood import GaussianMixture, Likelihood
 from structnet.neural_tree.primitives import Primitives
 from structnet.neural_tree.training import Trained
@@ -39,23 +40,26 @@ class Form(NamedTuple):
     targets: Standardizer | None = None
 
     @classmethod
-    def learned(cls, learn: Checked, seed: int, *, select: bool, standardize: bool) -> Form:
-        """The form fitted to samples.
+    def learned(
+        cls, learn: Checked, seed: int, *, select: bool, standardize: bool
+    ) -> tuple[Form, float | None]:
+        """The form fitted to samples, and the strength of the penalty that the columns need.
 
         Args:
             learn: samples to learn from.
-            seed: seed of :func:`.telling_columns`.
+            seed: seed of the choice of columns.
             select: leave out columns of a table that only add noise.
             standardize: scale the inputs, and targets that are numbers.
         """
-        x, y, weights, _ = learn
-        select = select and x.ndim == 2
-        columns = telling_columns(*learn[:3], seed, learn.groups) if select else None
-        if not standardize:
-            return cls(columns)
-        targets = None if y.dtype.kind == "i" else Standardizer.fitted(y, weights)
-        y = y if targets is None else targets(y)
-        return cls(columns, BentStandardizer.learned(learn.of(columns).x, y, weights), targets)
+        inputs = targets = columns = strength = None
+        if standardize and learn.y.dtype.kind != "i":
+            targets = Standardizer.fitted(learn.y, learn.weights)
+            learn = learn._replace(y=targets(learn.y))
+        if select and learn.x.ndim == 2:
+            columns, strength = _telling(learn, seed, standardize=standardize)
+        if standardize:
+            inputs = BentStandardizer.learned(*learn.of(columns)[:3])
+        return cls(columns, inputs, targets), strength
 
     def samples(self, given: Checked) -> Samples:
         """Samples in this form; sparse ones become dense batch by batch."""
@@ -166,3 +170,20 @@ class Member(Trained):
         if self.targets is None:
             return mean, variance
         return self.targets.inverse(mean), variance * self.targets.sd**2
+
+
+def _telling(
+    rows: Checked, seed: int, *, standardize: bool
+) -> tuple[np.ndarray | None, float | None]:
+    """The columns that are enough, or None for all; and the penalty chosen with them, if any.
+
+    A forest finds the columns that tell of numbers in fewer rows than a line needs; of classes,
+    few rows tell a line more.
+    """
+    classes = rows.y.dtype.kind == "i"
+    columns = None if classes else telling_columns(*rows[:3], seed, rows.groups)
+    if columns is None and (line := few_columns(rows, seed, standardize=standardize)):
+        return line.columns, line.strength
+    if classes:
+        columns = telling_columns(*rows[:3], seed, rows.groups)
+    return columns, None

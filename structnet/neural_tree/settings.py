@@ -89,6 +89,10 @@ class NeuralTreeSettings:
             on all samples, which is repeated if more have become smaller in it; or, without one or
             for numbers with heavy tails, at the end, unless this raises the validation loss by more
             than chance. None requires no share.
+        strength: strength of the penalty of the linear model as which a tree on a table starts:
+            half of it times the sum of squared weights is added to the mean loss. None takes the
+            one at which held-out samples are predicted best. What grows from the model has the same
+            penalty, or a lighter one.
         seed: number that determines everything random.
 
     Raises:
@@ -131,6 +135,7 @@ class NeuralTreeSettings:
     lookahead: int = 64
     cache_bytes: float = 4e9
     prune: float | None = 0.01
+    strength: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -155,6 +160,7 @@ class NeuralTreeSettings:
         check_bool("balance_routers", self.balance_routers)
         check_number("cache_bytes", self.cache_bytes, 0)
         check_number("prune", self.prune, 0, 1, optional=True)
+        check_number("strength", self.strength, 0, open=True, optional=True)
         check_bool("prefer_split", self.prefer_split)
         check_bool("stop_refinement", self.stop_refinement)
         check_bool("warm_start_solvers", self.warm_start_solvers)

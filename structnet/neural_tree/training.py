@@ -194,7 +194,7 @@ def train(
         strict = settings.prune is not None and not has_heavy_tails(tree, everything)
         how = settings if strict else replace(settings, prune=None)
         if linear:
-            fit_linear(tree, everything, seed=settings.seed)
+            fit_linear(tree, everything, seed=settings.seed, strength=settings.strength)
         else:
             after = _last_epochs(settings, refined), how, everything, growth.strength
             tree, last = _finished(tree, *after, device, report)

@@ -77,6 +77,7 @@ GROWN = HELD | {"refine_epochs": 1, "stop_refinement": True, "weight_decay": 0.1
 GROWN |= {"max_depth": 2, "max_leaves": 2, "max_transformers": 1}
 GROWN |= {"min_gain": 0.01, "gain_errors": 2.0, "min_samples": 2.0, "prune": 0.01, "lookahead": 2}
 GROWN |= {"cache_bytes": 1e6, "n_members": 2, "standardize": True, "warm_start": False}
+GROWN |= {"strength": 0.1}
 GROWN |= dict.fromkeys(("routers", "transformers", "prefer_split", "balance_routers"), True)
 SOFT = ANY | {"decision_penalty": 0.1, "leaf_penalty": 0.1, "missing_loss": 2.0, "tol": 0.01}
 SOFT |= {"max_iter": 1, "solver_steps": 2, "n_jobs": 1, "standardize": True, "n_members": 2}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax
@@ -9,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import discriminant, losses_of
-from structnet.estimators.few_rows import regularisation, solved
+from structnet.estimators.few_rows import regularisation, solvable, solved
 from structnet.estimators.held_out import tenths
 
 MODULE = "structnet.estimators.few_rows."
@@ -125,6 +128,23 @@ def test_rows_are_solved_as_told_whatever_their_number() -> None:
     wide = given._replace(x=given.x @ axes)
     expected = scores(solved(wide, 3, how=how), wide)
     np.testing.assert_allclose(scores(solved(given, 3, how=how), given), expected, atol=1e-3)
+
+
+def test_of_larger_tables_fewer_parts_are_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    every, rng = few(90), np.random.default_rng(1)
+    given = every._replace(x=np.c_[every.x, rng.normal(size=(90, 60))])
+    asked = []
+
+    def counted(*how: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for part in tenths(*how):
+            asked.append(part)
+            yield part
+
+    monkeypatch.setattr(MODULE + "tenths", counted)
+    monkeypatch.setattr(MODULE + "WORK", 90 * 64 * 3 // 3)  # so that 3 of 10 parts are
+    assert regularisation(given, 3).penalty and len(asked) == 3
+    monkeypatch.setattr(MODULE + "WORK", 90 * 64 * 3 // 11)
+    assert not solvable(given.x, 3) and not regularisation(given, 3).penalty
 
 
 @pytest.mark.parametrize("columns", [60, 500])

@@ -32,7 +32,8 @@ from structnet.neural_tree import (
     presets,
     train,
 )
-from structnet.neural_tree.linear import fit_linear, is_linear_model, start_linear
+from structnet.neural_tree.linear import fit_linear, is_linear_model
+from structnet.neural_tree.linear_start import start_linear
 from structnet.routing import Samples
 from structnet.training.metrics import evaluate
 

@@ -11,7 +11,7 @@ from fresh_python import python
 from structnet.neural_tree import NeuralTreeSettings
 
 LIMITS = {"max_depth", "max_leaves", "max_transformers"}
-NONE = {*LIMITS, "patience", "prune", "batch_size"}
+NONE = {*LIMITS, "patience", "prune", "batch_size", "strength"}
 WRONG = {
     "max_depth": -1,
     "max_leaves": 0,
@@ -33,6 +33,7 @@ WRONG = {
     "lookahead": 0,
     "cache_bytes": -1,
     "prune": 1.5,
+    "strength": 0.0,
     "seed": -1,
 }
 

@@ -33,7 +33,8 @@ from structnet.neural_tree.growth.parts import Part, fresh_starts, judged_by_par
 from structnet.neural_tree.growth.proposal import propose
 from structnet.neural_tree.growth.visit import Tried, Visit
 from structnet.neural_tree.joined import together
-from structnet.neural_tree.linear import is_linear_model, says_little, start_linear
+from structnet.neural_tree.linear import is_linear_model
+from structnet.neural_tree.linear_start import says_little, start_linear
 from structnet.neural_tree.settings import BEGUN, WAIT, NeuralTreeSettings
 from structnet.neural_tree.tree import NeuralTree
 from structnet.routing.samples import Samples
@@ -145,9 +146,8 @@ class Growth:
         self.progress = Progress.of(progress)
         self.decisions: list[Decision] = []
         self.in_parts = False
-        self.history = History()
         self.batch_size = settings.batch(len(self.train))
-        self.undecided, self.loss = [0], math.inf
+        self.undecided, self.loss, self.history = [0], math.inf, History()
         self.strength: float | None = None
         self.file = None if folder is None else Path(folder, state.FILE)
         if self.file is not None:
@@ -251,8 +251,8 @@ class Growth:
 
         A linear model at its penalised optimum is not trained.
         """
-        seed = self._seed("linear")
-        self.strength = start_linear(self.tree, self.train, self.validation, seed=seed)
+        how: Any = {"seed": self._seed("linear"), "strength": self.settings.strength}
+        self.strength = start_linear(self.tree, self.train, self.validation, **how)
         loss = math.inf
         if not self.strength or not is_linear_model(self.tree, self.train):
             loss = self._train(self.tree, "root", 0, self.train, self.validation)
