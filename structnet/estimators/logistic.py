@@ -57,7 +57,9 @@ def logistic_regression(
     share, mean = np.bincount(y, count) / size, x.T @ count / size
     squares = x * x if isinstance(x, np.ndarray) else x.multiply(x)
     spread = squares.T @ count - size * mean**2
-    bends = LEARNT * np.outer(np.append(spread.clip(0), size), share * (1 - share))
+    rest, most = 1 - share, share.argmax()
+    rest[most] = np.delete(share, most).sum()  # as a share may be rounded to 1
+    bends = LEARNT * np.outer(np.append(spread.clip(0), size), share * rest)
     penalties = np.append(np.full(len(mean), penalty), 0.0)[:, None]
     unit = (penalties + bends) ** -0.5
 

@@ -140,3 +140,10 @@ def test_the_penalty_of_counts_is_the_usual_one(
     model = LogisticRegression(C=1, tol=1e-10, max_iter=9999).fit(bag.counts(forest), y)
     found = model.predict_log_proba(bag.counts(forest))
     np.testing.assert_allclose(bag(forest).log_softmax(1).numpy(), found, atol=1e-4)
+
+
+def test_a_class_whose_share_is_rounded_to_one_is_the_likeliest() -> None:
+    x, y = rows(3, 4, 30)
+    for many in (1e15, 1e30):
+        w = logistic_regression(x, y, 1.0, np.where(np.arange(30) == 0, many, 1.0))
+        assert np.isfinite(w).all() and (w[-1] + x[0] @ w[:-1]).argmax() == y[0]
