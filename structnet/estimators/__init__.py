@@ -11,7 +11,7 @@
 ``row_space``              wide rows as coordinates, at most as many as there are rows
 ``few_rows``,              :func:`solved`: a softmax of dense rows without training, which is a
 ``discriminant_analysis``  :func:`.discriminant` analysis, of few rows half a logistic regression
-``relevance``              how much each column tells by itself; how many are :func:`.enough`
+``relevance``              how many columns of a table are :func:`.enough`
 ``naive_bayes``            :func:`.bayes_weights`, of sparse rows, for a softmax or a tree of them
 ``temperature``            how sure a tree is of its classes, by held-out samples
 ``class_weights``          :func:`weighed`: classes that count more or less than their samples

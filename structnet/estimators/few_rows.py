@@ -22,7 +22,7 @@ from structnet.estimators.discriminant_analysis import (
 )
 from structnet.estimators.held_out import tenths
 from structnet.estimators.logistic import logistic_regression
-from structnet.estimators.relevance import PER_COLUMN, between, enough, most_telling
+from structnet.estimators.relevance import PER_COLUMN, enough, most_telling
 from structnet.estimators.row_space import RowSpace, space_of
 
 FEW = 400  # rows up to which a tenth tells so little that what is trained gains nothing it can show
@@ -30,6 +30,7 @@ WORK = 1_000_000  # rows times columns times labels up to which both methods tak
 LARGEST = 10  # times as much where columns may be left out: then fewer parts of rows are held out
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)  # for rows of mean square 1
 USUAL = 1.0  # penalty if no rows can be held out
+STRONG = 10.0  # penalty of the weights by which columns are compared
 
 
 class Regularisation(NamedTuple):
@@ -82,9 +83,7 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
 
     @cache
     def relevance(part: int) -> np.ndarray:
-        some = rows.take(parts[part][0])
-        assert some.weights is not None
-        return between(some.x, some.y, some.weights)
+        return explained(rows.take(parts[part][0]), num_classes)
 
     def pair(part: int, columns: int) -> tuple[Checked, Checked]:
         """Rows to learn from and held-out rows, as :func:`solved` sees them."""
@@ -142,7 +141,7 @@ def solved(
     """
     rows = with_weights(rows)
     how = how or regularisation(rows, num_classes, seed)
-    columns = columns_of(rows, how)
+    columns = columns_of(rows, num_classes, how)
     some, space = _in_span(rows.of(columns), how.wide)
     weight, bias = _mean_of_both(some, num_classes, seed, how)
     if space:
@@ -154,11 +153,12 @@ def solved(
     return weight.astype(np.float32), bias.astype(np.float32)
 
 
-def columns_of(rows: Checked, how: Regularisation) -> np.ndarray | None:
+def columns_of(rows: Checked, num_classes: int, how: Regularisation) -> np.ndarray | None:
     """The columns that have weights, ascending; None for all.
 
     Args:
         rows: dense rows with labels from 0, and with weights.
+        num_classes: number of labels.
         how: regularisation.
 
     Shapes:
@@ -166,19 +166,54 @@ def columns_of(rows: Checked, how: Regularisation) -> np.ndarray | None:
     """
     if not 0 < how.columns < rows.x.shape[1]:
         return None
+    return most_telling(explained(rows, num_classes), how.columns)
+
+
+def explained(rows: Checked, num_classes: int) -> np.ndarray:
+    """The variation of the logits that each column explains, in a logistic regression of all.
+
+    By themselves, columns that have much in common may all tell alike. The penalty is a strong
+    one: a weak one of few rows would have learned their noise.
+
+    Args:
+        rows: dense rows with labels from 0, and with weights.
+        num_classes: number of labels.
+
+    Shapes:
+        output ``[columns]``.
+
+    Example:
+        >>> random, y = np.random.default_rng(0), np.arange(90) % 3
+        >>> x = random.normal(size=(90, 5)) + 5 * random.normal(size=(90, 1))  # much in common
+        >>> x[:, 1] += 2 * y
+        >>> explained(with_weights(Checked(x, y, None)), 3).argmax()
+        np.int64(1)
+    """
     assert rows.weights is not None
-    return most_telling(between(rows.x, rows.y, rows.weights), how.columns)
+    some, space = _in_span(rows, len(rows.y) < rows.x.shape[1])
+    unit = unit_of(some.x)
+    found = regression(some, num_classes, unit, STRONG)
+    weight = found[:-1].T / unit
+    if space:
+        weight, _ = space.model(weight, found[-1])
+    x = np.subtract(rows.x, rows.x[0], dtype=np.float64)  # so that constants are 0, not rounded
+    x -= rows.weights @ x / rows.weights.sum()
+    return np.square(weight).sum(0) * (rows.weights @ np.square(x))
 
 
-def strength_of(rows: Checked, how: Regularisation) -> float:
+def strength_of(rows: Checked, columns: np.ndarray | None, how: Regularisation) -> float:
     """The penalty of half the squared weights of the columns as they are, beside the mean loss.
 
     Args:
         rows: dense rows with labels from 0, and with weights.
+        columns: columns that have weights; None for all.
         how: regularisation, with a penalty.
+
+    Shapes:
+        columns ``[how.columns]``.
     """
     assert rows.weights is not None
-    some, _ = _in_span(rows.of(columns_of(rows, how)), how.wide)
+    some, _ = _in_span(rows.of(columns), how.wide)
     return how.penalty * unit_of(some.x) ** 2 / rows.weights.sum()
 
 

@@ -1,8 +1,8 @@
-"""How much each column of a table tells by itself, and how many columns are enough.
+"""How many columns of a table are enough.
 
 A model of hundreds of columns fits the noise of those that tell nothing, if there are few rows.
-Here each column is looked at by itself, which takes no longer than reading the table, but does not
-show what several tell only together: held-out rows decide whether some are left out.
+What each column tells in a model of all shows none that tell only in a way that the model lacks:
+held-out rows decide whether some are left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from structnet.estimators.discriminant_analysis import class_sums
 from structnet.training.gains import is_better
 
 FEWEST = 4  # smallest number of columns that are kept
@@ -23,59 +22,11 @@ WIDE = 4  # columns left out of so many in a step while there are more than rows
 SURE = 2.5
 
 
-def between(x: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The share of each column's variance that is between labels, as in an analysis of variance.
-
-    Args:
-        x: rows.
-        labels: label of each row, from 0.
-        weights: weight of each row, above 0.
-
-    Shapes:
-        x ``[n, columns]``; labels, weights ``[n]`` -> ``[columns]``, 0 for constants.
-
-    Example:
-        >>> x = np.array([[0.0, 1.0], [1.0, 1.0], [4.0, 1.0], [5.0, 1.0]])
-        >>> between(x, np.array([0, 0, 1, 1]), np.ones(4)).round(3).tolist()  # 4 of 4.25
-        [0.941, 0.0]
-    """
-    x = np.subtract(x, x[0], dtype=np.float64)  # so that constants are 0, without rounding
-    x -= weights @ x / weights.sum()
-    variances = weights @ np.square(x)
-    counts = np.bincount(labels, weights)[:, None]
-    sums = class_sums(x, labels, weights, len(counts))
-    found = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0).sum(0)
-    return np.divide(found, variances, out=np.zeros_like(found), where=variances > 0)
-
-
-def explained(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The share of the targets' variance that a line of each column explains.
-
-    Args:
-        x: rows.
-        y: targets, with a mean square of 1 if there are several, as all count alike.
-        weights: weight of each row, above 0.
-
-    Shapes:
-        x ``[n, columns]``; y ``[n, outputs]``; weights ``[n]`` -> ``[columns]``, 0 for constants.
-
-    Example:
-        >>> x = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
-        >>> explained(x, np.array([[0.0], [2.0], [1.0]]), np.ones(3)).tolist()
-        [0.25, 0.0]
-    """
-    x, y = (np.subtract(each, each[0], dtype=np.float64) for each in (x, y))
-    x, y = (each - weights @ each / weights.sum() for each in (x, y))
-    variances = weights @ np.square(x)
-    found = np.square((weights[:, None] * y).T @ x).sum(0) / (weights @ np.square(y)).sum()
-    return np.divide(found, variances, out=np.zeros_like(found), where=variances > 0)
-
-
 def most_telling(relevance: np.ndarray, number: int) -> np.ndarray:
-    """The columns that tell most by themselves, ascending.
+    """The columns that tell most, ascending.
 
     Args:
-        relevance: relevance of each column, such as :func:`between`.
+        relevance: relevance of each column, such as :func:`.explained`.
         number: number of columns.
 
     Shapes:

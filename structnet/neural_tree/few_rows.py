@@ -1,5 +1,8 @@
 """The columns of few rows of many columns that tell most, and the penalty of their linear model.
 
+These are the columns that explain most in the linear model of all: by themselves, columns that have
+much in common may all tell alike.
+
 Columns chosen on all rows suit the noise of all rows: held-out rows among these would find that
 hardly any penalty is needed. So columns and penalty are chosen together by cross-validation, and
 the columns anew in every fold (Ambroise, McLachlan, "Selection bias in gene extraction on the basis
@@ -16,10 +19,11 @@ import numpy as np
 from structnet.estimators import few_rows
 from structnet.estimators.checked import Checked
 from structnet.estimators.held_out import folds
-from structnet.estimators.relevance import enough, explained, most_telling
+from structnet.estimators.relevance import enough, most_telling
 from structnet.estimators.tails import BentStandardizer
 
 PARTS = 5  # parts of rows with numbers that are held out in turn
+NUMBERS = 20_000_000  # largest size of a table with numbers, of which there will be several copies
 STRENGTHS = np.logspace(1, -6, 15)  # penalties, for columns whose mean square is 1
 
 
@@ -63,15 +67,17 @@ def few_columns(rows: Checked, seed: int, *, standardize: bool = True) -> Line |
     rows = rows._replace(weights=rows.weights / rows.weights.mean())
     if standardize:
         rows = rows._replace(x=BentStandardizer.learned(*rows[:3])(rows.x))
-    return _of_classes(rows, outputs, seed) if classes else _of_numbers(rows, seed)
+    if classes:
+        return _of_classes(rows, outputs, seed)
+    return _of_numbers(rows, seed) if rows.x.size <= NUMBERS else None
 
 
 def _of_classes(rows: Checked, outputs: int, seed: int) -> Line | None:
     how = few_rows.regularisation(rows, outputs, seed)
-    columns = few_rows.columns_of(rows, how)
+    columns = few_rows.columns_of(rows, outputs, how)
     if columns is None or not how.penalty:
         return None
-    return Line(columns, few_rows.strength_of(rows, how))
+    return Line(columns, few_rows.strength_of(rows, columns, how))
 
 
 def _of_numbers(rows: Checked, seed: int) -> Line | None:
@@ -82,42 +88,78 @@ def _of_numbers(rows: Checked, seed: int) -> Line | None:
     if not parts:
         return None
     places = np.concatenate([held for _, held in parts])
-    strengths = STRENGTHS * few_rows.unit_of(rows.x) ** 2
-    best: dict[int, int] = {}
-
-    @cache
-    def relevance(part: int) -> np.ndarray:
-        some = rows.take(parts[part][0])
-        assert some.weights is not None
-        return explained(some.x, some.y, some.weights)
-
-    def unseen(columns: int) -> np.ndarray:
-        tried = []
-        for part, (learn, held) in enumerate(parts):
-            some = rows.of(most_telling(relevance(part), columns) if columns < size else None)
-            tried.append(_unseen(some.take(learn), some.take(held), strengths))
-        losses = np.concatenate(tried, axis=1)
-        best[columns] = int((losses @ weights).argmin())
-        return losses[best[columns]]
-
     weights = rows.weights[places]
     groups = None if rows.groups is None else rows.groups[places]
+    strengths = STRENGTHS * few_rows.unit_of(rows.x) ** 2
+    best: dict[int, float] = {}
+
+    @cache
+    def every(part: int) -> _Ridge:
+        return _Ridge.of(rows.take(parts[part][0]))
+
+    def losses(part: int, columns: int) -> np.ndarray:
+        """The squared errors of a part for each strength, ``[strengths, m]``."""
+        learn, held = map(rows.take, parts[part])
+        if columns == size:
+            return every(part).losses(held, strengths)
+        some = most_telling(every(part).explained(best[size]), columns)
+        return _Ridge.of(learn.of(some)).losses(held.of(some), strengths)
+
+    def unseen(columns: int) -> np.ndarray:
+        found = np.concatenate([losses(part, columns) for part in range(len(parts))], axis=1)
+        least = int((found @ weights).argmin())
+        best[columns] = float(strengths[least])
+        return found[least]
+
     kept = enough(size, number, unseen, weights, groups)
     if kept == size:
         return None
-    found = most_telling(explained(rows.x, rows.y, rows.weights), kept)
-    return Line(found, float(strengths[best[kept]]))
+    return Line(most_telling(_Ridge.of(rows).explained(best[size]), kept), best[kept])
 
 
-def _unseen(learn: Checked, held: Checked, strengths: np.ndarray) -> np.ndarray:
-    """The squared errors of held-out rows for each strength, ``[strengths, m]``."""
-    assert learn.weights is not None
-    shares = learn.weights / learn.weights.sum()
-    mean, level = shares @ learn.x, shares @ learn.y
-    root = np.sqrt(shares)[:, None]
-    left, values, right = np.linalg.svd(root * (learn.x - mean), full_matrices=False)
-    outputs = learn.y.shape[1]  # over which the loss is a mean
-    factors = values / (values**2 + outputs / 2 * strengths[:, None])  # [strengths, rank]
-    along = left.T @ (root * (learn.y - level))  # [rank, outputs]
-    found = ((held.x - mean) @ right.T * factors[:, None]) @ along + level
-    return np.square(found - held.y).mean(-1)
+class _Ridge(NamedTuple):
+    """The linear models of all strengths, with ``x - mean = left * values @ right`` of each row.
+
+    Attributes:
+        mean, level: means of the columns and of the targets.
+        values, right: singular values and right vectors of the rows, by the roots of their shares.
+        along: targets along the left vectors.
+        spread: variance of each column.
+
+    Shapes:
+        mean, spread ``[columns]``; level ``[outputs]``; values ``[rank]``; right ``[rank,
+        columns]``; along ``[rank, outputs]``.
+    """
+
+    mean: np.ndarray
+    level: np.ndarray
+    values: np.ndarray
+    right: np.ndarray
+    along: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Checked) -> _Ridge:
+        """The models of rows with weights."""
+        assert rows.weights is not None
+        shares = rows.weights / rows.weights.sum()
+        mean, level, root = shares @ rows.x, shares @ rows.y, np.sqrt(shares)[:, None]
+        x = root * (rows.x - mean)
+        left, values, right = np.linalg.svd(x, full_matrices=False)
+        along = left.T @ (root * (rows.y - level))
+        return cls(mean, level, values, right, along, np.square(x).sum(0))
+
+    def losses(self, held: Checked, strengths: np.ndarray) -> np.ndarray:
+        """The mean squared error of each row, ``[strengths, m]``."""
+        factors = self._factors(strengths[:, None])
+        found = ((held.x - self.mean) @ self.right.T * factors[:, None]) @ self.along + self.level
+        return np.square(found - held.y).mean(-1)
+
+    def explained(self, strength: float) -> np.ndarray:
+        """The variance that each column's weights explain, ``[columns]``."""
+        weights = self.right.T @ (self._factors(strength)[:, None] * self.along)
+        return np.square(weights).sum(1) * self.spread
+
+    def _factors(self, strengths: np.ndarray | float) -> np.ndarray:
+        outputs = len(self.level)  # over which the loss is a mean
+        return self.values / (self.values**2 + outputs / 2 * strengths)

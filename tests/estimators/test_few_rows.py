@@ -12,8 +12,9 @@ from sklearn.linear_model import LogisticRegression
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import discriminant, losses_of
-from structnet.estimators.few_rows import regularisation, solvable, solved
+from structnet.estimators.few_rows import STRONG, explained, regularisation, solvable, solved
 from structnet.estimators.held_out import tenths
+from structnet.estimators.relevance import most_telling
 
 MODULE = "structnet.estimators.few_rows."
 
@@ -169,3 +170,18 @@ def test_columns_of_noise_have_no_weights(columns: int) -> None:
     assert mean(solved(seen, 3, how=how._replace(columns=0)), unseen) < mine - 0.1
     assert mine > mean(solved(given, 3), fresh) - 0.15
     assert regularisation(given._replace(x=noise[:90]), 3).columns == 0
+
+
+def test_a_column_explains_what_its_weights_make_of_its_variation() -> None:
+    rng, given = np.random.default_rng(1), few(90)
+    x = np.c_[given.x, rng.normal(size=(90, 3)), np.full(90, 1e3 / 7)]
+    counts = rng.integers(1, 4, 90)
+    found = explained(given._replace(x=x, weights=counts.astype(float)), 3)
+    again = np.repeat(np.arange(90), counts)
+    model = LogisticRegression(C=1 / (STRONG * np.mean(x**2)), max_iter=9999, tol=1e-9)
+    model.fit(x[again], given.y[again])
+    expected = np.square(model.coef_).sum(0) * x[again].var(0) * len(again)
+    np.testing.assert_allclose(found[:-1], expected[:-1], rtol=0.02)
+    assert found[-1] == 0
+    wide = given._replace(x=np.c_[x, rng.normal(size=(90, 200))], weights=np.ones(90))
+    assert {0, 1, 2} <= set(most_telling(explained(wide, 3), 10).tolist())

@@ -97,19 +97,23 @@ def test_errors_of_held_out_rows_are_those_of_ridge_regression() -> None:
     rows = rows._replace(y=random.normal(size=(60, 2)), weights=random.uniform(0.5, 2, 60))
     held = both._replace(y=random.normal(size=(60, 2)))
     assert rows.weights is not None
-    found = module._unseen(rows, held, np.array([0.3, 0.01]))
+    found = module._Ridge.of(rows).losses(held, np.array([0.3, 0.01]))
     for strength, errors in zip((0.3, 0.01), found, strict=True):
         # scikit-learn's loss is the sum over rows and outputs
         ridge = Ridge(strength * 2 / 2 * rows.weights.sum()).fit(rows.x, rows.y, rows.weights)
         expected = np.square(ridge.predict(held.x) - held.y).mean(1)
         np.testing.assert_allclose(errors, expected, rtol=1e-8)
+        mean = np.average(rows.x, axis=0, weights=rows.weights)
+        spread = np.average(np.square(rows.x - mean), axis=0, weights=rows.weights)
+        told = np.square(ridge.coef_).sum(0) * spread
+        np.testing.assert_allclose(module._Ridge.of(rows).explained(strength), told, rtol=1e-8)
 
 
 def test_the_strength_is_that_of_the_regression_in_other_units() -> None:
     x, y = kinds(120, 1)
     rows = few_rows.with_weights(Checked(3 * x, y, None))
     how = few_rows.Regularisation(few_rows.Shrinkage(0, 0.1, 1.0), 10.0, wide=True, columns=200)
-    some = rows.of(few_rows.columns_of(rows, how))
+    some = rows.of(few_rows.columns_of(rows, 4, how))
     space = few_rows.space_of(some.x, outputs=np.inf)
     assert space is not None
     unit = few_rows.unit_of(space.coordinates)
@@ -117,7 +121,7 @@ def test_the_strength_is_that_of_the_regression_in_other_units() -> None:
     coef, bias = space.model(w[:-1].T / unit, w[-1])
     tree = NeuralTree(presets.table(4), (200,)).double()
     samples = Samples(torch.from_numpy(some.x), torch.from_numpy(y))
-    strength = few_rows.strength_of(rows, how)
+    strength = few_rows.strength_of(rows, few_rows.columns_of(rows, 4, how), how)
     assert fit_linear(tree, samples, seed=0, strength=strength) == strength
     logits = tree.output(samples.x).detach().numpy()
     expected = some.x @ coef.T + bias
