@@ -57,7 +57,8 @@ class LabelTreeLanguageModel(NextWordEstimator):
     different words it is faster than a softmax over all of them, and about as good.
 
     Args:
-        min_count: smallest number of occurrences of a known word; all others are one unknown word.
+        min_count: smallest number of occurrences of a known word, among the sentences that are
+            not held out; all others are one unknown word.
         max_words: largest number of known words; None for no limit.
         validation_fraction: share of the sentences that is held out to choose the best epoch and
             the shares of the n-grams, which are counted in them too in the end.

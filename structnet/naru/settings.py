@@ -39,7 +39,8 @@ class NaruSettings:
             both make likeliest; "nearest" says that of the network alone: the likeliest, or the one
             with the nearest vector.
         vector_size: length of a word's vector, if the vectors are learned from the text.
-        min_count: smallest number of occurrences of a known word; all others are one unknown word.
+        min_count: smallest number of occurrences of a known word, among the sentences that are
+            not held out; all others are one unknown word.
         max_words: largest number of known words.
         max_length: largest number of words in a sentence; longer ones are cut into several.
         epochs: number of passes through the text; by default such that about 60,000 sentences are
