@@ -20,14 +20,15 @@ from structnet.estimators.discriminant_analysis import (
     unit_of,
     with_weights,
 )
-from structnet.estimators.held_out import tenths
+from structnet.estimators.held_out import PARTS, tenths
 from structnet.estimators.logistic import logistic_regression
-from structnet.estimators.relevance import PER_COLUMN, enough, most_telling
+from structnet.estimators.relevance import enough, may_be_fewer, most_telling
 from structnet.estimators.row_space import RowSpace, space_of
 
 FEW = 400  # rows up to which a tenth tells so little that what is trained gains nothing it can show
 WORK = 1_000_000  # rows times columns times labels up to which both methods take about a second
 LARGEST = 10  # times as much where columns may be left out: then fewer parts of rows are held out
+HELD = 100  # held-out rows without which that would tell too little
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)  # for rows of mean square 1
 USUAL = 1.0  # penalty if no rows can be held out
 STRONG = 10.0  # penalty of the weights by which columns are compared
@@ -52,12 +53,19 @@ class Regularisation(NamedTuple):
 
 def solvable(x: np.ndarray, num_classes: int) -> bool:
     """True if dense rows, ``[n, columns]``, are so few that they are solved in two ways."""
-    few = len(x) < PER_COLUMN * x.shape[1]
-    return _work(x, num_classes) <= WORK * (LARGEST if few else 1)
+    if _work(x, num_classes) <= WORK:
+        return True
+    held = _parts(x, num_classes) * len(x) / PARTS
+    return may_be_fewer(x.shape[1], len(x)) and held >= HELD
 
 
 def _work(x: np.ndarray, num_classes: int) -> int:
     return len(x) * min(x.shape) * num_classes
+
+
+def _parts(x: np.ndarray, num_classes: int) -> int:
+    """The number of tenths that can be held out in turn."""
+    return min(LARGEST * WORK // _work(x, num_classes), PARTS)
 
 
 def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisation:
@@ -74,7 +82,7 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
     if not ((rows.y != rows.y[0]).any() and solvable(rows.x, num_classes)):
         return Regularisation(best_shrinkage(rows, num_classes, seed), 0.0, wide=False)
     number, size = rows.x.shape
-    most = LARGEST * WORK // _work(rows.x, num_classes)
+    most = _parts(rows.x, num_classes)
     parts = list(islice(tenths(rows.y, seed, rows.groups), most))
     if not parts:
         return _best([], num_classes, seed)._replace(wide=number < size)

@@ -17,6 +17,7 @@ FEWEST = 4  # smallest number of columns that are kept
 # Rows for each column from which on all are kept, as a weight of noise is then small (Peduzzi et
 # al., A simulation study of the number of events per variable in logistic regression, 1996).
 PER_COLUMN = 10
+FEW_ROWS = 30  # rows below which chance alone may look like a gain
 WIDE = 4  # columns left out of so many in a step while there are more than rows; then of 2
 # Standard errors by which fewer columns must be better: several numbers of them are tried.
 SURE = 2.5
@@ -35,6 +36,11 @@ def most_telling(relevance: np.ndarray, number: int) -> np.ndarray:
     return np.sort(np.argsort(-relevance, kind="stable")[:number])
 
 
+def may_be_fewer(columns: int, rows: int) -> bool:
+    """True if a table is such that fewer of its columns are tried; see :func:`enough`."""
+    return columns > FEWEST and FEW_ROWS <= rows < PER_COLUMN * columns
+
+
 def enough(
     columns: int,
     rows: int,
@@ -44,7 +50,7 @@ def enough(
 ) -> int:
     """The number of columns with the least loss; all, unless fewer are better beyond chance.
 
-    Fewer are not tried if there are ten rows for each column.
+    Fewer are not tried if there are ten rows for each column, or fewer than 30 rows.
 
     Args:
         columns: number of all columns.
@@ -74,6 +80,6 @@ def enough(
 def _fewer(every: int, rows: int) -> Iterator[int]:
     """Numbers of columns to try: all, then fewer and fewer."""
     yield (columns := every)
-    while rows < PER_COLUMN * every and columns > FEWEST:
+    while may_be_fewer(every, rows) and columns > FEWEST:
         columns = max(FEWEST, -(-columns // (WIDE if columns > rows else 2)))
         yield columns

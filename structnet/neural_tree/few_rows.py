@@ -19,11 +19,12 @@ import numpy as np
 from structnet.estimators import few_rows
 from structnet.estimators.checked import Checked
 from structnet.estimators.held_out import folds
-from structnet.estimators.relevance import enough, most_telling
+from structnet.estimators.relevance import enough, may_be_fewer, most_telling
 from structnet.estimators.tails import BentStandardizer
 
 PARTS = 5  # parts of rows with numbers that are held out in turn
 NUMBERS = 20_000_000  # largest size of a table with numbers, of which there will be several copies
+ROUNDING = 1e-12  # share of the largest square of a singular value up to which one is 0
 STRENGTHS = np.logspace(1, -6, 15)  # penalties, for columns whose mean square is 1
 
 
@@ -43,13 +44,13 @@ def few_columns(rows: Checked, seed: int, *, standardize: bool = True) -> Line |
     """The columns that are enough for a linear model, if far fewer than all are surely better.
 
     Args:
-        rows: rows, with codes of classes, or with standardized numbers in columns.
+        rows: rows, with codes of classes, or with numbers in columns, which count by variance.
         seed: seed of the choice of held-out rows.
         standardize: scale the columns first.
 
     Returns:
-        None if all columns are kept; if there are ten rows for each; for sparse rows; and for
-        tables that are too large, see :func:`.few_rows.solvable`.
+        None if all columns are kept; if there are ten rows for each, or fewer than 30 rows; for
+        sparse rows; and for tables that are too large, see :func:`.few_rows.solvable`.
 
     Example:
         >>> random = np.random.default_rng(1)
@@ -61,12 +62,14 @@ def few_columns(rows: Checked, seed: int, *, standardize: bool = True) -> Line |
     rows = few_rows.with_weights(rows)
     classes = rows.y.dtype.kind == "i"
     outputs = 1 + int(rows.y.max()) if classes else rows.y.shape[1]
-    if not isinstance(rows.x, np.ndarray) or not few_rows.solvable(rows.x, outputs):
+    small = isinstance(rows.x, np.ndarray) and few_rows.solvable(rows.x, outputs)
+    if not small or not may_be_fewer(rows.x.shape[1], len(rows.y)):
         return None
     assert rows.weights is not None
-    rows = rows._replace(weights=rows.weights / rows.weights.mean())
-    if standardize:
-        rows = rows._replace(x=BentStandardizer.learned(*rows[:3])(rows.x))
+    weights = rows.weights / rows.weights.mean()
+    scale = BentStandardizer.learned(*rows[:3]) if standardize else None
+    x = scale(rows.x) if scale else rows.x - weights @ rows.x / len(weights)
+    rows = rows._replace(x=x, weights=weights)
     if classes:
         return _of_classes(rows, outputs, seed)
     return _of_numbers(rows, seed) if rows.x.size <= NUMBERS else None
@@ -145,7 +148,13 @@ class _Ridge(NamedTuple):
         shares = rows.weights / rows.weights.sum()
         mean, level, root = shares @ rows.x, shares @ rows.y, np.sqrt(shares)[:, None]
         x = root * (rows.x - mean)
-        left, values, right = np.linalg.svd(x, full_matrices=False)
+        if len(x) < x.shape[1]:  # far faster than by the wide matrix itself
+            squares, left = np.linalg.eigh(x @ x.T)
+            there = squares > ROUNDING * squares[-1]
+            values, left = np.sqrt(squares[there]), left[:, there]
+            right = (left / values).T @ x
+        else:
+            left, values, right = np.linalg.svd(x, full_matrices=False)
         along = left.T @ (root * (rows.y - level))
         return cls(mean, level, values, right, along, np.square(x).sum(0))
 

@@ -177,13 +177,9 @@ def _telling(
 ) -> tuple[np.ndarray | None, float | None]:
     """The columns that are enough, or None for all; and the penalty chosen with them, if any.
 
-    A forest finds the columns that tell of numbers in fewer rows than a line needs; of classes,
-    few rows tell a line more.
+    A forest finds what a line misses, and needs fewer rows; but it takes long for many columns.
     """
-    classes = rows.y.dtype.kind == "i"
-    columns = None if classes else telling_columns(*rows[:3], seed, rows.groups)
+    columns = telling_columns(*rows[:3], seed, rows.groups)
     if columns is None and (line := few_columns(rows, seed, standardize=standardize)):
         return line.columns, line.strength
-    if classes:
-        columns = telling_columns(*rows[:3], seed, rows.groups)
     return columns, None

@@ -92,7 +92,7 @@ class NeuralTreeSettings:
         strength: strength of the penalty of the linear model as which a tree on a table starts:
             half of it times the sum of squared weights is added to the mean loss. None takes the
             one at which held-out samples are predicted best. What grows from the model has the same
-            penalty, or a lighter one.
+            penalty, or a lighter one. The penalty of Gaussians is that of the squared errors.
         seed: number that determines everything random.
 
     Raises:

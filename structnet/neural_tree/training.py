@@ -171,7 +171,9 @@ def train(
         callbacks=[lambda growth, decision: tell()],
         **shared,
     )
-    growth.in_parts = everything is not None  # then the validation samples were drawn from them
+    # If so, the validation samples were drawn from them; where the strength is given, the columns
+    # may have been chosen by the training samples, parts of which would not tell what is new.
+    growth.in_parts = everything is not None and settings.strength is None
     growth.run()
     refined, last = History(), History()
     refinement = None if folder is None else folder / "refinement"

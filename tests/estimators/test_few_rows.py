@@ -143,6 +143,8 @@ def test_of_larger_tables_fewer_parts_are_held_out(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(MODULE + "tenths", counted)
     monkeypatch.setattr(MODULE + "WORK", 90 * 64 * 3 // 3)  # so that 3 of 10 parts are
+    assert not solvable(given.x, 3)  # as 27 rows would tell too little
+    monkeypatch.setattr(MODULE + "HELD", 27)
     assert regularisation(given, 3).penalty and len(asked) == 3
     monkeypatch.setattr(MODULE + "WORK", 90 * 64 * 3 // 11)
     assert not solvable(given.x, 3) and not regularisation(given, 3).penalty

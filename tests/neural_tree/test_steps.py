@@ -180,3 +180,12 @@ def test_between_few_values_there_is_no_doubt() -> None:
     assert hours and all(cut.threshold % 1 == 0.5 and cut.reach == 0.5 for cut in hours)
     few_samples = x[:30, 1]  # which are not few values
     assert border_at(few_samples, 15.0) == (15.0, few_samples.std())
+
+
+def test_of_many_columns_only_those_of_cuts_are_axes() -> None:
+    x = np.random.default_rng(0).normal(size=(200, 3000))
+    found = find_steps(x, np.where(x[:, [7]] > 0, 3.0, -3.0), np.ones(200), most=8, least=8)
+    first = found.cuts[0]
+    assert first is not None and found.axes[first.axis].argmax() == 7
+    assert len(found.axes) <= sum(cut is not None for cut in found.cuts)
+    assert find_steps(x[:9], x[:9, [0]], np.ones(9), most=8, least=8).axes.shape == (0, 3000)

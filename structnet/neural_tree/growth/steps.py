@@ -39,7 +39,7 @@ def find_steps(
 
     total, columns = float(weights.sum()), x.shape[1]
     if most < 2 or total < 2 * least:
-        return Regions([()], [None], np.eye(columns))
+        return Regions([()], [None], np.zeros((0, columns)))
     model = DecisionTreeRegressor(
         max_leaf_nodes=most, min_weight_fraction_leaf=least / total, random_state=0
     )
@@ -48,16 +48,19 @@ def find_steps(
     squares = grown.impurity * grown.weighted_n_node_samples * residuals.shape[1]
     children: list[tuple[int, ...]] = [()] * len(squares)
     cuts: list[Cut | None] = [None] * len(squares)
-    left = [float(squares[0])]
+    left, used = [float(squares[0])], np.unique(grown.feature[grown.children_left > 0])
+    axes = np.zeros((len(used), columns))  # of all columns, they would not fit into memory
+    axes[np.arange(len(used)), used] = 1.0
     for first in range(1, len(squares), 2):  # in the order in which the tree was grown
         parent = int(np.flatnonzero(grown.children_left == first)[0])
         gain = float(squares[parent] - squares[first] - squares[first + 1])
-        along, threshold = int(grown.feature[parent]), float(grown.threshold[parent])
+        column, threshold = int(grown.feature[parent]), float(grown.threshold[parent])
         children[parent] = first, first + 1
-        threshold, reach = border_at(x[members[:, parent], along], threshold)
+        threshold, reach = border_at(x[members[:, parent], column], threshold)
+        along = int(np.searchsorted(used, column))
         cuts[parent] = Cut(gain, along, threshold, members[:, parent], reach)
         left.append(left[-1] - gain)
-    regions = Regions(children, cuts, np.eye(columns), steps=True)
+    regions = Regions(children, cuts, axes, steps=True)
     criterion = Criterion.of(residuals, weights)
     prices = [criterion.price_of_constant(columns)] * (len(left) - 1)
     return with_best(regions, left, criterion, prices)
