@@ -82,8 +82,7 @@ def regularisation(rows: Checked, num_classes: int, seed: int = 0) -> Regularisa
     if not ((rows.y != rows.y[0]).any() and solvable(rows.x, num_classes)):
         return Regularisation(best_shrinkage(rows, num_classes, seed), 0.0, wide=False)
     number, size = rows.x.shape
-    most = _parts(rows.x, num_classes)
-    parts = list(islice(tenths(rows.y, seed, rows.groups), most))
+    parts = list(islice(tenths(rows.y, seed, rows.groups), _parts(rows.x, num_classes)))
     if not parts:
         return _best([], num_classes, seed)._replace(wide=number < size)
     every, _ = _in_span(rows, number < size)  # of all rows, as their labels do not tell in it

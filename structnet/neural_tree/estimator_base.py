@@ -79,7 +79,7 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
             ``fit`` resumes from it, given the same data and parameters; ``random_state`` must be an
             int.
 
-    Others are those of :class:`structnet.neural_tree.NeuralTreeSettings`.
+    The others are those of :class:`structnet.neural_tree.NeuralTreeSettings`.
     """
 
     members_: list[Member]

@@ -102,11 +102,11 @@ def _of_numbers(rows: Checked, seed: int) -> Line | None:
 
     def losses(part: int, columns: int) -> np.ndarray:
         """The squared errors of a part for each strength, ``[strengths, m]``."""
-        learn, held = map(rows.take, parts[part])
+        learn, held = parts[part]
         if columns == size:
-            return every(part).losses(held, strengths)
-        some = most_telling(every(part).explained(best[size]), columns)
-        return _Ridge.of(learn.of(some)).losses(held.of(some), strengths)
+            return every(part).losses(rows.take(held), strengths)
+        some = rows.of(most_telling(every(part).explained(best[size]), columns))
+        return _Ridge.of(some.take(learn)).losses(some.take(held), strengths)
 
     def unseen(columns: int) -> np.ndarray:
         found = np.concatenate([losses(part, columns) for part in range(len(parts))], axis=1)

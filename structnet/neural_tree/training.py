@@ -171,8 +171,8 @@ def train(
         callbacks=[lambda growth, decision: tell()],
         **shared,
     )
-    # If so, the validation samples were drawn from them; where the strength is given, the columns
-    # may have been chosen by the training samples, parts of which would not tell what is new.
+    # The validation samples were then drawn from all samples, as those of a part are. But with the
+    # strength, columns may have been chosen by the training samples: their parts are nothing new.
     growth.in_parts = everything is not None and settings.strength is None
     growth.run()
     refined, last = History(), History()
