@@ -271,10 +271,10 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
     def _fit_member(
         self, number: int, given: Checked, held_out: Checked | None, before: Member | None
     ) -> Member:
-        seeds = np.random.SeedSequence([self.seed_, number]).generate_state(2)
+        held_by, seed = map(int, np.random.SeedSequence([self.seed_, number]).generate_state(2))
         if held_out is None:
             strata = given.y if is_classifier(self) else None
-            how = self.validation_fraction, int(seeds[0]), strata
+            how = self.validation_fraction, held_by, strata
             try:
                 places = hold_out(len(given.y), *how, groups=given.groups)
             except ValueError as error:
@@ -284,20 +284,20 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         else:
             learn, validation = given, held_out
         # A tree that is trained further keeps the columns and scales that it was trained on.
-        form, strength = (before.form, None) if before else self._form(learn, int(seeds[1]))
+        form, strength = (before.form, before.strength) if before else self._form(learn, seed)
         # Validation samples from the user are not learned from, nor those that a later warm start
         # may hold out again.
         own = held_out is None and not self.warm_start
         parts = [form.samples(each) for each in (learn, validation, *[given][:own])]
         run: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
-        settings = self._settings(int(seeds[1]), self.strength or strength)
+        settings = self._settings(seed, self.strength or strength)
         if number == 0:
             self.settings_ = settings
         if before is not None:
             member = go_on(before, settings, *parts[:2], **run)
         else:
             run["folder"] = None if self.folder is None else Path(self.folder, f"member_{number}")
-            trained = train(self._root(int(seeds[1]), form), settings, *parts, **run)
+            trained = train(self._root(seed, form), settings, *parts, **run)
             member = Member(**vars(trained), **form._asdict())
         member.tree.to("cpu")
         return member

@@ -286,6 +286,7 @@ def test_refinement_keeps_the_penalty_and_goes_on_with_it(monkeypatch: pytest.Mo
     told.clear()
     [after] = model.set_params(warm_start=True).fit(x, y).members_
     assert told == [member.strength] and after.strength == member.strength
+    assert model.settings_.strength == member.strength
     again = Trained.from_config(member.config(), presets.table(1), SquaredError())
     assert again.strength == member.strength
 
