@@ -223,8 +223,8 @@ def read(
         text: content of the file, if it has been read; the path is then its name in errors.
 
     Raises:
-        TableError: the file is not UTF-8, it has no rows, its rows have different lengths, or a
-            quotation is broken.
+        TableError: the file is no text or not UTF-8, it has no rows, its rows have different
+            lengths, or a quotation is broken.
         ValueError: the delimiter is not one character, or is a quotation mark or a line break; or
             a compressed file is damaged.
 
@@ -291,14 +291,18 @@ def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
 def _text(path: Path) -> str:
     with opening(path) as file:
         content = file.read()
+    if b"\0" in content and not content.startswith(UTF_16):
+        raise TableError(
+            f"{path} is not a text file, as it has zero bytes; expected a table saved as CSV with "
+            "the encoding UTF-8"
+        )
     try:
         return content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        remedy = "; save it as CSV with the encoding UTF-8" * (b"\0" not in content)
         raise TableError(
             f"{path}, line {line}: the file is not UTF-8 text; got the byte "
-            f"{error.object[error.start]:#x}{remedy}"
+            f"{error.object[error.start]:#x}; save it as CSV with the encoding UTF-8"
         ) from None
 
 

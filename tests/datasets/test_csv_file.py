@@ -36,7 +36,9 @@ def test_a_byte_order_mark_tells_the_encoding(tmp_path: Path, encoding: str) -> 
     [
         ("a,b\n1,Ü\n".encode("latin-1"), "line 2: .* byte 0xdc; save it as CSV with the encoding"),
         (b"\xef\xbb\xbfa,b\n1,\xdc\n", "line 2: .* byte 0xdc; save it"),
-        (b"\x89PNG\r\n\0\0", "line 1: the file is not UTF-8 text; got the byte 0x89$"),
+        (b"\x89PNG\r\n\0\0", r"data\.csv is not a text file, as it has zero bytes; expected a ta"),
+        (b"PK\3\4\x14\0\0\0\n,a\n1,2\n", "is not a text file"),
+        (b"\x20\0\0\0\0\0\0\0{}\n1,2\n", "is not a text file"),  # as of safetensors
         (b"\xff\xfea", "line 1: the file is not UTF-8 text; got the byte"),
         (b'a,b\n1,"x\n2,y\n', "line 2: a quotation mark is opened and not closed"),
     ],
