@@ -295,6 +295,8 @@ def plain_labels(y: Any) -> Any:
     """
     y = off_torch(y)
     labels = np.asarray(y)
+    if labels.dtype.kind == "U" and not hasattr(y, "dtype"):  # numbers beside text became text
+        labels = np.asarray(y, object)
     if labels.dtype != object or labels.shape[:1] != (labels.size,):
         return y
     kinds = [_kind(label) for label in labels.flat]
@@ -305,7 +307,8 @@ def plain_labels(y: Any) -> Any:
             "y must be all text, all numbers, or all True and False, and none missing. Got "
             f"{' and '.join(examples)}."
         )
-    return labels if kinds[:1] == [str] else np.array(labels.tolist())
+    stays = kinds[:1] == [str] and hasattr(y, "dtype")
+    return labels if stays else np.array(labels.tolist())
 
 
 def one_label_each(y: Any) -> Any:
@@ -323,13 +326,11 @@ def one_label_each(y: Any) -> Any:
     y = off_torch(y)
     try:
         labels = y if issparse(y) else np.asarray(y)
+        several = labels.dtype == object and any(isinstance(each, SEVERAL) for each in labels.flat)
+        several = several or (labels.ndim == 2 and labels.shape[1] > 1)
     except ValueError:  # lists of different lengths
-        labels = None
-    if (
-        labels is None
-        or (labels.ndim == 2 and labels.shape[1] > 1)
-        or (labels.dtype == object and any(isinstance(each, SEVERAL) for each in labels.flat))
-    ):
+        several = True
+    if several:
         raise ValueError(
             "y must have one label for each sample. Got several: repeat the row of a sample once "
             "for each of its labels, or give the number of its column if only one is 1."
@@ -392,8 +393,7 @@ def plain_numbers(y: Any) -> Any:
         raise ValueError("y must be numbers in an array. Got a sparse matrix; expected y.toarray()")
     try:
         numbers = np.asarray(y)
-        if numbers.dtype.kind not in "OUS" or not numbers.ndim:
-            return y
-        return numbers.astype(np.float64)
+        others = numbers.dtype.kind in "OUS" and numbers.ndim
+        return numbers.astype(np.float64) if others else y
     except (TypeError, ValueError) as error:  # rows of different lengths, or text
         raise ValueError(f"y must be numbers: {error}") from None
