@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -49,7 +51,7 @@ class NextWordMeasures(NamedTuple):
 
     Attributes:
         perplexity: ``exp`` of minus the mean log-probability of the words that are known, given
-            that they are known; NaN if none is.
+            that they are known; NaN if none is, of which :func:`or_warned` warns.
         accuracy: share of all next words that are predicted correctly; the unknown one never is.
         words: number of the words that are known, of which the perplexity is.
         perplexity_without_ngrams, perplexity_of_ngrams: those of the tree or network and of its
@@ -242,6 +244,18 @@ class NextWordEstimator(OneFileMixin, BaseEstimator):
         tags.input_tags.two_d_array, tags.input_tags.string = False, True
         tags.no_validation = True
         return tags
+
+
+def or_warned(measures: NextWordMeasures) -> NextWordMeasures:
+    """The measures, with a warning if no word is known, so that there is no perplexity."""
+    if not measures.words:
+        warnings.warn(
+            "none of the words to predict is known to the model, so that there is no perplexity: "
+            "it is NaN",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+    return measures
 
 
 def beginnings_of(text: Text) -> list[list[str]]:

@@ -22,6 +22,7 @@ from structnet.estimators.next_words import (
     Text,
     beginnings_of,
     digest,
+    or_warned,
     sentences_of,
 )
 from structnet.label_tree.language_model import (
@@ -154,11 +155,12 @@ class LabelTreeLanguageModel(NextWordEstimator):
             log_p = without_unknown(self._of_all(words), self.words_.unknown)
             right += int((log_p.argmax(1) == target).sum())
         known = places.target != (-1 if self.words_.unknown is None else self.words_.unknown)
-        return NextWordMeasures(
+        found = NextWordMeasures(
             accuracy=right / len(places.target),
             words=int(known.sum()),
             **self.model_.perplexities(places),
         )
+        return or_warned(found)
 
     def summary(self) -> str:
         """The sizes of the model and the choice of its epoch, in a few lines.

@@ -19,6 +19,7 @@ from structnet.estimators.next_words import (
     NextWordMeasures,
     Text,
     beginnings_of,
+    or_warned,
     sentences_of,
 )
 from structnet.naru.network import RoutedNetwork
@@ -148,13 +149,14 @@ class RoutedLanguageModel(NextWordEstimator):
             there = [part for part in parts if part is not None]
             return perplexity(torch.cat(there)[known]) if there else None
 
-        return NextWordMeasures(
+        found = NextWordMeasures(
             perplexity=perplexity(mixed[known]),
             accuracy=float(right.double().mean()),
             words=int(known.sum()),
             perplexity_without_ngrams=alone([each.network for each in judged]),
             perplexity_of_ngrams=alone([each.ngrams for each in judged]),
         )
+        return or_warned(found)
 
     @property
     def uses_network_(self) -> bool:

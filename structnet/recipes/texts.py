@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from sklearn.exceptions import UndefinedMetricWarning
 
 from structnet.datasets.catalogue import TEXTS
 from structnet.estimators.next_words import NextWordEstimator
@@ -63,7 +66,9 @@ def measure(model: NextWordEstimator, examples: Texts, ask: Any) -> dict[str, fl
 
     A line says so if none of them is known, so that there is no perplexity.
     """
-    measured = model.measure(examples)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)  # which the line replaces
+        measured = model.measure(examples)
     if not measured.words:
         print("none of the words to predict is known, so that there is no perplexity")
     return {name: value for name, value in measured.to_dict().items() if not math.isnan(value)}

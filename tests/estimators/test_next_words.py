@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
 
 from structnet import LabelTreeLanguageModel, RoutedLanguageModel
 from structnet.estimators import NextWordMeasures
@@ -46,6 +47,12 @@ def test_measures_are_of_the_words_behind_others(fitted: Any) -> None:
     assert all(part >= 1 and np.isfinite(part) for part in parts)
     with pytest.raises(ValueError, match="the text has no sentence of two words or more; exp"):
         fitted.measure(["the", "cat"])
+
+
+def test_a_text_of_unknown_words_has_no_perplexity_and_says_so(fitted: Any) -> None:
+    with pytest.warns(UndefinedMetricWarning, match="none of the words to predict is known"):
+        found = fitted.measure(["the unicorn", "xyzzy plugh"])
+    assert np.isnan(found.perplexity) and (found.accuracy, found.words) == (0, 0)
 
 
 def test_both_models_measure_the_same_words_by_default() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from pictures import axes, written
+from sklearn.exceptions import UndefinedMetricWarning
 
 from structnet import CheckpointError, LabelTreeLanguageModel
 from structnet.estimators.next_words import known_words
@@ -89,7 +90,8 @@ def test_measures_are_those_of_the_words_one_by_one(fitted: LabelTreeLanguageMod
 def test_a_text_of_unknown_words_has_no_perplexity(tree: str) -> None:
     own = {"tree": tree, "epochs": 1, "vector_size": 16}
     model = LabelTreeLanguageModel(**SMALL | own, random_state=0).fit(TEXT)
-    found = model.measure(["xyzzy plugh"])
+    with pytest.warns(UndefinedMetricWarning, match="none of the words to predict is known"):
+        found = model.measure(["xyzzy plugh"])
     assert np.isnan(found.perplexity) and found.accuracy == 0
 
 
