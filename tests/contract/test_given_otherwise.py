@@ -48,3 +48,17 @@ def test_numbers_beside_text_are_no_labels(model: Any, X: Any, y: Any, first: An
         labels = [[first, *["a"] * (len(each) - 1)] for each in y]
     with pytest.raises(ValueError, match="y must be all text, all numbers, or all True and Fal"):
         model.fit(X, labels)
+
+
+@pytest.mark.parametrize(("model", "X", "y"), CASES + TEXTS)
+def test_a_pickle_of_an_older_version_has_the_defaults_of_newer_parameters(
+    model: Any, X: Any, y: Any
+) -> None:
+    model.fit(X, y)
+    lost = {"verbose", "validation_fraction"} & model.get_params().keys()
+    state = {name: value for name, value in model.__getstate__().items() if name not in lost}
+    again = type(model).__new__(type(model))
+    again.__setstate__(state)
+    defaults = type(model)().get_params()
+    assert again.get_params() == model.get_params() | {name: defaults[name] for name in lost}
+    assert np.array_equal(np.hstack(again.predict(X)), np.hstack(model.predict(X)))
