@@ -131,6 +131,23 @@ class Routed(nn.Module):
                 weight = self.embedding @ weight
         return weight.double().cpu().numpy(), float(bias)
 
+    def class_plane(self, label: int) -> tuple[np.ndarray, float] | None:
+        """The weights ``[features]`` and the bias of the log-odds of a label against the mean of
+        all others; None unless the tree is a single softmax."""
+        softmax = self.softmax
+        if softmax.codes.num_nodes > 1:
+            return None
+        there = torch.from_numpy(softmax.codes.children[0] != EMPTY)
+        place = self.branch_classes(0).index(label)
+        with torch.no_grad():
+            weight, bias = (each[0][there].double() for each in (softmax.weight, softmax.bias))
+            weight, bias = (
+                (each[place] * len(each) - each.sum(0)) / (len(each) - 1) for each in (weight, bias)
+            )
+            if self.embedding is not None:
+                weight = self.embedding.double() @ weight
+        return weight.cpu().numpy(), float(bias)
+
     def branch_names(self, node: int) -> tuple[str, ...]:
         """The names of an inner node's branches: "child" and a number."""
         return tuple(f"child {place}" for place in range(len(self.topology.children_of(node))))

@@ -71,5 +71,8 @@ class WordTree(Routed):
         p[:, topology.children_of(node).index(above[on])] *= 1 - unknown
         return p / p.sum(1, keepdims=True)
 
+    def class_plane(self, label: int) -> None:
+        """None, as for :meth:`plane`."""
+
     def plane(self, node: int, branch: int = 0, other: int = 1) -> None:
         """None: no node is linear in the numbers of words."""

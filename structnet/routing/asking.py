@@ -11,7 +11,7 @@ import torch
 from structnet.routing.batches import answers
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
-from structnet.routing.rules import rule_lines
+from structnet.routing.rules import MOST, rule_lines
 from structnet.routing.samples import counted
 from structnet.routing.sides import NAMED, are_yes_no, name_of, side_of
 from structnet.routing.visits import Reach
@@ -60,6 +60,48 @@ def questions(
         side = "" if split is None else side_of(split[0], split[1], names, units)
         lines[v] = side and f"{tree.branch_names(v)[0]}: {side}"
     return lines
+
+
+def class_lines(
+    tree: RoutedTree,
+    names: Sequence[str] | None = None,
+    units: Units | None = None,
+    class_names: Sequence[str] | None = None,
+) -> list[str]:
+    """The columns that speak most for each class, a line each, if one softmax is the whole tree.
+
+    The tree may have a method ``class_plane(k)``, which returns the weights ``[columns]`` and the
+    bias of the log-odds of a class against the mean of all others, or None if it has a branch. They
+    are told as by :func:`questions`; of two classes for the second, and of many for eight, as many
+    as :func:`.rule_lines` tells effects.
+
+    Args:
+        tree: model tree.
+        names: names of the columns; by default their numbers.
+        units: function from inputs of the tree to the user's units, ``[n, columns]`` -> the same.
+        class_names: names of the classes; None if the tree predicts numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> from structnet.softmax_tree import SoftmaxTreeSettings, train
+        >>> x = np.eye(3)[np.arange(60) % 3]
+        >>> tree = train(x, np.arange(60) % 3, SoftmaxTreeSettings(depth=0, k=3)).tree
+        >>> class_lines(tree, ["a", "b", "c"], class_names=["oak", "elm", "ash"])[0]
+        'class oak: high a, low ...'
+    """
+    plane = getattr(tree, "class_plane", None)
+    count = tree.num_classes
+    # Of two classes as branches, a question tells the same.
+    if plane is None or count is None or class_names is None or plane(0) is None:
+        return []
+    if count == 2 and tree.topology.inner[0]:
+        return []
+    lines = []
+    for k in [1] if count == 2 else range(count)[:MOST]:
+        weight, bias = plane(k)
+        side = side_of(weight, bias, names, units)
+        lines += [f"class {class_names[k]}: {side}"] * bool(side)
+    return [*lines, f"… {count - MOST:,} more classes"] if lines and count > MOST else lines
 
 
 def contrasts(

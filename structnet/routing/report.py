@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from structnet.routing.arrivals import Arrivals
-from structnet.routing.asking import CLASSES, questions
+from structnet.routing.asking import CLASSES, class_lines, questions
 from structnet.routing.explanation import names_of
 from structnet.routing.protocol import RoutedTree
 from structnet.routing.reading import Reading
@@ -203,7 +203,8 @@ def export_text(
     A leaf of at most five of the classes names them, if the tree has a method
     ``classes_at(leaf)``, which returns their numbers. Below a node that decides or predicts by a
     sum over columns and their steps are the largest of these, with what each adds: a step where its
-    rule holds, a column between two of its values (:func:`.rules.rule_lines`).
+    rule holds, a column between two of its values (:func:`.rules.rule_lines`). Of a tree that is a
+    single softmax, the columns that speak most for each class follow (:func:`.class_lines`).
 
     Args:
         tree: model tree.
@@ -248,7 +249,9 @@ def export_text(
             f"{indent}|--- {branch}node {v}: {tree.facts(v).words}{classes(v)}{question}{says(v)}"
         )
         described = feature_names, units, names, target_units
-        lines += [f"{indent}|       {line}" for line in rule_lines(tree, v, *described)]
+        told = rule_lines(tree, v, *described)
+        told += class_lines(tree, feature_names, units, names) if v == 0 else []
+        lines += [f"{indent}|       {line}" for line in told]
         if topology.depth[v] == last and topology.inner[v]:
             lines.append(f"{indent}|   |--- … {_leaves(leaves[v])}")
             continue

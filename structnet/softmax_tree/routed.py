@@ -102,6 +102,16 @@ class Routed:
         sign = -1 if branch < other else 1
         return sign * own.full(self.shape[0]), sign * own.bias
 
+    def class_plane(self, label: int) -> tuple[np.ndarray, float] | None:
+        """The weights ``[D]`` and the bias of the log-odds of a class against the mean of all
+        others; None unless the tree is a single leaf of all classes."""
+        own = self.arrays.own(0, self.shape[0])
+        if isinstance(own, Hyperplane) or len(own.classes) < self.num_classes:
+            return None
+        weight = np.zeros(self.shape[0])
+        weight[slice(None) if own.columns is None else own.columns] = _beside(own.weight, label)
+        return weight, float(_beside(own.bias, label))
+
     def formula(self, node: int) -> Formula | None:
         """The scores of a leaf's own classes; None for an inner node, which has a plane."""
         if self.topology.inner[node]:
@@ -110,3 +120,9 @@ class Routed:
         straight = np.zeros((self.shape[0], len(own.classes)))
         straight[slice(None) if own.columns is None else own.columns] = own.weight
         return Formula.linear(own.bias.astype(np.float64), straight, own.classes)
+
+
+def _beside(scores: np.ndarray, k: int) -> np.ndarray:
+    """A class's scores above the mean of all others'. ``[..., K] -> [...]``."""
+    own = scores[..., k].astype(np.float64)
+    return (own * scores.shape[-1] - scores.sum(-1)) / (scores.shape[-1] - 1)

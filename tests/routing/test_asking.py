@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from pictures import grown
+from scipy.sparse import csr_matrix
 from toy_tree import ToyTree
 
+from structnet import LabelTreeClassifier, SoftmaxTreeClassifier
 from structnet.neural_tree import NeuralTree, presets
 from structnet.routing import Reading, Samples, reach
-from structnet.routing.asking import all_questions, contrasts, questions, sides
+from structnet.routing.asking import all_questions, class_lines, contrasts, questions, sides
 from structnet.routing.sides import side_of
 from structnet.softmax_tree import SoftmaxTreeSettings, train
 
@@ -155,3 +160,57 @@ def test_columns_of_zeros_and_ones_are_told_as_such() -> None:
         assert side_of(np.array(weight), 0.0, names, units) == said
     far = "city = Oslo > 2.2"  # no value of the column is on that side
     assert side_of(np.array([1.0, 0.0, 0.0]), -5.0, names, units) == far
+
+
+@pytest.mark.parametrize("arity", [3, 4])
+def test_a_softmax_over_all_labels_tells_what_speaks_for_each(arity: int) -> None:
+    x, y = three_classes()
+    model = LabelTreeClassifier(arity=arity, max_depth=1, epochs=2, random_state=0).fit(x, y)
+    inputs = np.asarray(model.samples(x, y).x)
+    speaks_as_predicted(model.tree_, inputs)
+    assert re.search(r"class b: .*\n.*class c: .*\n.*child 0", model.export_text())
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_leaf_of_all_classes_tells_what_speaks_for_each(sparse: bool) -> None:
+    x, y = three_classes()
+    model = SoftmaxTreeClassifier(depth=0, k=3, random_state=0)
+    model.fit(csr_matrix(x) if sparse else x, y)
+    speaks_as_predicted(model.tree_, x.astype(np.float32))
+    assert re.search(r"class a: .*\n.*class b: .*\n.*class c: ", model.export_text())
+
+
+def three_classes() -> tuple[np.ndarray, np.ndarray]:
+    x = np.random.default_rng(0).normal(size=(90, 4))
+    return x, np.array([*"abc"])[x[:, :3].argmax(1)]
+
+
+def speaks_as_predicted(tree: Any, x: np.ndarray) -> None:
+    log_p = tree.predicted(x)
+    for k, column in enumerate(["first", "second", "third"]):
+        weight, bias = tree.class_plane(k)
+        odds = log_p[:, k] - np.delete(log_p, k, axis=1).mean(1)
+        np.testing.assert_allclose(x @ weight + bias, odds, atol=1e-4)
+        line = class_lines(tree, ["first", "second", "third", "none"], None, [*"abc"])[k]
+        assert line.startswith(f"class {'abc'[k]}: ") and f"high {column}" in line
+
+
+def test_of_many_classes_eight_are_told_and_of_two_the_second() -> None:
+    x = np.repeat(np.eye(11), 9, axis=0)
+    tree = train(x, np.arange(99) // 9, SoftmaxTreeSettings(depth=0, k=11)).tree
+    lines = class_lines(tree, class_names=[f"k{i}" for i in range(11)])
+    assert [line[:9] for line in lines[:8]] == [f"class k{i}:" for i in range(8)]
+    assert lines[8:] == ["… 3 more classes"]
+    tree = train(x, np.arange(99) // 9 % 2, SoftmaxTreeSettings(depth=0, k=2)).tree
+    assert [line[:9] for line in class_lines(tree, class_names=["k0", "k1"])] == ["class k1:"]
+
+
+def test_trees_with_branches_or_of_some_classes_speak_for_no_class() -> None:
+    x = np.random.default_rng(0).normal(size=(80, 3))
+    y = (x[:, 1] > 0.3) + 2 * (x[:, 0] > 0)
+    tree = train(x, y, SoftmaxTreeSettings(depth=1, k=4)).tree
+    assert tree.topology.num_nodes == 3 and class_lines(tree, class_names=[*"abcd"]) == []
+    some = train(x, y, SoftmaxTreeSettings(depth=0, k=2)).tree
+    assert some.class_plane(0) is None and class_lines(some, class_names=[*"abcd"]) == []
+    deep = LabelTreeClassifier(arity=2, epochs=1, random_state=0).fit(x, y)
+    assert "class 1:" not in deep.export_text()
