@@ -39,8 +39,8 @@ from structnet.datasets.csv_file import (
 from structnet.datasets.written_numbers import MISPRINTS, Style, style_of
 
 NUMBERS, TRUTH, TEXT = "numbers", "true and false", "text"
-DATES, EMPTY = "dates", "no values"
-DIFFERENT = "text of too many different values"
+DATES, EMPTY, DIFFERENT = "dates", "no values", "text of too many different values"
+AS_NUMBERS = "; to use dates, write them as numbers, such as days since a day, months or hours"
 TRUE = {"true": 1.0, "false": 0.0}  # in lower or upper case
 BITS = {"1": 1.0, "0": 0.0}  # which are true and false only among words
 MOST_VALUES = 50  # of a text that become numbers
@@ -268,7 +268,8 @@ class Encoding:
         if gaps:
             yield f"gaps, filled with the median: {', '.join(self._listed(gaps))}"
         if out:
-            yield f"left out: {', '.join(self._listed(out, 'kind'))}"
+            remedy = AS_NUMBERS * any(column.kind == DATES for column in out)
+            yield f"left out: {', '.join(self._listed(out, 'kind'))}{remedy}"
 
     def _listed(self, columns: Sequence[Column], what: str = "") -> Iterator[str]:
         for column in columns[:SHOWN]:

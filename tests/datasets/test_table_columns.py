@@ -52,8 +52,12 @@ def test_every_kind_of_column_becomes_numbers() -> None:
     assert list(encoding.lines()) == [
         "text, one number for each value: 'city' (2 values)",
         "gaps, filled with the median: 'price'",
-        "left out: 'when' (dates), 'note' (text of too many different values)",
+        "left out: 'when' (dates), 'note' (text of too many different values); to use dates, write "
+        "them as numbers, such as days since a day, months or hours",
     ]
+    flags = Encoding(tuple(column for column in encoding.columns if column.name != "when"))
+    *_, last = flags.lines()
+    assert last == "left out: 'note' (text of too many different values)"
 
 
 def test_columns_without_names_are_named_by_their_numbers() -> None:
