@@ -33,6 +33,7 @@ Table 2      the modules of the experiments       ``presets``
 ``linear_start``    the start of a tree on a table as this model, which it may stay
 ``columns``         the columns of a table that tell something of its targets
 ``few_rows``        the columns of few rows that tell most, and the penalty of their linear model
+``ridge``           linear models of numbers, with penalties of all strengths
 ``pruning``         :func:`prune`: removes branches that hardly any sample takes
 ``cost``            the parameters and FLOPs of any module
 ``settings``        :class:`NeuralTreeSettings`: the hyper-parameters and their defaults

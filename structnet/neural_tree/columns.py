@@ -4,27 +4,32 @@ A leaf's line, a router and a layer have a weight for every column, and with few
 fits some noise. Trees of single columns hardly suffer from that, and find what several columns tell
 only together. So columns are left out step by step, always those that tell least by a linear model
 and a forest of what it leaves unexplained. Both are fitted anew after each step, and held-out rows
-decide how many columns are kept.
+decide how many columns are kept; and the penalty of the linear model at each step, as the rows by
+which columns were chosen would take hardly any.
 
 Reference:
     Guyon, Weston, Barnhill, Vapnik, "Gene Selection for Cancer Classification using Support Vector
     Machines", Machine Learning, 2002; Geurts, Ernst, Wehenkel, "Extremely Randomized
-    Trees", Machine Learning, 2006.
+    Trees", Machine Learning, 2006; Li, Wang, Basu, Kumbier, Yu, "A Debiased MDI Feature Importance
+    Measure for Random Forests", NeurIPS 2019, whose measure is that of a forest here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+import math
+from collections.abc import Callable, Iterator
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.linear_model import RidgeCV
 
-from structnet.estimators.held_out import folds, of_ridge
-from structnet.estimators.scale import Standardizer, moments
+from structnet.estimators.checked import Checked
+from structnet.estimators.held_out import folds
+from structnet.estimators.relevance import most_telling
+from structnet.estimators.scale import Standardizer
 from structnet.estimators.tails import BentStandardizer
+from structnet.neural_tree.ridge import Ridge
 from structnet.training.gains import is_better
 
 LEAST = 5  # columns of a table from which on some may be left out
@@ -34,10 +39,11 @@ FEWEST = 50  # rows from which on columns are compared
 PARTS = 5  # parts that are held out in turn
 ENOUGH = 2000  # rows from which on one held-out part is enough; of half as many, it takes two
 TREES = 30  # trees of a forest, few of which suffice to compare columns
+GROWN = 0.8  # share of the rows from which a tree grows; the others tell what its questions explain
 SHARE = 0.3  # share of the columns that a step leaves out
-SURE = 3  # standard errors by which fewer columns must be better
+SURE = 2  # standard errors by which fewer columns must be better
 MAYBE = 1  # the same up to which it is worth to look at further parts
-PENALTIES = np.logspace(-2, 5, 15)  # penalties of the linear model
+STRENGTHS = np.logspace(3, -5, 17)  # penalties of the linear model
 
 
 def telling_columns(
@@ -79,19 +85,23 @@ def telling_columns(
     counts = np.ones(rows) if weights is None else weights[order] / weights.max()
     y = np.eye(outputs)[y] if y.dtype.kind == "i" else Standardizer.fitted(y, counts)(y)
     x = BentStandardizer.learned(x, y, counts)(x)
-    tried: list[np.ndarray] = []
+    every = Checked(x, y, counts, groups).counting(0)
+    tried: list[tuple[np.ndarray, np.ndarray]] = []
     seen = np.zeros(0, np.int64)
-    for learn, held in islice(folds(np.arange(rows), PARTS, groups), number):
-        tried.append(_unseen(x, y, counts, groups, learn, held, seed))
-        losses, seen = np.concatenate(tried, axis=1), np.append(seen, held)
-        counted, grouped = counts[seen], None if groups is None else groups[seen]
+    for learn, held in islice(folds(np.arange(len(every.y)), PARTS, every.groups), number):
+        tried.append(_unseen(every.take(learn), every.take(held), seed))
+        losses = np.concatenate([part for part, _ in tried], axis=1)
+        seen = np.append(seen, held)
+        _, _, counted, grouped = every.take(seen)
         best = int((losses @ counted).argmin())
         # Most tables need all their columns, which the first part shows in a fifth of the time.
         if not is_better(losses[0], losses[best], MAYBE, counted, grouped):
             return None
     if not tried or not is_better(losses[0], losses[best], SURE, counted, grouped):
         return None
-    [kept] = islice((each.columns for each in _fewer(x, y, counts, groups, seed)), best, best + 1)
+    strengths = STRENGTHS[np.sum([lines for _, lines in tried], axis=0).argmin(1)]
+    steps = _fewer(every, seed, lambda line, columns, place: strengths[place])
+    [kept] = islice((each.columns for each in steps), best, best + 1)
     return kept
 
 
@@ -100,77 +110,101 @@ class Fit(NamedTuple):
 
     Attributes:
         columns: columns, ascending.
-        line: linear model.
+        line: linear models of all strengths.
+        strength: strength of the one that counts.
         forest: trees, whose mean it is.
     """
 
     columns: np.ndarray
-    line: Any
+    line: Ridge
+    strength: float
     forest: list[Any]
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """The sum of both. ``[n, columns of the table] -> [n, outputs]``."""
         x = x[:, self.columns]
-        return self.line.predict(x).reshape(len(x), -1) + self._rest(x)
-
-    def explained(self, x: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """The variance that each of the columns explains.
-
-        Shapes:
-            x ``[n, columns of the table]``, counts ``[n]`` -> ``[columns]``.
-        """
-        x = x[:, self.columns]
-        weights = self.line.coef_.reshape(-1, len(self.columns))  # flat for one output
-        by_line = np.square(weights).sum(0) * moments(x, counts)[1] ** 2
-        rest = (moments(self._rest(x), counts)[1] ** 2).sum()
-        return by_line + np.mean([tree.feature_importances_ for tree in self.forest], axis=0) * rest
-
-    def _rest(self, x: np.ndarray) -> np.ndarray:
-        """What the forest predicts. ``[n, columns] -> [n, outputs]``."""
         few = np.ascontiguousarray(x, np.float32)
         found = [tree.predict(few, check_input=False).reshape(len(few), -1) for tree in self.forest]
-        return np.mean(found, axis=0)
+        return self.line.predict(x, self.strength) + np.mean(found, axis=0)
 
 
-def _unseen(
-    x: np.ndarray,
-    y: np.ndarray,
-    counts: np.ndarray,
-    groups: np.ndarray | None,
-    learn: np.ndarray,
-    held: np.ndarray,
-    seed: int,
-) -> np.ndarray:
-    """The squared errors of rows that are held out, for fewer and fewer columns.
+def _unseen(rows: Checked, held: Checked, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The squared errors of held-out rows, for fewer and fewer columns.
+
+    Returns:
+        Those of each row, and the sums of those of the linear models of all strengths.
 
     Shapes:
-        x ``[n, columns]``, y ``[n, outputs]``, counts, groups ``[n]``, learn ``[n - m]``, held
-        ``[m]`` -> ``[steps, m]``.
+        output ``[steps, held]``, ``[steps, strengths]``.
     """
-    groups = None if groups is None else groups[learn]
-    fits = _fewer(x[learn], y[learn], counts[learn], groups, seed)
-    return np.stack([np.square(each.predict(x[held]) - y[held]).sum(1) for each in fits])
+    lines: list[np.ndarray] = []
+
+    def best(line: Ridge, columns: np.ndarray, _: int) -> float:
+        lines.append(line.losses(held.of(columns), STRENGTHS) @ held.weights)
+        return STRENGTHS[lines[-1].argmin()]
+
+    losses = [np.square(fit.predict(held.x) - held.y).sum(1) for fit in _fewer(rows, seed, best)]
+    return np.stack(losses), np.stack(lines)
 
 
 def _fewer(
-    x: np.ndarray, y: np.ndarray, counts: np.ndarray, groups: np.ndarray | None, seed: int
+    rows: Checked, seed: int, strength_of: Callable[[Ridge, np.ndarray, int], float]
 ) -> Iterator[Fit]:
-    """The fits of all columns, then of fewer and fewer, down to one."""
-    from sklearn.tree import ExtraTreeRegressor
+    """The fits of all columns, then of fewer and fewer, down to one.
 
-    columns, by = np.arange(x.shape[1]), of_ridge(groups)
-    while True:
-        some = x[:, columns]
-        line = RidgeCV(PENALTIES, **by).fit(some, y, counts)
-        rest = y - line.predict(some).reshape(y.shape)
+    Args:
+        rows: rows with weights.
+        seed: seed of the forests.
+        strength_of: function of the linear models, their columns and the number of steps before,
+            that returns the strength.
+    """
+    columns = np.arange(rows.x.shape[1])
+    for place in count():
+        some = rows.of(columns)
+        line = Ridge.of(some)
+        strength = strength_of(line, columns, place)
+        rests = some._replace(
+            x=np.ascontiguousarray(some.x, np.float32), y=some.y - line.predict(some.x, strength)
+        )
         # Fitted one by one: an ExtraTreesRegressor takes twice as long for trees as small as these.
-        few, forest = np.ascontiguousarray(some, np.float32), []
+        forest, explained = [], line.explained(strength)
         for each in np.random.SeedSequence(seed).generate_state(TREES).tolist():
-            tree = ExtraTreeRegressor(min_samples_leaf=2, random_state=each)
-            forest.append(tree.fit(few, rest, counts, check_input=False))
-        yield (fit := Fit(columns, line, forest))
+            tree, gains = _tree(rests, each)
+            forest.append(tree)
+            explained += gains / TREES
+        yield Fit(columns, line, strength, forest)
         if len(columns) == 1:
             return
         step = max(1, int(SHARE * len(columns)))
-        order = (-fit.explained(x, counts)).argsort(kind="stable")
-        columns = np.sort(columns[order[: len(columns) - step]])
+        columns = columns[most_telling(explained, len(columns) - step)]
+
+
+def _tree(rows: Checked, seed: int) -> tuple[Any, np.ndarray]:
+    """A tree that grows from most rows, and the variance of the others that each column explains.
+
+    Of the rows that it grows from, deep questions about noise would explain as much: the more, the
+    more values a column has.
+
+    Args:
+        rows: rows with weights, and with float32 columns.
+        seed: seed of the choice of rows and of the questions.
+
+    Shapes:
+        output[1] ``[columns]``.
+    """
+    from sklearn.tree import ExtraTreeRegressor
+
+    order = np.random.default_rng(seed).permutation(len(rows.y))
+    assert rows.weights is not None
+    grown, held = map(rows.take, np.split(order, [math.ceil(GROWN * len(order))]))
+    model = ExtraTreeRegressor(min_samples_leaf=2, random_state=seed)
+    tree = model.fit(grown.x, grown.y, grown.weights, check_input=False).tree_
+    inner = np.flatnonzero(tree.children_left >= 0)
+    up = np.concatenate([inner, inner])
+    down = np.concatenate([tree.children_left[inner], tree.children_right[inner]])
+    reached, weights = tree.decision_path(held.x).T, rows.weights[order[len(grown.y) :]]
+    values = tree.value[:, :, 0]
+    rests = (reached @ (weights[:, None] * held.y))[down]
+    rests -= (reached @ weights)[down, None] * values[up]
+    gains = ((values[down] - values[up]) * rests).sum(1) / weights.sum()
+    return model, np.bincount(tree.feature[up], gains, rows.x.shape[1])

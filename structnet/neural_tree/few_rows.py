@@ -11,7 +11,6 @@ of microarray gene-expression data", PNAS 2002).
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +20,10 @@ from structnet.estimators.checked import Checked
 from structnet.estimators.held_out import folds
 from structnet.estimators.relevance import enough, may_be_fewer, most_telling
 from structnet.estimators.tails import BentStandardizer
+from structnet.neural_tree.ridge import Ridge
 
 PARTS = 5  # parts of rows with numbers that are held out in turn
 NUMBERS = 20_000_000  # largest size of a table with numbers, of which there will be several copies
-ROUNDING = 1e-12  # share of the largest square of a singular value up to which one is 0
 STRENGTHS = np.logspace(1, -6, 15)  # penalties, for columns whose mean square is 1
 
 
@@ -94,81 +93,28 @@ def _of_numbers(rows: Checked, seed: int) -> Line | None:
     weights = rows.weights[places]
     groups = None if rows.groups is None else rows.groups[places]
     strengths = STRENGTHS * few_rows.unit_of(rows.x) ** 2
-    best: dict[int, float] = {}
+    learns = [*(rows.take(learn) for learn, _ in parts), rows]
+    columns, ridges = [np.arange(size) for _ in learns], [Ridge.of(learn) for learn in learns]
+    found: dict[int, Line] = {}
 
-    @cache
-    def every(part: int) -> _Ridge:
-        return _Ridge.of(rows.take(parts[part][0]))
-
-    def losses(part: int, columns: int) -> np.ndarray:
-        """The squared errors of a part for each strength, ``[strengths, m]``."""
-        learn, held = parts[part]
-        if columns == size:
-            return every(part).losses(rows.take(held), strengths)
-        some = rows.of(most_telling(every(part).explained(best[size]), columns))
-        return _Ridge.of(some.take(learn)).losses(some.take(held), strengths)
-
-    def unseen(columns: int) -> np.ndarray:
-        found = np.concatenate([losses(part, columns) for part in range(len(parts))], axis=1)
-        least = int((found @ weights).argmin())
-        best[columns] = float(strengths[least])
-        return found[least]
+    def unseen(number: int) -> np.ndarray:
+        """The squared errors for a number of columns, of those before, at the best strength."""
+        if found:
+            *_, before = found.values()
+            for i, learn in enumerate(learns):
+                told = most_telling(ridges[i].explained(before.strength), number)
+                columns[i] = columns[i][told]
+                ridges[i] = Ridge.of(learn.of(columns[i]))
+        losses = np.concatenate(
+            [
+                ridge.losses(rows.take(held).of(some), strengths)
+                for (_, held), ridge, some in zip(parts, ridges[:-1], columns[:-1], strict=True)
+            ],
+            axis=1,
+        )
+        least = int((losses @ weights).argmin())
+        found[number] = Line(columns[-1], float(strengths[least]))
+        return losses[least]
 
     kept = enough(size, number, unseen, weights, groups)
-    if kept == size:
-        return None
-    return Line(most_telling(_Ridge.of(rows).explained(best[size]), kept), best[kept])
-
-
-class _Ridge(NamedTuple):
-    """The linear models of all strengths, with ``x - mean = left * values @ right`` of each row.
-
-    Attributes:
-        mean, level: means of the columns and of the targets.
-        values, right: singular values and right vectors of the rows, by the roots of their shares.
-        along: targets along the left vectors.
-        spread: variance of each column.
-
-    Shapes:
-        mean, spread ``[columns]``; level ``[outputs]``; values ``[rank]``; right ``[rank,
-        columns]``; along ``[rank, outputs]``.
-    """
-
-    mean: np.ndarray
-    level: np.ndarray
-    values: np.ndarray
-    right: np.ndarray
-    along: np.ndarray
-    spread: np.ndarray
-
-    @classmethod
-    def of(cls, rows: Checked) -> _Ridge:
-        """The models of rows with weights."""
-        assert rows.weights is not None
-        shares = rows.weights / rows.weights.sum()
-        mean, level, root = shares @ rows.x, shares @ rows.y, np.sqrt(shares)[:, None]
-        x = root * (rows.x - mean)
-        if len(x) < x.shape[1]:  # far faster than by the wide matrix itself
-            squares, left = np.linalg.eigh(x @ x.T)
-            there = squares > ROUNDING * squares[-1]
-            values, left = np.sqrt(squares[there]), left[:, there]
-            right = (left / values).T @ x
-        else:
-            left, values, right = np.linalg.svd(x, full_matrices=False)
-        along = left.T @ (root * (rows.y - level))
-        return cls(mean, level, values, right, along, np.square(x).sum(0))
-
-    def losses(self, held: Checked, strengths: np.ndarray) -> np.ndarray:
-        """The mean squared error of each row, ``[strengths, m]``."""
-        factors = self._factors(strengths[:, None])
-        found = ((held.x - self.mean) @ self.right.T * factors[:, None]) @ self.along + self.level
-        return np.square(found - held.y).mean(-1)
-
-    def explained(self, strength: float) -> np.ndarray:
-        """The variance that each column's weights explain, ``[columns]``."""
-        weights = self.right.T @ (self._factors(strength)[:, None] * self.along)
-        return np.square(weights).sum(1) * self.spread
-
-    def _factors(self, strengths: np.ndarray | float) -> np.ndarray:
-        outputs = len(self.level)  # over which the loss is a mean
-        return self.values / (self.values**2 + outputs / 2 * strengths)
+    return found[kept] if kept < size else None

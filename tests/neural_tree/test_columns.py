@@ -44,6 +44,16 @@ def test_a_line_and_a_threshold_are_found_among_many_columns(seed: int) -> None:
     assert found is not None and {10, 30} <= set(found.tolist()) and len(found) <= 4
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_of_two_values_are_not_taken_for_noise(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, kind = rng.random((1000, 8)), rng.integers(4, size=1000)
+    y = np.where(kind < 2, (x[:, 0] > 0.5) != (x[:, 1] > 0.3), x[:, 2] + x[:, 3] > 1)
+    found = telling_columns(np.c_[x, kind[:, None] == range(4)], y.astype(int), None, seed)
+    assert found is not None and len(found) < 10
+    assert {0, 1, 2, 3} <= set(found.tolist()) and sum(found > 7) >= 3
+
+
 def test_where_all_columns_tell_something_all_are_kept() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(400, 10))

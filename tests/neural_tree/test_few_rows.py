@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_matrix
+from sklearn import linear_model
 from sklearn.datasets import make_classification
-from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 
 from structnet import NeuralTreeClassifier, NeuralTreeRegressor
 from structnet.estimators import few_rows
 from structnet.estimators.checked import Checked
 from structnet.neural_tree import NeuralTree, SquaredError, presets
-from structnet.neural_tree import few_rows as module
 from structnet.neural_tree.few_rows import few_columns
 from structnet.neural_tree.linear import fit_linear
+from structnet.neural_tree.ridge import Ridge
 from structnet.routing.samples import Samples
 
 
@@ -106,16 +106,18 @@ def test_errors_of_held_out_rows_are_those_of_ridge_regression() -> None:
     rows = rows._replace(y=random.normal(size=(60, 2)), weights=random.uniform(0.5, 2, 60))
     held = both._replace(y=random.normal(size=(60, 2)))
     assert rows.weights is not None
-    found = module._Ridge.of(rows).losses(held, np.array([0.3, 0.01]))
+    found = Ridge.of(rows).losses(held, np.array([0.3, 0.01]))
     for strength, errors in zip((0.3, 0.01), found, strict=True):
         # scikit-learn's loss is the sum over rows and outputs
-        ridge = Ridge(strength * 2 / 2 * rows.weights.sum()).fit(rows.x, rows.y, rows.weights)
+        ridge = linear_model.Ridge(strength * 2 / 2 * rows.weights.sum()).fit(
+            rows.x, rows.y, rows.weights
+        )
         expected = np.square(ridge.predict(held.x) - held.y).mean(1)
         np.testing.assert_allclose(errors, expected, rtol=1e-6)
         mean = np.average(rows.x, axis=0, weights=rows.weights)
         spread = np.average(np.square(rows.x - mean), axis=0, weights=rows.weights)
         told = np.square(ridge.coef_).sum(0) * spread
-        np.testing.assert_allclose(module._Ridge.of(rows).explained(strength), told, rtol=1e-6)
+        np.testing.assert_allclose(Ridge.of(rows).explained(strength), told, rtol=1e-6)
 
 
 def test_the_strength_is_that_of_the_regression_in_other_units() -> None:
