@@ -33,6 +33,7 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``examples``, ``naive_bayes``         training data; the weights, or half of them, of a tree that is
                                       not learned, on sparse rows
 ``choice``, ``trials``                choose settings that are not given, on held-out examples
+``class_parts``, ``parted``           number of parts of a class; predictions of classes by parts
 ``estimator``, ``streaming``,         the scikit-learn class; its ``partial_fit``; the rate and the
 ``stream``                            scale that follow from the samples so far
 ``_kernels``, ``_sgd_kernels``,       the compiled loops, and the vector instructions of training

@@ -51,10 +51,10 @@ def choose(
     single node - are chosen by trials, which are compared on a held-out tenth of the examples;
     trials that would take long use fewer examples. On a table, a single node starts close to its
     optimum: it is tried first, and a tree that stays far behind is given up; of fewer than 400
-    rows, of which a tenth tells little, it is taken as it starts. On sparse rows or
-    text, a single node that classifies the features directly, without vectors, is tried too or,
-    with too many labels, a tree of k-means; if the kind of tree is given, that kind. Where no
-    number is negative and the tree is not learned, so are naive Bayes and the mean of both.
+    rows, of which a tenth tells little, it is taken as it starts. On sparse rows or text, a single
+    node that classifies the features directly, without vectors, is tried too or, with too many
+    labels, a tree of k-means; if the kind of tree is given, that kind. Where no number is negative
+    and the tree is not learned, so are naive Bayes and the mean of both.
 
     Args:
         examples: examples to learn from.
@@ -67,33 +67,51 @@ def choose(
         UserWarning: a learned tree starts as Huffman's because settings for reassignments differ
             from their defaults.
     """
-    progress = Progress.of(progress)
+    return chosen(examples, num_classes, settings, Progress.of(progress), held_out)[0]
+
+
+def chosen(
+    examples: Examples,
+    num_classes: int,
+    settings: LabelTreeSettings,
+    progress: Progress,
+    held_out: Examples | None = None,
+    part_classes: np.ndarray | None = None,
+) -> tuple[LabelTreeSettings, Trials | None]:
+    """As :func:`choose`, with the trials; None if nothing was tried.
+
+    Args:
+        examples, num_classes, settings, progress, held_out: arguments of that function.
+        part_classes: class of each label, ascending ``[num_classes]``, if labels are parts of
+            classes, which trials and ``held_out`` are about.
+    """
     wanted, settings = settings, filled_in(examples, num_classes, settings)
     if wanted.start is None and wanted.tree in (None, "learned") and settings.start == "huffman":
         warnings.warn(
             f"{', '.join(settings.of_reassignments)}: these settings concern reassignments, so a "
             "learned tree starts as Huffman's instead of being grouped once; give start to choose",
-            stacklevel=3,
+            stacklevel=4,
         )
     if settings.tree is not None and settings.learning_rate is not None:
-        return settings
+        return settings, None
     families = _families(wanted, num_classes, examples, settings)
     first, node = families[0][0], families[0][-1]
     rates = _rates(examples, first, settings)
     solved = wanted.tree is None and _is_solved(node, num_classes, examples)
     alone = len(families) == len(families[0]) == len(rates) == 1
     if held_out is None and solved and wanted.epochs is None and len(examples) < FEW:
-        return replace(node, epochs=0, learning_rate=rates[0])
+        return replace(node, epochs=0, learning_rate=rates[0]), None
     if (held_out is None and len(examples) < LEAST) or (
         alone and not (solved and wanted.epochs is None)
     ):
-        return replace(node if solved else first, learning_rate=rates[0])
-    parts = _parts(examples, num_classes, settings, solved, held_out)
+        return replace(node if solved else first, learning_rate=rates[0]), None
+    parts = _parts(examples, num_classes, settings, solved, held_out, part_classes)
     if not len(parts[1]):  # with one example per label, take what needs fewest
         last = families[-1][-1]
         epochs = (wanted.epochs or 0) if solved else last.epochs
-        return replace(last, epochs=epochs, learning_rate=_rates(examples, last, settings)[0])
-    trials = Trials(*parts, num_classes, progress)
+        rate = _rates(examples, last, settings)[0]
+        return replace(last, epochs=epochs, learning_rate=rate), None
+    trials = Trials(*parts, num_classes, progress, part_classes=part_classes)
     if solved:
         _try_solved(trials, families[0], wanted, examples)
     else:
@@ -106,7 +124,7 @@ def choose(
         for each in good
         if each.settings.arity == num_classes and not each.settings.vector_size
     ]
-    return trials.or_half(trials.best_of(steady or good)).settings
+    return trials.or_half(trials.best_of(steady or good)).settings, trials
 
 
 def _parts(
@@ -115,9 +133,11 @@ def _parts(
     settings: LabelTreeSettings,
     solved: bool,
     held_out: Examples | None,
+    part_classes: np.ndarray | None,
 ) -> tuple[Examples, Examples]:
     """Examples for trials to learn from, and held-out ones of the same labels to compare them."""
-    others = examples if held_out is None else held_out
+    labels = examples.labels if part_classes is None else part_classes[examples.labels]
+    others = replace(examples, labels=labels) if held_out is None else held_out
     if held_out is None:
         of = examples.labels, examples.groups
         learn, drawn = parted(len(examples), 0.1, settings.seed, *of)
@@ -131,7 +151,7 @@ def _parts(
     most = max(TRIED // max(settings.epochs or 1, 1), 10 * num_classes)
     rng = np.random.default_rng(settings.seed)
     learn, held = rng.permutation(learn)[:most], rng.permutation(held)
-    held = held[np.isin(others.labels[held], examples.labels[learn])]
+    held = held[np.isin(others.labels[held], labels[learn])]
     if solved:  # each is scored for all labels
         most = min(most, int(ASKED / (num_classes * (examples.features.size / DENSE + SOFTMAX))))
     return examples[learn], others[held[: max(most, LEAST)]]
@@ -304,14 +324,14 @@ def _families(
     elif is_node:
         candidates = [huffman]
     else:
-        node = _one_node(wanted, num_classes, examples, settings)
+        node = one_node(wanted, num_classes, examples, settings)
         candidates = [replace(settings, tree="learned"), node or huffman]
     is_direct = not wanted.start and may_be_direct(wanted, num_classes, features.size)
     if not bayes_alone and (features.is_table or not is_direct):
         return [candidates]
     direct = replace(settings, vector_size=0, start="clusters")
     if settings.tree is None:
-        node = _one_node(wanted, num_classes, examples, direct)
+        node = one_node(wanted, num_classes, examples, direct)
         direct = node or replace(direct, tree="huffman" if is_node else "clusters")
     families = [candidates] if wanted.vector_size == 0 else [candidates, [direct]]
     if bayes_alone or (direct.tree != "learned" and not (features.values < 0).any()):
@@ -320,7 +340,7 @@ def _families(
     return families
 
 
-def _one_node(
+def one_node(
     wanted: LabelTreeSettings, num_classes: int, examples: Examples, settings: LabelTreeSettings
 ) -> LabelTreeSettings | None:
     """Settings of a single node, if it has more labels than a tree's nodes and trains in seconds.

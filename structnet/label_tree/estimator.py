@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from structnet.checks import check_bool, check_jobs, num_threads
+from structnet.checks import check_bool, check_integer, check_jobs, num_threads
 from structnet.estimators.checked import Checked, encode_labels, numbered, seed_from
 from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
@@ -27,10 +27,11 @@ from structnet.estimators.inputs import (
 )
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
-from structnet.label_tree.choice import choose
+from structnet.label_tree.class_parts import choose_parts
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
+from structnet.label_tree.parted import PartsMixin
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Stream
 from structnet.label_tree.streaming import StreamMixin
@@ -53,7 +54,9 @@ OWN: dict[str, Any] = {
 
 
 @described_by(LabelTreeSettings)
-class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator):
+class LabelTreeClassifier(
+    StreamMixin, PartsMixin, TreeClassifierMixin, TreeEstimatorMixin, BaseEstimator
+):
     """A classifier for very many classes: a tree of softmaxes whose leaves are the classes.
 
     Settings that are None are chosen from the data, except for ``max_depth``, without which there
@@ -64,6 +67,10 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
             :class:`structnet.label_tree.LabelTreeSettings`; by default the best of three); or your
             own tree, which stays as it is: nested lists of positions in the sorted classes, or
             :class:`structnet.label_tree.LabelCodes`.
+        parts: number of parts of each class, found by k-means, so that a class may be several
+            clusters, at most a third of its samples. The tree tells parts, and a class is as likely
+            as its parts together. By default more than one if that is better on held-out samples,
+            of a dense table of 400 rows or more, where a single node may be taken.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
             the sample; "balanced" gives all classes the same total weight, in ``fit`` alone.
         tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
@@ -82,6 +89,8 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         classes_: classes, sorted.
         n_features_in_: number of columns, or the highest token plus one.
         tree_: tree, a :class:`.LabelTree`, which takes standardized inputs.
+        part_classes_: place in ``classes_`` of each label of the tree; a class of several parts has
+            as many labels.
         settings_: settings, including those that were chosen.
         history_: records of the epochs; none if a single node on a table, or naive Bayes, needed
             none.
@@ -115,6 +124,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         max_depth: int | None = OWN["max_depth"],
         memory: float = OWN["memory"],
         bias: bool = OWN["bias"],
+        parts: int | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
         tokens: bool = False,
         standardize: bool = True,
@@ -169,14 +179,17 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
             settings = replace(settings, tree="huffman", arity=codes.arity)
         progress = Progress.of(self.verbose)
         held_out = validation and self._examples(validation)
-        self.settings_ = choose(examples, number, settings, progress, held_out)
+        chosen = choose_parts(examples, number, settings, self._parts_of(codes), progress, held_out)
+        examples, self.part_classes_, self.settings_ = chosen
 
         def after_epoch(training: Training) -> None:
             if held_out is not None:
-                training.epochs[-1]["validation_loss"] = training.loss_of(held_out)
+                training.epochs[-1]["validation_loss"] = self._held_out_loss(
+                    training.tree, held_out
+                )
             training.tell(progress)
 
-        tree = begin(examples, number, self.settings_, codes)
+        tree = begin(examples, len(self.part_classes_), self.settings_, codes)
         training = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
         self.trained_ = training.run(examples, after_epoch=after_epoch)
         return self
@@ -201,27 +214,6 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     def __sklearn_is_fitted__(self) -> bool:
         return "trained_" in vars(self)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class of each sample, by branch and bound, ``[n]``."""
-        check_is_fitted(self)
-        return self.classes_[self.tree_.top_k(self._features(self._inputs(X)))[1][:, 0]]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class, ``[n, classes]``, in the order of ``classes_``."""
-        log_prob = self.predict_log_proba(X)
-        return np.exp(log_prob, out=log_prob)  # which may take most of the memory
-
-    def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        # By branch and bound, without the probabilities of all other classes.
-        check_is_fitted(self)
-        log_prob, places, _ = self.tree_.top_k(self._features(self._inputs(X)), k)
-        return self.classes_[places], np.exp(log_prob)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
-        check_is_fitted(self)
-        return self.tree_.log_prob_of_all(self._features(self._inputs(X)))
 
     def explain(self, x: Any, *, feature_names: Sequence[str] | None = None) -> Explanation:
         """Explains the prediction for one sample; see :meth:`.TreeEstimatorMixin.explain`.
@@ -279,6 +271,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
     def _settings(self) -> LabelTreeSettings:
         check_bool("tokens", self.tokens)
         check_bool("standardize", self.standardize)
+        check_integer("parts", self.parts, 1, optional=True)
         check_jobs(self.n_jobs)
         values = {name: getattr(self, name) for name in OWN}
         if not (values["tree"] is None or isinstance(values["tree"], str)):
@@ -370,9 +363,6 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
 
     # Methods that TreeEstimatorMixin needs
 
-    def _trees(self) -> list[RoutedTree]:
-        return [cast(RoutedTree, self.tree_)]
-
     def _ready(self, x: Any) -> list[tuple[RoutedTree, Any]]:
         x = self._scaled(x.to_csr() if isinstance(x, Features) else x)
         return [(self._trees()[0], x)]
@@ -389,7 +379,7 @@ class LabelTreeClassifier(StreamMixin, TreeClassifierMixin, TreeEstimatorMixin, 
         self.input_scale_ = scale = scale_of_lists(config["input_scale"])
         self.settings_ = LabelTreeSettings(**config["settings"])
         self._stream = Stream.of(config["stream"])
-        tree = LabelTree.empty(self.n_features_in_, len(self.classes_), self.settings_)
+        tree = LabelTree.empty(self.n_features_in_, len(self.part_classes_), self.settings_)
         if tree.embedding is None and (scale is None or scale.keeps_zeros):  # sparse rows
             tree.softmax.arrays(by_feature=True, lay=True)
         self.trained_ = Training.of(tree, self.settings_, config["trained"])

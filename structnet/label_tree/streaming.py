@@ -51,6 +51,8 @@ class StreamMixin:
     _checked: Callable[..., Checked]
     _new_scale: Callable[..., Standardizer | None]
     _examples: Callable[[Checked], Examples]
+    _by_part: Callable[[Examples], Examples]
+    _whole: Callable[[], None]
     __sklearn_is_fitted__: Callable[[], bool]
 
     @whole
@@ -68,8 +70,9 @@ class StreamMixin:
         reassignments have their defaults, ``prior_weight`` is 10 and ``memory`` 0.98, so that few
         labels move by chance.
         After ``fit``, the rate is a tenth of that of ``fit``, and scales and labels stay as they
-        are. Unlike ``fit``, a stream neither bends heavy tails nor takes logarithms of counts, as
-        its first samples may be too few to show which: give it ``numpy.log1p`` of such numbers.
+        are; so do parts of classes, of which a sample is taken to be of the likeliest. Unlike
+        ``fit``, a stream neither bends heavy tails nor takes logarithms of counts, as its first
+        samples may be too few to show which: give it ``numpy.log1p`` of such numbers.
 
         Args:
             X, y: samples, as for :meth:`fit`.
@@ -97,7 +100,7 @@ class StreamMixin:
         if first:
             self._begin_stream(checked, settings)
         undo = self._follow(checked)
-        examples, stream = self._examples(checked), self._stream
+        examples, stream = self._by_part(self._examples(checked)), self._stream
         try:
             if stream.rows or first:
                 self._stream = stream.met(examples)
@@ -110,6 +113,7 @@ class StreamMixin:
 
     def _begin_stream(self, checked: Checked, settings: LabelTreeSettings) -> None:
         """Makes a tree for a stream from the samples of its first call."""
+        self._whole()
         self.input_scale_, self._stream = self._new_scale(checked, bends=False), Stream()
         table = not (self.tokens or issparse(checked.x))
         if table and self.standardize and not settings.vector_size:

@@ -12,6 +12,7 @@ import numpy as np
 
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.naive_bayes import averaged
+from structnet.label_tree.parted import class_log_prob
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Training, begin
 from structnet.label_tree.tree import LabelTree
@@ -36,15 +37,17 @@ class Tried(NamedTuple):
         wrong: True for each example that it gets wrong.
         score: accuracy, plus a thousandth of the mean log-probability of the right labels.
         log_prob: mean log-probability of the right labels, at least -50.
+        losses: negative log-probability of each right label, at most 50.
 
     Shapes:
-        wrong ``[n]``.
+        wrong, losses ``[n]``.
     """
 
     settings: LabelTreeSettings
     wrong: np.ndarray
     score: float = -np.inf
     log_prob: float = -np.inf
+    losses: np.ndarray = np.zeros(0)
 
     @property
     def merit(self) -> float:
@@ -61,6 +64,11 @@ class Trials:
         num_classes: number of labels.
         progress: progress that reports the trials.
         tried: candidates that were tried.
+        part_classes: class of each label to learn, ascending, if these are parts of the labels of
+            held-out examples; None if they are the same.
+
+    Shapes:
+        part_classes ``[num_classes]``.
     """
 
     learn: Examples
@@ -68,6 +76,7 @@ class Trials:
     num_classes: int
     progress: Progress
     tried: list[Tried] = field(default_factory=list)
+    part_classes: np.ndarray | None = None
     _begun: dict[LabelTreeSettings, LabelTree] = field(default_factory=dict)
     # The best trees on sparse rows without vectors: by kind, arity, and whether by naive Bayes.
     _kept: dict[tuple[Any, Any, bool], tuple[Tried, LabelTree]] = field(default_factory=dict)
@@ -215,9 +224,21 @@ class Trials:
     def _measured(self, tree: LabelTree, settings: LabelTreeSettings) -> Tried:
         """A candidate with its results on the held-out examples."""
         x, labels = self.held.features, self.held.labels
-        wrong = tree.top_k(x)[1][:, 0] != labels
-        log_p = np.maximum(tree.log_prob_of(x, labels), -50)
+        if self.part_classes is None:
+            return self.measured(settings, tree.top_k(x)[1][:, 0], tree.log_prob_of(x, labels))
+        log_prob = class_log_prob(tree, x, self.part_classes)
+        return self.measured(settings, log_prob.argmax(1), log_prob[np.arange(len(x)), labels])
+
+    def measured(
+        self, settings: LabelTreeSettings, predicted: np.ndarray, log_p: np.ndarray
+    ) -> Tried:
+        """A candidate by its predictions, and by the log-probabilities of the right labels.
+
+        Shapes:
+            predicted, log_p ``[held-out examples]``.
+        """
+        wrong, log_p = predicted != self.held.labels, np.maximum(log_p, -50)
         right, log_prob = (
             float(np.average(each, weights=self.weights)) for each in (~wrong, log_p)
         )
-        return Tried(settings, wrong, right + 1e-3 * log_prob, log_prob)
+        return Tried(settings, wrong, right + 1e-3 * log_prob, log_prob, -log_p)

@@ -1,0 +1,121 @@
+"""Label trees of tables whose classes are several clusters."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+
+from structnet import LabelTreeClassifier
+from structnet.estimators.parted_tree import PartedTree
+from structnet.plot import plot_model_tree
+
+
+@cache
+def table(parts: int = 3, number: int = 8, rows: int = 900) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    centres = 3.0 * rng.normal(size=(number, parts, 4))
+    y, which = rng.integers(number, size=rows), rng.integers(parts, size=rows)
+    return centres[y, which] + 0.6 * rng.normal(size=(rows, 4)), np.array([*"abcdefgh"])[y]
+
+
+def halves(parts: int = 3) -> list[np.ndarray]:
+    x, y = table(parts)
+    return [x[:600], y[:600], x[600:], y[600:]]
+
+
+@cache
+def fitted(**given: Any) -> LabelTreeClassifier:
+    x, y, *_ = halves()
+    return LabelTreeClassifier(random_state=0, **given).fit(x, y)
+
+
+def test_classes_of_several_clusters_are_told_by_default() -> None:
+    *_, x, y = halves()
+    one, more = fitted(parts=1), fitted()
+    assert one.score(x, y) < 0.7 < 0.9 < more.score(x, y)
+    assert len(more.part_classes_) > 8 and one.part_classes_.tolist() == [*range(8)]
+
+
+def test_classes_of_one_cluster_stay_whole() -> None:
+    x, y, *_ = halves(1)
+    model = LabelTreeClassifier(random_state=0).fit(x, y)
+    alone = LabelTreeClassifier(parts=1, random_state=0).fit(x, y)
+    assert model.part_classes_.tolist() == [*range(8)]
+    np.testing.assert_array_equal(model.predict_proba(x), alone.predict_proba(x))
+
+
+@pytest.mark.parametrize("how", [{}, {"tree": "learned", "arity": 4, "epochs": 5}])
+def test_all_answers_are_about_classes(how: dict[str, Any], tmp_path: Path) -> None:
+    *_, x, y = halves()
+    model = fitted(parts=3, **how)
+    prob, tree = model.predict_proba(x), model.tree_
+    parts = np.exp(tree.log_prob_of_all(model._features(model._inputs(x))))
+    sums = np.stack([parts[:, model.part_classes_ == c].sum(1) for c in range(8)], axis=1)
+    np.testing.assert_allclose(prob, sums, atol=1e-9)
+    np.testing.assert_array_equal(model.predict(x), model.classes_[prob.argmax(1)])
+    names, top = model.predict_top(x, 3)
+    np.testing.assert_allclose(top, -np.sort(-prob, axis=1)[:, :3])
+    assert (names[:, 0] == model.predict(x)).all() and model.predict_top(x, 99)[0].shape[1] == 8
+    assert model.get_n_leaves() == len(model.part_classes_) > 8
+    path, leaves = model.decision_path(x), model.apply(x)
+    assert path[np.arange(len(x)), leaves].all() and set(leaves) <= set(tree.topology.leaves)
+    text, graph = model.export_text(x, y), model.to_networkx()
+    assert "label 7, part" in text and "label 8" not in text and len(graph) > 8
+    assert model.explain(x[0]).leaf in leaves and str(model.summary(x))
+    assert model.plot(x, y) is not None and plot_model_tree(model) is not None
+    model.save(tmp_path / "model")
+    again = LabelTreeClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(x), prob)
+
+
+def test_a_tree_of_parts_predicts_classes() -> None:
+    *_, x, _ = halves()
+    model = fitted(parts=3)
+    [(tree, rows)] = model._ready(x)
+    assert isinstance(tree, PartedTree) and tree.num_classes == 8
+    np.testing.assert_allclose(np.exp(tree.predicted(rows)), model.predict_proba(x), atol=1e-5)
+    leaf = tree.topology.leaves[0]
+    [label] = tree.classes_at(leaf)
+    assert np.exp(tree.predicted_at(rows, leaf))[:, label].all()
+
+
+def test_weights_and_held_out_samples_count() -> None:
+    x, y, x_val, y_val = halves()
+    weights = np.where(np.arange(600) < 500, 1.0, 0.0)
+    model = clone(fitted()).set_params(epochs=2, parts=3)
+    model.fit(x, y, weights, X_val=x_val, y_val=y_val)
+    alone = clone(model).fit(x[:500], y[:500], X_val=x_val, y_val=y_val)
+    np.testing.assert_allclose(model.predict_proba(x_val), alone.predict_proba(x_val), atol=0.02)
+    of_right = np.arange(300), np.searchsorted(model.classes_, y_val)
+    own = -model.predict_log_proba(x_val)[of_right]
+    assert model.history_[-1]["validation_loss"] == pytest.approx(own.mean(), rel=1e-4)
+
+
+def test_a_stream_after_fit_keeps_the_parts() -> None:
+    x, y, x_new, y_new = halves()
+    model = clone(fitted(parts=3)).fit(x, y)
+    before, score = model.part_classes_, model.score(x_new, y_new)
+    for _ in range(3):
+        model.partial_fit(x_new[:150], y_new[:150])
+    assert model.part_classes_ is before and model.score(x_new[150:], y_new[150:]) > score - 0.05
+
+
+def test_what_has_no_parts_says_so() -> None:
+    x, y, *_ = halves()
+    for given, rows in (({"parts": 2}, csr_matrix(x)), ({"parts": 2, "vector_size": 3}, x)):
+        with pytest.raises(ValueError, match="'parts' parameter must be 1 or None, except for a d"):
+            LabelTreeClassifier(**given).fit(rows, y)
+    with pytest.raises(ValueError, match=r"of your own, of whole classes\. Got 2"):
+        LabelTreeClassifier(tree=[*range(8)], arity=8, parts=2).fit(x, y)
+    with pytest.raises(ValueError, match=r"if partial_fit comes before fit\. Got 2"):
+        LabelTreeClassifier(parts=2).partial_fit(x, y, np.unique(y))
+    with pytest.raises(ValueError, match="'parts' parameter must be an int"):
+        LabelTreeClassifier(parts=0).fit(x, y)
+    whole = LabelTreeClassifier(random_state=0, epochs=1).fit(csr_matrix(abs(x)), y)
+    assert len(whole.part_classes_) == 8
