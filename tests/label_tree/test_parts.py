@@ -16,6 +16,11 @@ from structnet.estimators.parted_tree import PartedTree
 from structnet.plot import plot_model_tree
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structnet.estimators.few_rows.WORK", 0)  # no logistic regressions
+
+
 @cache
 def table(parts: int = 3, number: int = 8, rows: int = 900) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
