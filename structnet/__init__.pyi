@@ -47,6 +47,7 @@ from .tensor_tree import FullTensor as FullTensor
 from .tensor_tree import RecursiveNetwork as RecursiveNetwork
 from .tensor_tree import TensorTrain as TensorTrain
 from .tensor_tree import TopDownTreeLSTM as TopDownTreeLSTM
+from .tensor_tree import TreeAutomaton as TreeAutomaton
 from .tensor_tree import TreeClassifier as TreeClassifier
 from .tensor_tree import TreeLSTM as TreeLSTM
 from .tensor_tree import TreeLSTMClassifier as TreeLSTMClassifier

@@ -14,6 +14,7 @@ Sec. V       classifiers                                 :class:`TreeClassifier`
 our own      canonical polyadic, tensor train            :class:`CP`, :class:`TensorTrain`
 Tai et al.   labels as vectors, shared weights           :class:`ChildSumTreeLSTM`
 Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM`
+our own      Eq. (4) of probabilities: few values        :class:`TreeAutomaton`
 ===========  ==========================================  =======================================
 
 ======================  ==========================================================================
@@ -25,6 +26,8 @@ Miwa et al.  states from the root down                   :class:`TopDownTreeLSTM
 ``child_sum_cell``,     an LSTM with one set of weights for all nodes; over label vectors, for trees
 ``child_sum_tree_lstm`` of any kind
 ``top_down_tree_lstm``  this LSTM from the roots down, over the states of nodes
+``tree_automaton``,     nodes that have one of a few values; trained on small trees first
+``small_first``
 ``number_embedding``    vectors computed from the values of numbers among labels
 ``readout``             pools the states of a tree's nodes, from the root's to attention over all
 ``predictor``           classes, labels or numbers of trees, classes of nodes

@@ -21,4 +21,5 @@ from .recursive_network import RecursiveNetwork as RecursiveNetwork
 from .regressor import TreeLSTMRegressor as TreeLSTMRegressor
 from .settings import TreeLSTMSettings as TreeLSTMSettings
 from .top_down_tree_lstm import TopDownTreeLSTM as TopDownTreeLSTM
+from .tree_automaton import TreeAutomaton as TreeAutomaton
 from .tree_lstm import TreeLSTM as TreeLSTM

@@ -19,6 +19,7 @@ from structnet.tensor_tree.reading import Reading
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.settings import RARE, TreeLSTMSettings
 from structnet.tensor_tree.targets import Question
+from structnet.tensor_tree.tree_automaton import TreeAutomaton
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.training.seeding import random_states_kept
 from structnet.trees.forest import Forest
@@ -97,7 +98,7 @@ def child_sum(model: nn.Module) -> ChildSumTreeLSTM:
 
 def _encoder(
     settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Question
-) -> ChildSumTreeLSTM | TreeLSTM:
+) -> ChildSumTreeLSTM | TreeLSTM | TreeAutomaton:
     c, num_types, num_tokens = settings.hidden_size, vocabulary.num_types, vocabulary.num_tokens
     assert c is not None  # as resolved
     if settings.cell == "child-sum":
@@ -112,7 +113,7 @@ def _encoder(
         )
     assert settings.cell is not None  # as resolved
     aggregator: Any = settings.cell
-    if isinstance(settings.cell, str):
+    if isinstance(settings.cell, str) and settings.cell != "automaton":
         aggregator = AGGREGATORS[settings.cell]
         if aggregator.ranked:
             aggregator = partial(aggregator, rank=settings.rank or RANK)
@@ -120,7 +121,11 @@ def _encoder(
     for name in ("dropout", "label_dropout"):
         if getattr(settings, name):
             raise wrong(name, f"0 for the cell {settings.cell_name!r}", getattr(settings, name))
+    if settings.cell == "automaton" and question.carried:
+        raise wrong("cell", "not 'automaton' for nodes with tokens", settings.cell)
     try:
+        if settings.cell == "automaton":
+            return TreeAutomaton(c, num_types, vocabulary.arity, num_tokens)
         return TreeLSTM(
             c,
             num_types,

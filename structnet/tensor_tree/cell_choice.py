@@ -2,7 +2,8 @@
 
 Child-sum fits any tree, and is better for most. Where labels are operators with a fixed number of
 children, the meaning of a node is often a product of its children's meanings, which sums learn
-slowly and a Tucker tensor at once. Only training both shows which is better.
+slowly and a Tucker tensor at once. Where it is one of a few values, as in arithmetic, both learn
+the trees by heart, and an automaton learns the tables. Only training all shows which is better.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from structnet.tensor_tree.settings import Cell, TreeLSTMSettings
+from structnet.tensor_tree.settings import STATES, Cell, TreeLSTMSettings
 from structnet.training.gains import is_better
 from structnet.trees.tree import Tree
 
@@ -22,18 +23,28 @@ BETTER = 1.0  # standard errors by which another cell must be better than the fi
 
 
 def cells(
-    settings: TreeLSTMSettings, learn: Iterable[Tree], held: Iterable[Tree]
+    settings: TreeLSTMSettings, learn: Iterable[Tree], held: Iterable[Tree], kind: str = "classes"
 ) -> tuple[Cell, ...]:
     """The cells to try on some trees; the first of them fits any trees.
 
     Args:
         settings: hyper-parameters; any that only child-sum has rule out other cells.
         learn, held: trees to learn from, and held-out trees that choose the cell.
+        kind: kind of question, as for :class:`structnet.tensor_tree.TreePredictor`, or "nodes".
     """
     chosen, held = (settings.words, settings.dropout, settings.label_dropout), list(held)
+    learn = list(learn)
     most = 0 if any(chosen) or len(held) < ENOUGH else max(_operators(learn).values(), default=0)
     fit = all(len(node.children) <= most for tree in held for node in tree.postorder(once=True))
-    return ("child-sum", "tucker") if most > 1 and fit else ("child-sum",)
+    if most < 2 or not fit:
+        return ("child-sum",)
+    few = kind == "classes" and (settings.hidden_size or 0) <= STATES
+    return ("child-sum", "tucker", *(("automaton",) if few and not _carry([*learn, *held]) else ()))
+
+
+def _carry(trees: Iterable[Tree]) -> bool:
+    """Do nodes with children carry tokens, which an automaton would not read?"""
+    return any(node.token is not None for tree in trees for node in tree.postorder(once=True))
 
 
 def _operators(trees: Iterable[Tree]) -> dict[object, int]:

@@ -16,6 +16,7 @@ from structnet.tensor_tree.heads import ClassLogits, check_one_each, forest_of
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
 from structnet.tensor_tree.top_down_tree_lstm import TopDownTreeLSTM
+from structnet.tensor_tree.tree_automaton import TreeAutomaton
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.training.modules import not_compiled
 from structnet.training.targets import check_classes
@@ -261,7 +262,7 @@ class NodePredictor(NodeAnswers):
 
     def __init__(
         self,
-        encoder: ChildSumTreeLSTM | TreeLSTM | RecursiveNetwork,
+        encoder: ChildSumTreeLSTM | TreeLSTM | RecursiveNetwork | TreeAutomaton,
         num_classes: int,
         dropout: float = 0.0,
         top_down: bool = False,

@@ -12,7 +12,7 @@ from structnet.checks import wrong
 from structnet.tensor_tree.aggregators.full_tensor import FullTensor
 from structnet.tensor_tree.counts.rare_labels import known_labels, labels_of_trees
 from structnet.tensor_tree.counts.word_choice import WordChoice, affixes_help, choose_words
-from structnet.tensor_tree.settings import FEW, TreeLSTMSettings
+from structnet.tensor_tree.settings import FEW, STATES, TreeLSTMSettings
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.text.vectors import read_vectors
 from structnet.text.words import Words
@@ -111,7 +111,7 @@ def _labels_of(
             unknown=True,
             min_count=least,
             any_arity=settings.cell == "child-sum",
-            numbers=settings.numbers,
+            numbers=False if settings.cell == "automaton" else settings.numbers,
         )
 
     least = settings.min_count or 2
@@ -152,18 +152,21 @@ def default_size(settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Q
 
     Example:
         >>> given = Vocabulary("pqrst", "abc", arity=3), Question("classes", 2)
-        >>> [default_size(TreeLSTMSettings(cell=cell), *given) for cell in ("tucker", "full")]
-        [64, 18]
+        >>> cells = "tucker", "full", "automaton"
+        >>> [default_size(TreeLSTMSettings(cell=cell), *given) for cell in cells]
+        [64, 18, 20]
     """
-    if settings.cell != "full":
+    if settings.cell not in ("full", "automaton"):
         return SIZE
     assert vocabulary.arity is not None  # as it is counted for this cell
     modes = vocabulary.arity + question.carried  # an input vector is one more
 
-    def parameters(c: int) -> int:
-        return vocabulary.num_types * FullTensor.count(c, modes, gates=3)
+    gates, most = (3, SIZE) if settings.cell == "full" else (1, STATES)
 
-    return next((c for c in range(SIZE, 1, -1) if parameters(c) <= MAX_PARAMETERS), 1)
+    def parameters(c: int) -> int:
+        return vocabulary.num_types * FullTensor.count(c, modes, gates=gates)
+
+    return next((c for c in range(most, 1, -1) if parameters(c) <= MAX_PARAMETERS), 1)
 
 
 def _known_vectors(

@@ -13,6 +13,7 @@ from structnet.message_passing.pooling import pooled
 from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.recursive_network import RecursiveNetwork
 from structnet.tensor_tree.settings import check_pools
+from structnet.tensor_tree.tree_automaton import TreeAutomaton
 from structnet.tensor_tree.tree_lstm import TreeLSTM
 from structnet.trees.forest import Forest
 
@@ -41,7 +42,7 @@ class TreeReadout(nn.Module):
 
     def __init__(
         self,
-        encoder: ChildSumTreeLSTM | TreeLSTM | RecursiveNetwork,
+        encoder: ChildSumTreeLSTM | TreeLSTM | RecursiveNetwork | TreeAutomaton,
         num_outputs: int,
         pools: Sequence[str] = ("root", "max"),
         roots_per_example: int = 1,

@@ -12,9 +12,11 @@ from typing import Any, Literal, get_args
 
 from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
 
-Cell = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train"]
+Cell = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train", "automaton"]
 CELLS: tuple[str, ...] = get_args(Cell)
+POOLS = ("root", "max", "attention", "sum")  # default ones; the last for numbers only
 STEPS = 1500  # default number of steps, over as many epochs as it takes
+STATES = 20  # largest default number of states of an automaton
 EPOCHS = (10, 60)  # smallest and largest default number
 SMALL = 1000  # number of examples below which batches are smaller
 MANY = 100  # number of labels above which some are dropped
@@ -56,17 +58,20 @@ class TreeLSTMSettings:
             weights and learns a vector for each label, which suits any tree; the others have
             weights for each label, or for each label and place, as the paper's models do, and suit
             few labels and few children. By default child-sum; for trees of operators (few labels,
-            each of which always has the same number of children, at most 3) tucker if it predicts
-            held-out examples better. Such a model takes no node with more children than in the
-            training trees. Instead of a name, a subclass of
-            structnet.tensor_tree.Aggregator, or a functools.partial of one with its arguments; a
-            model with such a cell cannot be saved but by pickle.
-        hidden_size: length of a node's state; by default 64 or, for "full", the largest up to 64
-            with which it has at most two million parameters.
+            each of which always has the same number of children, at most 3) tucker or, for
+            classes, "automaton" if it predicts held-out examples better. In an automaton, a node
+            has one of a few values, which a table gives for those of its children, as in
+            arithmetic. Such a model takes no node with more children than in the training trees.
+            Instead of a name, a subclass of structnet.tensor_tree.Aggregator, or a
+            functools.partial of one with its arguments; a model with such a cell cannot be saved
+            but by pickle.
+        hidden_size: length of a node's state; by default 64 or, for "full" and "automaton",
+            the largest up to 64 and 20 with which it has at most two million parameters. For
+            "automaton", number of values of a node.
         rank: rank of "tucker", "cp" and "tensor-train".
         pools: vectors read from the states of the nodes: that of the "root", and the "sum", "mean",
             "max" or "attention" over all nodes; by default root, max and attention, and for numbers
-            also sum.
+            also sum; for "automaton" the root alone.
         bag: linear model of how often each label occurs and, where this helps, decision
             trees on these counts, mixed with the Tree-LSTM in the proportion that the held-out
             examples choose; for classes and numbers. For nodes, a linear model on the
@@ -177,7 +182,7 @@ class TreeLSTMSettings:
             labels: number of different labels.
             kind: "classes", "labels" or "numbers" of trees, or "nodes".
         """
-        cell = self.cell or "child-sum"
+        cell, most = self.cell or "child-sum", 3 + (kind == "numbers")
         batch = self.batch_size or (32 if size >= SMALL else 16)
         dropout = self.label_dropout
         if dropout is None and (labels <= MANY or cell != "child-sum"):
@@ -190,9 +195,7 @@ class TreeLSTMSettings:
             self,
             cell=cell,
             label_dropout=dropout,
-            pools=tuple(
-                self.pools or ("root", "max", "attention", "sum")[: 3 + (kind == "numbers")]
-            ),
+            pools=tuple(self.pools or (POOLS[:1] if cell == "automaton" else POOLS[:most])),
             bag=self.bag and kind != "labels",
             top_down=self.top_down is not False and kind == "nodes",
             words=self.reads_words(kind),

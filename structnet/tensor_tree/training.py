@@ -16,6 +16,7 @@ from structnet.tensor_tree.counts.beside import with_counts
 from structnet.tensor_tree.predictor import Answers, NodePredictor, losses_of
 from structnet.tensor_tree.reading import read_by
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
+from structnet.tensor_tree.small_first import SmallFirst
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.training.fitting import fit
 from structnet.training.gains import is_better
@@ -126,7 +127,7 @@ def train(
     how |= {"vectors": vectors, "train_vectors": train_vectors}
     to_try: tuple[Any, ...] = ("child-sum",) if settings.cell is None else (settings.cell,)
     if settings.cell is None and vectors is None and validation is not None:
-        to_try = cells(settings, learn.trees, validation.trees)
+        to_try = cells(settings, learn.trees, validation.trees, question.kind)
     places = [folder, *(Path(folder, cell) if folder is not None else None for cell in to_try[1:])]
     found = {
         cell: _candidate(replace(settings, cell=cell), question, learn, validation, place, **how)
@@ -220,9 +221,13 @@ def _candidate(
         to_learn, to_judge = mixed.left_open(examples, held_out, guess)
     assert given.epochs and given.batch_size and given.weight_decay is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
-    history = fit(
+    history = History()
+    shown: Any = to_learn
+    if given.cell == "automaton":
+        shown = SmallFirst(to_learn, given.epochs, history)
+    fit(
         model,
-        to_learn,
+        shown,
         to_judge,
         epochs=given.epochs,
         batch_size=given.batch_size,
@@ -232,6 +237,7 @@ def _candidate(
         checkpoint=folder,
         resume=folder is not None,
         progress=progress,
+        history=history,
         **one_cycle(given.learning_rate, given.weight_decay, steps, RISE),
         **(judged_by(question) if held_out is not None else {}),
     )

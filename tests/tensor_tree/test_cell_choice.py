@@ -17,20 +17,24 @@ from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.trees.vocabulary import VocabularyError
 
 BOTH = ("child-sum", "tucker")
+ALL = (*BOTH, "automaton")
 
 
-def asked(*trees: str, **told: object) -> tuple[str, ...]:
+def asked(*trees: str, kind: str = "classes", **told: object) -> tuple[str, ...]:
     learn = [as_sample(tree, 0)[0] for tree in trees]
-    return cells(TreeLSTMSettings(**told), learn, learn[:1] * 10)
+    return cells(TreeLSTMSettings(**told), learn, learn[:1] * 10, kind)
 
 
 def test_trees_of_operators_are_worth_another_cell() -> None:
-    assert asked("(and (not a) b)", "(if a b (not c))") == BOTH
+    assert asked("(and (not a) b)", "(if a b (not c))") == ALL
     assert asked("(and (not a) b)", "(and a b c)") == ("child-sum",)  # two numbers of children
     assert asked("(f a b c d)", "(g a b)") == ("child-sum",)
     assert asked("(f (f a b) b)") == asked("(f a)", "(g b)") == ("child-sum",)
+    for kind in ("labels", "numbers", "nodes"):
+        assert asked("(and (not a) (not b))", kind=kind) == BOTH
+    assert asked("(and (not a) b)", hidden_size=21) == BOTH
     many = [f"(f{i} a b)" for i in range(17)]
-    assert asked(*many) == ("child-sum",) and asked(*many[:16]) == BOTH
+    assert asked(*many) == ("child-sum",) and asked(*many[:16]) == ALL
     for told in ({"words": True}, {"dropout": 0.1}, {"label_dropout": 0.1}):
         assert asked("(and (not a) b)", **told) == ("child-sum",)
 
@@ -44,7 +48,7 @@ def test_another_is_taken_where_it_is_better_by_more_than_chance() -> None:
 
 def test_few_held_out_trees_choose_nothing() -> None:
     tree = as_sample("(and (not a) b)", 0)[0]
-    for number, found in ((9, ("child-sum",)), (10, BOTH)):
+    for number, found in ((9, ("child-sum",)), (10, ALL)):
         assert cells(TreeLSTMSettings(), [tree], [tree] * number) == found
 
 
@@ -60,7 +64,7 @@ def products(number: int) -> tuple[list[str], np.ndarray]:
 
 def test_products_choose_tucker_and_the_state_of_both_is_kept(tmp_path: Path) -> None:
     X, y = products(400)
-    told = {"hidden_size": 16, "random_state": 0, "folder": tmp_path / "both", "epochs": 15}
+    told = {"hidden_size": 24, "random_state": 0, "folder": tmp_path / "both", "epochs": 15}
     model = TreeLSTMClassifier(**told).fit(X[:300], y[:300])
     assert model.settings_.cell == "tucker" and "tucker cell" in model.summary()
     assert model.score(X[300:], y[300:]) > 0.9
@@ -84,7 +88,10 @@ def test_the_best_is_taken_before_it_learns_from_what_is_held_out(
     model = kind(hidden_size=4, epochs=2, random_state=0)
     model.fit(X[:60], y[:60].astype(float), X_val=X[60:], y_val=y[60:].astype(float))
     (losses,) = found
-    assert losses.keys() == set(BOTH) and model.settings_.cell == "tucker"
+    assert (
+        losses.keys() == set(ALL if kind is TreeLSTMClassifier else BOTH)
+        and model.settings_.cell == "tucker"
+    )
     assert {each.shape for each in losses.values()} == {(40,)}
     if kind is TreeLSTMClassifier:  # of the user's own, nothing learns
         own = -model.predict_log_proba(X[60:])[np.arange(40), y[60:].astype(int)]

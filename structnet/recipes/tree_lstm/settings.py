@@ -19,7 +19,7 @@ from structnet.recipes.run_settings import RunSettings
 from structnet.tensor_tree.settings import CELLS, Cell
 
 DATA_SETS = ("listops", "lrt")
-AGGREGATORS = CELLS
+AGGREGATORS = tuple(cell for cell in CELLS if cell != "automaton")  # of the paper's models
 ADADELTA_RATE = 1.0  # the paper trains with AdaDelta, "without learning rate"
 # The share of the steps during which the rate of the one-cycle schedule rises.
 WARM_UP = 0.15

@@ -1,0 +1,123 @@
+"""The tree automaton: against its equation in recursion, on both backends, and what it learns."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees
+from torch import Tensor
+
+from structnet import TreeAutomaton, TreeLSTMClassifier
+from structnet.errors import GraphError
+from structnet.tensor_tree.small_first import SmallFirst
+from structnet.training.history import History
+from structnet.trees.examples import TreeExamples
+from structnet.trees.forest import Forest
+from structnet.trees.tree import Tree
+
+NONE = 3  # the state of a missing child
+
+
+def model() -> TreeAutomaton:
+    torch.manual_seed(0)
+    return TreeAutomaton(3, len(TYPES), ARITY, len(TOKENS)).double()
+
+
+def by_hand(m: TreeAutomaton, tree: Tree) -> Tensor:
+    kind, token = VOCABULARY.encode(tree)
+    if kind < 0:
+        return torch.softmax(20 * m.leaf_table[token], 0)
+    rows = torch.softmax(20 * m.table[kind], -1)
+    for place in range(ARITY):
+        missing = place >= len(tree.children)
+        rows = rows[NONE] if missing else torch.tensordot(by_hand(m, tree[place]), rows[:NONE], 1)
+    return rows
+
+
+def test_states_and_gradients_follow_the_equation() -> None:
+    m = model()
+    for seed in range(4):
+        trees = random_trees(random.Random(seed))
+        forest = Forest.from_trees(trees, VOCABULARY)
+        expected = 20 * torch.stack([by_hand(m, tree) for tree in trees])
+        weights = torch.randn(expected.shape, dtype=torch.float64)
+        gradients = torch.autograd.grad((expected * weights).sum(), list(m.parameters()))
+        for backend in ("levels", "dgl"):
+            found = m(forest, backend=backend)
+            torch.testing.assert_close(found, expected)
+            again = torch.autograd.grad((found * weights).sum(), list(m.parameters()))
+            torch.testing.assert_close(again, gradients)
+
+
+def test_every_node_has_probabilities() -> None:
+    m, forest = model(), Forest.from_trees(random_trees(random.Random(0)), VOCABULARY)
+    found = m.node_states(forest)
+    torch.testing.assert_close(found[forest.roots], m(forest))
+    torch.testing.assert_close(found.sum(1), torch.full((forest.num_nodes,), 20.0).double())
+    assert m(Forest.from_trees([chain(5000)], VOCABULARY)).isfinite().all()
+
+
+def test_what_the_model_does_not_have_is_refused() -> None:
+    m = TreeAutomaton(3, len(TYPES), ARITY, 1)
+    with pytest.raises(GraphError, match="the model has 1 tokens"):
+        m(Forest.from_trees([Tree(TOKENS[-1])], VOCABULARY))
+    with pytest.raises(GraphError, match="either a type or a token"):
+        m(Forest.from_trees([Tree("A", [Tree("x")], token="x")], VOCABULARY))
+    with pytest.raises(ValueError, match=r"hidden_size.*\[1, inf\)"):
+        TreeAutomaton(0, 1, 1, 1)
+
+
+def sums(number: int, seed: int = 0) -> tuple[list[str], list[int]]:
+    """Sums and products modulo 3."""
+    rng, texts, values = random.Random(seed), [], []
+
+    def made(depth: int) -> tuple[str, int]:
+        if not depth:
+            digit = rng.randrange(3)
+            return f"d{digit}", digit
+        (a, x), (b, y) = made(depth - 1), made(rng.randrange(depth))
+        name = rng.choice("+*")
+        return f"({name} {a} {b})", (x + y if name == "+" else x * y) % 3
+
+    for _ in range(number):
+        text, value = made(rng.randint(1, 3))
+        texts.append(text)
+        values.append(value)
+    return texts, values
+
+
+def test_it_learns_tables_and_a_training_is_resumed(tmp_path: Path) -> None:
+    (X, y), (new, values) = sums(400), sums(200, seed=1)
+    told = {"cell": "automaton", "random_state": 0, "folder": tmp_path / "state"}
+    fitted = TreeLSTMClassifier(**told, epochs=40).fit(X, y)
+    assert fitted.score(new, values) > 0.95
+    assert fitted.settings_.pools == ("root",) and fitted.settings_.hidden_size == 20
+    again = TreeLSTMClassifier(**told, epochs=40).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(new), fitted.predict_proba(new))
+
+
+def test_nodes_with_tokens_and_children_have_no_automaton() -> None:
+    X = [Tree("f", [Tree("a"), Tree("b")], token="x")] * 20
+    with pytest.raises(ValueError, match="not 'automaton' for nodes with tokens"):
+        TreeLSTMClassifier(cell="automaton", epochs=1).fit(X, [0, 1] * 10)
+
+
+def test_small_trees_come_first_and_all_in_the_end() -> None:
+    trees = [chain(1 + i % 10) for i in range(200)]
+    examples = TreeExamples(Forest.from_trees(trees, VOCABULARY), np.arange(200))
+    history = History()
+    shown = SmallFirst(examples, 9, history)
+
+    def largest() -> int:
+        found = shown[np.arange(200)].targets
+        assert len(found) == 200
+        return max(int(i) % 10 for i in found)
+
+    assert len(shown) == 200 and largest() == 3  # of 64 examples, as 20 are of each size
+    shown.history = History([{"epoch": i} for i in range(6)])
+    assert largest() == 9
+    assert sorted(shown[np.arange(200)].targets.tolist()) == list(range(200))
