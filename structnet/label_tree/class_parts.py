@@ -49,7 +49,7 @@ def choose_parts(
     settings: LabelTreeSettings,
     parts: int | None,
     progress: Progress,
-    held_out: Examples | None,
+    held_out: Examples | None = None,
 ) -> Parted:
     """Divides classes into parts, and chooses the settings that are not given.
 
@@ -83,6 +83,24 @@ def choose_parts(
     of_parts = replace(examples, labels=place)
     settled, _ = chosen(of_parts, len(part_classes), settings, progress, held_out, part_classes)
     return Parted(of_parts, part_classes, settled)
+
+
+def divided(examples: Examples, part_classes: np.ndarray, seed: int) -> Examples:
+    """Examples, labelled with the parts that :func:`choose_parts` found with the same seed.
+
+    Args:
+        examples: examples, whose labels are classes.
+        part_classes: class of each part, ascending.
+        seed: seed of the settings.
+
+    Shapes:
+        part_classes ``[parts]``.
+    """
+    number = np.bincount(part_classes)
+    if number.max() == 1:
+        return examples
+    place, _ = parts_within(examples.checked, len(number), int(number.max()), seed)
+    return replace(examples, labels=place)
 
 
 def _number(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,26 +20,70 @@ from structnet.label_tree.tree import LabelTree
 from structnet.routing.protocol import RoutedTree
 
 
-def class_log_prob(tree: LabelTree, features: Features, part_classes: np.ndarray) -> np.ndarray:
-    """The log-probabilities of the classes whose parts are the labels of a tree.
+class Whole(NamedTuple):
+    """A tree whose labels are parts of classes, asked for the classes.
 
-    Args:
+    Attributes:
         tree: tree.
-        features: features of the examples.
         part_classes: class of each label, ascending.
 
     Shapes:
-        part_classes ``[labels]``; output ``[n, classes]``.
+        part_classes ``[labels]``.
     """
-    if _is_one(part_classes):
-        return tree.log_prob_of_all(features)
-    arrays = tree.arrays(features)
-    return of_classes(lambda rows: arrays.scored_all(features[rows]), len(features), part_classes)
 
+    tree: LabelTree
+    part_classes: np.ndarray
 
-def _is_one(part_classes: np.ndarray) -> bool:
-    """Has each class one part?"""
-    return len(part_classes) == part_classes[-1] + 1
+    @property
+    def num_classes(self) -> int:
+        """The number of classes."""
+        return int(self.part_classes[-1]) + 1
+
+    @property
+    def is_one(self) -> bool:
+        """True if each class has one part."""
+        return len(self.part_classes) == self.num_classes
+
+    def names(self, classes: Sequence[str]) -> list[str]:
+        """The names of the labels: those of the classes, with the number of the part of several."""
+        first = np.searchsorted(self.part_classes, self.part_classes)
+        several = np.bincount(self.part_classes)[self.part_classes] > 1
+        return [
+            classes[k] + f", part {place - first[place]}" * bool(several[place])
+            for place, k in enumerate(self.part_classes)
+        ]
+
+    def log_prob_of_all(self, features: Features) -> np.ndarray:
+        """The log-probabilities of the classes, ``[n, classes]``."""
+        if self.is_one:
+            return self.tree.log_prob_of_all(features)
+        arrays = self.tree.arrays(features)
+        return of_classes(
+            lambda rows: arrays.scored_all(features[rows]), len(features), self.part_classes
+        )
+
+    def log_prob_of(self, features: Features, classes: np.ndarray) -> np.ndarray:
+        """The log-probability of one class for each example. ``[n] -> [n]``."""
+        if self.is_one:
+            return self.tree.log_prob_of(features, classes)
+        return self.log_prob_of_all(features)[np.arange(len(classes)), classes]
+
+    def top_k(
+        self, features: Features, k: int = 1, beam: int | None = None, threshold: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """The likeliest classes, as :meth:`.LabelTree.top_k` finds labels.
+
+        Of classes of several parts all are computed, as the likeliest parts need not be of likely
+        classes, whatever the beam.
+        """
+        if self.is_one:
+            return self.tree.top_k(features, k, beam, threshold)
+        every = self.log_prob_of_all(features)
+        places, log_prob = top_of(every, np.arange(self.num_classes), k)
+        with np.errstate(divide="ignore"):
+            less = log_prob < np.log(threshold)
+        log_prob[less], places[less] = -np.inf, -1
+        return log_prob, places, float(self.tree.codes.num_nodes)
 
 
 class PartsMixin:
@@ -68,20 +112,20 @@ class PartsMixin:
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The log-probability of each class, ``[n, classes]``, in the order of ``classes_``."""
         check_is_fitted(self)
-        return class_log_prob(self.tree_, self._features(self._inputs(X)), self.part_classes_)
+        return self._classes.log_prob_of_all(self._features(self._inputs(X)))
 
     def _top(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
-        if not _is_one(self.part_classes_):  # the likeliest parts need not be of likely classes
-            return top_of(self.predict_proba(X), self.classes_, k)
-        # By branch and bound, without the probabilities of all other classes.
-        log_prob, places, _ = self.tree_.top_k(self._features(self._inputs(X)), k)
+        log_prob, places, _ = self._classes.top_k(self._features(self._inputs(X)), k)
         return self.classes_[places], np.exp(log_prob)
 
+    @property
+    def _classes(self) -> Whole:
+        return Whole(self.tree_, self.part_classes_)
+
     def _trees(self) -> list[RoutedTree]:
-        tree = cast(RoutedTree, self.tree_)
-        one = _is_one(self.part_classes_)
-        return [tree if one else cast(RoutedTree, PartedTree(tree, self.part_classes_))]
+        tree = self.tree_ if self._classes.is_one else PartedTree(*self._classes)
+        return [cast(RoutedTree, tree)]
 
     def _parts_of(self, codes: LabelCodes | None) -> int | None:
         """The number of parts that is given; 1 with a tree of the user's own."""
@@ -97,7 +141,7 @@ class PartsMixin:
 
     def _by_part(self, examples: Examples) -> Examples:
         """Examples, labelled with the likeliest parts of their classes."""
-        if _is_one(self.part_classes_):
+        if self._classes.is_one:
             return examples
         log_prob = self.tree_.log_prob_of_all(examples.features)
         log_prob[self.part_classes_ != examples.labels[:, None]] = -np.inf
@@ -105,9 +149,5 @@ class PartsMixin:
 
     def _held_out_loss(self, tree: LabelTree, held_out: Examples) -> float:
         """The mean loss of a tree in training on held-out examples."""
-        if _is_one(self.part_classes_):
-            log_p = tree.log_prob_of(held_out.features, held_out.labels)
-        else:
-            every = class_log_prob(tree, held_out.features, self.part_classes_)
-            log_p = every[np.arange(len(held_out)), held_out.labels]
+        log_p = Whole(tree, self.part_classes_).log_prob_of(held_out.features, held_out.labels)
         return -held_out.weighed(log_p) / held_out.weight

@@ -12,7 +12,7 @@ import numpy as np
 
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.naive_bayes import averaged
-from structnet.label_tree.parted import class_log_prob
+from structnet.label_tree.parted import Whole
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Training, begin
 from structnet.label_tree.tree import LabelTree
@@ -226,7 +226,7 @@ class Trials:
         x, labels = self.held.features, self.held.labels
         if self.part_classes is None:
             return self.measured(settings, tree.top_k(x)[1][:, 0], tree.log_prob_of(x, labels))
-        log_prob = class_log_prob(tree, x, self.part_classes)
+        log_prob = Whole(tree, self.part_classes).log_prob_of_all(x)
         return self.measured(settings, log_prob.argmax(1), log_prob[np.arange(len(x)), labels])
 
     def measured(

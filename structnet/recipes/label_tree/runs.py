@@ -16,8 +16,9 @@ from structnet.label_tree import (
     TextFeatures,
     Training,
     begin,
-    choose,
 )
+from structnet.label_tree.class_parts import choose_parts, divided
+from structnet.label_tree.parted import Whole
 from structnet.label_tree.shapes import usual_arity
 from structnet.recipes.label_tree.data import LabelData
 from structnet.recipes.label_tree.settings import LabelTreeRunSettings
@@ -40,7 +41,7 @@ class Opened:
         run: run.
         settings: its settings, with the place where it is used.
         data: description of its data.
-        tree: trained tree.
+        classes: trained tree, which tells parts of the labels.
         labels: names of the labels.
         text: way in which words become features; None for rows.
     """
@@ -48,17 +49,25 @@ class Opened:
     run: Run
     settings: LabelTreeRunSettings
     data: dict[str, Any]
-    tree: LabelTree
+    classes: Whole
     labels: tuple[str, ...]
     text: TextFeatures | None
 
 
-def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Training:
-    """Trains a tree, or resumes from the state in the folder; the state is saved in each epoch."""
+def trained(
+    settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say
+) -> tuple[Training, Whole]:
+    """Trains a tree, or resumes from the state in the folder; the state is saved in each epoch.
+
+    Returns:
+        The training, and the tree as one of whole labels, which may have several parts each.
+    """
     file, progress = run.folder / STATE, Progress()
     if file.exists():
         weights, content = load_model(file)
         chosen = LabelTreeSettings(**content["chosen"])
+        part_classes = _part_classes(content)
+        examples = divided(data.train, part_classes, chosen.seed)
         training = Training.of(_empty(content), chosen, content["state"])
         training.tree.load_state_dict(weights)
         say(f"going on after {len(training.epochs)} of {counted(chosen.epochs or 0, 'epoch')}")
@@ -66,34 +75,37 @@ def trained(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say)
         wanted = settings.training
         if wanted.tree is None or wanted.learning_rate is None:
             say("trying rates and trees on examples held out ...")
-        chosen = choose(data.train, len(data.labels), wanted, progress)
-        training = Training(begin(data.train, len(data.labels), chosen), chosen)
+        found = choose_parts(data.train, len(data.labels), wanted, settings.parts, progress)
+        examples, part_classes, chosen = found
+        training = Training(begin(examples, len(part_classes), chosen), chosen)
         kind = f"a {chosen.tree} tree of arity {chosen.arity}"
         usual = usual_arity(len(data.labels), wanted.max_depth)
-        if wanted.arity is None and chosen.arity == len(data.labels) > usual:
+        if wanted.arity is None and chosen.arity == len(part_classes) > usual:
             kind = f"a single node of all labels, better held out than a tree (--arity {usual})"
         passes = f"{counted(chosen.epochs or 0, 'epoch')} at the rate {chosen.learning_rate:.3g}"
         if chosen.start == "naive_bayes":
             passes = f"half naive Bayes, half {passes}" if chosen.epochs else "naive Bayes"
         elif chosen.epochs == 0 != wanted.epochs:
             passes = "solved"
-        say(f"{kind}, {passes}")
+        parts = np.bincount(part_classes).max()
+        say(f"{kind}, {passes}" + f", for up to {parts} parts of each label" * bool(parts > 1))
+    classes = Whole(training.tree, part_classes)
     training.threads = num_threads(settings.n_jobs)
 
     def after_epoch(training: Training) -> None:
         record = training.epochs[-1]
         if len(data.validation):
-            log_p = training.tree.log_prob_of(data.validation.features, data.validation.labels)
+            log_p = classes.log_prob_of(data.validation.features, data.validation.labels)
             record["validation_loss"] = float(-log_p.mean())
         # State and history are written together, so that they have the same epochs.
-        save_model(file, training.tree, content_of(data, training))
+        save_model(file, training.tree, content_of(data, training, part_classes))
         run.write_history(training.epochs)
         training.tell(progress)
 
-    return training.run(data.train, after_epoch=after_epoch)
+    return training.run(examples, after_epoch=after_epoch), classes
 
 
-def content_of(data: LabelData, training: Training) -> dict[str, Any]:
+def content_of(data: LabelData, training: Training, part_classes: np.ndarray) -> dict[str, Any]:
     """All that is needed to rebuild a tree, except its weights."""
     names = "pairs", "pieces", "lines", "frequency"
     text = data.text and {name: getattr(data.text, name) for name in names}
@@ -101,6 +113,7 @@ def content_of(data: LabelData, training: Training) -> dict[str, Any]:
         "chosen": vars(training.settings),
         "state": training.state(),
         "labels": list(data.labels),
+        "part_classes": part_classes.tolist(),
         "words": None if data.text is None else list(data.text.words),
         "text": text,
         "size": data.train.features.size,
@@ -109,7 +122,12 @@ def content_of(data: LabelData, training: Training) -> dict[str, Any]:
 
 def _empty(content: dict[str, Any]) -> LabelTree:
     chosen = LabelTreeSettings(**content["chosen"])
-    return LabelTree.empty(content["size"], len(content["labels"]), chosen)
+    return LabelTree.empty(content["size"], len(_part_classes(content)), chosen)
+
+
+def _part_classes(content: dict[str, Any]) -> np.ndarray:
+    """The class of each label of a tree; runs of older versions have no parts."""
+    return np.array(content.get("part_classes", range(len(content["labels"]))))
 
 
 def opened(run: Run, place: Place) -> Opened:
@@ -124,7 +142,8 @@ def opened(run: Run, place: Place) -> Opened:
     words = arrays["words"]
     text = None if words is None else TextFeatures(tuple(words), **arrays["text"])
     settings = run.settings(LabelTreeRunSettings, place)
-    return Opened(run, settings, run.config["data"], tree, tuple(arrays["labels"]), text)
+    classes = Whole(tree, _part_classes(arrays))
+    return Opened(run, settings, run.config["data"], classes, tuple(arrays["labels"]), text)
 
 
 def first_levels(tree: LabelTree, labels: Sequence[str]) -> str:

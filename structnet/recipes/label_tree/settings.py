@@ -67,6 +67,8 @@ class LabelTreeRunSettings(RowsRunSettings):
             numbers, gaps are filled, dates are left out
         n_jobs: number of threads that train the tree, -1 for all cores; only one gives repeatable
             results; on --resume it may be another (default: 1)
+        parts: number of parts of each class of a table, found by k-means, so that a class may be
+            several clusters (default: more than one if that is better on held-out examples)
 
     Raises:
         ValueError: a value is out of its range.
@@ -80,10 +82,12 @@ class LabelTreeRunSettings(RowsRunSettings):
     training: LabelTreeSettings = field(default_factory=LabelTreeSettings)
     place: Place = field(default_factory=Place)
     n_jobs: int | None = None
+    parts: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_jobs(self.n_jobs)
+        check_integer("parts", self.parts, 1, optional=True)
         if is_file(self.data, SPARSE + TABLES) and (self.rows.word_pairs or self.rows.char_ngrams):
             raise ValueError("--word-pairs and --char-ngrams are for text")
 

@@ -53,16 +53,17 @@ def load(settings: LabelTreeRunSettings, say: Say) -> LabelData:
 def train(settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say) -> Outcome:
     """Chooses the settings not given and trains, or resumes from the state in the folder."""
     start = time.perf_counter()
-    training = runs.trained(settings, data, run, say)
+    training, classes = runs.trained(settings, data, run, say)
     elapsed = time.perf_counter() - start
     tree, report = training.tree, training.tree.softmax.node_report()
-    run.save_model(tree, runs.content_of(data, training))
-    run.write_text("tree.txt", runs.first_levels(tree, data.labels) + "\n")
+    run.save_model(tree, runs.content_of(data, training, classes.part_classes))
+    run.write_text("tree.txt", runs.first_levels(tree, classes.names(data.labels)) + "\n")
     # Without epochs, a solution was computed.
     seconds = sum(record["seconds"] for record in training.epochs) or elapsed
     counts = tree.softmax.counts.numpy()
     details = {
         "chosen": vars(training.settings),
+        "parts": int(np.bincount(classes.part_classes).max()),
         "last_rebuild": training.rebuilds[-1] if training.rebuilds else None,
         "nodes": tree.codes.num_nodes,
         "depth": int(tree.codes.depth.max()),
@@ -101,7 +102,7 @@ def measure(model: Opened, examples: Examples, ask: AskOfLabels) -> dict[str, fl
     all labels that are found; the perplexity is over all known labels, if there are any. k is that
     of the question, but at most the number of labels.
     """
-    tree, k = model.tree, min(ask.top, model.tree.num_outputs)
+    tree, k = model.classes, min(ask.top, model.classes.num_classes)
     _, labels, nodes = tree.top_k(examples.features, k, ask.beam, ask.threshold)
     rows, wanted = wanted_labels(examples)
     known = wanted >= 0
@@ -147,7 +148,7 @@ def _of_test(model: Opened, texts: Sequence[str], ask: AskOfLabels) -> list[Answ
 def _named(
     model: Opened, features: Features, names: Sequence[str], ask: AskOfLabels
 ) -> list[Answer]:
-    values, labels, _ = model.tree.top_k(features, ask.top, ask.beam, ask.threshold)
+    values, labels, _ = model.classes.top_k(features, ask.top, ask.beam, ask.threshold)
     known = [model.labels[k] for k in np.unique(labels[labels >= 0])]
     answers = []
     for name, row, log_p in zip(names, labels, values, strict=True):
@@ -170,5 +171,7 @@ def pictures(run: Run, *_: Any) -> Pictures:
     rebuilds = load_model(file)[1]["state"]["rebuilds"] if file.exists() else []
     if len(rebuilds) > 1:  # one point would draw no line
         drawn["learning.png"] = lambda: plot_rebuilds(rebuilds)
-    drawn["tree.png"] = lambda: plot_label_tree(model.tree, model.labels)
+    drawn["tree.png"] = lambda: plot_label_tree(
+        model.classes.tree, model.classes.names(model.labels)
+    )
     return drawn
