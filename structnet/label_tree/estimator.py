@@ -379,7 +379,9 @@ class LabelTreeClassifier(
         self.input_scale_ = scale = scale_of_lists(config["input_scale"])
         self.settings_ = LabelTreeSettings(**config["settings"])
         self._stream = Stream.of(config["stream"])
-        tree = LabelTree.empty(self.n_features_in_, len(self.part_classes_), self.settings_)
+        [labels] = config["shapes"]["softmax.counts"]
+        self._check_parts(labels)
+        tree = LabelTree.empty(self.n_features_in_, labels, self.settings_)
         if tree.embedding is None and (scale is None or scale.keeps_zeros):  # sparse rows
             tree.softmax.arrays(by_feature=True, lay=True)
         self.trained_ = Training.of(tree, self.settings_, config["trained"])

@@ -139,6 +139,17 @@ class PartsMixin:
             raise wrong("parts", "1 or None, if partial_fit comes before fit", self.parts)
         self.part_classes_ = np.arange(len(self.classes_))
 
+    def _check_parts(self, labels: int) -> None:
+        """Refuses parts of a file that its tree has not; in an older file classes are whole."""
+        classes = np.arange(len(self.classes_))
+        parts = vars(self).setdefault("part_classes_", classes)
+        fit = parts.dtype.kind == "i" and parts.shape == (labels,)
+        if not (fit and (np.diff(parts) >= 0).all() and np.array_equal(np.unique(parts), classes)):
+            raise ValueError(
+                f"part_classes_ must be {labels} ascending ints, one for each label of the tree, "
+                f"among which are all from 0 to {len(classes) - 1}"
+            )
+
     def _by_part(self, examples: Examples) -> Examples:
         """Examples, labelled with the likeliest parts of their classes."""
         if self._classes.is_one:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from structnet import LabelTreeClassifier
 from structnet.estimators.parted_tree import PartedTree
 from structnet.plot import plot_model_tree
+from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +110,45 @@ def test_a_stream_after_fit_keeps_the_parts() -> None:
     for _ in range(3):
         model.partial_fit(x_new[:150], y_new[:150])
     assert model.part_classes_ is before and model.score(x_new[150:], y_new[150:]) > score - 0.05
+
+
+def test_an_older_file_has_whole_classes(tmp_path: Path) -> None:
+    *_, x, _ = halves()
+    model, path = fitted(parts=1), tmp_path / "model"
+    model.save(path)
+    config = load_model(path)[1]
+    del config["fitted"]["part_classes_"], config["parameters"]["parts"]
+    save_model(path, model.tree_, config)
+    again = LabelTreeClassifier.load(path)
+    np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
+    assert again.part_classes_.tolist() == [*range(8)] and again.parts is None
+
+
+@pytest.mark.parametrize("change", ["swap", "short", "long", "high", "low", "gap", "float", "none"])
+def test_parts_that_are_not_of_the_tree_are_refused(change: str, tmp_path: Path) -> None:
+    model, path = fitted(parts=3), tmp_path / "model"
+    model.save(path)
+    config = load_model(path)[1]
+    own = config["fitted"]["part_classes_"]
+    values = own["values"]
+    changed = {
+        "swap": values[::-1],
+        "short": values[:-1],
+        "long": [*values, 7],
+        "high": [*values[:-1], 8],
+        "low": [-1, *values[1:]],
+        "gap": [0 if each == 1 else each for each in values],
+        "float": values,
+        "none": [],
+    }[change]
+    config["fitted"]["part_classes_"] = {
+        "dtype": "<f8" if change == "float" else own["dtype"],
+        "values": changed,
+    }
+    save_model(path, model.tree_, config)
+    message = rf"LabelTreeClassifier: part_classes_ must be {len(values)} ascending ints, .* to 7$"
+    with pytest.raises(CheckpointError, match=message):
+        LabelTreeClassifier.load(path)
 
 
 def test_what_has_no_parts_says_so() -> None:
