@@ -32,6 +32,8 @@ HELD = 100  # held-out rows without which that would tell too little
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)  # for rows of mean square 1
 USUAL = 1.0  # penalty if no rows can be held out
 STRONG = 10.0  # penalty of the weights by which columns are compared
+# From rows, the number of labels and a seed, the weights and biases of a softmax.
+Solve = Callable[[Checked, int, int], tuple[np.ndarray, np.ndarray]]
 
 
 class Regularisation(NamedTuple):

@@ -51,6 +51,9 @@ class PartedTree:
         """The class of a leaf."""
         return self._part_classes[self._tree.classes_at(leaf)].tolist()
 
+    def class_plane(self, label: int) -> None:
+        """None: a class of several parts is not linear in the columns."""
+
     def branch_classes(self, node: int) -> list[int | None]:
         """The class of each of an inner node's branches that is a leaf, else None."""
         parts = self._tree.branch_classes(node)

@@ -131,6 +131,8 @@ def _merged(log_prob: np.ndarray, part_classes: np.ndarray) -> np.ndarray:
     """The logarithms of the sums over parts. ``[n, parts] -> [n, classes]``."""
     first = np.searchsorted(part_classes, np.arange(part_classes[-1] + 1))
     most = np.maximum.reduceat(log_prob, first, axis=1)
+    most = np.maximum(most, np.finfo(most.dtype).min)  # of parts that are all impossible
     shares = np.exp(log_prob - most[:, part_classes])
-    merged = most + np.log(np.add.reduceat(shares, first, axis=1))
+    with np.errstate(divide="ignore"):
+        merged = most + np.log(np.add.reduceat(shares, first, axis=1))
     return np.minimum(merged, 0.0)  # which rounding may exceed

@@ -31,7 +31,7 @@ from structnet.label_tree.class_parts import choose_parts
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
-from structnet.label_tree.parted import PartsMixin
+from structnet.label_tree.parted import PartsMixin, solution_of
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Stream
 from structnet.label_tree.streaming import StreamMixin
@@ -189,7 +189,8 @@ class LabelTreeClassifier(
                 )
             training.tell(progress)
 
-        tree = begin(examples, len(self.part_classes_), self.settings_, codes)
+        solve = solution_of(self.part_classes_)
+        tree = begin(examples, len(self.part_classes_), self.settings_, codes, solve)
         training = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
         self.trained_ = training.run(examples, after_epoch=after_epoch)
         return self

@@ -10,6 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structnet.checks import wrong
+from structnet.estimators.discriminant_analysis import discriminant
+from structnet.estimators.few_rows import Solve, solved
 from structnet.estimators.likeliest import top_of
 from structnet.estimators.parted_tree import PartedTree
 from structnet.estimators.parts import of_classes
@@ -42,7 +44,7 @@ class Whole(NamedTuple):
     @property
     def is_one(self) -> bool:
         """True if each class has one part."""
-        return len(self.part_classes) == self.num_classes
+        return _is_one(self.part_classes)
 
     def names(self, classes: Sequence[str]) -> list[str]:
         """The names of the labels: those of the classes, with the number of the part of several."""
@@ -86,6 +88,22 @@ class Whole(NamedTuple):
         return log_prob, places, float(self.tree.codes.num_nodes)
 
 
+def solution_of(part_classes: np.ndarray | None) -> Solve:
+    """What solves a single node; of parts, the discriminant analysis by which they are chosen.
+
+    A logistic regression of many parts would take ten times as long and gain nothing.
+
+    Args:
+        part_classes: class of each label, ascending ``[labels]``; None if classes are whole.
+    """
+    return solved if part_classes is None or _is_one(part_classes) else discriminant
+
+
+def _is_one(part_classes: np.ndarray) -> bool:
+    """Has each class one part?"""
+    return len(part_classes) == part_classes[-1] + 1
+
+
 class PartsMixin:
     """What :class:`.LabelTreeClassifier` predicts; only this part of it knows parts of classes."""
 
@@ -99,6 +117,11 @@ class PartsMixin:
 
         @property
         def tree_(self) -> LabelTree: ...
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]  # of OneFileMixin
+        if "classes_" in state and "part_classes_" not in state:  # a pickle from before parts
+            self.part_classes_ = np.arange(len(self.classes_))
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, ``[n]``, by branch and bound if classes are whole."""

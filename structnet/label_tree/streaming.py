@@ -13,6 +13,7 @@ from structnet.checks import num_threads, wrong
 from structnet.estimators.checked import Checked
 from structnet.estimators.class_weights import weighed
 from structnet.estimators.failed_fit import whole
+from structnet.estimators.few_rows import solved
 from structnet.estimators.inputs import classes_of_stream
 from structnet.estimators.naive_bayes import LEAST
 from structnet.estimators.scale import Standardizer
@@ -134,7 +135,7 @@ class StreamMixin:
         enough = len(examples) >= max(LEAST, EACH * number)
         bayes = self.settings_.start == "naive_bayes"
         first = replace(self.settings_, epochs=0) if bayes else self.settings_
-        tree = begin(examples, number, first, codes, solves=enough)
+        tree = begin(examples, number, first, codes, solve=solved if enough else None)
         if bayes and not enough:
             self.settings_ = replace(self.settings_, start="clusters")
         self.trained_ = Training(tree, self.settings_, threads=num_threads(self.n_jobs))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from structnet.estimators.few_rows import solved
+from structnet.estimators.few_rows import Solve, solved
 from structnet.label_tree._node_kernels import WIDE, train_node
 from structnet.label_tree._sgd_kernels import train_dense, train_sparse
 from structnet.label_tree.codes import LabelCodes, share_moved
@@ -48,20 +48,20 @@ def begin(
     num_classes: int,
     settings: LabelTreeSettings,
     codes: LabelCodes | None = None,
-    solves: bool = True,
+    solve: Solve | None = solved,
 ) -> LabelTree:
     """A label tree according to the settings, before the first step.
 
     It has learned nothing yet, except that a single node with biases that classifies dense rows
-    starts as a solution (:func:`.solved`), and that nodes are naive Bayes if the settings say so
-    (:func:`.start_as_naive_bayes`) and there are no epochs.
+    starts as a solution, by default :func:`.solved`, and that nodes are naive Bayes if the settings
+    say so (:func:`.start_as_naive_bayes`) and there are no epochs.
 
     Args:
         examples: examples to learn from.
         num_classes: number of labels.
         settings: settings; see :func:`.choose` for those that are None.
         codes: user's own tree, used instead of that of the settings.
-        solves: False to start from nothing in any case, as where the examples are too few for it.
+        solve: function that gives the solution; None to start from nothing, if examples are few.
 
     Raises:
         ValueError: no epochs and nothing learned, or naive Bayes of dense or negative numbers.
@@ -87,11 +87,11 @@ def begin(
     one = tree.codes.num_nodes == 1 and size is None and settings.bias
     if settings.start == "naive_bayes":
         check_rows(examples.features)
-        if solves and not settings.epochs:
+        if solve and not settings.epochs:
             start_as_naive_bayes(tree, examples, settings.seed, settings.bias)
-    elif one and examples.features.is_table and solves:
+    elif one and examples.features.is_table and solve:
         arrays, slots = tree.arrays(examples.features), tree.codes.slots
-        solution = solved(examples.checked, num_classes, settings.seed)
+        solution = solve(examples.checked, num_classes, settings.seed)
         arrays.weight[0, slots], arrays.bias[0, slots] = solution
         tree.softmax.take_bias(arrays.bias)
     elif settings.epochs == 0:

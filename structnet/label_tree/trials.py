@@ -12,7 +12,7 @@ import numpy as np
 
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.naive_bayes import averaged
-from structnet.label_tree.parted import Whole
+from structnet.label_tree.parted import Whole, solution_of
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Training, begin
 from structnet.label_tree.tree import LabelTree
@@ -218,7 +218,9 @@ class Trials:
         epochs = settings.epochs if settings.start == "naive_bayes" else None
         alike = replace(settings, learning_rate=None, epochs=epochs)
         if alike not in self._begun:
-            self._begun[alike] = begin(self.learn, self.num_classes, settings)
+            self._begun[alike] = begin(
+                self.learn, self.num_classes, settings, solve=solution_of(self.part_classes)
+            )
         return deepcopy(self._begun[alike])
 
     def _measured(self, tree: LabelTree, settings: LabelTreeSettings) -> Tried:

@@ -183,7 +183,7 @@ def _tree(rows: Checked, seed: int) -> tuple[Any, np.ndarray]:
     """A tree that grows from most rows, and the variance of the others that each column explains.
 
     Of the rows that it grows from, deep questions about noise would explain as much: the more, the
-    more values a column has.
+    more values a column has. Rows of one group may be on both sides.
 
     Args:
         rows: rows with weights, and with float32 columns.

@@ -38,7 +38,7 @@ def cells(
     fit = all(len(node.children) <= most for tree in held for node in tree.postorder(once=True))
     if most < 2 or not fit:
         return ("child-sum",)
-    few = kind == "classes" and (settings.hidden_size or 0) <= STATES
+    few = kind == "classes" and (settings.hidden_size or 0) <= STATES and not settings.numbers
     return ("child-sum", "tucker", *(("automaton",) if few and not _carry([*learn, *held]) else ()))
 
 

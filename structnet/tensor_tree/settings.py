@@ -158,6 +158,8 @@ class TreeLSTMSettings:
         check_pools(self.pools, optional=True)
         if self.words and self.cell not in (None, "child-sum"):
             raise wrong("words", f"None or False for the cell {self.cell_name!r}", self.words)
+        if self.numbers and self.cell == "automaton":
+            raise wrong("numbers", f"None or False for the cell {self.cell!r}", self.numbers)
         if self.rank is not None and self.cell not in ("tucker", "cp", "tensor-train"):
             cell = "'child-sum', the default," if self.cell is None else repr(self.cell_name)
             raise wrong("rank", f"None, as the cell {cell} has no rank", self.rank)

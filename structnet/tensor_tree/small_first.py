@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,6 +41,11 @@ class SmallFirst:
         sizes = np.bincount(order.trees, minlength=len(forest))
         sizes = sizes.reshape(len(examples), -1).sum(1)
         self.order = np.argsort(sizes, kind="stable")
+
+    @property
+    def partial_epochs(self) -> int:
+        """The number of epochs before all examples are used; their losses tell little."""
+        return math.ceil(WHOLE * self.epochs)
 
     def __len__(self) -> int:
         return len(self.examples)

@@ -223,15 +223,17 @@ def _candidate(
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
     history = History()
     shown: Any = to_learn
+    patience = None if held_out is None else given.patience
     if given.cell == "automaton":
         shown = SmallFirst(to_learn, given.epochs, history)
+        patience = patience and max(patience, shown.partial_epochs)
     fit(
         model,
         shown,
         to_judge,
         epochs=given.epochs,
         batch_size=given.batch_size,
-        patience=None if held_out is None else given.patience,
+        patience=patience,
         seed=given.seed,
         device=device,
         checkpoint=folder,

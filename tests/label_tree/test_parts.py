@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import log_softmax
 from sklearn.base import clone
 
 from structnet import LabelTreeClassifier
+from structnet.estimators.checked import Checked
+from structnet.estimators.discriminant_analysis import discriminant
 from structnet.estimators.parted_tree import PartedTree
+from structnet.estimators.parts import parts_within
 from structnet.plot import plot_model_tree
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
@@ -72,12 +76,31 @@ def test_all_answers_are_about_classes(how: dict[str, Any], tmp_path: Path) -> N
     path, leaves = model.decision_path(x), model.apply(x)
     assert path[np.arange(len(x)), leaves].all() and set(leaves) <= set(tree.topology.leaves)
     text, graph = model.export_text(x, y), model.to_networkx()
+    assert "    class " not in text  # which would name the columns of a whole class
     assert "label 7, part" in text and "label 8" not in text and len(graph) > 8
     assert model.explain(x[0]).leaf in leaves and str(model.summary(x))
     assert model.plot(x, y) is not None and plot_model_tree(model) is not None
     model.save(tmp_path / "model")
     again = LabelTreeClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(x), prob)
+
+
+def test_a_single_node_of_parts_is_a_discriminant_analysis(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()
+    x, y, *_ = halves()
+    model = LabelTreeClassifier(parts=3, epochs=0, arity=24, random_state=0).fit(x, y)
+    features = model._features(model._inputs(x))
+    rows = Checked(features.table, np.searchsorted(model.classes_, y), None)
+    place, part_classes = parts_within(rows, 8, 3, model.seed_)
+    weight, bias = discriminant(rows._replace(y=place), len(part_classes), model.seed_)
+    np.testing.assert_array_equal(model.part_classes_, part_classes)
+    np.testing.assert_allclose(
+        model.tree_.log_prob_of_all(features),
+        log_softmax(features.table @ weight.T + bias, axis=1),
+        atol=1e-4,
+    )
 
 
 def test_a_tree_of_parts_predicts_classes() -> None:
@@ -122,6 +145,22 @@ def test_an_older_file_has_whole_classes(tmp_path: Path) -> None:
     again = LabelTreeClassifier.load(path)
     np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
     assert again.part_classes_.tolist() == [*range(8)] and again.parts is None
+
+
+def test_an_older_pickle_has_whole_classes() -> None:
+    *_, x, _ = halves()
+    model = fitted(parts=1)
+    state = model.__getstate__()
+    older = LabelTreeClassifier.__new__(LabelTreeClassifier)
+    older.__setstate__({name: state[name] for name in state if "part" not in name})
+    np.testing.assert_array_equal(older.predict_proba(x), model.predict_proba(x))
+    assert older.part_classes_.tolist() == [*range(8)] and older.parts is None
+
+
+def test_with_vectors_classes_stay_whole() -> None:
+    x, y, *_ = halves()
+    model = LabelTreeClassifier(vector_size=3, random_state=0).fit(x, y)
+    assert model.part_classes_.tolist() == [*range(8)]
 
 
 @pytest.mark.parametrize("change", ["swap", "short", "long", "high", "low", "gap", "float", "none"])

@@ -35,6 +35,7 @@ def test_trees_of_operators_are_worth_another_cell() -> None:
     assert asked("(and (not a) b)", hidden_size=21) == BOTH
     many = [f"(f{i} a b)" for i in range(17)]
     assert asked(*many) == ("child-sum",) and asked(*many[:16]) == ALL
+    assert asked("(and (not a) b)", numbers=True) == BOTH
     for told in ({"words": True}, {"dropout": 0.1}, {"label_dropout": 0.1}):
         assert asked("(and (not a) b)", **told) == ("child-sum",)
 

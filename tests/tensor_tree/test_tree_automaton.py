@@ -106,6 +106,18 @@ def test_nodes_with_tokens_and_children_have_no_automaton() -> None:
         TreeLSTMClassifier(cell="automaton", epochs=1).fit(X, [0, 1] * 10)
 
 
+def test_numbers_are_labels_of_an_automaton() -> None:
+    with pytest.raises(ValueError, match=r"'numbers' .* for the cell 'automaton'\. Got True"):
+        TreeLSTMClassifier(cell="automaton", numbers=True).fit(["(f a b)"] * 20, [0, 1] * 10)
+
+
+def test_patience_waits_until_all_trees_are_seen() -> None:
+    X, y = sums(200)
+    model = TreeLSTMClassifier(cell="automaton", epochs=12, patience=1, random_state=0)
+    model.fit(X[:150], y[:150], X_val=X[150:], y_val=y[150:])
+    assert len(model.history_) > 8
+
+
 def test_small_trees_come_first_and_all_in_the_end() -> None:
     trees = [chain(1 + i % 10) for i in range(200)]
     examples = TreeExamples(Forest.from_trees(trees, VOCABULARY), np.arange(200))
