@@ -284,7 +284,9 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         else:
             learn, validation = given, held_out
         # A tree that is trained further keeps the columns and scales that it was trained on.
-        form, strength = (before.form, before.strength) if before else self._form(learn, seed)
+        form, strength = (
+            (before.form, before.strength or None) if before else self._form(learn, seed)
+        )
         # Validation samples from the user are not learned from, nor those that a later warm start
         # may hold out again.
         own = held_out is None and not self.warm_start

@@ -15,6 +15,7 @@ import numpy as np
 from structnet.tensor_tree.settings import STATES, Cell, TreeLSTMSettings
 from structnet.training.gains import is_better
 from structnet.trees.tree import Tree
+from structnet.trees.vocabulary import Vocabulary
 
 MAX_CHILDREN = 3
 OPERATORS = range(2, 17)  # number of labels of inner nodes; more have too many weights
@@ -38,8 +39,15 @@ def cells(
     fit = all(len(node.children) <= most for tree in held for node in tree.postorder(once=True))
     if most < 2 or not fit:
         return ("child-sum",)
-    few = kind == "classes" and (settings.hidden_size or 0) <= STATES and not settings.numbers
-    return ("child-sum", "tucker", *(("automaton",) if few and not _carry([*learn, *held]) else ()))
+    few = kind == "classes" and (settings.hidden_size or 0) <= STATES
+    named = few and not settings.numbers and not _have_numbers(learn)
+    two: tuple[Cell, ...] = ("child-sum", "tucker")
+    return (*two, "automaton") if named and not _carry([*learn, *held]) else two
+
+
+def _have_numbers(trees: list[Tree]) -> bool:
+    """Are there so many numbers among labels that their values tell, which an automaton ignores?"""
+    return Vocabulary.from_trees(trees, unknown=True, any_arity=True, numbers=None).any_numbers
 
 
 def _carry(trees: Iterable[Tree]) -> bool:

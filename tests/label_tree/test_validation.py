@@ -19,8 +19,8 @@ def test_validation_samples_choose_the_settings(kind: Any, points: tuple, monkey
     parts: list[tuple[Examples, Examples]] = []
 
     class Seen(Trials):
-        def __init__(self, learn: Examples, held: Examples, *others: Any):
-            super().__init__(learn, held, *others)
+        def __init__(self, learn: Examples, held: Examples, *others: Any, **told: Any):
+            super().__init__(learn, held, *others, **told)
             parts.append((learn, held))
 
     monkeypatch.setattr(choice, "Trials", Seen)
