@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from structnet.estimators.parts import of_classes
+from structnet.estimators.parts import numbers_of, of_classes
 from structnet.routing.protocol import Facts
 
 
@@ -65,6 +65,5 @@ class PartedTree:
         if self._tree.topology.children_of(node):
             return facts
         part = self._tree.classes_at(node)[0]
-        label = int(self._part_classes[part])
-        first = int(np.searchsorted(self._part_classes, label))
-        return facts._replace(words=f"label {label}, part {part - first}")
+        number = numbers_of(self._part_classes)[part]
+        return facts._replace(words=f"label {self._part_classes[part]}, part {number}")

@@ -104,6 +104,22 @@ def _means(
     return np.where(total.reshape(*centres.shape[:2], 1) > 0, means, centres)
 
 
+def numbers_of(part_classes: np.ndarray) -> np.ndarray:
+    """The number of each part within its class, from 0.
+
+    Args:
+        part_classes: class of each part, ascending.
+
+    Shapes:
+        part_classes, output ``[parts]``.
+
+    Example:
+        >>> numbers_of(np.array([0, 0, 1])).tolist()
+        [0, 1, 0]
+    """
+    return np.arange(len(part_classes)) - np.searchsorted(part_classes, part_classes)
+
+
 def of_classes(
     log_prob_of: Callable[[slice], np.ndarray], size: int, part_classes: np.ndarray
 ) -> np.ndarray:

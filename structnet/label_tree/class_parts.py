@@ -72,8 +72,8 @@ def choose_parts(
     one = np.arange(num_classes)
     if parts is None or parts == 1:
         settled, trials = chosen(examples, num_classes, settings, progress, held_out)
-        free = settings.is_free and settings.arity is None and settings.epochs is None
-        free = free and not settings.vector_size
+        given = settings.arity, settings.epochs, settings.vector_size or None
+        free = settings.is_free and given == (None, None, None)
         if parts is None and free and trials is not None and trials.learn.features.is_table:
             parts = _number(trials, settled, settings, examples)
         if parts is None or parts == 1:

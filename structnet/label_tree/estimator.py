@@ -31,7 +31,7 @@ from structnet.label_tree.class_parts import choose_parts
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
-from structnet.label_tree.parted import PartsMixin, solution_of
+from structnet.label_tree.parted import PartsMixin, Whole, solution_of
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Stream
 from structnet.label_tree.streaming import StreamMixin
@@ -184,9 +184,8 @@ class LabelTreeClassifier(
 
         def after_epoch(training: Training) -> None:
             if held_out is not None:
-                training.epochs[-1]["validation_loss"] = self._held_out_loss(
-                    training.tree, held_out
-                )
+                whole = Whole(training.tree, self.part_classes_)
+                training.epochs[-1]["validation_loss"] = whole.loss_of(held_out)
             training.tell(progress)
 
         solve = solution_of(self.part_classes_)

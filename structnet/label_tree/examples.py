@@ -59,9 +59,9 @@ class Examples:
         """The sum of the weights."""
         return float(self.shares.sum(dtype=np.float64)) if len(self.shares) else float(len(self))
 
-    def weighed(self, numbers: np.ndarray) -> float:
-        """The sum of one number for each example, ``[n]``, by weight."""
-        return float(self.shares @ numbers if len(self.shares) else numbers.sum())
+    def mean(self, numbers: np.ndarray) -> float:
+        """The weighted mean of one number for each example, ``[n]``."""
+        return float(np.average(numbers, weights=self.shares if len(self.shares) else None))
 
     @property
     def effective(self) -> float:

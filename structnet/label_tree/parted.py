@@ -14,7 +14,7 @@ from structnet.estimators.discriminant_analysis import discriminant
 from structnet.estimators.few_rows import Solve, solved
 from structnet.estimators.likeliest import top_of
 from structnet.estimators.parted_tree import PartedTree
-from structnet.estimators.parts import of_classes
+from structnet.estimators.parts import numbers_of, of_classes
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
@@ -48,12 +48,9 @@ class Whole(NamedTuple):
 
     def names(self, classes: Sequence[str]) -> list[str]:
         """The names of the labels: those of the classes, with the number of the part of several."""
-        first = np.searchsorted(self.part_classes, self.part_classes)
-        several = np.bincount(self.part_classes)[self.part_classes] > 1
-        return [
-            classes[k] + f", part {place - first[place]}" * bool(several[place])
-            for place, k in enumerate(self.part_classes)
-        ]
+        parts = zip(self.part_classes, numbers_of(self.part_classes), strict=True)
+        several = np.bincount(self.part_classes) > 1
+        return [classes[k] + f", part {number}" * bool(several[k]) for k, number in parts]
 
     def log_prob_of_all(self, features: Features) -> np.ndarray:
         """The log-probabilities of the classes, ``[n, classes]``."""
@@ -69,6 +66,10 @@ class Whole(NamedTuple):
         if self.is_one:
             return self.tree.log_prob_of(features, classes)
         return self.log_prob_of_all(features)[np.arange(len(classes)), classes]
+
+    def loss_of(self, examples: Examples) -> float:
+        """The mean loss on some examples, whose labels are classes."""
+        return -examples.mean(self.log_prob_of(examples.features, examples.labels))
 
     def top_k(
         self, features: Features, k: int = 1, beam: int | None = None, threshold: float = 0.0
@@ -180,8 +181,3 @@ class PartsMixin:
         log_prob = self.tree_.log_prob_of_all(examples.features)
         log_prob[self.part_classes_ != examples.labels[:, None]] = -np.inf
         return replace(examples, labels=log_prob.argmax(1))
-
-    def _held_out_loss(self, tree: LabelTree, held_out: Examples) -> float:
-        """The mean loss of a tree in training on held-out examples."""
-        log_p = Whole(tree, self.part_classes_).log_prob_of(held_out.features, held_out.labels)
-        return -held_out.weighed(log_p) / held_out.weight

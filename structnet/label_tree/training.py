@@ -369,8 +369,7 @@ class Training:
 
     def loss_of(self, examples: Examples) -> float:
         """The mean loss of the present tree on some examples."""
-        log_p = self.tree.log_prob_of(examples.features, examples.labels)
-        return -float(np.average(log_p, weights=examples.shares if len(examples.shares) else None))
+        return -examples.mean(self.tree.log_prob_of(examples.features, examples.labels))
 
     def _check(self, loss: float, guessing: float) -> None:
         if not np.isfinite(loss) or (len(self.epochs) > 1 and loss > _most(guessing)):

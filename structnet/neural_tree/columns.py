@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import count, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,8 +99,8 @@ def telling_columns(
             return None
     if not tried or not is_better(losses[0], losses[best], SURE, counted, grouped):
         return None
-    strengths = STRENGTHS[np.sum([lines for _, lines in tried], axis=0).argmin(1)]
-    steps = _fewer(every, seed, lambda line, columns, place: strengths[place])
+    strengths = iter(STRENGTHS[np.sum([lines for _, lines in tried], axis=0).argmin(1)])
+    steps = _fewer(every, seed, lambda *_: next(strengths))
     [kept] = islice((each.columns for each in steps), best, best + 1)
     return kept
 
@@ -139,7 +139,7 @@ def _unseen(rows: Checked, held: Checked, seed: int) -> tuple[np.ndarray, np.nda
     """
     lines: list[np.ndarray] = []
 
-    def best(line: Ridge, columns: np.ndarray, _: int) -> float:
+    def best(line: Ridge, columns: np.ndarray) -> float:
         lines.append(line.losses(held.of(columns), STRENGTHS) @ held.weights)
         return STRENGTHS[lines[-1].argmin()]
 
@@ -148,21 +148,20 @@ def _unseen(rows: Checked, held: Checked, seed: int) -> tuple[np.ndarray, np.nda
 
 
 def _fewer(
-    rows: Checked, seed: int, strength_of: Callable[[Ridge, np.ndarray, int], float]
+    rows: Checked, seed: int, strength_of: Callable[[Ridge, np.ndarray], float]
 ) -> Iterator[Fit]:
     """The fits of all columns, then of fewer and fewer, down to one.
 
     Args:
         rows: rows with weights.
         seed: seed of the forests.
-        strength_of: function of the linear models, their columns and the number of steps before,
-            that returns the strength.
+        strength_of: function of the linear models and their columns that returns the strength.
     """
     columns = np.arange(rows.x.shape[1])
-    for place in count():
+    while True:
         some = rows.of(columns)
         line = Ridge.of(some)
-        strength = strength_of(line, columns, place)
+        strength = strength_of(line, columns)
         rests = some._replace(
             x=np.ascontiguousarray(some.x, np.float32), y=some.y - line.predict(some.x, strength)
         )

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from structnet.tensor_tree.settings import STATES, Cell, TreeLSTMSettings
+from structnet.tensor_tree.targets import carry_tokens
 from structnet.training.gains import is_better
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
@@ -41,18 +42,13 @@ def cells(
         return ("child-sum",)
     few = kind == "classes" and (settings.hidden_size or 0) <= STATES
     named = few and not settings.numbers and not _have_numbers(learn)
-    two: tuple[Cell, ...] = ("child-sum", "tucker")
-    return (*two, "automaton") if named and not _carry([*learn, *held]) else two
+    two: tuple[Cell, ...] = ("child-sum", "tucker")  # an automaton reads labels alone
+    return (*two, "automaton") if named and not carry_tokens([*learn, *held]) else two
 
 
 def _have_numbers(trees: list[Tree]) -> bool:
     """Are there so many numbers among labels that their values tell, which an automaton ignores?"""
     return Vocabulary.from_trees(trees, unknown=True, any_arity=True, numbers=None).any_numbers
-
-
-def _carry(trees: Iterable[Tree]) -> bool:
-    """Do nodes with children carry tokens, which an automaton would not read?"""
-    return any(node.token is not None for tree in trees for node in tree.postorder(once=True))
 
 
 def _operators(trees: Iterable[Tree]) -> dict[object, int]:

@@ -13,7 +13,7 @@ from structnet.tensor_tree.aggregators.full_tensor import FullTensor
 from structnet.tensor_tree.counts.rare_labels import known_labels, labels_of_trees
 from structnet.tensor_tree.counts.word_choice import WordChoice, affixes_help, choose_words
 from structnet.tensor_tree.settings import FEW, STATES, TreeLSTMSettings
-from structnet.tensor_tree.targets import Question, Targets
+from structnet.tensor_tree.targets import Question, Targets, carry_tokens
 from structnet.text.vectors import read_vectors
 from structnet.text.words import Words
 from structnet.trees.examples import TreeExamples
@@ -82,9 +82,7 @@ def read_by(
     if affixes:
         learn, validation = learn.with_affixes(), validation and validation.with_affixes()
     vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
-    carried = vocabulary.inner_numbers or any(
-        node.token is not None for tree in learn.trees for node in tree.postorder(once=True)
-    )
+    carried = vocabulary.inner_numbers or carry_tokens(learn.trees)
     question = replace(question, carried=carried)
     if chosen.letters:
         vocabulary = vocabulary.with_letters()

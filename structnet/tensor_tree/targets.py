@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -115,6 +115,11 @@ class Targets(NamedTuple):
         weights = mean_one(self.weights)
         weights = None if weights is None else weights.astype(np.float32)
         return TreeExamples(forest, np.asarray(self.y, dtype), weights, question.roots)
+
+
+def carry_tokens(trees: Iterable[Tree]) -> bool:
+    """True if some nodes have a token beside their label."""
+    return any(node.token is not None for tree in trees for node in tree.postorder(once=True))
 
 
 def _at(part: Any, places: np.ndarray) -> Any:

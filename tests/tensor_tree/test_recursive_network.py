@@ -8,6 +8,7 @@ import pytest
 import torch
 from configurations import AGGREGATORS
 from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees
+from recursion import assert_follows
 from reference import tensor_tree as reference
 from torch import Tensor, nn
 
@@ -44,17 +45,7 @@ def by_hand(m: RecursiveNetwork, tree: Tree) -> Tensor:
 @pytest.mark.parametrize("aggregator", list(AGGREGATORS))
 def test_states_and_gradients_follow_the_equation(aggregator: str, inner: bool):
     m = model(aggregator, inner)
-    for seed in range(4):
-        trees = random_trees(random.Random(seed), inner)
-        forest = Forest.from_trees(trees, VOCABULARY)
-        expected = torch.stack([by_hand(m, tree) for tree in trees])
-        weights = torch.randn(expected.shape, dtype=torch.float64)
-        gradients = torch.autograd.grad((expected * weights).sum(), list(m.parameters()))
-        for backend in ("levels", "dgl"):
-            found = m(forest, backend=backend)
-            torch.testing.assert_close(found, expected)
-            again = torch.autograd.grad((found * weights).sum(), list(m.parameters()))
-            torch.testing.assert_close(again, gradients)
+    assert_follows(m, lambda tree: by_hand(m, tree), inner)
 
 
 def test_all_nodes_can_be_read():

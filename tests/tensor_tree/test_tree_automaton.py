@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees
+from recursion import assert_follows
 from torch import Tensor
 
 from structnet import TreeAutomaton, TreeLSTMClassifier
@@ -40,17 +41,7 @@ def by_hand(m: TreeAutomaton, tree: Tree) -> Tensor:
 
 def test_states_and_gradients_follow_the_equation() -> None:
     m = model()
-    for seed in range(4):
-        trees = random_trees(random.Random(seed))
-        forest = Forest.from_trees(trees, VOCABULARY)
-        expected = 20 * torch.stack([by_hand(m, tree) for tree in trees])
-        weights = torch.randn(expected.shape, dtype=torch.float64)
-        gradients = torch.autograd.grad((expected * weights).sum(), list(m.parameters()))
-        for backend in ("levels", "dgl"):
-            found = m(forest, backend=backend)
-            torch.testing.assert_close(found, expected)
-            again = torch.autograd.grad((found * weights).sum(), list(m.parameters()))
-            torch.testing.assert_close(again, gradients)
+    assert_follows(m, lambda tree: 20 * by_hand(m, tree))
 
 
 def test_every_node_has_probabilities() -> None:

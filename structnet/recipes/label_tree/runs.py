@@ -97,8 +97,7 @@ def trained(
     def after_epoch(training: Training) -> None:
         record = training.epochs[-1]
         if len(data.validation):
-            log_p = classes.log_prob_of(data.validation.features, data.validation.labels)
-            record["validation_loss"] = float(-log_p.mean())
+            record["validation_loss"] = classes.loss_of(data.validation)
         # State and history are written together, so that they have the same epochs.
         save_model(file, training.tree, content_of(data, training, part_classes))
         run.write_history(training.epochs)
@@ -108,7 +107,16 @@ def trained(
 
 
 def content_of(data: LabelData, training: Training, part_classes: np.ndarray) -> dict[str, Any]:
-    """All that is needed to rebuild a tree, except its weights."""
+    """All that is needed to rebuild a tree, except its weights.
+
+    Args:
+        data: data of the run.
+        training: training of the tree.
+        part_classes: label of each of its parts.
+
+    Shapes:
+        part_classes ``[parts]``.
+    """
     names = "pairs", "pieces", "lines", "frequency"
     text = data.text and {name: getattr(data.text, name) for name in names}
     return {
