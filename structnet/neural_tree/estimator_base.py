@@ -284,15 +284,13 @@ class NeuralTreeEstimator(TreeEstimatorMixin, BaseEstimator):
         else:
             learn, validation = given, held_out
         # A tree that is trained further keeps the columns and scales that it was trained on.
-        form, strength = (
-            (before.form, before.strength or None) if before else self._form(learn, seed)
-        )
+        form, strength = (before.form, before.strength) if before else self._form(learn, seed)
         # Validation samples from the user are not learned from, nor those that a later warm start
         # may hold out again.
         own = held_out is None and not self.warm_start
         parts = [form.samples(each) for each in (learn, validation, *[given][:own])]
         run: dict[str, Any] = {"device": self.device, "progress": bool(self.verbose)}
-        settings = self._settings(seed, self.strength or strength)
+        settings = self._settings(seed, self.strength or strength or None)
         if number == 0:
             self.settings_ = settings
         if before is not None:
