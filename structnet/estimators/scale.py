@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,10 @@ class Standardizer:
     def of(self, columns: int) -> list[np.ndarray]:
         """The mean and the standard deviation of each of ``columns`` columns, ``[columns]``."""
         return [np.resize(each, columns) for each in (self.mean, self.sd)]
+
+    def taking(self, columns: np.ndarray) -> Standardizer:
+        """The scaler of some of a table's columns, by their places ``[kept]``, ascending."""
+        return replace(self, mean=self.mean[columns], sd=self.sd[columns])
 
     def to_lists(self) -> list[list]:
         """The means and the standard deviations as lists, for JSON and :meth:`from_lists`."""

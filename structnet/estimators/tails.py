@@ -113,6 +113,13 @@ class BentStandardizer(Standardizer):
         """True if no column is bent."""
         return not self.bends
 
+    def taking(self, columns: np.ndarray) -> BentStandardizer:
+        """The scaler of some of a table's columns, by their places ``[kept]``, ascending."""
+        places = {column: place for place, column in enumerate(columns.tolist())}
+        kept = (bend for bend in self.bends if bend.column in places)
+        bends = tuple(bend._replace(column=places[bend.column]) for bend in kept)
+        return BentStandardizer(self.mean[columns], self.sd[columns], bends)
+
     def to_lists(self) -> list[list]:
         """The means, the standard deviations, and each curve's column and points."""
         bends = [[bend.column, bend.x.tolist(), bend.y.tolist()] for bend in self.bends]

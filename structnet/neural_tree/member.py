@@ -56,7 +56,7 @@ class Form(NamedTuple):
             targets = Standardizer.fitted(learn.y, learn.weights)
             learn = learn._replace(y=targets(learn.y))
         if select and learn.x.ndim == 2:
-            columns, strength = _telling(learn, seed, standardize=standardize)
+            columns, strength = telling(learn, seed, standardize=standardize)
         if standardize:
             inputs = BentStandardizer.learned(*learn.of(columns)[:3])
         return cls(columns, inputs, targets), strength
@@ -172,12 +172,20 @@ class Member(Trained):
         return self.targets.inverse(mean), variance * self.targets.sd**2
 
 
-def _telling(
+def telling(
     rows: Checked, seed: int, *, standardize: bool
 ) -> tuple[np.ndarray | None, float | None]:
     """The columns that are enough, or None for all; and the penalty chosen with them, if any.
 
     A forest finds what a line misses, and needs fewer rows; but it takes long for many columns.
+
+    Args:
+        rows: rows to learn from, whose targets are classes or standardized numbers.
+        seed: seed of the choice.
+        standardize: scale the columns first.
+
+    Shapes:
+        output[0] ``[kept]``, ascending.
     """
     columns = telling_columns(*rows[:3], seed, rows.groups)
     if columns is None and (line := few_columns(rows, seed, standardize=standardize)):

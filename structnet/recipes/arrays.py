@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from structnet.datasets import Arrays, DownloadError, cache_dir, load
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.datasets.csv_file import is_number
+from structnet.estimators.scale import Standardizer
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import is_file
 from structnet.recipes.run_settings import RowsRunSettings
@@ -24,6 +25,7 @@ from structnet.routing.arrivals import arrivals_of
 from structnet.routing.samples import stacked
 
 E = TypeVar("E", bound=BaseEstimator)
+SHOWN = 10  # columns named in a line
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)  # a whole number as Python writes it, int64
 
 
@@ -35,6 +37,8 @@ class ArrayData:
         arrays: the data set.
         train, validation, test: samples; those for validation are held out of the training rows.
         places: places of the test samples among those of the data set, ``[test]``.
+        columns: columns of the data set that the samples have, ``[kept]``, ascending; None for all.
+        strength: strength of the penalty that was chosen with the columns; None if there is none.
     """
 
     arrays: Arrays
@@ -42,6 +46,14 @@ class ArrayData:
     validation: Samples
     test: Samples
     places: np.ndarray
+    columns: np.ndarray | None = None
+    strength: float | None = None
+
+    @property
+    def x_scale(self) -> Standardizer | None:
+        """The scaler of the samples' inputs; None if they are not scaled."""
+        scale = self.arrays.x_scale
+        return scale if scale is None or self.columns is None else scale.taking(self.columns)
 
     def everything(self) -> Samples:
         """The samples for training, followed by those that were held out of the training rows."""
@@ -54,7 +66,10 @@ class ArrayData:
     def as_read(self, number: int) -> Any:
         """A test sample as it was read, before it was scaled; None if that is not known."""
         read = self.arrays.x_test_read
-        return None if read is None else read[self.places[number]]
+        if read is None:
+            return None
+        row = read[self.places[number]]
+        return row if self.columns is None else row[self.columns]
 
     def estimator(
         self, kind: type[E], parameters: Mapping[str, Any], seed: int, members: Sequence[Any]
@@ -69,7 +84,8 @@ class ArrayData:
             seed: seed of the run.
             members: trained trees, each the ``tree`` of a member.
         """
-        arrays, shape, model = self.arrays, tuple(self.train.x.shape[1:]), kind()
+        arrays, model = self.arrays, kind()
+        shape = arrays.x_train.shape[1:]
         known = {"random_state": seed, "standardize": arrays.x_scale is not None, **parameters}
         model.set_params(**{name: known[name] for name in model.get_params() if name in known})
         fitted: Any = model
@@ -101,12 +117,16 @@ class ArrayData:
             "shape": list(self.train.x.shape[1:]),
             "num_outputs": arrays.num_outputs,
         }
-        for name in ("classes", "features", "targets"):
-            words = getattr(arrays, name)
+        for name, words in (
+            ("classes", arrays.classes),
+            ("features", self._features()),
+            ("targets", arrays.targets),
+        ):
             description[name] = None if words is None else list(words)
-        for name in ("x_scale", "y_scale"):
-            scale = getattr(arrays, name)
+        for name, scale in (("x_scale", self.x_scale), ("y_scale", arrays.y_scale)):
             description[name] = scale and scale.to_lists()
+        if self.columns is not None:
+            description["columns"] = self.columns.tolist()
         if arrays.encoding is not None:
             description["encoding"] = arrays.encoding.to_list()
         if arrays.written is not None:
@@ -115,7 +135,21 @@ class ArrayData:
 
     def in_words(self) -> str:
         """The number and the kind of the examples, and what a table's columns became, in words."""
-        return kind_in_words(sizes_in_words(self), self.arrays)
+        words = kind_in_words(sizes_in_words(self), self.arrays)
+        if self.columns is None:
+            return words
+        some, number = [*map(str, self._features() or self.columns + 1)], len(self.columns)
+        more = f" and {number - SHOWN:,} more" * (number > SHOWN)
+        every = f"{self.arrays.x_train.shape[1]:,} columns"
+        return (
+            f"{words}\nof these {every}, the tree reads {number:,}: "
+            f"{', '.join(some[:SHOWN])}{more}; the others only add noise"
+        )
+
+    def _features(self) -> Sequence[str] | None:
+        """The names of the columns that the samples have; None if they have none."""
+        names = self.arrays.features
+        return names if names is None or self.columns is None else [names[i] for i in self.columns]
 
 
 def kind_in_words(sizes: str, arrays: Arrays) -> str:

@@ -198,6 +198,8 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
         others = set(data["targets"] or ()) - set(encoding.names or ())
         target = next((i for i, name in enumerate(table.names or ()) if name in others), None)
     values = encoding(table, columns(table, data, target))
+    if "columns" in data:
+        values = values[:, data["columns"]]
     values = values.reshape(-1, *data["shape"])
     return _scaled(values, data["x_scale"])
 

@@ -88,6 +88,14 @@ def test_a_scaler_is_made_again_from_lists() -> None:
     assert Standardizer.from_lists(None) is None
 
 
+def test_the_scaler_of_some_columns_has_their_means_and_deviations() -> None:
+    values = np.random.default_rng(0).normal(size=(9, 4))
+    some = Standardizer.fitted(values).taking(np.array([1, 3]))
+    np.testing.assert_array_equal(
+        some(values[:, [1, 3]]), Standardizer.fitted(values[:, [1, 3]])(values[:, [1, 3]])
+    )
+
+
 def test_sparse_rows_that_weigh_next_to_nothing_have_a_scale() -> None:
     rows = csr_matrix([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
     scale = Standardizer.of_entries(rows, np.array([1e-308, 3e-308, 1e308]))

@@ -175,6 +175,15 @@ def test_it_is_written_and_read() -> None:
     assert BentStandardizer.from_lists(None) is None
 
 
+def test_the_scaler_of_some_columns_scales_them_as_among_all() -> None:
+    values, columns = np.hstack([table(), table()]), np.array([1, 4, 6])
+    scale = BentStandardizer.learned(values, CODES)
+    some = scale.taking(columns)
+    assert [bend.column for bend in scale.bends] == [0, 4]
+    assert [bend.column for bend in some.bends] == [1]
+    np.testing.assert_array_equal(some(values[:, columns]), scale(values)[:, columns])
+
+
 @pytest.mark.parametrize(
     "curve", [[4, [0, 1], [0, 1]], [0, [0, 0], [0, 1]], [0, [0], [0]], [0, [0, 1], [0, 1, 2]]]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -123,7 +124,7 @@ def answer(model: Opened, texts: Sequence[str], asked: AskOfTree) -> list[Answer
         leaf = int(ask(tree, x, lambda batch: tree.apply_path(batch, path, generator)))
         return [f"by the path {path}: leaf {leaf}, {in_words(values)}"], {"leaf": leaf}
 
-    return answers(model, texts, load_data, tree, predict, more)
+    return answers(model, texts, partial(load_data, known=data), tree, predict, more)
 
 
 def _of_class(names: Sequence[str], place: int, output: Tensor) -> Answer:

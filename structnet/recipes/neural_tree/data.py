@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.estimators.checked import Checked
 from structnet.estimators.held_out import hold_out
+from structnet.neural_tree.member import telling
 from structnet.recipes.arrays import ArrayData, drawn, load_arrays
 from structnet.recipes.neural_tree.settings import NeuralTreeRunSettings
 from structnet.recipes.words import counted, outputs
@@ -17,8 +21,12 @@ from structnet.routing import Samples
 EDGE = 4  # pixels by which an augmented image may be shifted
 
 
-def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
+def load_data(settings: NeuralTreeRunSettings, known: Mapping[str, Any] | None = None) -> ArrayData:
     """The data of a run, whose seed decides which training rows are held out for validation.
+
+    Args:
+        settings: settings of the run.
+        known: description of the data of a run, which tells the columns; None to choose them.
 
     Raises:
         DownloadError: the files of the data set are missing.
@@ -57,17 +65,25 @@ def load_data(settings: NeuralTreeRunSettings) -> ArrayData:
     labels = None if arrays.classes is None else arrays.y_train[order]
     learn, held = hold_out(len(order), share, settings.training.seed, labels)
     augment = shifted_and_mirrored if arrays.name == "cifar10" else None
+    learned = Checked(arrays.x_train, arrays.y_train, None).take(order[learn][: rows.learn_size])
+    columns, strength = None, None
+    if known is not None:
+        columns = np.array(known["columns"]) if "columns" in known else None
+    elif rows.select_columns:
+        columns, strength = telling(learned, settings.training.seed, standardize=False)
+
+    def samples(x: Any, y: np.ndarray, places: np.ndarray) -> Samples:
+        return Checked(x, y, None).take(places).of(columns).samples()
+
     return ArrayData(
         arrays,
-        _samples(arrays.x_train, arrays.y_train, order[learn][: rows.learn_size], augment),
-        _samples(arrays.x_train, arrays.y_train, order[held]),
-        _samples(arrays.x_test, arrays.y_test, test),
+        replace(learned.of(columns).samples(), augment=augment),
+        samples(arrays.x_train, arrays.y_train, order[held]),
+        samples(arrays.x_test, arrays.y_test, test),
         test,
+        columns,
+        strength,
     )
-
-
-def _samples(x: np.ndarray, y: np.ndarray, places: np.ndarray, augment: Any = None) -> Samples:
-    return Samples(torch.from_numpy(x[places]), torch.from_numpy(y[places]), augment=augment)
 
 
 def shifted_and_mirrored(images: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,8 @@ from structnet.neural_tree import (
     Trained,
     presets,
 )
-from structnet.neural_tree.member import Member
+from structnet.neural_tree.member import Form, Member
+from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.recipes.arrays import ArrayData
 from structnet.recipes.neural_tree.settings import FOR_IMAGES, SOME_HAVE, NeuralTreeRunSettings
 from structnet.recipes.row_runs import Described
@@ -65,6 +67,12 @@ def root_of(
         return NeuralTree(primitives, data["shape"], likelihood)
 
 
+def training_of(settings: NeuralTreeRunSettings, data: ArrayData) -> NeuralTreeSettings:
+    """The settings of the training, with the penalty that was chosen with the columns, if any."""
+    given = settings.training.to_library()
+    return replace(given, strength=given.strength or data.strength)
+
+
 def _make(settings: NeuralTreeRunSettings) -> Any:
     """The preset of a run, a function from the number of outputs to primitives."""
     modules: Any = settings.modules  # resolved: the primitives are not None
@@ -97,11 +105,12 @@ def save(settings: NeuralTreeRunSettings, data: ArrayData, trained: Trained, run
         "routers": settings.modules.routers,
         "transformers": settings.modules.transformers,
         "validation_fraction": settings.rows.validation_fraction,
-        "select_columns": False,
+        "select_columns": settings.rows.select_columns,
     }
-    member = Member(**vars(trained), inputs=arrays.x_scale, targets=arrays.y_scale)
+    form = Form(data.columns, data.x_scale, arrays.y_scale)
+    member = Member(**vars(trained), **form._asdict())
     model = data.estimator(kind, parameters, settings.training.seed, [member])
-    model.settings_ = settings.training.to_library()
+    model.settings_ = training_of(settings, data)
     model.save(run.model_file)
 
 

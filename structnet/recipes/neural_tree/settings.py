@@ -72,8 +72,13 @@ OF_TABLE: dict[str, Any] = {
     "refine_epochs": 50,
     "validation_fraction": 0.2,
     "finish": True,
+    "select_columns": True,
 }
-OTHERWISE: dict[str, Any] = {"validation_fraction": 0.1, "finish": False}
+OTHERWISE: dict[str, Any] = {
+    "validation_fraction": 0.1,
+    "finish": False,
+    "select_columns": False,
+}
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ class Rows(FileRows):
         finish: learn from the held-out examples too, at the end, for as many epochs as refinement
             took to its lowest validation loss, and half of those it may take at most (default: yes
             for a table and sarcos, no for the others)
+        select_columns: leave out the columns of a table that only add noise; for the modules table
+            (default: yes)
     """
 
     task: Literal["classification", "regression"] | None = None
@@ -102,6 +109,7 @@ class Rows(FileRows):
     validation_fraction: float | None = None
     learn_size: int | None = None
     finish: bool | None = None
+    select_columns: bool | None = None
 
     def __post_init__(self) -> None:
         check_integer("train_size", self.train_size, 2, optional=True)
@@ -241,7 +249,7 @@ class NeuralTreeRunSettings(RowsRunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not is_file(self.data, TABLES):
-            self.only_for("a table, FILE.csv", self.rows, "task")
+            self.only_for("a table, FILE.csv", self.rows, "task", "select_columns")
         epochs = self.training.refine_epochs
         if self.rows.finish and epochs is not None and epochs < 2:
             raise ValueError(
@@ -271,12 +279,17 @@ class NeuralTreeRunSettings(RowsRunSettings):
         modules, training = filled(self.modules, known), filled(self.training, known)
         epochs: Any = training.refine_epochs  # resolved: not None
         known["finish"] &= epochs > 1  # otherwise half the epochs would be none
+        known["select_columns"] &= modules.primitives == "table"
         for name, known_to in SOME_HAVE.items():
             if getattr(modules, name) and modules.primitives not in known_to:
                 raise ValueError(
                     f"--{name.replace('_', '-')} is for {', '.join(known_to)}; the modules are "
                     f"{modules.primitives}"
                 )
+        if self.rows.select_columns and modules.primitives != "table":
+            raise ValueError(
+                f"--select-columns is for the modules table; the modules are {modules.primitives}"
+            )
         whole = super().resolved()
         return replace(
             whole,

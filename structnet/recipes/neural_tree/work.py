@@ -49,7 +49,7 @@ def train(settings: NeuralTreeRunSettings, data: ArrayData, run: Run, say: Say) 
     )
     trained = grown_and_refined(
         runs.root_of(settings, described),
-        settings.training.to_library(),
+        runs.training_of(settings, data),
         data.train,
         data.validation,
         data.everything() if settings.rows.finish else None,
@@ -100,7 +100,9 @@ def pictures(run: Run, data: Any, texts: Sequence[str], place: Place | None) -> 
     """The growth and the refinement of the tree, its leaves, and its regions in a plane."""
     if not len(run.history):
         return {}
-    data = data or run.read_again(NeuralTreeRunSettings, load_data, place)
+    if data is None:
+        load = partial(load_data, known=run.config["data"])
+        data = run.read_again(NeuralTreeRunSettings, load, place)
     decisions = [Decision(**each) for each in runs.decisions_of(run)]
 
     def read_as(file: str) -> Reading:
