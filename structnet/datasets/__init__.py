@@ -13,8 +13,9 @@
                         ``tree_file_formats`` and ``tree_file_targets`` find and read them
 ``tree_file_summary``   summary of such a file: sizes, labels, copies, classes
 ``table``               the user's own CSV file; ``csv_file`` reads its text
-``table_columns``       the way in which its columns become numbers
+``table_columns``       the way in which its columns become numbers, by their ``column_kinds``
 ``written_numbers``     numbers with marks between thousands, or with a currency or percent sign
+``written_dates``       dates in several orders, and what of them may tell something
 ``text``                :func:`load_text`: published texts and the user's own, as sentences
 ``gutenberg``           books of Project Gutenberg, without the text added around them
 ``clusters``            rows around many centres, with even or Zipf-distributed classes

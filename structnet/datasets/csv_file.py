@@ -28,10 +28,6 @@ ALIKE = 10  # least number of rows that tell a name above numbers from a class
 COUNTED = 3  # columns, counted from 0, that look like names
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")  # or, between semicolons, decimals
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")  # or a whole number
-PART = r"(0?[1-9]|[12]\d|3[01])"  # a month or a day
-DATE = re.compile(  # with the year first or last, of two digits, too; it may have a time
-    rf"(\d{{4}}(?P<a>[-/.]){PART}(?P=a){PART}|{PART}(?P<b>[-/.]){PART}(?P=b)(\d\d){{1,2}})([T ].*)?"
-)
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from structnet.checks import check_one_of
 from structnet.datasets import csv_file
 from structnet.datasets.arrays import TASKS, Arrays, Task, set_aside
+from structnet.datasets.column_kinds import check_written, style_in
 from structnet.datasets.csv_file import Table, TableError
-from structnet.datasets.table_columns import Encoding, check_written, style_in
+from structnet.datasets.table_columns import Encoding
 from structnet.datasets.written_numbers import Style
 from structnet.parse.packed import stem_of
 

@@ -4,48 +4,50 @@
 numbers                stay as they are; a column may write all of them in one style
                        (``1.234,5``, ``5 €``), see :mod:`.written_numbers`
 true and false         become 1 and 0, which may stand among them
+dates                  the year, and of months, weekdays and hours, if the training rows show more
+                       than one, a number with its sine and cosine, see :mod:`.written_dates`
 text                   one number for each value that occurs twice, 1 where the field has it; of
                        more than 50 such values, for the most frequent ones
-dates; text of too     are left out: few values of a new row would be known
-many different values
+other kinds            are left out, see :mod:`.column_kinds`
 =====================  ===========================================================================
 
-A gap among numbers is filled with their median, and a column with gaps gives one number more, 1
-where the field is missing. A value that is not known has 0 for every known value. One other word
-among numbers, or one in twenty, is a misprint, and an error; with more of them a column is text.
-
-The kind of a column is that of all rows: whether a table can be read depends on no draw of rows.
+A gap among numbers or dates is filled with their median, and a column with gaps gives one number
+more, 1 where the field is missing. A value that is not known has 0 for every known value.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from structnet.datasets.csv_file import (
-    DATE,
-    DECIMAL_COMMA,
-    MISSING,
-    THOUSANDS,
-    Table,
-    TableError,
-    number,
+from structnet.datasets.column_kinds import (
+    DATES,
+    DIFFERENT,
+    DOUBTFUL,
+    EMPTY,
+    NUMBERS,
+    TEXT,
+    TRUTH,
+    check_written,
+    is_missing,
+    kind_of,
+    missing_of,
+    remedy_for,
+    repeated,
+    truths,
 )
-from structnet.datasets.written_numbers import MISPRINTS, Style, style_of
+from structnet.datasets.csv_file import Table, TableError, number
+from structnet.datasets.written_dates import DateStyle, names_of, numbers_of, told_by, year_of
+from structnet.datasets.written_numbers import Style
 
-NUMBERS, TRUTH, TEXT = "numbers", "true and false", "text"
-DATES, EMPTY, DIFFERENT = "dates", "no values", "text of too many different values"
-AS_NUMBERS = "; to use dates, write them as numbers, such as days since a day, months or hours"
-TRUE = {"true": 1.0, "false": 0.0}  # in lower or upper case
-BITS = {"1": 1.0, "0": 0.0}  # which are true and false only among words
-MOST_VALUES = 50  # of a text that become numbers
-KNOWN = 0.25  # least share of a text's fields that have one of these values
+WRITTEN = "; write these dates with the year first, such as 2024-05-31, to use them"
 SHOWN = 5  # columns that are named in a line
+EPOCH = datetime(1970, 1, 1)  # from which the days of a median are counted
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,14 @@ class Column:
     Args:
         place: number of the column in the file, from 1.
         name: name from the header; None if there is none.
-        kind: content of the rows, one of those in the module's header; "dates", "no values", and
-            text of too many values are left out.
-        median: number that fills a gap; None if a gap is an error.
-        values: values of a text that become numbers.
+        kind: kind of the column, one of those of :mod:`.column_kinds`.
+        median: number that fills a gap, of dates the days since 1970; None if a gap is an error.
+        values: values of a text, or parts of dates, that become numbers.
         gaps: True if training rows have gaps, so that there is a number that tells them.
         written: style of its numbers; None if they are plain.
+        dated: style of its dates; None if they are left out, or are none.
+        years: first and last date of the training rows, in years; a date beyond them counts as
+            these, as no row tells how a trend goes on.
     """
 
     place: int
@@ -70,6 +74,8 @@ class Column:
     values: tuple[str, ...] = ()
     gaps: bool = False
     written: Style | None = None
+    dated: DateStyle | None = None
+    years: tuple[float, ...] = ()
 
     @classmethod
     def learned(cls, table: Table, place: int, rows: Sequence[int] | np.ndarray) -> Column:
@@ -88,21 +94,27 @@ class Column:
         """
         name = table.names[place] if table.names else None
         fields = [row[place] for row in table.rows]
-        missing = _missing_of(table, place)
+        missing = missing_of(table, place)
         there = np.asarray(rows)[~missing[rows]]
         if not len(there):
             return cls(place + 1, name, EMPTY)
-        written = style_in(table, place, ~missing)
-        kind = _kind_of(table, place, ~missing) if written is None else NUMBERS
-        values = _repeated(fields[row] for row in there) if kind == TEXT else ()
-        if kind not in (NUMBERS, TRUTH) and not values:
+        kind, style = kind_of(table, place, missing)
+        values = repeated(fields[row] for row in there) if kind == TEXT else ()
+        if kind not in (NUMBERS, TRUTH, DATES) and not values:
             return cls(place + 1, name, DIFFERENT if kind == TEXT else kind)
-        column = cls(place + 1, name, kind, None, values, len(there) < len(rows), written)
+        dated = style if isinstance(style, DateStyle) else None
+        written = None if isinstance(style, DateStyle) else style
+        column = cls(place + 1, name, kind, None, values, len(there) < len(rows), written, dated)
         if kind == TEXT:
             return column
         try:
-            if written is not None:
-                check_written(table, place, written)
+            if style is not None:
+                check_written(table, place, style)
+            if dated is not None:
+                dates = [dated.date(fields[row]) for row in there]
+                days = float(np.median([(date - EPOCH) / timedelta(days=1) for date in dates]))
+                years = [year_of(date) for date in (min(dates), max(dates))]
+                return replace(column, values=told_by(dates), median=days, years=tuple(years))
             known = replace(column, median=0.0)._numbers(table, place)[there]
         except TableError as error:
             out = f"or leave the column out (--without {quote(table.known_as(place))})"
@@ -117,7 +129,10 @@ class Column:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The names of the numbers that it becomes."""
-        named = [f"{self.title} = {value}" for value in self.values]
+        if self.kind == DATES:
+            named = [f"{self.title} ({name})" for part in self.values for name in names_of(part)]
+        else:
+            named = [f"{self.title} = {value}" for value in self.values]
         named += [self.title] * (self.kind in (NUMBERS, TRUTH))
         return (*named, *[f"{self.title} is missing"] * self.gaps)
 
@@ -140,20 +155,38 @@ class Column:
             known = {value: i for i, value in enumerate(self.values)}
             pairs = [(row, known[x]) for row, x in enumerate(fields) if x in known]
             numbers[tuple(np.array(pairs, int).reshape(-1, 2).T)] = 1
+        elif self.dated is not None:
+            numbers[:, : numbers.shape[1] - self.gaps] = self._parts(table, place)
+            first, last = self.years
+            numbers[:, 0] = np.clip(numbers[:, 0], first, last)
         elif self.inputs:
             numbers[:, 0] = self._numbers(table, place)
         if self.gaps:
-            numbers[:, -1] = _missing_of(table, place)
+            numbers[:, -1] = missing_of(table, place)
         return numbers
+
+    def _parts(self, table: Table, place: int) -> list[list[float]]:
+        """The numbers of each row's date, in gaps those of the median."""
+        assert self.dated is not None and self.median is not None
+        known = {}
+        for row, field in enumerate(table.texts(place)):
+            if field not in known:
+                try:
+                    missing = is_missing(field)
+                    when = EPOCH + timedelta(self.median) if missing else self.dated.date(field)
+                except ValueError as error:
+                    raise table.error(row, place, str(error)) from None
+                known[field] = numbers_of(when, self.values)
+        return [known[field] for field in table.texts(place)]
 
     def _numbers(self, table: Table, place: int) -> np.ndarray:
         """The number of each row, in gaps the median. ``[rows]``."""
         fields = table.as_written(place)
-        values = _truths(fields) if self.kind == TRUTH else table.parsed(place, self.written)
+        values = truths(fields) if self.kind == TRUTH else table.parsed(place, self.written)
         none = np.isnan(values)
         if not none.any():
             return values
-        wrong = np.flatnonzero(none & ~(_missing_of(table, place) & (self.median is not None)))
+        wrong = np.flatnonzero(none & ~(missing_of(table, place) & (self.median is not None)))
         if len(wrong):
             raise table.error(int(wrong[0]), place, self._fault(fields, wrong))
         assert self.median is not None  # otherwise all of them are wrong
@@ -163,15 +196,15 @@ class Column:
         """The words for the first of the fields that are wrong."""
         field, count = fields[wrong[0]], len(wrong)
         expected = f"expected true or false; got {field!r}"
-        if self.kind != TRUTH or _is_missing(field):
+        if self.kind != TRUTH or is_missing(field):
             try:
                 number(field, self.written)
             except ValueError as error:
                 expected = str(error)
         many = f" ({count:,} of {len(fields):,} fields are wrong)" * (count > 1)
         empty = "; leave the field empty if it is missing" * (self.median is not None)
-        plain = self.written is None or _is_missing(field)  # else the error has told how to write
-        return f"{expected}{many}{(plain and _remedy(field)) or empty}"
+        plain = self.written is None or is_missing(field)  # else the error has told how to write
+        return f"{expected}{many}{(plain and remedy_for(field)) or empty}"
 
 
 @dataclass(frozen=True)
@@ -258,23 +291,28 @@ class Encoding:
         """What happens to columns that are not plain numbers, one line for each kind of them."""
         out = [column for column in self.columns if not column.inputs]
         text = [column for column in self.columns if column.kind == TEXT]
+        dates = [column for column in self.columns if column.dated]
         gaps = [column for column in self.columns if column.gaps and column.kind != TEXT]
         written = [column for column in self.columns if column.written]
         if text:
             listed = self._listed(text, "values")
             yield f"text, one number for each value: {', '.join(listed)}"
+        if dates:
+            yield f"dates: {', '.join(self._listed(dates, 'values'))}"
         if written:
             yield f"numbers in a style of their own: {', '.join(self._listed(written, 'written'))}"
         if gaps:
             yield f"gaps, filled with the median: {', '.join(self._listed(gaps))}"
         if out:
-            remedy = AS_NUMBERS * any(column.kind == DATES for column in out)
+            remedy = WRITTEN * any(column.kind == DOUBTFUL for column in out)
             yield f"left out: {', '.join(self._listed(out, 'kind'))}{remedy}"
 
     def _listed(self, columns: Sequence[Column], what: str = "") -> Iterator[str]:
         for column in columns[:SHOWN]:
             about = getattr(column, what) if what else ""
-            about = f"{len(about)} value{'s' * (len(about) != 1)}" if what == "values" else about
+            if what == "values":
+                number = f"{len(about)} value{'s' * (len(about) != 1)}"
+                about = ", ".join(about) if column.kind == DATES else number
             yield f"{column.title!r}{f' ({about})' * bool(about)}"
         if len(columns) > SHOWN:
             yield f"and {len(columns) - SHOWN} more"
@@ -283,8 +321,9 @@ class Encoding:
         """The columns for JSON and :meth:`from_list`."""
         columns = [asdict(column) | {"values": list(column.values)} for column in self.columns]
         for column in columns:
-            if (style := column.pop("written")) is not None:  # plain ones need no word on it
-                column["written"] = list(style)
+            for name in ("written", "dated", "years"):  # plain numbers need no word on it
+                if style := column.pop(name):
+                    column[name] = list(style)
         return columns
 
     @classmethod
@@ -293,108 +332,19 @@ class Encoding:
         return cls(tuple(_described(**each) for each in columns))
 
 
-def _described(values: Sequence[str], written: Sequence[Any] | None = None, **rest: Any) -> Column:
+def _described(
+    values: Sequence[str],
+    written: Sequence[Any] | None = None,
+    dated: Sequence[str] | None = None,
+    years: Sequence[float] = (),
+    **rest: Any,
+) -> Column:
     """The column that a run describes."""
-    return Column(values=tuple(values), written=style_from(written), **rest)
-
-
-def _kind_of(table: Table, place: int, rows: np.ndarray) -> str:
-    """The kind of a column by its fields that are not missing, in ``rows [n]``."""
-    none = np.flatnonzero(rows & np.isnan(table.parsed(place)))
-    if not len(none):
-        return NUMBERS
-    there = [table.rows[row][place] for row in np.flatnonzero(rows)]
-    if {field.lower() for field in set(there)} <= TRUE.keys() | BITS.keys():
-        return TRUTH
-    # A number that is infinite, or written otherwise, is one, too, whose error says what to do.
-    words = sum(not _is_other_number(table.rows[row][place]) for row in none)
-    if _may_be_misprints(words, len(there)):
-        return NUMBERS
-    if 2 * sum(DATE.fullmatch(field) is not None for field in there) > len(there):
-        return DATES
-    counts, values = Counter(there), _repeated(there)
-    return TEXT if sum(counts[value] for value in values) >= KNOWN * len(there) else DIFFERENT
-
-
-def style_in(table: Table, place: int, rows: np.ndarray) -> Style | None:
-    """The style of a column's numbers; None if they are plain or too many fields are none.
-
-    Args:
-        table: fields of the file.
-        place: number of the column, from 0.
-        rows: True for each row in which the field is not missing.
-
-    Shapes:
-        rows ``[rows]``.
-    """
-    if not np.isnan(table.parsed(place)[rows]).any():
-        return None
-    fields = table.as_written(place)
-    there = [fields[row] for row in np.flatnonzero(rows)]
-    style = style_of(there)
-    if style is None:
-        return None
-    wrong = sum(not style.wrote(field) for field in there)
-    return style if _may_be_misprints(wrong, len(there)) else None
-
-
-def _may_be_misprints(wrong: int, number: int) -> bool:
-    """Whether so few of a number of fields are wrong that the others tell what they should be."""
-    return wrong <= max(1, MISPRINTS * number) and 2 * wrong <= number
-
-
-def check_written(table: Table, place: int, style: Style) -> None:
-    """Refuses a column in which a field is written otherwise.
-
-    Raises:
-        TableError: a field that is not missing is not of the style.
-    """
-    for row, field in enumerate(table.as_written(place)):
-        if not _is_missing(field) and not style.wrote(field):
-            raise table.error(row, place, style.unlike(field))
+    dates = None if dated is None else DateStyle(*dated)
+    style = style_from(written)
+    return Column(values=tuple(values), written=style, dated=dates, years=tuple(years), **rest)
 
 
 def style_from(written: Sequence[Any] | None) -> Style | None:
     """The style that a run describes by a list; None if it describes none."""
     return None if written is None else Style(*written)
-
-
-def _repeated(fields: Iterable[str]) -> tuple[str, ...]:
-    """The most frequent of the values that occur twice, in alphabetical order."""
-    frequent = Counter(fields).most_common(MOST_VALUES)
-    return tuple(sorted(value for value, count in frequent if count > 1))
-
-
-def _missing_of(table: Table, place: int) -> np.ndarray:
-    """True for each row in which the field is missing. ``[rows]``."""
-    missing = np.isnan(table.parsed(place))
-    missing[missing] = [_is_missing(table.rows[row][place]) for row in np.flatnonzero(missing)]
-    return missing
-
-
-def _truths(fields: Sequence[str]) -> np.ndarray:
-    """1 for true and 0 for false, NaN for other fields. ``[fields]``."""
-    return np.array([(TRUE | BITS).get(field.lower(), np.nan) for field in fields])
-
-
-def _is_missing(field: str) -> bool:
-    return field.lower() in MISSING
-
-
-def _is_other_number(field: str) -> bool:
-    """Whether a field that is no number is infinite, or written as numbers are elsewhere."""
-    try:
-        return isinstance(float(field), float)
-    except ValueError:
-        return bool(THOUSANDS.fullmatch(field) or DECIMAL_COMMA.fullmatch(field))
-
-
-def _remedy(field: str) -> str:
-    """The words that end the error for a field that is not a number."""
-    if _is_missing(field):
-        return "; fill it in, for example with the median of the column, or leave the row out"
-    if THOUSANDS.fullmatch(field):
-        return "; write numbers without commas between thousands, and decimals with points"
-    if DECIMAL_COMMA.fullmatch(field):
-        return "; write the decimals of the column with points"
-    return ""

@@ -301,9 +301,9 @@ def test_the_delimiter_is_guessed(write, text: str, row: list[str]) -> None:
         ('a,b\n"0,005",x\n' + MORE, "got '0,005'; write the decimals of the column with points"),
         ("a,b\n1e999,x\n" + MORE, "expected a finite number; got '1e999'"),
         (
-            "a,d,e,b\n" + "".join(f"A{i},2024-05-1{i},,x\n" for i in range(9)),
+            "a,d,e,b\n" + "".join(f"A{i},1/{i + 1}/2024,,x\n" for i in range(9)),
             r"data\.csv has no feature that becomes numbers: 'a' \(text of too many different "
-            r"values\), 'd' \(dates\), 'e' \(no values\)$",
+            r"values\), 'd' \(dates, days and months in doubt\), 'e' \(no values\)$",
         ),
         (
             "a,b\n1,x\n2,y\nthree,y\n",

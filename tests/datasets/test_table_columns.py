@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from structnet.datasets import TableError, table
+from structnet.datasets.column_kinds import DIFFERENT, MOST_VALUES
 from structnet.datasets.csv_file import Table
-from structnet.datasets.table_columns import DIFFERENT, MOST_VALUES, Column, Encoding
+from structnet.datasets.table_columns import Column, Encoding
+from structnet.datasets.written_dates import numbers_of
 
 NAMES = ("price", "city", "when", "note", "flag", "rooms")
 
@@ -42,22 +45,23 @@ def test_every_kind_of_column_becomes_numbers() -> None:
     rows = rows_of(60)
     encoding = learned(rows)
     features = ("price", "price is missing", "city = Lyon", "city = Paris", "city is missing")
-    assert encoding.features == (*features, "flag", "rooms")
+    dates = ("when (year)", "when (weekday)", "when (weekday, sine)", "when (weekday, cosine)")
+    assert encoding.features == (*features, *dates, "flag", "rooms")
     found = encoding(table_of(rows), range(6))
     prices = [float(row[0]) for row in rows if row[0]]
     for row, numbers in zip(rows, found, strict=True):
         price = float(row[0]) if row[0] else np.median(prices)
         city = [row[1] == name for name in ("Lyon", "Paris", "N/A")]
-        assert numbers.tolist() == [price, not row[0], *city, row[4] == "True", float(row[5])]
+        when = datetime.fromisoformat(row[2])
+        assert numbers[:5].tolist() == [price, not row[0], *city]
+        assert numbers[[5, 6]].tolist() == numbers_of(when, ["year", "weekday"])[:2]
+        assert numbers[-2:].tolist() == [row[4] == "True", float(row[5])]
     assert list(encoding.lines()) == [
         "text, one number for each value: 'city' (2 values)",
+        "dates: 'when' (year, weekday)",
         "gaps, filled with the median: 'price'",
-        "left out: 'when' (dates), 'note' (text of too many different values); to use dates, write "
-        "them as numbers, such as days since a day, months or hours",
+        "left out: 'note' (text of too many different values)",
     ]
-    flags = Encoding(tuple(column for column in encoding.columns if column.name != "when"))
-    *_, last = flags.lines()
-    assert last == "left out: 'note' (text of too many different values)"
 
 
 def test_columns_without_names_are_named_by_their_numbers() -> None:
@@ -94,7 +98,8 @@ def test_of_a_text_of_many_values_the_most_frequent_become_numbers() -> None:
         (["yes", "no", "yes", "no"], "text"),
         (["yes", "no", "maybe", "perhaps"], "text of too many different values"),
         (["yes", "no", "maybe", "yes"], "text"),
-        (["1/2/2024", "2/2/2024", "?", "n/a"], "dates"),
+        (["1/2/2024", "2/2/2024", "?", "n/a"], "dates, days and months in doubt"),
+        (["1/2/2024", "29/2/2024", "?", "n/a"], "dates"),
         (["2024-05-13 10:30", "2024-05-14T10:30", "", "2024-12-31"], "dates"),
         (["31.12.99", "01.01.00", "1.2.03", "1.2.03"], "dates"),
         (["3.1.2", "3.1.2", "3.10.0", "3.10.0"], "text"),  # versions

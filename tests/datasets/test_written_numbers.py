@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structnet.datasets import csv_file, table, table_columns
+from structnet.datasets import column_kinds, csv_file, table
+from structnet.datasets.column_kinds import TEXT
 from structnet.datasets.csv_file import Table, TableError, is_number, read
-from structnet.datasets.table_columns import TEXT, Column, Encoding
+from structnet.datasets.table_columns import Column, Encoding
 from structnet.datasets.written_numbers import Style, style_of
 
 
@@ -75,7 +76,7 @@ def test_a_column_tells_its_style(fields: list[str], written: str, expected: lis
 )
 def test_numbers_in_doubt_have_no_style(fields: list[str]) -> None:
     shown = table_of(fields * 10)
-    assert table_columns.style_in(shown, 0, np.ones(len(shown.rows), bool)) is None
+    assert column_kinds.style_in(shown, 0, np.ones(len(shown.rows), bool)) is None
 
 
 @given(
@@ -233,7 +234,7 @@ def test_one_field_does_not_tell_how_all_others_are_meant(fields: list[str], one
 
 
 def test_plain_numbers_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_columns, "style_of", None)
+    monkeypatch.setattr(column_kinds, "style_of", None)
     monkeypatch.setattr(csv_file, "style_of", None)
     assert learned(["1.5", "", "-2e3", "7"]).median == 1.5
 

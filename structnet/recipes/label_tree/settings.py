@@ -64,7 +64,7 @@ class LabelTreeRunSettings(RowsRunSettings):
         data: planted (points from a known hierarchy), brown or pydoc (the next word, from the four
             before it), FILE.txt (lines like "__label__x some words", as for fastText), FILE.svm
             (sparse rows), or FILE.csv (or .tsv): a table with a column to predict; text becomes
-            numbers, gaps are filled, dates are left out
+            numbers, as do dates, and gaps are filled
         n_jobs: number of threads that train the tree, -1 for all cores; only one gives repeatable
             results; on --resume it may be another (default: 1)
         parts: number of parts of each class of a table, found by k-means, so that a class may be

@@ -231,7 +231,7 @@ class NeuralTreeRunSettings(RowsRunSettings):
 
     Args:
         data: digits, mnist, cifar10, sarcos, or FILE.csv (or .tsv): a table with a column to
-            predict; text becomes numbers, gaps are filled, dates are left out
+            predict; text and dates become numbers, gaps are filled
 
     Raises:
         ValueError: a value is out of its range, or the settings do not go together.

@@ -58,7 +58,7 @@ class SoftmaxTreeRunSettings(RowsRunSettings):
     Args:
         data: digits, mnist; clusters, uneven (generated); brown, pydoc, wikitext-2 (the next word);
             or FILE.csv, FILE.svm (or .tsv, .libsvm): rows with a class; in a table, text becomes
-            numbers, gaps are filled, dates are left out
+            numbers, as do dates, and gaps are filled
         n_members: number of trees, whose probabilities are averaged: more accurate than one, and
             slower in proportion; --n-jobs trains as many of them at a time
 
