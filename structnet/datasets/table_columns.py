@@ -274,8 +274,8 @@ class Encoding:
 
         Args:
             table: fields of a file.
-            places: number in that file of each column, from 0; one that becomes no numbers may be
-                None.
+            places: number in that file of each column, from 0; of one that is None, all numbers
+                are 0.
 
         Shapes:
             ``[rows, features]``, float64.
@@ -284,7 +284,10 @@ class Encoding:
             TableError: a field among numbers is none.
         """
         pairs = zip(self.columns, places, strict=True)
-        parts = [each.numbers(table, at) for each, at in pairs if each.inputs and at is not None]
+        parts = [
+            np.zeros((len(table.rows), len(each.inputs))) if at is None else each.numbers(table, at)
+            for each, at in pairs
+        ]
         return np.concatenate(parts, axis=1)
 
     def lines(self) -> Iterator[str]:

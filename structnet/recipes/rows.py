@@ -162,7 +162,7 @@ def read_table(name: str, data: Mapping[str, Any] | None = None) -> Table:
     # have them if none that the tree needs is lacking.
     if encoding.names is None:
         return reading(False)
-    needed = {column.name for column in encoding.columns if column.inputs}
+    needed = {column.name for column in _needed(data)}
     return reading(not typed or needed <= set(reading(False).rows[0]))
 
 
@@ -207,7 +207,7 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
 def columns(table: Table, data: Mapping[str, Any], target: int | None = None) -> list[int | None]:
     """The columns of the features in a file: by name, or else all columns but the target.
 
-    One that becomes no numbers is None if the file does not have it.
+    One of which the tree reads no number is None if the file does not have it.
 
     Raises:
         TableError: a column is missing, or several have the same name.
@@ -219,14 +219,14 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
         places = table.features(target)
     names = tuple(table.names[i] for i in places) if table.names else None
     if names and features and names != features:
-        for column in encoding.columns:
+        for column in _needed(data):
             name = column.name
-            if column.inputs and name not in names:
+            if name not in names:
                 raise TableError(
                     f"{table.path} has no column {name!r}, a feature of the tree; expected "
-                    f"{_needed(encoding)}; got {SHORT.repr(_listed(names))}"
+                    f"{_needed_names(data)}; got {SHORT.repr(_listed(names))}"
                 )
-            if column.inputs and (names.count(name) > 1 or features.count(name) > 1):
+            if names.count(name) > 1 or features.count(name) > 1:
                 raise TableError(
                     f"{table.path}: there are several columns {name!r}, here or among the features "
                     "of the tree; expected one, or the features alone, in the tree's order"
@@ -237,15 +237,21 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
         expected = f"{counted(size, 'feature')}{more}, in the order of its data"
         if features:
             first = table.names or table.rows[0]
-            expected += f": {_listed(features)}; or a first row with the names {_needed(encoding)}"
-            expected += f"; got {SHORT.repr(_listed(first))}"
+            expected += f": {_listed(features)}; or a first row with the names "
+            expected += f"{_needed_names(data)}; got {SHORT.repr(_listed(first))}"
         raise TableError(f"{table.path} has {table.num_columns} columns; the tree takes {expected}")
     return list(places)
 
 
-def _needed(encoding: Encoding) -> str:
-    """The names of the columns that rows must have."""
-    return _listed([str(column.name) for column in encoding.columns if column.inputs])
+def _needed(data: Mapping[str, Any]) -> list[Column]:
+    """The columns that rows must have, of which the tree reads some number."""
+    of_each = [column for column in encoding_of(data).columns for _ in column.inputs]
+    read = [of_each[i] for i in data["columns"]] if "columns" in data else of_each
+    return list({column.place: column for column in read}.values())
+
+
+def _needed_names(data: Mapping[str, Any]) -> str:
+    return _listed([str(column.name) for column in _needed(data)])
 
 
 def target_place(table: Table, target: str | None, data: Mapping[str, Any]) -> int:

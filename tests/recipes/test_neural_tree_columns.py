@@ -73,14 +73,29 @@ def test_the_estimator_of_the_run_takes_all_columns(trees: Trees) -> None:
         assert [each["class"] for each in found] == model.predict(trees.x[:20]).tolist()
 
 
+def assert_as_in_the_file(trees: Trees, other: Path) -> None:
+    """The predictions for a file of the first five rows are those for the file of all rows."""
+    found, expected = (predict_with(trees.run, file)[:5] for file in (other, trees.file))
+    for one, same in zip(found, expected, strict=True):
+        assert one == {k: v if isinstance(v, str) else pytest.approx(v) for k, v in same.items()}
+
+
 def test_columns_are_found_by_name_in_other_files(trees: Trees, tmp_path: Path) -> None:
     order = [*range(7, -1, -1)]
     rows = [",".join(map(str, row)) for row in trees.x[:5, order].tolist()]
     other = tmp_path / "other.csv"
     other.write_text("\n".join([",".join(NAMES[i] for i in order), *rows, ""]))
-    found, expected = (predict_with(trees.run, file)[:5] for file in (other, trees.file))
-    for one, same in zip(found, expected, strict=True):
-        assert one == {k: v if isinstance(v, str) else pytest.approx(v) for k, v in same.items()}
+    assert_as_in_the_file(trees, other)
+
+
+def test_columns_that_are_not_read_may_be_missing(trees: Trees, tmp_path: Path) -> None:
+    rows = [f"{row[7]},{row[4]}" for row in trees.x[:5].tolist()]
+    few, bare = tmp_path / "few.csv", tmp_path / "bare.csv"
+    few.write_text("\n".join(["c7,c4", *rows, ""]))
+    assert_as_in_the_file(trees, few)
+    bare.write_text("c7,c3\n1,2\n")
+    said = refused("predict", trees.run, bare)
+    assert "has no column 'c4', a feature of the tree; expected c4, c7; got 'c7, c3'" in said
 
 
 def test_the_run_tells_of_the_columns_that_it_reads(trees: Trees) -> None:
