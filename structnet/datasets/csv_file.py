@@ -15,12 +15,12 @@ import numpy as np
 
 from structnet.checks import wrong
 from structnet.datasets.written_numbers import Style, style_of
+from structnet.parse.lines import marked_encoding
 from structnet.parse.packed import opening
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
 DELIMITERS = (",", ";", "\t")  # from which one is guessed; the first, if several fit equally
 UNNAMED = [""], ["Unnamed: 0"]  # as pandas writes it when it has read such a file
-UTF_16 = b"\xff\xfe", b"\xfe\xff"  # with which such a file begins, as of Excel's Unicode text
 SEPARATOR = re.compile(r'sep=([^"\r\n])\r?\n', re.IGNORECASE)
 GUESSED_FROM = 20  # rows
 WORDS_APART = re.compile(r",(?!\d)|(?<!\d),")  # commas that are no marks of numbers
@@ -287,13 +287,14 @@ def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
 def _text(path: Path) -> str:
     with opening(path) as file:
         content = file.read()
-    if b"\0" in content and not content.startswith(UTF_16):
+    encoding = marked_encoding(content)  # UTF-16 for Excel's Unicode text
+    if b"\0" in content and encoding is None:
         raise TableError(
             f"{path} is not a text file, as it has zero bytes; expected a table saved as CSV with "
             "the encoding UTF-8"
         )
     try:
-        return content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
+        return content.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise TableError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,6 +106,8 @@ def read_fasttext(
     ids_read, lengths = array("i"), array("i")
     try:
         with Path(path).open("rb") as file:
+            if file.read(len(BOM_UTF8)) != BOM_UTF8:  # which would hide the first label
+                file.seek(0)
             for row in file:
                 tokens = row.replace(b"\0", b" ").split()  # as fastText does
                 ids_read.extend(map(number.__getitem__, tokens))

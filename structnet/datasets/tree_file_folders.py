@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from structnet.datasets.tree_file_formats import LINES, format_of_ending
+from structnet.parse.lines import encoding_of
 from structnet.parse.nexus import is_nexus
 from structnet.parse.packed import opening
 
@@ -50,5 +51,5 @@ def _format_of(file: Path) -> str | None:
     format_ = format_of_ending(file)
     if format_ != "bracketed":
         return format_
-    with opening(file, "rt", encoding="utf-8-sig", errors="replace") as text:
+    with opening(file, "rt", encoding=encoding_of(file), errors="replace") as text:
         return "newick" if is_nexus(text.read(100)) else format_

@@ -36,6 +36,7 @@ from structnet.datasets.tree_file_rows import (
 )
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError
+from structnet.parse.lines import UTF_8, encoding_of, marked_encoding
 from structnet.parse.nexus import is_nexus
 from structnet.parse.packed import kind_of, opening
 from structnet.trees.tree import Tree
@@ -148,7 +149,7 @@ def is_tree_file(path: str | Path) -> bool:
         return True
     if ending not in ANY or not path.is_file():
         return False
-    with opening(path, "rt", encoding="utf-8", errors="replace") as file:
+    with opening(path, "rt", encoding=encoding_of(path), errors="replace") as file:
         lines = [line.strip() for line in file.readlines(20_000) if line.strip()][:5]
     has_tree = [_has_tree(line, ending == ".csv") for line in lines]
     has_tree = has_tree[1:] or has_tree  # the first one may be names of columns
@@ -164,7 +165,8 @@ def _has_tree(line: str, commas: bool) -> bool:
 def _read(path: Path, expected: str = "a tree on each line, or LABEL<TAB>TREE") -> str:
     try:
         with opening(path) as file:
-            text = file.read().decode("utf-8-sig").replace("\r\n", "\n")
+            content = file.read()
+        text = content.decode(marked_encoding(content) or UTF_8).replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         byte = f"the byte {error.object[error.start]:#x}"

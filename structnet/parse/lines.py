@@ -17,7 +17,7 @@ _BYTE_ORDER_MARKS = {  # that of UTF-32 begins as that of UTF-16 does
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
-    codecs.BOM_UTF8: UTF_8,
+    codecs.BOM_UTF8: "utf-8-sig",
 }
 # A text; the path of a file, which is no str and may be compressed; or the lines of either, as an
 # open file gives them.
@@ -60,6 +60,31 @@ def content_of(source: str | bytes | PathLike[str]) -> str | bytes:
         return file.read()
 
 
+def marked_encoding(begin: bytes) -> str | None:
+    """The encoding that a byte order mark declares, without which it is then read; None if none.
+
+    Args:
+        begin: text, or its first four bytes.
+
+    Example:
+        >>> marked_encoding("é".encode("utf-16")), marked_encoding("é".encode())
+        ('utf-16', None)
+    """
+    marked = (name for mark, name in _BYTE_ORDER_MARKS.items() if begin.startswith(mark))
+    return next(marked, None)
+
+
+def encoding_of(path: Path) -> str:
+    """The encoding of a file by its byte order mark; UTF-8 if it has none.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: a compressed file is damaged.
+    """
+    with opening(path) as file:
+        return marked_encoding(file.read(4)) or UTF_8
+
+
 def document_text(text: str | bytes, declared: Callable[[bytes], str | None]) -> str:
     """A document as text; bytes by their byte order mark, as they declare, or as UTF-8.
 
@@ -74,8 +99,7 @@ def document_text(text: str | bytes, declared: Callable[[bytes], str | None]) ->
     """
     if not isinstance(text, (bytes, bytearray)):
         return text_of(text)
-    marked = (name for mark, name in _BYTE_ORDER_MARKS.items() if text.startswith(mark))
-    encoding = next(marked, None) or declared(text) or UTF_8
+    encoding = marked_encoding(text) or declared(text) or UTF_8
     try:
         return text_of(text, encoding)
     except LookupError:

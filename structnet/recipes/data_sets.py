@@ -157,7 +157,7 @@ def text(name: str, settings: DataSettings, say: Say) -> dict[str, Any]:
 def _is_labelled(path: Path) -> bool:
     """Whether the first word of a file is a label in fastText's format."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             first = next((line for line in file if line.strip()), "")
     except (OSError, UnicodeError):  # which are reported where the text is read
         return False

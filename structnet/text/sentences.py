@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from structnet.parse.lines import encoding_of
 from structnet.parse.packed import opening
 
 
@@ -18,7 +19,8 @@ def read_lines(path: str | Path, blanks: str | None = None) -> Iterator[tuple[in
     Only a newline ends a line: other separators of Unicode occur inside sentences.
 
     Args:
-        path: file of UTF-8 text, which may be compressed (.gz, .bz2).
+        path: file of UTF-8 text, or of UTF-16 with a byte order mark; it may be compressed (.gz,
+            .bz2).
         blanks: characters that are removed at both ends of a line; by default all that Unicode
             calls blank.
 
@@ -26,7 +28,8 @@ def read_lines(path: str | Path, blanks: str | None = None) -> Iterator[tuple[in
         TextError: the file is not UTF-8 text.
     """
     number = 0
-    with opening(Path(path), "rt", encoding="utf-8-sig", newline="\n") as file:
+    path = Path(path)
+    with opening(path, "rt", encoding=encoding_of(path), newline="\n") as file:
         try:
             for number, line in enumerate(file, 1):
                 if text := line.strip(blanks):

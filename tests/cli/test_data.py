@@ -160,7 +160,8 @@ def test_a_text_in_the_folder_of_data(tmp_path: Path) -> None:
 
 def test_labelled_text(tmp_path: Path) -> None:
     path = tmp_path / "animals.txt"
-    path.write_text("__label__cat it purrs\n__label__dog __label__pet it barks\n__label__cat mew\n")
+    text = "__label__cat it purrs\n__label__dog __label__pet it barks\n__label__cat mew\n"
+    path.write_text(text, encoding="utf-8-sig")
     done = told(path)
     assert "labelled text as for fastText: 3 lines, 1 of them with several labels\n" in done.out
     assert "3 labels; the most frequent: cat 2, dog 1, pet 1\n5 words, 4 different\n" in done.out

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from structnet import parse
+from structnet import Tree, parse
 from structnet.datasets import TreeFileError, read_trees
 from structnet.datasets.tree_file_formats import Place
+from structnet.datasets.tree_file_sources import is_tree_file
 
 
 def test_phylogenies(tmp_path: Path) -> None:
@@ -50,6 +51,18 @@ def test_trees_of_nexus_whatever_the_ending(tmp_path: Path) -> None:
         assert found.trees == [parse.newick("(one:1,two:2);")]
         assert found.unreadable == [(Place(line=5), "column 1: 1 unclosed '('")]
         assert found.guesses == (f"format: newick, by the {by}",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("name", ["own.tsv", "own.txt"])
+def test_a_byte_order_mark_tells_the_encoding(tmp_path: Path, name: str, encoding: str) -> None:
+    path = tmp_path / name
+    path.write_text("kühl\t(S (N É))\r\nheiß\t(S b)\r\n", encoding=encoding, newline="")
+    assert is_tree_file(path)
+    found = read_trees(path)
+    assert found.targets == ["kühl", "heiß"] and found.trees[0] == Tree(
+        "S", [Tree("N", [Tree("É")])]
+    )
 
 
 def test_a_row_with_the_name_of_the_target_is_a_header(tmp_path: Path) -> None:

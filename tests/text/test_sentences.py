@@ -7,16 +7,22 @@ import pytest
 from structnet.text import TextError, read_sentences
 
 
-def test_words_stand_between_blanks_and_lines_end_at_newlines_only(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_words_stand_between_blanks_and_lines_end_at_newlines_only(tmp_path, encoding):
     file = tmp_path / "text.txt"
     # Of the separators, U+2028 and a form feed end no line; a byte order mark is no word.
-    file.write_bytes("\ufeffone\ttwo\r\n  \nthree\u2028four\x0cfive\n".encode())
+    file.write_bytes("one\ttwo\r\n  \nthree\u2028four\x0cfive\n".encode(encoding))
     assert read_sentences(file) == [["one", "two"], ["three", "four", "five"]]
 
 
 @pytest.mark.parametrize(
     "content, words",
-    [(b"", "holds no word"), (b" \n\n", "holds no word"), (b"a\nb \xff\n", "not UTF-8 text")],
+    [
+        (b"", "holds no word"),
+        (b" \n\n", "holds no word"),
+        (b"a\nb \xff\n", "not UTF-8 text"),
+        (b"\xff\xfea", "not UTF-8 text"),
+    ],
 )
 def test_what_is_no_text_is_refused_by_the_name_of_its_file(tmp_path, content, words):
     file = tmp_path / "odd.txt"

@@ -20,6 +20,7 @@ from structnet.datasets.tree_file_rows import read_rows, typed_rows
 from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
+from structnet.parse.lines import UTF_8, marked_encoding
 from structnet.parse.packed import kind_of, opening
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say
@@ -149,7 +150,8 @@ def _bare_objects(data: Mapping[str, Any], file: Path) -> str:
         return ""
     try:
         with opening(file) as lines:
-            text = lines.read().decode("utf-8-sig")
+            content = lines.read()
+        text = content.decode(marked_encoding(content) or UTF_8)
     except UnicodeDecodeError:  # which is explained where the file is read
         return ""
     return "" if columns[0] in read_rows(file, text).names else text
