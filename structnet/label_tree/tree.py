@@ -15,7 +15,7 @@ from structnet.label_tree.features import Features, as_features
 from structnet.label_tree.routed import Routed
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.softmax import TreeSoftmaxLoss
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, inputs_of
 
 
 class LabelTree(Routed):
@@ -124,7 +124,7 @@ class LabelTree(Routed):
 
     def predict_log_proba(self, x: Any) -> Tensor:
         """The log-probability of each label. ``[n, num_features] -> [n, num_classes]``."""
-        return self.softmax.log_prob(self.represent(x))
+        return self.softmax.log_prob(self.represent(inputs_of(x)))
 
     def predict_proba(self, x: Any) -> Tensor:
         """The probability of each label. ``[n, num_features] -> [n, num_classes]``."""
@@ -132,8 +132,7 @@ class LabelTree(Routed):
 
     def predict(self, x: Any) -> Tensor:
         """The likeliest label of each example, by search. ``[n, num_features] -> [n]``."""
-        x = x.x if isinstance(x, Samples) else x
-        return torch.from_numpy(self.top_k(x)[1][:, 0])
+        return torch.from_numpy(self.top_k(inputs_of(x))[1][:, 0])
 
     # Through the compiled loops, on a CPU and in single precision
 

@@ -15,7 +15,7 @@ from structnet.neural_tree.node import NOTHING, Node, alike, leaf_paths, module_
 from structnet.neural_tree.primitives import Primitives, Shape, shape_after
 from structnet.neural_tree.routed import Choose, Routed, choice
 from structnet.routing.hard_path import follow
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, inputs_of
 from structnet.routing.topology import Topology
 
 if TYPE_CHECKING:
@@ -325,18 +325,18 @@ class NeuralTree(Routed):
             total = mixed.gather(1, batch.targets.unsqueeze(1)).squeeze(1)
         return self.likelihood.losses(total, batch.targets)
 
-    def predict(self, batch: Samples) -> Tensor:
-        """The likeliest classes ``[n]``, or the means ``[n, columns]``, over all leaves."""
-        output = self.output(batch.x)
+    def predict(self, batch: Samples | Tensor) -> Tensor:
+        """The likeliest classes ``[n]``, or the means ``[n, columns]``, of samples or inputs."""
+        output = self.output(inputs_of(batch))
         return output if self.num_classes is None else output.argmax(1)
 
-    def predict_log_proba(self, batch: Samples) -> Tensor:
+    def predict_log_proba(self, batch: Samples | Tensor) -> Tensor:
         """Log-probabilities of the classes, ``[n, classes]``; TypeError if there are none."""
         if not isinstance(self.likelihood, Categorical):
             raise TypeError(f"a tree of {type(self.likelihood).__name__} predicts no classes")
-        return self.output(batch.x)
+        return self.output(inputs_of(batch))
 
-    def predict_proba(self, batch: Samples) -> Tensor:
+    def predict_proba(self, batch: Samples | Tensor) -> Tensor:
         """Probabilities of the classes, ``[n, classes]``; TypeError if there are none."""
         return self.predict_log_proba(batch).exp()
 

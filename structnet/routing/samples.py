@@ -166,6 +166,17 @@ class Samples:
         return weighted_mean(losses, self.weights)
 
 
+def inputs_of(samples: Any) -> Any:
+    """The inputs of samples; inputs alone as they are.
+
+    Example:
+        >>> x = torch.zeros(5, 2)
+        >>> inputs_of(Samples(x, torch.zeros(5))) is x, inputs_of(x) is x
+        (True, True)
+    """
+    return samples.x if isinstance(samples, Samples) else samples
+
+
 def as_samples(data: Any, num_classes: int | None) -> Samples:
     """Samples that a tree can be trained on, also from a torch Dataset or DataLoader.
 

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from structnet.estimators.scale import Standardizer
-from structnet.routing.samples import Samples
+from structnet.routing.samples import Samples, inputs_of
 from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
 from structnet.softmax_tree.arrays import Packed
@@ -150,7 +150,7 @@ class SoftmaxTree(Routed, nn.Module):
 
     def predict_log_proba(self, samples: Any) -> Tensor:
         """Log-probabilities. ``[n, K]``."""
-        x = samples.x if isinstance(samples, Samples) else samples
+        x = inputs_of(samples)
         return torch.from_numpy(self.choices(x).dense(self.num_classes)).to(self.weights.dtype)
 
     def predict_proba(self, samples: Any) -> Tensor:
@@ -159,8 +159,7 @@ class SoftmaxTree(Routed, nn.Module):
 
     def predict(self, samples: Any) -> Tensor:
         """The likeliest classes. ``[n]``, int64."""
-        x = samples.x if isinstance(samples, Samples) else samples
-        return torch.from_numpy(self.classes_of(x))
+        return torch.from_numpy(self.classes_of(inputs_of(samples)))
 
     def loss(self, samples: Samples) -> Tensor:
         """The mean of losses times weights, ``[]``: negative log-likelihoods, or 2 log K.

@@ -36,6 +36,8 @@ def test_probabilities_are_those_of_all_leaves() -> None:
     tree.split(0)
     assert torch.equal(tree.predict_log_proba(samples), tree.output(samples.x))
     assert torch.equal(tree.predict_proba(samples), tree.output(samples.x).exp())
+    for method in (tree.predict, tree.predict_proba, tree.predict_log_proba):
+        assert torch.equal(method(samples.x), method(samples))  # inputs need no targets
 
 
 @pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
