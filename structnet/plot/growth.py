@@ -119,7 +119,10 @@ def plot_growth(
         axes.append(_draw_leaves(ax, decisions, ends))
         if all(decision.leaves == 1 for decision in decisions):
             ax.set_xlabel("epoch, all trainings in a row\none leaf: no branch was taken")
-    _add_legend(axes, {record["phase"] for record in records})
+    seen = np.isfinite(losses)
+    _add_legend(
+        axes, {record["phase"] for record, drawn in zip(records, seen, strict=True) if drawn}
+    )
     return axes
 
 

@@ -172,6 +172,7 @@ def test_last_epochs_without_a_validation_loss_have_no_line() -> None:
     [ax] = plot_growth([*RECORDS, *last], ax=axes())
     lines = {line.get_label(): line.get_ydata() for line in ax.lines}
     assert np.isnan(lines["_finish"]).all()
+    assert "finish" not in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_a_split_that_was_cut_when_it_was_judged_is_marked() -> None:
