@@ -194,3 +194,10 @@ def test_long_names_of_columns_leave_room_for_what_is_asked() -> None:
     ax = plot_model_tree(model, csr_matrix(x), y, feature_names=names, ax=axes(12, 12))
     [asked] = [text for text in written(ax) if "…" in text and "left" in text]
     assert "\n" not in asked and any(sign in asked for sign in "<>")
+
+
+def test_the_line_about_shares_is_apart_from_the_smaller_ones_above_it() -> None:
+    ax = plot_model_tree(grown(3), samples())
+    extents = {text.get_text(): text.get_window_extent() for text in ax.texts}
+    note = extents[SOFT]
+    assert note.y1 <= min(box.y0 for box in extents.values() if box.y0 > note.y0)

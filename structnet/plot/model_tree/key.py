@@ -30,6 +30,7 @@ GREEDY, SOFT = "shares: greedy paths", "shares: mean probabilities"
 NOTE, ABOVE = 16.0, 4.0  # points: height of the line about shares, and its distance to the tree
 RULES = 3  # most rules that are told of a single leaf
 SAID, LETTERS = 7.5, 3.6  # points: height of a line about the panels, and width of its letters
+APART = 4.0  # points between the line about shares, which has larger letters, and those above it
 ONE_LEAF = "one leaf: this tree asks nothing"
 LEAF_SAID = {
     True: "below a leaf: its commonest class; how often its answer is correct",
@@ -128,8 +129,9 @@ def draw_key(ax: Axes, key: Key, x: float, scale: float, width: float) -> None:
 
     style = {"ha": "center", "va": "bottom"}
     write(ax, x, ABOVE, key.note, FONT, color=GREY, **style)
+    apart = APART if key.note else 0
     for number, (line, color) in enumerate(reversed(key.lines(width)), start=1):
-        write(ax, x, ABOVE + SAID * number / scale, line, SMALL, color=color, **style)
+        write(ax, x, ABOVE + (SAID * number + apart) / scale, line, SMALL, color=color, **style)
     names = key.names
     if names is None or len(names) > MAX_KEY:
         return
