@@ -74,8 +74,9 @@ class TreeLSTMSettings:
             also sum; for "automaton" the root alone.
         bag: linear model of how often each label occurs and, where this helps, decision
             trees on these counts, mixed with the Tree-LSTM in the proportion that the held-out
-            examples choose; for classes and numbers. For nodes, a linear model on the
-            labels at and around a node.
+            examples choose; for classes and numbers. A number that the Tree-LSTM predicts surely
+            better alone than what the linear model leaves of it is left to it, as if this was
+            False. For nodes, a linear model on the labels at and around a node.
         top_down: use what is above and beside a node for its prediction, not only what is at and
             below it; by default True for nodes; not used for whole trees.
         words: read texts and compound names at leaves word by word, as structnet.trees.with_words

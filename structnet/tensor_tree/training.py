@@ -12,7 +12,7 @@ import torch
 
 from structnet.tensor_tree.building import build, new_model
 from structnet.tensor_tree.cell_choice import best_of, cells
-from structnet.tensor_tree.counts.beside import with_counts
+from structnet.tensor_tree.counts.beside import Beside, with_counts
 from structnet.tensor_tree.predictor import Answers, NodePredictor, losses_of
 from structnet.tensor_tree.reading import read_by
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
@@ -30,6 +30,9 @@ from structnet.trees.vocabulary import Vocabulary
 
 BATCH = 500  # held-out examples that are predicted at once
 SURE = 2  # standard errors by which the loss of held-out examples must be below that of no tree
+KNOWN = 1e-3  # share of the variance below which counts leave nothing to learn
+PATIENCE = 8  # epochs without a new best after which a training without counts ends
+ALONE = "alone"  # folder of the training without counts, in that of the training with them
 RISE = 0.1  # share of the steps in which the learning rate rises
 
 
@@ -133,9 +136,16 @@ def train(
         cell: _candidate(replace(settings, cell=cell), question, learn, validation, place, **how)
         for cell, place in zip(to_try, places, strict=True)
     }
-    best = found[to_try[0]]
+    chosen = to_try[0]
     if len(found) > 1:
-        best = found[best_of({cell: each.losses() for cell, each in found.items()})]
+        chosen = best_of({cell: each.losses() for cell, each in found.items()})
+    best = found[chosen]
+    if question.kind == "numbers" and validation is not None and best.adds_nothing():
+        patience = settings.patience or PATIENCE
+        alone = replace(settings, cell=chosen, bag=False, patience=patience)
+        place = None if folder is None else Path(folder, ALONE)
+        other = _candidate(alone, question, learn, validation, place, **how)
+        best = other if is_better(best.losses(), other.losses(), SURE) else best
     tells = best.tells() if validation is not None else True
     if refit and validation is not None:
         best.refit()
@@ -163,6 +173,22 @@ class _Candidate:
                 batch = examples[slice(start, start + BATCH)].to(device)
                 found.append(model.losses_as_weighed(batch).cpu().double().numpy())
         return np.concatenate(found)
+
+    def adds_nothing(self) -> bool:
+        """Whether numbers of held-out trees are predicted by counts alone, which leave much open.
+
+        What they leave open may be harder to learn than the whole: of a sum of products they find
+        what each factor adds by itself, and in the rest no factor alone tells anything.
+        """
+        model = self.trained.model
+        if not isinstance(model, Beside) or model.shares[0] > 0:
+            return False
+        assert self.validation is not None
+        y, weights = (
+            each.double() for each in model.targets_and_weights(self._examples(self.validation))
+        )
+        spread = weights @ (y - weights @ y / weights.sum()).square().mean(-1)
+        return bool(self.losses().sum() > KNOWN * spread)
 
     def tells(self) -> bool:
         """Whether held-out trees are surely predicted better than by the same outputs for all."""
