@@ -146,6 +146,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             lines.append(f"reads the {read} of the nodes' states")
         if settings.bag:
             lines.append(model.in_words())
+        elif self.bag and self.trained_.question.kind == "numbers":
+            lines.append("alone, as it is surely better so than beside a linear model on counts")
         if best is not None:
             held = any(name.startswith("validation") for name in best)
             of = f"best epoch {best['epoch']} of {len(self.history_)}"

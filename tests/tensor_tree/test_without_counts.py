@@ -38,6 +38,7 @@ def test_sums_of_products_are_learnt_without_counts(tmp_path: Path) -> None:
     fitted = model(epochs=15, folder=tmp_path / "state").fit(trees[:400], totals[:400])
     assert not fitted.settings_.bag and not isinstance(fitted.model_, Beside)
     assert fitted.score(trees[400:], totals[400:]) > 0.98  # a linear model has 0.92
+    assert "\nalone, as it is surely better so than beside a linear model" in fitted.summary()
     fitted.save(tmp_path / "model.safetensors")
     loaded = TreeLSTMRegressor.load(tmp_path / "model.safetensors")
     assert np.array_equal(loaded.predict(trees[400:]), fitted.predict(trees[400:]))
