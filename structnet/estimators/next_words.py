@@ -273,7 +273,7 @@ def sentences_of(text: Text) -> list[list[str]]:
 
     Raises:
         ValueError: the file does not exist, there are no sentences, or a sentence has no words, as
-            a missing one (None or NaN in a column of texts).
+            a missing one (None or NaN in a column of texts), or is bytes.
 
     Example:
         >>> sentences_of(["a b", ["c", "d"]])
@@ -294,10 +294,12 @@ def sentences_of(text: Text) -> list[list[str]]:
         )
     sentences = []
     for number, each in enumerate(text):
-        if not isinstance(each, Iterable):
+        if isinstance(each, bytes) or not isinstance(each, Iterable):
+            what = "is not decoded" if isinstance(each, bytes) else "may be a missing text"
+            mend = "pass its decode()" if isinstance(each, bytes) else "leave it out"
             raise ValueError(
-                f"sentence {number} must be one or more words, each a str. Got {each!r}, which may "
-                "be a missing text: leave it out."
+                f"sentence {number} must be one or more words, each a str. Got {each!r:.60}, which "
+                f"{what}: {mend}."
             )
         sentences.append(each.split() if isinstance(each, str) else list(each))
     if not sentences:

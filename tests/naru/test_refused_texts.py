@@ -25,6 +25,10 @@ TEXT = ["the cat sees the dog .", "a dog sees the cat .", "the owl hears a cat .
         (["a b", ""], "sentence 1 must be one or more words, each a str"),
         ([["a", 3]], "sentence 0 must be one or more words"),
         (["a b", None], r"sentence 1 must be .* each a str. Got None, which may be a missing text"),
+        (
+            ["a b", b"c d"],
+            r"sentence 1 must .* Got b'c d', which is not decoded: pass its decode\(",
+        ),
         (["a b", float("nan")], "sentence 1 must be .* Got nan, which may be a missing text"),
         (None, "the text must be a path, or a list of sentences. Got NoneType"),
         (["a", "b"], "X has no sentence of two words or more; expected at least 2"),
