@@ -27,19 +27,30 @@ def read_lines(path: str | Path, blanks: str | None = None) -> Iterator[tuple[in
     Raises:
         TextError: the file is not UTF-8 text.
     """
-    number = 0
     path = Path(path)
-    with opening(path, "rt", encoding=encoding_of(path), newline="\n") as file:
+    encoding = encoding_of(path)
+    with opening(path, "rt", encoding=encoding, newline="\n") as file:
         try:
             for number, line in enumerate(file, 1):
                 if text := line.strip(blanks):
                     yield number, text
-        except UnicodeDecodeError as error:
-            byte = f"the byte {error.object[error.start]:#x}"
-            raise TextError(
-                f"{path}, after line {number}: the file is not UTF-8 text; got {byte}; save it "
-                "with the encoding UTF-8"
-            ) from None
+        except UnicodeDecodeError:  # of a part of the file, which tells no place in it
+            raise _undecoded(path, encoding) from None
+
+
+def _undecoded(path: Path, encoding: str) -> TextError:
+    """The error of a file that does not have the encoding, with its first wrong line."""
+    with opening(path) as file:
+        content = file.read()
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return TextError(
+            f"{path}, line {line}: the file is not UTF-8 text; got the byte "
+            f"{error.object[error.start]:#x}; save it with the encoding UTF-8"
+        )
+    return TextError(f"{path} was changed while it was read")
 
 
 def read_sentences(path: str | Path) -> list[list[str]]:

@@ -20,7 +20,8 @@ def test_words_stand_between_blanks_and_lines_end_at_newlines_only(tmp_path, enc
     [
         (b"", "holds no word"),
         (b" \n\n", "holds no word"),
-        (b"a\nb \xff\n", "not UTF-8 text"),
+        (b"a\nb \xff\n", "line 2: the file is not UTF-8 text; got the byte 0xff;"),
+        (b"\xef\xbb\xbfa\nb \xff\n", "line 2: the file is not UTF-8 text; got the byte 0xff;"),
         (b"\xff\xfea", "not UTF-8 text"),
     ],
 )
