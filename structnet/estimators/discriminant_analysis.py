@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from scipy.special import logsumexp
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.held_out import tenths
@@ -172,11 +171,14 @@ def losses_of(logits: np.ndarray, labels: np.ndarray, number: int) -> np.ndarray
         Platt, Probabilistic outputs for support vector machines, 1999, Sec. 2.2, with Krichevsky's
         and Trofimov's half of an observation.
     """
-    log_p = logits - logsumexp(logits, axis=1, keepdims=True)
-    of_label = np.take_along_axis(log_p, labels[:, None], 1)[:, 0]
-    np.put_along_axis(log_p, labels[:, None], -np.inf, 1)
+    place = np.arange(len(labels))
+    others = logits - logits.max(1, keepdims=True)
+    own = others[place, labels]
+    others[place, labels] = -np.inf
+    likeliest = others.max(1)
+    total = np.log(np.exp(others, out=others).sum(1) + np.exp(own))
     doubt = DOUBT / (number + 2 * DOUBT)
-    return -(1 - doubt) * of_label - doubt * log_p.max(1)
+    return total - (1 - doubt) * own - doubt * likeliest
 
 
 def best_shrinkage(rows: Checked, num_classes: int, seed: int) -> Shrinkage:
