@@ -11,7 +11,8 @@
 ``row_space``              wide rows as coordinates, at most as many as there are rows
 ``few_rows``,              :func:`solved`: a softmax of dense rows without training, which is a
 ``discriminant_analysis``  :func:`.discriminant` analysis, of few rows half a logistic regression
-``parts``,                 classes as several parts each, :func:`.parts_within`;
+``parts``,                 classes as several parts each, :func:`.parts_within`; how many, by
+``number_of_parts``,       held-out rows, :func:`.best_division`;
 ``parted_tree``            :class:`.PartedTree`, a tree of parts as one of classes
 ``relevance``              how many columns of a table are :func:`.enough`
 ``naive_bayes``            :func:`.bayes_weights`, of sparse rows, for a softmax or a tree of them

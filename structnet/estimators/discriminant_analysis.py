@@ -206,29 +206,55 @@ def shrinkage_of(
         num_classes: number of labels.
         seed: seed of the choice of rows for large covariances.
     """
-    total = np.zeros((WAYS, len(SHARES), len(CERTAINTIES)))
-    for learn, held in parts:
-        most = max(CELLS // num_classes, FEWEST)
-        some = held.take(np.arange(0, len(held.y), max(-(-len(held.y) // most), 1)))
-        total += _losses(learn, some, num_classes, seed)
-    way, share, certainty = np.unravel_index(np.argmin(total), total.shape)
-    return Shrinkage(int(way), SHARES[share], CERTAINTIES[certainty])
-
-
-def _losses(learn: Checked, held: Checked, num_classes: int, seed: int) -> np.ndarray:
-    """The summed losses on held-out rows, ``[WAYS, SHARES, CERTAINTIES]``."""
-    unit = unit_of(learn.x)
-    moments = _moments(learn, num_classes, unit, seed)
-    losses = np.full((WAYS, len(SHARES), len(CERTAINTIES)), np.inf)
+    tested = [_tested(learn, held, num_classes, seed) for learn, held in parts]
+    total = np.full((WAYS, len(SHARES), len(CERTAINTIES)), np.inf)
     # Without axes, the share of the identity and the way to shrink change nothing.
-    kinds = list(product(range(WAYS), range(len(SHARES)))) if moments.axes is not None else [(0, 0)]
-    for way, row in kinds:
-        weight, bias = _solved(moments, way, SHARES[row])
-        scores = held.x @ (weight / unit).T + bias
+    alike = any(each.moments.axes is None for each in tested)
+    for way, row in [(0, 0)] if alike or not tested else product(range(WAYS), range(len(SHARES))):
+        scores = [each.scores(way, SHARES[row]) for each in tested]
         for column, certainty in enumerate(CERTAINTIES):
-            logits = certainty * scores + moments.log_share
-            losses[way, row, column] = held.weights @ losses_of(logits, held.y, len(learn.y))
-    return losses
+            pairs = zip(tested, scores, strict=True)
+            total[way, row, column] = sum(each.loss(of, certainty) for each, of in pairs)
+            # The loss is convex in the certainty, but for what doubt adds.
+            if column and total[way, row, column] > total[way, row, column - 1]:
+                break
+    best = np.unravel_index(np.argmin(total), total.shape)
+    return Shrinkage(int(best[0]), SHARES[best[1]], CERTAINTIES[best[2]])
+
+
+class _Tested(NamedTuple):
+    """The moments of rows to learn from, with rows that are held out.
+
+    Attributes:
+        moments: moments, in units of ``unit``.
+        unit: root mean square of the entries.
+        held: held-out rows.
+        number: number of rows to learn from.
+    """
+
+    moments: _Moments
+    unit: float
+    held: Checked
+    number: int
+
+    def scores(self, way: int, share: float) -> np.ndarray:
+        """The scores of held-out rows, without the labels' shares. ``[held, labels]``."""
+        weight, bias = _solved(self.moments, way, share)
+        return self.held.x @ (weight / self.unit).T + bias
+
+    def loss(self, scores: np.ndarray, certainty: float) -> float:
+        """The summed loss of held-out rows with these scores ``[held, labels]``."""
+        logits = certainty * scores
+        logits += self.moments.log_share
+        return float(self.held.weights @ losses_of(logits, self.held.y, self.number))
+
+
+def _tested(learn: Checked, held: Checked, num_classes: int, seed: int) -> _Tested:
+    """Rows to learn from, and as many of the held-out rows as do not take long."""
+    most = max(CELLS // num_classes, FEWEST)
+    some = held.take(np.arange(0, len(held.y), max(-(-len(held.y) // most), 1)))
+    unit = unit_of(learn.x)
+    return _Tested(_moments(learn, num_classes, unit, seed), unit, some, len(learn.y))
 
 
 def _moments(rows: Checked, num_classes: int, unit: float, seed: int) -> _Moments:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from structnet.estimators.discriminant_analysis import COLUMNS
-from structnet.estimators.few_rows import FEW
+from structnet.estimators.few_rows import FEW, Solve, solved
 from structnet.estimators.held_out import parted
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings, Tree
@@ -77,6 +77,7 @@ def chosen(
     progress: Progress,
     held_out: Examples | None = None,
     part_classes: np.ndarray | None = None,
+    solve: Solve = solved,
 ) -> tuple[LabelTreeSettings, Trials | None]:
     """As :func:`choose`, with the trials; None if nothing was tried.
 
@@ -84,6 +85,7 @@ def chosen(
         examples, num_classes, settings, progress, held_out: arguments of that function.
         part_classes: class of each label, ascending ``[num_classes]``, if labels are parts of
             classes, which trials and ``held_out`` are about.
+        solve: function that solves a single node.
     """
     wanted, settings = settings, filled_in(examples, num_classes, settings)
     if wanted.start is None and wanted.tree in (None, "learned") and settings.start == "huffman":
@@ -111,7 +113,7 @@ def chosen(
         epochs = (wanted.epochs or 0) if solved else last.epochs
         rate = _rates(examples, last, settings)[0]
         return replace(last, epochs=epochs, learning_rate=rate), None
-    trials = Trials(*parts, num_classes, progress, part_classes=part_classes)
+    trials = Trials(*parts, num_classes, progress, part_classes=part_classes, solve=solve)
     if solved:
         _try_solved(trials, families[0], wanted, examples)
     else:

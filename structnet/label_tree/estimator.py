@@ -31,7 +31,7 @@ from structnet.label_tree.class_parts import choose_parts
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
-from structnet.label_tree.parted import PartsMixin, Whole, solution_of
+from structnet.label_tree.parted import PartsMixin, Whole
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Stream
 from structnet.label_tree.streaming import StreamMixin
@@ -70,7 +70,7 @@ class LabelTreeClassifier(
         parts: number of parts of each class, found by k-means, so that a class may be several
             clusters, at most a third of its samples. The tree tells parts, and a class is as likely
             as its parts together. By default more than one if that is better on held-out samples,
-            of a dense table of 400 rows or more, where a single node may be taken.
+            of a dense table where a single node may be taken.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
             the sample; "balanced" gives all classes the same total weight, in ``fit`` alone.
         tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
@@ -180,7 +180,7 @@ class LabelTreeClassifier(
         progress = Progress.of(self.verbose)
         held_out = validation and self._examples(validation)
         chosen = choose_parts(examples, number, settings, self._parts_of(codes), progress, held_out)
-        examples, self.part_classes_, self.settings_ = chosen
+        examples, self.part_classes_, self.settings_, solve = chosen
 
         def after_epoch(training: Training) -> None:
             if held_out is not None:
@@ -188,7 +188,6 @@ class LabelTreeClassifier(
                 training.epochs[-1]["validation_loss"] = whole.loss_of(held_out)
             training.tell(progress)
 
-        solve = solution_of(self.part_classes_)
         tree = begin(examples, len(self.part_classes_), self.settings_, codes, solve)
         training = Training(tree, self.settings_, threads=num_threads(self.n_jobs))
         self.trained_ = training.run(examples, after_epoch=after_epoch)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structnet.checks import wrong
-from structnet.estimators.discriminant_analysis import discriminant
+from structnet.estimators.discriminant_analysis import Shrinkage, discriminant
 from structnet.estimators.few_rows import Solve, solved
 from structnet.estimators.likeliest import top_of
 from structnet.estimators.parted_tree import PartedTree
@@ -89,15 +90,16 @@ class Whole(NamedTuple):
         return log_prob, places, float(self.tree.codes.num_nodes)
 
 
-def solution_of(part_classes: np.ndarray | None) -> Solve:
+def solution_of(part_classes: np.ndarray, shrinkage: Shrinkage | None = None) -> Solve:
     """What solves a single node; of parts, the discriminant analysis by which they are chosen.
 
     A logistic regression of many parts would take ten times as long and gain nothing.
 
     Args:
-        part_classes: class of each label, ascending ``[labels]``; None if classes are whole.
+        part_classes: class of each label, ascending ``[labels]``.
+        shrinkage: shrinkage that suits the parts; by default the analysis finds it.
     """
-    return solved if part_classes is None or _is_one(part_classes) else discriminant
+    return solved if _is_one(part_classes) else partial(discriminant, how=shrinkage)
 
 
 def _is_one(part_classes: np.ndarray) -> bool:

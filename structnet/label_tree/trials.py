@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from structnet.estimators.few_rows import Solve, solved
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.naive_bayes import averaged
-from structnet.label_tree.parted import Whole, solution_of
+from structnet.label_tree.parted import Whole
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Training, begin
 from structnet.label_tree.tree import LabelTree
@@ -66,6 +67,7 @@ class Trials:
         tried: candidates that were tried.
         part_classes: class of each label to learn, ascending, if these are parts of the labels of
             held-out examples; None if they are the same.
+        solve: function that solves a single node.
 
     Shapes:
         part_classes ``[num_classes]``.
@@ -77,6 +79,7 @@ class Trials:
     progress: Progress
     tried: list[Tried] = field(default_factory=list)
     part_classes: np.ndarray | None = None
+    solve: Solve = solved
     _begun: dict[LabelTreeSettings, LabelTree] = field(default_factory=dict)
     # The best trees on sparse rows without vectors: by kind, arity, and whether by naive Bayes.
     _kept: dict[tuple[Any, Any, bool], tuple[Tried, LabelTree]] = field(default_factory=dict)
@@ -218,9 +221,7 @@ class Trials:
         epochs = settings.epochs if settings.start == "naive_bayes" else None
         alike = replace(settings, learning_rate=None, epochs=epochs)
         if alike not in self._begun:
-            self._begun[alike] = begin(
-                self.learn, self.num_classes, settings, solve=solution_of(self.part_classes)
-            )
+            self._begun[alike] = begin(self.learn, self.num_classes, settings, solve=self.solve)
         return deepcopy(self._begun[alike])
 
     def _measured(self, tree: LabelTree, settings: LabelTreeSettings) -> Tried:

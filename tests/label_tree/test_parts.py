@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from structnet import LabelTreeClassifier
 from structnet.estimators.checked import Checked
-from structnet.estimators.discriminant_analysis import discriminant
+from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage, discriminant
 from structnet.estimators.parted_tree import PartedTree
 from structnet.estimators.parts import parts_within
 from structnet.plot import plot_model_tree
@@ -58,6 +58,32 @@ def test_classes_of_one_cluster_stay_whole() -> None:
     alone = LabelTreeClassifier(parts=1, random_state=0).fit(x, y)
     assert model.part_classes_.tolist() == [*range(8)]
     np.testing.assert_array_equal(model.predict_proba(x), alone.predict_proba(x))
+
+
+def test_classes_of_few_rows_are_divided_where_tenths_say_so() -> None:
+    (x, y), (new, names) = (part[:200] for part in table()), halves()[2:]
+    more, one = (LabelTreeClassifier(parts=parts, random_state=0).fit(x, y) for parts in (None, 1))
+    assert one.score(new, names) < 0.7 < 0.85 < more.score(new, names)
+    x, y = (part[:200] for part in table(1))
+    model, one = (LabelTreeClassifier(parts=parts, random_state=0).fit(x, y) for parts in (None, 1))
+    assert model.part_classes_.tolist() == [*range(8)]
+    np.testing.assert_array_equal(model.predict_proba(x), one.predict_proba(x))
+
+
+def test_the_shrinkage_of_parts_is_found_where_they_are_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[int] = []
+
+    def noted(rows: Checked, number: int, seed: int) -> Shrinkage:
+        found.append(number)
+        return best_shrinkage(rows, number, seed)
+
+    monkeypatch.setattr("structnet.estimators.number_of_parts.best_shrinkage", noted)
+    monkeypatch.setattr("structnet.estimators.discriminant_analysis.best_shrinkage", noted)
+    x, y, *_ = halves()
+    model = LabelTreeClassifier(random_state=0).fit(x, y)
+    assert len(model.part_classes_) > 8 and len(found) == len(set(found)) <= 5
 
 
 @pytest.mark.parametrize("how", [{}, {"tree": "learned", "arity": 4, "epochs": 5}])

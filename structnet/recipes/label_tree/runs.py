@@ -18,7 +18,7 @@ from structnet.label_tree import (
     begin,
 )
 from structnet.label_tree.class_parts import choose_parts, divided
-from structnet.label_tree.parted import Whole, solution_of
+from structnet.label_tree.parted import Whole
 from structnet.label_tree.shapes import usual_arity
 from structnet.recipes.label_tree.data import LabelData
 from structnet.recipes.label_tree.settings import LabelTreeRunSettings
@@ -76,10 +76,8 @@ def trained(
         if wanted.tree is None or wanted.learning_rate is None:
             say("trying rates and trees on examples held out ...")
         found = choose_parts(data.train, len(data.labels), wanted, settings.parts, progress)
-        examples, part_classes, chosen = found
-        training = Training(
-            begin(examples, len(part_classes), chosen, solve=solution_of(part_classes)), chosen
-        )
+        examples, part_classes, chosen, solve = found
+        training = Training(begin(examples, len(part_classes), chosen, solve=solve), chosen)
         kind = f"a {chosen.tree} tree of arity {chosen.arity}"
         usual = usual_arity(len(data.labels), wanted.max_depth)
         if wanted.arity is None and chosen.arity == len(part_classes) > usual:

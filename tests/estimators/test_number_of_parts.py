@@ -1,0 +1,78 @@
+"""Whether classes are divided, and into how many parts: by held-out rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from structnet.estimators import number_of_parts
+from structnet.estimators.checked import Checked
+from structnet.estimators.discriminant_analysis import discriminant
+from structnet.estimators.few_rows import regularisation
+from structnet.estimators.number_of_parts import Answers, best_division, best_of_few
+
+
+def rings(number: int, seed: int) -> Checked:
+    """Rows of two classes, the second of which lies around the first."""
+    rng = np.random.default_rng(seed)
+    y, angle = rng.integers(2, size=number), rng.uniform(0, 2 * np.pi, size=number)
+    radius = 1 + y + 0.15 * rng.normal(size=number)
+    return Checked(radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1), y, None)
+
+
+def round_classes(number: int, seed: int) -> Checked:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=number)
+    return Checked(rng.normal(size=(number, 3)) + 1.5 * np.eye(3)[y], y, None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_few_rows_rings_are_divided_and_round_classes_are_not(seed: int) -> None:
+    division, _ = best_of_few(rings(150, seed), 2, seed)
+    assert division and division.number >= 4
+    assert best_of_few(round_classes(150, seed), 3, seed)[0] is None
+
+
+def test_what_solves_whole_classes_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, rows = [], rings(90, 0)
+
+    def noted(*given: object) -> object:
+        found.append(regularisation(*given))  # type: ignore[arg-type]  # passed on
+        return found[-1]
+
+    monkeypatch.setattr(number_of_parts, "regularisation", noted)
+    _, how = best_of_few(rows, 2)
+    assert found == [how]
+    assert best_of_few(round_classes(90, 0), 3) == (None, None) and len(found) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_held_out_are_not_learned_from(seed: int) -> None:
+    """Labels that say nothing: parts would seem to tell them, if their rows had been seen."""
+    rng = np.random.default_rng(seed)
+    rows = Checked(rng.normal(size=(120, 2)), rng.integers(2, size=120), None)
+    assert best_of_few(rows, 2, seed)[0] is None
+
+
+def test_a_division_needs_a_gain_over_the_best_model_of_whole_classes() -> None:
+    rows = rings(600, 0)
+    pairs = [(rows.take(np.arange(500)), rows.take(np.arange(500, 600)))]
+    sure = Answers(np.full(100, 1e-9), np.zeros(100, bool))
+    poor = Answers(np.full(100, 0.7), rows.y[500:] == 1)
+    division = best_division(pairs, 2, poor, lambda: poor)
+    assert division is not None
+    assert best_division(pairs, 2, poor, lambda: sure) is None
+    assert best_division(pairs, 2, poor, lambda: poor, fits=lambda size: size < 4) is None
+    place, part_classes = number_of_parts.parts_within(pairs[0][0], 2, division.number)
+    learn = pairs[0][0]._replace(y=place)
+    for ours, theirs in zip(
+        discriminant(learn, len(part_classes)),
+        discriminant(learn, len(part_classes), how=division.shrinkage),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_loss_of_a_row_is_limited() -> None:
+    found = Answers.of(np.array([[0.0, -1e9], [-1e9, 0.0]]), np.array([0, 0]))
+    assert found.losses.tolist() == [0.0, 50.0] and found.wrong.tolist() == [False, True]
