@@ -45,7 +45,8 @@ The papers leave the following open, and the choices are ours:
 ``growth``            subtrees in place of leaves
 ``smoothing``         probabilities of the classes that a leaf lacks, at the end
 ``settings``          the hyper-parameters and their defaults
-``solved_leaf``       a single leaf that is solved: of dense rows, or naive Bayes of sparse ones
+``solved_leaf``,      a single leaf that is solved: of dense rows, or naive Bayes of sparse ones;
+``class_parts``       one whose classes have several parts
 ``choice``,           settings that are not given, chosen on held-out samples (a ``fold``) by
 ``fold``              ``wrongness``: mistakes and, with few classes, probabilities; ``costs``:
                       what a trial costs; ``penalties``: those of leaves

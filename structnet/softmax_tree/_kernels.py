@@ -199,6 +199,26 @@ def likeliest(scores):
     return 0
 
 
+@within
+def likeliest_class(scores, classes):
+    """The likeliest of a leaf's ascending classes, of which some have several scores, of parts."""
+    most = np.float64(highest(scores))
+    found, best, stop = classes[0], 0.0, 0
+    while stop < len(scores):
+        start, own = stop, scores[stop]
+        while stop < len(scores) and classes[stop] == classes[start]:
+            own = max(own, scores[stop])
+            stop += 1
+        # The class of the highest score has at least its share: few others need exponentials.
+        if (stop - start) * np.exp(own - most) > best:
+            total = 0.0
+            for j in range(start, stop):
+                total += np.exp(scores[j] - most)
+            if total > best:
+                found, best = classes[start], total
+    return found
+
+
 @inlined
 def class_of(columns, values, table, weights, places, a):
     """The predicted class of a row."""
@@ -206,6 +226,15 @@ def class_of(columns, values, table, weights, places, a):
     scores = np.empty(table[FIELDS * leaf + SIZE], weights.dtype)
     leaf_scores(columns, values, leaf, table, weights, places, scores)
     return table[table[FIELDS * leaf + CLASSES] + likeliest(scores)]
+
+
+@inlined
+def scale_into(values, mean, sd, x):
+    """Writes a row into ``values``, in the tree's units if the mean and deviation are given."""
+    if len(x) != len(values):
+        raise ValueError("a row must have as many numbers as the tree has features")
+    for d in range(len(values)):
+        values[d] = x[d] if mean is None else (x[d] - mean[d]) / sd[d]
 
 
 @free
@@ -221,13 +250,20 @@ def class_of_scaled(table, weights, places, mean, sd, width, x):
 
     It is in the user's units if their mean and deviation are given, else in the tree's.
     """
-    if len(x) != width:
-        raise ValueError("a row must have as many numbers as the tree has features")
     values = np.empty(width, weights.dtype)
-    for d in range(width):
-        values[d] = x[d] if mean is None else (x[d] - mean[d]) / sd[d]
+    scale_into(values, mean, sd, x)
     room = values if places is None else np.empty(SUMS, weights.dtype)  # `values` if unused
     return class_of(None, values, table, weights, places, room)
+
+
+@free
+def class_of_parts(table, weights, places, mean, sd, width, x):
+    """As :func:`class_of_scaled`, by a single leaf whose classes have several parts."""
+    values, at = np.empty(width, weights.dtype), table[CLASSES]
+    scale_into(values, mean, sd, x)
+    scores = np.empty(table[SIZE], weights.dtype)
+    leaf_scores(None, values, 0, table, weights, places, scores)
+    return likeliest_class(scores, table[at : at + len(scores)])
 
 
 @free
@@ -292,6 +328,16 @@ def classes_of(X, columns, indptr, order, leaves, table, weights, places, out):
         for j in range(number):
             out[order[i + j]] = table[at + likeliest(room[j * size : j * size + size])]
         i += number
+
+
+@free
+def classes_of_parts(X, columns, indptr, table, weights, places, out):
+    """The class of each row by a single leaf whose classes have several parts."""
+    scores, at = np.empty(table[SIZE], weights.dtype), table[CLASSES]
+    for i in range(len(out)):
+        own, values = row_of(X, columns, indptr, i)
+        leaf_scores(own, values, 0, table, weights, places, scores)
+        out[i] = likeliest_class(scores, table[at : at + len(scores)])
 
 
 @inlined

@@ -46,12 +46,21 @@ class Packed(NamedTuple):
         return Topology([() if left < 0 else (left, right) for left, right in self.nodes[:, :2]])
 
     def classes(self, leaf: int) -> np.ndarray:
-        """The classes of a leaf, ascending. ``[classes]``."""
+        """The classes of a leaf, ascending; one of several parts occurs as often. ``[size]``."""
         node = self.nodes[leaf]
         return self.table[node[CLASSES] : node[CLASSES] + node[SIZE]]
 
+    @property
+    def has_parts(self) -> bool:
+        """True for a single leaf, some of whose classes have several parts."""
+        return self.table[LEFT] < 0 and bool((np.diff(self.classes(0)) == 0).any())
+
     def sizes(self) -> np.ndarray:
-        """The number of classes of each leaf, 0 for inner nodes. ``[nodes]``."""
+        """The number of scores of each leaf, one for each class or part; 0 for inner nodes.
+
+        Shapes:
+            ``[nodes]``.
+        """
         return np.where(self.nodes[:, LEFT] < 0, self.nodes[:, SIZE], 0)
 
     def own(self, node: int, num_features: int) -> Hyperplane | Leaf:
@@ -87,7 +96,11 @@ class Packed(NamedTuple):
 
     def classes_of(self, rows: tuple, number: int) -> np.ndarray:
         """The likeliest class of each row in kernel form. ``[number]``, int64."""
-        leaves, found = self.leaves_of(rows, np.arange(number)), np.empty(number, np.int64)
+        found = np.empty(number, np.int64)
+        if self.has_parts:
+            _kernels.classes_of_parts(*rows, *self.as_arguments, found)
+            return found
+        leaves = self.leaves_of(rows, np.arange(number))
         order, _ = grouped(leaves, len(self.nodes))
         _kernels.classes_of(*rows, order, leaves, *self.as_arguments, found)
         return found

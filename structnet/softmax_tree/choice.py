@@ -42,6 +42,7 @@ from scipy.sparse import issparse
 
 from structnet.estimators.held_out import hold_out
 from structnet.estimators.temperature import FEWEST, best_temperature
+from structnet.softmax_tree.class_parts import in_parts
 from structnet.softmax_tree.costs import axes_sums, flat_sums
 from structnet.softmax_tree.fold import BETTER, Fold, Wrongness, least_wrong, lowest, name_of
 from structnet.softmax_tree.penalties import Penalties
@@ -141,11 +142,22 @@ class _Search:
     held_out: Points | None = None
 
     def best(self) -> Kind:
-        """The best tree or a solved leaf: of few dense rows in doubt the leaf, of others not."""
+        """The best tree or a solved leaf, of parts of classes if these are surely better."""
         best = self._of_trees()
         if not may_be_solved(self.points, self.given, self.growth):
             return best
         leaf = replace(self._kind(0, "centroids"), solved=how_solved(self.points, self.given.seed))
+        best = self._solved_or(best, leaf)
+        parted = in_parts(self._parts, replace(leaf, max_iter=0))
+        if parted is None:
+            return best
+        before, after = (
+            self._wrong_about(each, iterations=self._length) for each in (best, parted)
+        )
+        return parted if before.exceeds(after, SURE) else best
+
+    def _solved_or(self, best: Kind, leaf: Kind) -> Kind:
+        """The best tree or a solved leaf: of few dense rows in doubt the leaf, of others not."""
         half = replace(leaf, leaf_penalty=best.leaf_penalty, leaf_ridge=best.leaf_ridge)
         alone = replace(leaf, max_iter=0)
         soon = best.depth == 0 or flat_sums(self._parts[0].learn) <= FLAT  # or trained already

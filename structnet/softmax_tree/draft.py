@@ -11,6 +11,7 @@ from structnet.softmax_tree._loss_kernels import losses_of_rows
 from structnet.softmax_tree.arrays import Packed, packed
 from structnet.softmax_tree.nodes import Hyperplane, Leaf
 from structnet.softmax_tree.points import Points, parts
+from structnet.softmax_tree.probabilities import Outside, choices_of
 from structnet.trees._kernels import grouped
 
 Node = Hyperplane | Leaf
@@ -102,9 +103,17 @@ class Draft:
         rows = np.arange(len(points)) if rows is None else rows
         arrays, found = self._below(root).packed, np.empty(len(rows))
         x = parts(points.x)
+        if arrays.has_parts:
+            return self._losses_of_parts(points.take(rows))
         order, starts = grouped(arrays.leaves_of(x, rows), len(arrays.nodes))
         losses_of_rows(*x, rows, order, starts, points.y, *arrays.as_arguments, missing_loss, found)
         return found
+
+    def _losses_of_parts(self, points: Points) -> np.ndarray:
+        """The loss of each point at a single leaf of all classes, some of several parts."""
+        none = Outside(np.zeros(1), np.zeros(points.num_classes))
+        found = choices_of(parts(points.x), len(points), self.packed, none)
+        return -found.dense(points.num_classes)[np.arange(len(points)), points.y]
 
     def mistakes(self, points: Points) -> np.ndarray:
         """True for points whose predicted class is wrong. ``[n]``, bool."""

@@ -115,10 +115,12 @@ def _size(tree: SoftmaxTree, x: Any, counts: np.ndarray) -> _Size:
     leaves, sizes, topology = tree.leaves_of(x), tree.arrays.sizes(), tree.topology
     used = np.array([tree.used(v) for v in range(topology.num_nodes)])
     longest = topology.depth[leaves] + sizes[leaves]
+    # Parts are those of a single leaf, which has all classes.
+    known = np.array([tree.num_classes]) if tree.arrays.has_parts else sizes
     return _Size(
         leaves=len(topology.leaves),
-        classes=int(sizes[topology.leaves].sum()),
-        path_classes=float(np.average(sizes[leaves], weights=counts)),
+        classes=int(known[topology.leaves].sum()),
+        path_classes=float(np.average(known[leaves], weights=counts)),
         nonzeros=int(used.sum()),
         flops=float(np.average(topology.sums_above(used)[leaves], weights=counts)),
         dense_flops=float(tree.shape[0] * np.average(longest, weights=counts)),

@@ -50,7 +50,7 @@ class Leaf:
     """A softmax over its own classes; all others have a fixed probability, 0 in training.
 
     Attributes:
-        classes: classes S_j of the leaf, ascending.
+        classes: classes S_j of the leaf, ascending; one of several parts occurs as often.
         weight, bias: weights W_j and biases c_j.
         k: largest number of classes that it may have.
         columns: features of the weights; None if every feature has weights.

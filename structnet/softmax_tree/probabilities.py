@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from structnet.estimators.parts import of_classes
 from structnet.softmax_tree import _kernels
 from structnet.softmax_tree.arrays import Packed
 from structnet.trees.end_to_end import offsets_of
@@ -134,9 +135,21 @@ def choices_of(rows: tuple, number: int, arrays: Packed, outside: Outside) -> Ch
     starts = offsets_of(arrays.sizes()[leaves])
     classes, log_prob = np.empty(starts[-1], np.int64), np.empty(starts[-1])
     _kernels.log_probs_of(*rows, leaves, starts, *arrays.as_arguments, classes, log_prob)
+    if arrays.has_parts:
+        classes, log_prob, starts = _merged(log_prob.reshape(number, -1), arrays.classes(0))
     rest = outside.rest[leaves]
     log_prob += np.repeat(np.log1p(-rest), np.diff(starts))
     return Choices(classes, log_prob, starts, rest, outside.shares)
+
+
+def _merged(
+    log_prob: np.ndarray, part_classes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The classes of each row, their log-probabilities, and where the rows begin."""
+    there, place = np.unique(part_classes, return_inverse=True)
+    number, size = len(log_prob), len(there)
+    merged = of_classes(lambda rows: log_prob[rows], number, place) if number else log_prob
+    return np.tile(there, number), merged.ravel(), np.arange(number + 1) * size
 
 
 def divided(rest: Any, lacked: Any, shares: np.ndarray) -> np.ndarray:

@@ -55,6 +55,8 @@ class Routed:
 
     def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
         """The log-probabilities of one leaf for all samples. ``[n, D] -> [n, K]``."""
+        if self.arrays.has_parts:
+            return self.predicted(x)  # the only leaf
         own = self.arrays.leaf(leaf, self.shape[0])
         found = np.tile(self.others(leaf), (x.shape[0], 1))
         found[:, own.classes] = own.log_probs(self._rows(x)) + np.log1p(-self.outside.rest[leaf])
@@ -62,16 +64,18 @@ class Routed:
 
     def facts(self, node: int) -> Facts:
         """What a node consists of."""
-        used, all_, classes = self.used(node), self.most(node), int(self.arrays.sizes()[node])
+        used, all_, scores = self.used(node), self.most(node), int(self.arrays.sizes()[node])
         weights = f"{used:,} of {all_:,} weights"
         if self.topology.inner[node]:
             return Facts("hyperplane", weights, used + 1)
-        words = f"{classes:,} class{'es' * (classes != 1)}, {weights}"
-        return Facts("softmax", words, used + classes)
+        classes = len(self.classes_at(node))
+        of = f" of {scores:,} parts" * (classes < scores)
+        words = f"{classes:,} class{'es' * (classes != 1)}{of}, {weights}"
+        return Facts("softmax", words, used + scores)
 
     def classes_at(self, leaf: int) -> list[int]:
         """The classes S_j of a leaf, ascending."""
-        return self.arrays.classes(leaf).tolist()
+        return np.unique(self.arrays.classes(leaf)).tolist()
 
     def used(self, node: int) -> int:
         """The number of a node's weights that are not 0, without biases."""
@@ -104,17 +108,18 @@ class Routed:
 
     def class_plane(self, label: int) -> tuple[np.ndarray, float] | None:
         """The weights ``[D]`` and the bias of the log-odds of a class against the mean of all
-        others; None unless the tree is a single leaf of all classes."""
+        others; None unless the tree is a single leaf of all classes, of one part each."""
         own = self.arrays.own(0, self.shape[0])
-        if isinstance(own, Hyperplane) or len(own.classes) < self.num_classes:
+        if isinstance(own, Hyperplane) or len(own.classes) != self.num_classes:
             return None
         weight = np.zeros(self.shape[0])
         weight[slice(None) if own.columns is None else own.columns] = _beside(own.weight, label)
         return weight, float(_beside(own.bias, label))
 
     def formula(self, node: int) -> Formula | None:
-        """The scores of a leaf's own classes; None for an inner node, which has a plane."""
-        if self.topology.inner[node]:
+        """The scores of a leaf's own classes; None if these have several parts, which are no sum
+        over columns, and for an inner node, which has a plane."""
+        if self.topology.inner[node] or self.arrays.has_parts:
             return None
         own = self.arrays.leaf(node, self.shape[0])
         straight = np.zeros((self.shape[0], len(own.classes)))

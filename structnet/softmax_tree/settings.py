@@ -139,6 +139,9 @@ class ChosenSettings(SoftmaxTreeSettings):
             (:func:`structnet.estimators.naive_bayes.bayes_weights`) of sparse rows without negative
             numbers. With max_iter above 0, the leaf is trained, too, and is the mean of both. ()
             for a tree that is trained.
+        parts: largest number of parts of each class in a solved leaf of dense rows, which is a
+            softmax over parts, if held-out samples show that a class is several clusters; see
+            :mod:`structnet.estimators.parts`.
 
     Raises:
         ValueError: a value is out of its range.
@@ -153,12 +156,14 @@ class ChosenSettings(SoftmaxTreeSettings):
     leaf_ridge: float = 0.0
     temperature: float = 1.0
     solved: tuple[float, ...] = ()
+    parts: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "solved", tuple(self.solved))  # a list in JSON
         check_number("leaf_ridge", self.leaf_ridge, 0)
         check_number("temperature", self.temperature, 0, open=True)
+        check_integer("parts", self.parts, 1)
 
     @property
     def is_solved(self) -> bool:

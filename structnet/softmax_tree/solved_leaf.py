@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage
+from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage, discriminant
 from structnet.estimators.few_rows import FEW, Regularisation, regularisation, solvable, solved
 from structnet.estimators.naive_bayes import (
     Assumptions,
@@ -22,6 +22,7 @@ from structnet.estimators.naive_bayes import (
     best_assumptions,
     one_node,
 )
+from structnet.estimators.parts import parts_within
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.points import Points
@@ -83,18 +84,19 @@ def how_solved(points: Points, seed: int) -> tuple[float, ...]:
     return (*shrinkage, *others)
 
 
-def solved_draft(points: Points, how: tuple[float, ...]) -> Draft:
+def solved_draft(points: Points, how: tuple[float, ...], number: int = 1) -> Draft:
     """The tree of a single leaf whose weights are those of :func:`.solved` or of naive Bayes.
 
     Args:
         points: samples to learn from; they may be sparse where those of :func:`how_solved` were
             not, and the other way round.
-        how: numbers from :func:`how_solved`.
+        how: numbers from :func:`how_solved`, or :func:`in_parts`.
+        number: largest number of parts of each class.
 
     Raises:
         ValueError: naive Bayes of negative numbers.
     """
-    rows, columns = points.checked, None
+    rows, columns, classes = points.checked, None, np.arange(points.num_classes)
     if len(how) == len(Assumptions._fields):
         x: Any = csr_matrix(points.x)
         if (x.data < 0).any():
@@ -109,23 +111,29 @@ def solved_draft(points: Points, how: tuple[float, ...]) -> Draft:
         unseen[more.indices] = False
         weight[:, unseen] = 0  # nothing is known of them
     else:
-        way, share, certainty, penalty, wide, *number = how  # before, columns were always all
+        way, share, certainty, penalty, wide, *few = how  # before, columns were always all
         shrinkage = Shrinkage(int(way), share, certainty)
-        by = Regularisation(shrinkage, penalty, bool(wide), *map(int, number))
+        by = Regularisation(shrinkage, penalty, bool(wide), *map(int, few))
         rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
-        weight, bias = solved(rows, points.num_classes, how=by)
+        if number > 1:
+            place, classes = parts_within(rows, points.num_classes, number)
+            rows = rows._replace(y=place)
+            weight, bias = discriminant(rows, len(classes), how=shrinkage)
+        else:
+            weight, bias = solved(rows, points.num_classes, how=by)
     if points.sparse:
         columns = np.arange(points.num_features, dtype=np.int32)
-    classes = np.unique(points.y)
-    weight = np.ascontiguousarray(weight[classes].T)
-    bias = bias[classes].astype(np.float32)
-    return Draft([()], [Leaf(classes, weight, bias, points.num_classes, columns)])
+    there = np.unique(rows.y)
+    weight = np.ascontiguousarray(weight[there].T)
+    bias = bias[there].astype(np.float32)
+    return Draft([()], [Leaf(classes[there], weight, bias, points.num_classes, columns)])
 
 
 def leaf_in_words(settings: ChosenSettings) -> str:
     """What the single leaf of a tree is, in words."""
     if len(settings.solved) != len(Assumptions._fields):
-        return "a softmax over all classes"
+        parts = f", of up to {settings.parts} parts each" * (settings.parts > 1)
+        return f"a softmax over all classes{parts}"
     half = "half of it trained, half " * (not settings.is_solved)
     return f"a softmax over all classes, {half}naive Bayes"
 

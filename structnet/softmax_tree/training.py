@@ -274,7 +274,8 @@ class _Training:
         if not len(state.history):
             self._record(self._objective.of(state.draft, points), points)
         if state.chosen and how.is_solved:  # again, of all samples
-            if are_few(points) == are_few(self.points):  # else it is another kind of leaf
+            # Else it is another kind of leaf, or the parts have been chosen with their shrinkage.
+            if are_few(points) == are_few(self.points) and how.parts == 1:
                 how = state.settings = replace(how, solved=how_solved(points, how.seed))
             state.draft = first_draft(points, how, None)
         left = 0 if state.settled else how.max_iter - state.iterations

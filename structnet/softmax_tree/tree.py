@@ -173,9 +173,11 @@ class SoftmaxTree(Routed, nn.Module):
             rows = np.flatnonzero(leaves == leaf)
             own = torch.from_numpy(self.arrays.classes(leaf).copy())
             same = samples.targets[rows][:, None] == own
-            there, place = same.any(1), same.int().argmax(1)
+            there = same.any(1)
             log_prob = self._scores(x[rows], leaf).log_softmax(-1)
-            picked = -log_prob.gather(1, place[:, None]).squeeze(1) - (-self.rest[leaf]).log1p()
+            # Of a class of several parts, all count together.
+            right = log_prob.masked_fill(~same & there[:, None], -torch.inf)
+            picked = -right.logsumexp(-1) - (-self.rest[leaf]).log1p()
             others = -self.others(leaf)
             others[np.isinf(others)] = 2 * np.log(self.num_classes)
             lacked = torch.from_numpy(others).to(picked)[samples.targets[rows]]
@@ -255,13 +257,18 @@ class Predictor:
         arrays = self._arrays.as_arguments
         scale = [None, None] if inputs is None else inputs.of(self._width)
         self._of_full: Callable[[Any], int]
-        self._of_full = partial(_kernels.class_of_scaled, *arrays, *scale, self._width)
-        if inputs is None and arrays[2] is None:  # a call with fewer arguments is faster
-            self._of_full = partial(_kernels.class_of_full, *arrays[:2])
+        has_parts = self._arrays.has_parts
+        class_of = _kernels.class_of_parts if has_parts else _kernels.class_of_scaled
+        self._of_full = partial(class_of, *arrays, *scale, self._width)
+        if inputs is None and arrays[2] is None and not has_parts:
+            self._of_full = partial(_kernels.class_of_full, *arrays[:2])  # faster with fewer
         if inputs is not None and not inputs.linear:
-            unscaled = partial(_kernels.class_of_scaled, *arrays, None, None, self._width)
+            unscaled = partial(class_of, *arrays, None, None, self._width)
             self._of_full = lambda x: unscaled(self._scaled(x))
+        self._of_sparse: Callable[..., int]
         self._of_sparse = partial(_kernels.class_of_sparse, *arrays, self._width)
+        if has_parts:
+            self._of_sparse = lambda *row: int(self.choices(*row).likeliest()[0])
 
     def class_of(self, x: np.ndarray) -> int:
         """The class of a dense row.
