@@ -202,3 +202,18 @@ def test_the_line_about_shares_is_apart_from_the_smaller_ones_above_it() -> None
     note = extents[SOFT]
     above = min(box.y0 for box in extents.values() if box.y0 > note.y0)
     assert above - note.y1 > 0.2 * note.height
+
+
+def test_of_a_single_node_with_very_many_leaves_the_most_frequent_are_drawn() -> None:
+    """In new axes twelve of them, in small ones fewer; the others are told together."""
+    tree = toy_tree([tuple(range(1, 49)), *[()] * 48])
+    x = torch.randn(201, 2, generator=torch.Generator().manual_seed(0))
+    came = Samples(x, torch.zeros(201).long())
+    for size, number in ((None, 12), ((7.0, 3.0), 6)):
+        room = {} if size is None else {"ax": axes(*size)}
+        ax = plot_model_tree(tree, came, **room)
+        words = [text.get_text() for text in ax.texts]
+        [mark] = [each for each in words if each.startswith("…")]
+        share = np.sort(reach(tree, came).share[1:])[: 48 - number]
+        assert mark.startswith(f"… {48 - number} leaves") and f"{100 * share.sum():.0f} %" in mark
+        assert sum(each.startswith("node ") for each in words) == 1 + number

@@ -51,17 +51,20 @@ def folded(
     shares: np.ndarray | None = None,
     min_share: float = 0.0,
     max_depth: int | None = None,
+    widest: int | None = None,
 ) -> Tree:
     """The nodes to draw, as a tree whose labels are the numbers of nodes, or marks.
 
-    The children of a node that are too deep, or reached by too small a share of the samples, become
-    one mark in the place of the first of them.
+    The children of a node that are too deep, reached by too small a share of the samples, or too
+    many, become one mark: in the place of the first of them, or, of too many, after the others.
 
     Args:
         topology: shape of the model tree.
         shares: share of the samples at each node; None without samples.
         min_share: least share of a node that is drawn.
         max_depth: depth of the deepest nodes that are drawn; None for all.
+        widest: largest number of a node's children that are drawn, those with most samples; None
+            for all.
 
     Shapes:
         shares ``[num_nodes]``.
@@ -74,6 +77,10 @@ def folded(
         >>> drawn = folded(topology, np.array([1.0, 0.9, 0.1, 0.06, 0.04]), min_share=0.2)
         >>> [node.label for node in drawn.children]
         [1, Mark(leaves=2, share=0.1)]
+        >>> wide = Topology([(1, 2, 3, 4), (), (), (), ()])
+        >>> drawn = folded(wide, np.array([1.0, 0.1, 0.5, 0.1, 0.3]), widest=2)
+        >>> [node.label for node in drawn.children]
+        [2, 4, Mark(leaves=2, share=0.2)]
     """
     check_integer("max_depth", max_depth, 0, optional=True)
     check_number("min_share", min_share, 0, 1)
@@ -90,10 +97,18 @@ def folded(
             continue  # below a mark
         children = topology.children_of(v)
         hidden = [u for u in children if not shown[u]]
+        drawn = [u for u in children if shown[u]]
+        many = widest is not None and len(drawn) > widest
+        if many:
+            order = drawn if shares is None else sorted(drawn, key=lambda u: -shares[u])
+            drawn = sorted(order[:widest])
+            hidden = [u for u in children if u not in drawn]
         share = None if shares is None else float(shares[hidden].sum())
         mark = Mark(int(leaves[hidden].sum()), share)
         below[v] = [mark if u in hidden[:1] else u for u in children if u not in hidden[1:]]
-        below |= {u: [] for u in children if shown[u]}
+        if many:
+            below[v] = [*drawn, mark]
+        below |= {u: [] for u in drawn}
     built: dict[int, Tree] = {}
     for v, nodes in reversed(below.items()):
         built[v] = Tree(v, [Tree(u) if isinstance(u, Mark) else built.pop(u) for u in nodes])

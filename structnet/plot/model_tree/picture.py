@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
 EDGE, TRANSFORMER = "#AAAAAA", "#222222"
 TITLE = 24.0  # points
+WIDEST = (12, 6)  # branches of a single node that are drawn, if all are too many to be read
 LARGEST = np.array([MAX_SIDE, MAX_SIDE])
 
 
@@ -109,7 +110,8 @@ def plot_model_tree(
     Without samples, nodes are boxes with their numbers: inner nodes blue, leaves yellow.
 
     Of a tree that is too large to be read, only the upper levels are drawn, as many as there is
-    room for; marks below them say how many leaves and which share of the samples they stand for. If
+    room for, and of a single node with too many leaves the twelve with most samples; marks say how
+    many leaves and which share of the samples they stand for. If
     ``max_depth`` asks for more, or there is no room for two levels, nodes are dots, in the colour
     of the most frequent class, paler if others are frequent too.
 
@@ -247,10 +249,10 @@ class _Drawn:
         points, or as dots if there is no room."""
         full = self._full(self.nodes)
         scale = scale_to(points, full, 0)
-        if scale < MIN_TEXT and self.may_fold:
-            levels = self._levels(points)
-            if levels is not None:
-                return levels
+        if scale < READABLE and self.may_fold:
+            fitting = self._narrowed(points) or (self._levels(points) if scale < MIN_TEXT else None)
+            if fitting is not None:
+                return fitting
         return full if scale >= MIN_SCALE else place(self.nodes, self.tree.topology, DOTS, 0)
 
     def _levels(self, points: np.ndarray) -> Sheet | None:
@@ -262,6 +264,17 @@ class _Drawn:
                 break
             best = sheet
         return best
+
+    def _narrowed(self, points: np.ndarray) -> Sheet | None:
+        """The most frequent branches of a single wide node, as many as can be read; or None."""
+        topology, above = self.tree.topology, key_height(self.key, points[0])
+        if int(topology.depth.max()) != 1:
+            return None
+        for widest in (each for each in WIDEST if each < len(topology.leaves)):
+            sheet = self._full(self.fold(1, widest))
+            if scale_to(points, sheet, above) >= READABLE:
+                return sheet
+        return None
 
     def _full(self, nodes: Tree) -> Sheet:
         form = BOXES if self.reached is None else SURE if self.reached.sure else HISTOGRAMS
