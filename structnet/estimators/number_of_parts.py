@@ -22,9 +22,9 @@ from structnet.training.gains import is_better
 
 NUMBERS = (2, 3, 4, 8, 16)  # numbers of parts that are tried
 WORSE = 2  # numbers in a row without a gain, after which no larger one is tried
-SURE = 1.0  # standard errors by which the loss falls, if a larger number is taken
-ERRORS = 2.5  # standard errors by which the loss falls, if classes are not left whole
-BETTER = 0.5  # standard errors by which whole classes are less often wrong, if they are kept
+# Standard errors by which the loss falls if a larger number is taken, and by which mistakes do if
+# classes are divided at all; then, the loss falls by more.
+SURE, ERRORS = 1.0, 2.5
 MOST = 50.0  # largest loss of a row
 
 
@@ -77,7 +77,7 @@ def best_division(
     """The division of classes with the least loss of held-out rows; None if they stay whole.
 
     Classes are divided if a discriminant analysis of their parts has a lower loss than a model of
-    whole classes, by more than chance, and is not more often wrong.
+    whole classes and makes fewer mistakes, by more than chance.
 
     Args:
         pairs: dense rows to learn from and held-out rows, labelled with classes.
@@ -104,7 +104,8 @@ def best_division(
         return None
     before = whole()
     surer = is_better(before.losses, best.losses, ERRORS, weights, groups)
-    return found if surer and not is_better(best.wrong, before.wrong, BETTER, weights) else None
+    # Where classes lie far apart, parts are no more right, but surer than few rows warrant.
+    return found if surer and is_better(before.wrong, best.wrong, SURE, weights, groups) else None
 
 
 def best_of_few(

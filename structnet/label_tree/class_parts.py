@@ -20,6 +20,7 @@ from structnet.label_tree.choice import chosen, filled_in, one_node
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.parted import solution_of
 from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.shapes import check_depth
 from structnet.label_tree.trials import Trials
 from structnet.training.progress import Progress
 
@@ -55,8 +56,8 @@ def choose_parts(
 
     By default a class has one part. More are tried on a dense table, if the kind of tree, its arity
     and its epochs are not given: they are taken if a discriminant analysis of parts has a lower
-    loss of held-out examples than the best tree of classes, by more than chance, and is not more
-    often wrong. Of fewer than 400 rows, tenths are held out in turn.
+    loss of held-out examples than the best tree of classes and makes fewer mistakes, by more than
+    chance. Of fewer than 400 rows, tenths are held out in turn.
 
     Args:
         examples: examples to learn from, whose labels are classes.
@@ -67,7 +68,8 @@ def choose_parts(
         held_out: examples by which trials are compared, instead of a tenth of the others.
 
     Raises:
-        ValueError: more than one part of examples that are no dense table, or with vectors.
+        ValueError: more than one part of examples that are no dense table, or with vectors; or more
+            parts than fit into a tree of the given arity and depth.
     """
     how = None
     if parts is None or parts == 1:
@@ -92,6 +94,9 @@ def choose_parts(
     of_parts = replace(examples, labels=place)
     solve = solution_of(part_classes, how and how.shrinkage)
     size = len(part_classes)
+    if settings.arity is not None and settings.max_depth is not None:
+        what = f"parts of {num_classes:,} labels"
+        check_depth(size, settings.arity, settings.max_depth, what)
     settled, _ = chosen(of_parts, size, settings, progress, held_out, part_classes, solve)
     return Parted(of_parts, part_classes, settled, solve)
 

@@ -346,8 +346,14 @@ def least_depth(num_labels: int, arity: int) -> int:
     return depth
 
 
-def check_depth(num_labels: int, arity: int, max_depth: int) -> None:
+def check_depth(num_labels: int, arity: int, max_depth: int, what: str = "labels") -> None:
     """Refuses more labels than fit into a tree of a given depth.
+
+    Args:
+        num_labels: number of labels.
+        arity: number of children of a node.
+        max_depth: largest number of decisions on a path.
+        what: word for the labels.
 
     Raises:
         ValueError: there are more.
@@ -360,7 +366,7 @@ def check_depth(num_labels: int, arity: int, max_depth: int) -> None:
     """
     if least_depth(num_labels, arity) > max_depth:  # a power of a large depth takes long
         raise ValueError(
-            f"{num_labels:,} labels do not fit into a tree of arity {arity} and depth {max_depth}, "
+            f"{num_labels:,} {what} do not fit into a tree of arity {arity} and depth {max_depth}, "
             f"which holds {arity**max_depth:,}; expected a depth of at least "
             f"{least_depth(num_labels, arity)}"
         )

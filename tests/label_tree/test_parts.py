@@ -225,6 +225,10 @@ def test_what_has_no_parts_says_so() -> None:
         LabelTreeClassifier(tree=[*range(8)], arity=8, parts=2).fit(x, y)
     with pytest.raises(ValueError, match=r"if partial_fit comes before fit\. Got 2"):
         LabelTreeClassifier(parts=2).partial_fit(x, y, np.unique(y))
+    with pytest.raises(
+        ValueError, match=r"^24 parts of 8 labels do not fit .*, which holds 8; exp"
+    ):
+        LabelTreeClassifier(parts=3, arity=2, max_depth=3).fit(x, y)
     with pytest.raises(ValueError, match="'parts' parameter must be an int"):
         LabelTreeClassifier(parts=0).fit(x, y)
     whole = LabelTreeClassifier(random_state=0, epochs=1).fit(csr_matrix(abs(x)), y)
