@@ -202,20 +202,23 @@ def likeliest(scores):
 @within
 def likeliest_class(scores, classes):
     """The likeliest of a leaf's ascending classes, of which some have several scores, of parts."""
-    most = np.float64(highest(scores))
-    found, best, stop = classes[0], 0.0, 0
-    while stop < len(scores):
-        start, own = stop, scores[stop]
-        while stop < len(scores) and classes[stop] == classes[start]:
-            own = max(own, scores[stop])
-            stop += 1
-        # The class of the highest score has at least its share: few others need exponentials.
-        if (stop - start) * np.exp(own - most) > best:
-            total = 0.0
-            for j in range(start, stop):
-                total += np.exp(scores[j] - most)
-            if total > best:
-                found, best = classes[start], total
+    most = highest(scores)
+    # The class of the highest score has at least its share: few others need exponentials.
+    least = most - np.float32(np.log(len(scores)))
+    found, best, j = classes[0], 0.0, 0
+    while j < len(scores):
+        if scores[j] < least:
+            j += 1
+            continue
+        start, total = j, 0.0
+        while start > 0 and classes[start - 1] == classes[j]:
+            start -= 1
+        j = start
+        while j < len(scores) and classes[j] == classes[start]:
+            total += np.exp(scores[j] - most)
+            j += 1
+        if total > best:
+            found, best = classes[start], total
     return found
 
 
