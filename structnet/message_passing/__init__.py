@@ -10,6 +10,7 @@ weights of its own for each type; :func:`propagate` has one that counts.
 ``scheduling``          :class:`Layout` and :class:`Schedule`: which rows are computed together
 ``tape``                the buffers of one sweep and its backward pass, with linear memory
 ``rows``                a forest for cells that read one row of a tensor at each node
+``steps``               a forest for cells that read the children of a node one after the other
 ``pooling``             :func:`pooled`: the sum, mean or maximum over all nodes of a tree
 ``_kernels``            the compiled loops that build a schedule: messages, stacks, inboxes
 ``_pooling_kernels``    the compiled loops for sums and maxima

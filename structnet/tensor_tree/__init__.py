@@ -26,8 +26,9 @@ our own      Eq. (4) of probabilities: few values        :class:`TreeAutomaton`
 ``child_sum_cell``,     an LSTM with one set of weights for all nodes; over label vectors, for trees
 ``child_sum_tree_lstm`` of any kind
 ``top_down_tree_lstm``  this LSTM from the roots down, over the states of nodes
-``tree_automaton``,     nodes that have one of a few values; trained on small trees first
-``small_first``
+``tree_automaton``,     nodes that have one of a few values; trained on small trees first, from
+``small_first``,        several starts
+``starts``
 ``number_embedding``    vectors computed from the values of numbers among labels
 ``readout``             pools the states of a tree's nodes, from the root's to attention over all
 ``predictor``           classes, labels or numbers of trees, classes of nodes

@@ -49,6 +49,8 @@ def build(
         return NodePredictor(encoder, question.num_outputs, top_down=down, class_weight=weight)
     assert settings.pools is not None  # as resolved
     readout = TreeReadout(encoder, question.num_outputs, settings.pools, question.roots)
+    if isinstance(encoder, TreeAutomaton):
+        encoder.name_states(readout.output)
     return TreePredictor(readout, question.kind)
 
 
@@ -117,7 +119,6 @@ def _encoder(
         aggregator = AGGREGATORS[settings.cell]
         if aggregator.ranked:
             aggregator = partial(aggregator, rank=settings.rank or RANK)
-    assert vocabulary.arity is not None  # as it is counted for these cells
     for name in ("dropout", "label_dropout"):
         if getattr(settings, name):
             raise wrong(name, f"0 for the cell {settings.cell_name!r}", getattr(settings, name))
@@ -125,7 +126,8 @@ def _encoder(
         raise wrong("cell", "not 'automaton' for nodes with tokens", settings.cell)
     try:
         if settings.cell == "automaton":
-            return TreeAutomaton(c, num_types, vocabulary.arity, num_tokens)
+            return TreeAutomaton(c, num_types, num_tokens)
+        assert vocabulary.arity is not None  # as it is counted for these cells
         return TreeLSTM(
             c,
             num_types,

@@ -2,19 +2,24 @@
 
 Child-sum fits any tree, and is better for most. Where labels are operators with a fixed number of
 children, the meaning of a node is often a product of its children's meanings, which sums learn
-slowly and a Tucker tensor at once. Where it is one of a few values, as in arithmetic, both learn
-the trees by heart, and an automaton learns the tables. Only training all shows which is better.
+slowly and a Tucker tensor at once. Where it is one of a few values, as in arithmetic and lists of
+operations, both learn the trees by heart, and an automaton learns the tables, for any number of
+children. Only training all shows which is better.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from torch import nn
 
-from structnet.tensor_tree.settings import STATES, Cell, TreeLSTMSettings
+from structnet.tensor_tree.settings import MANY, STATES, Cell, TreeLSTMSettings
 from structnet.tensor_tree.targets import carry_tokens
 from structnet.training.gains import is_better
+from structnet.training.history import History
+from structnet.training.loop import Callback
 from structnet.trees.tree import Tree
 from structnet.trees.vocabulary import Vocabulary
 
@@ -34,16 +39,23 @@ def cells(
         learn, held: trees to learn from, and held-out trees that choose the cell.
         kind: kind of question, as for :class:`structnet.tensor_tree.TreePredictor`, or "nodes".
     """
-    chosen, held = (settings.words, settings.dropout, settings.label_dropout), list(held)
-    learn = list(learn)
-    most = 0 if any(chosen) or len(held) < ENOUGH else max(_operators(learn).values(), default=0)
-    fit = all(len(node.children) <= most for tree in held for node in tree.postorder(once=True))
-    if most < 2 or not fit:
+    chosen = (settings.words, settings.dropout, settings.label_dropout)
+    learn, held = list(learn), list(held)
+    if any(chosen) or len(held) < ENOUGH:
         return ("child-sum",)
-    few = kind == "classes" and (settings.hidden_size or 0) <= STATES
+    operators, leaves = _labels(learn)
+    most = max(map(max, operators.values()), default=0)
+    if len(operators) not in OPERATORS or most < 2:
+        return ("child-sum",)
+    fixed = most <= MAX_CHILDREN and all(len(numbers) == 1 for numbers in operators.values())
+    fit = all(len(node.children) <= most for tree in held for node in tree.postorder(once=True))
+    few = kind == "classes" and (settings.hidden_size or 0) <= STATES and leaves <= MANY
     named = few and not settings.numbers and not _have_numbers(learn)
-    two: tuple[Cell, ...] = ("child-sum", "tucker")  # an automaton reads labels alone
-    return (*two, "automaton") if named and not carry_tokens([*learn, *held]) else two
+    tucker: tuple[Cell, ...] = ("tucker",) if fixed and fit else ()
+    automaton: tuple[Cell, ...] = ()  # it reads labels alone
+    if named and not carry_tokens([*learn, *held]):
+        automaton = ("automaton",)
+    return ("child-sum", *tucker, *automaton)
 
 
 def _have_numbers(trees: list[Tree]) -> bool:
@@ -51,20 +63,17 @@ def _have_numbers(trees: list[Tree]) -> bool:
     return Vocabulary.from_trees(trees, unknown=True, any_arity=True, numbers=None).any_numbers
 
 
-def _operators(trees: Iterable[Tree]) -> dict[object, int]:
-    """The number of children of each label of inner nodes; empty if there are too many labels or
-    children, or a label occurs with different numbers of children."""
-    found: dict[object, int] = {}
+def _labels(trees: Iterable[Tree]) -> tuple[dict[object, set[int]], int]:
+    """The numbers of children of each label of inner nodes, and the number of leaves' labels."""
+    operators: dict[object, set[int]] = {}
+    leaves = set()
     for tree in trees:
         for node in tree.postorder(once=True):
-            number = len(node.children)
-            if not number:
-                continue
-            if number > MAX_CHILDREN or found.setdefault(node.label, number) != number:
-                return {}
-            if len(found) >= OPERATORS.stop:
-                return {}
-    return found if len(found) in OPERATORS else {}
+            if node.children:
+                operators.setdefault(node.label, set()).add(len(node.children))
+            else:
+                leaves.add(node.label)
+    return operators, len(leaves)
 
 
 def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
@@ -86,3 +95,25 @@ def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
         if is_better(losses[best], losses[cell], BETTER):
             best = cell
     return best
+
+
+class Behind(Exception):
+    """Ends a training whose model is clearly worse than another."""
+
+
+def stop_if_behind(rival: float, held: int, epochs: int) -> Callback:
+    """A callback that ends a training when half of it has not come near another's accuracy.
+
+    Args:
+        rival: accuracy of the other model on the held-out examples.
+        held: number of these.
+        epochs: number of epochs of the training.
+    """
+
+    def check(model: nn.Module, history: History) -> None:
+        found = max(history["validation_accuracy"])
+        error = math.sqrt((rival * (1 - rival) + found * (1 - found)) / held)
+        if 2 * len(history) >= epochs and found < rival - BETTER * error:
+            raise Behind
+
+    return check

@@ -108,7 +108,7 @@ def _labels_of(
             learn.trees,
             unknown=True,
             min_count=least,
-            any_arity=settings.cell == "child-sum",
+            any_arity=settings.cell in ("child-sum", "automaton"),
             numbers=False if settings.cell == "automaton" else settings.numbers,
         )
 
@@ -156,10 +156,11 @@ def default_size(settings: TreeLSTMSettings, vocabulary: Vocabulary, question: Q
     """
     if settings.cell not in ("full", "automaton"):
         return SIZE
-    assert vocabulary.arity is not None  # as it is counted for this cell
-    modes = vocabulary.arity + question.carried  # an input vector is one more
-
-    gates, most = (3, SIZE) if settings.cell == "full" else (1, STATES)
+    gates, most, modes = 1, STATES, 2  # an automaton's table of a state and that of a child
+    if settings.cell == "full":
+        assert vocabulary.arity is not None  # as it is counted for this cell
+        gates, most = 3, SIZE
+        modes = vocabulary.arity + question.carried  # an input vector is one more
 
     def parameters(c: int) -> int:
         return vocabulary.num_types * FullTensor.count(c, modes, gates=gates)

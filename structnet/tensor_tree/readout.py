@@ -82,6 +82,14 @@ class TreeReadout(nn.Module):
         left, right = rows.unbind(1)
         return torch.cat([left, right, (left - right).abs(), left * right], -1)
 
+    def of_roots(self, h: Tensor) -> Tensor:
+        """The output for given states of roots, where nothing but these is read.
+
+        Shapes:
+            h: ``[len(forest), encoder.hidden_size]``.
+        """
+        return self.output(F.dropout(self._joined(h), self.dropout, self.training))
+
     def forward(self, forest: Forest, backend: str = "levels") -> Tensor:
         x = F.dropout(self.read(forest, backend), self.dropout, self.training)
         return self.output(x)

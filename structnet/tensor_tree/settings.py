@@ -57,11 +57,12 @@ class TreeLSTMSettings:
         cell: kind of function by which a node combines its children: "child-sum" has one set of
             weights and learns a vector for each label, which suits any tree; the others have
             weights for each label, or for each label and place, as the paper's models do, and suit
-            few labels and few children. By default child-sum; for trees of operators (few labels,
-            each of which always has the same number of children, at most 3) tucker or, for
-            classes, "automaton" if it predicts held-out examples better. In an automaton, a node
-            has one of a few values, which a table gives for those of its children, as in
-            arithmetic. Such a model takes no node with more children than in the training trees.
+            few labels and few children. By default child-sum or, if it predicts held-out examples
+            better, another: for trees of operators (few labels, each of which always has the same
+            number of children, at most 3) tucker, which takes no node with more children than in
+            the training trees; for classes of trees with few labels, "automaton". In an automaton,
+            a node has one of a few values; it reads its children one after the other, and a table
+            gives what becomes of its value with theirs, as in arithmetic.
             Instead of a name, a subclass of structnet.tensor_tree.Aggregator, or a
             functools.partial of one with its arguments; a model with such a cell cannot be saved
             but by pickle.

@@ -17,7 +17,7 @@ LEAST = 64  # examples of the first epoch
 class SmallFirst:
     """Examples that a training sees in the order of their sizes: each epoch repeats the smallest.
 
-    The share of the examples that are used rises from epoch to epoch, up to all of them.
+    The share of the examples that are used rises with the square of the epoch, up to all of them.
 
     Args:
         examples: the examples.
@@ -53,6 +53,6 @@ class SmallFirst:
     def __getitem__(self, indices: Sequence[int] | np.ndarray) -> TreeExamples | NodeExamples:
         """The examples that stand for those of the epoch with these numbers, ``[n]``."""
         size = len(self)
-        share = min((len(self.history) + 1) / (WHOLE * self.epochs), 1.0)
+        share = min((len(self.history) + 1) / (WHOLE * self.epochs), 1.0) ** 2
         used = min(max(int(share * size), LEAST), size)
         return self.examples[self.order[np.asarray(indices) * used // size]]

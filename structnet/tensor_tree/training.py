@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import numpy as np
 import torch
 
 from structnet.tensor_tree.building import build, new_model
-from structnet.tensor_tree.cell_choice import best_of, cells
+from structnet.tensor_tree.cell_choice import Behind, best_of, cells, stop_if_behind
 from structnet.tensor_tree.counts.beside import Beside, with_counts
-from structnet.tensor_tree.predictor import Answers, NodePredictor, losses_of
+from structnet.tensor_tree.predictor import Answers, NodePredictor, TreePredictor, losses_of
 from structnet.tensor_tree.reading import read_by
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.tensor_tree.small_first import SmallFirst
+from structnet.tensor_tree.starts import Starts, best_accuracy
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.training.fitting import fit
 from structnet.training.gains import is_better
@@ -132,10 +134,11 @@ def train(
     if settings.cell is None and vectors is None and validation is not None:
         to_try = cells(settings, learn.trees, validation.trees, question.kind)
     places = [folder, *(Path(folder, cell) if folder is not None else None for cell in to_try[1:])]
-    found = {
-        cell: _candidate(replace(settings, cell=cell), question, learn, validation, place, **how)
-        for cell, place in zip(to_try, places, strict=True)
-    }
+    found: dict[Any, _Candidate] = {}
+    for cell, place in zip(to_try, places, strict=True):
+        given = replace(settings, cell=cell)
+        others = [each.trained.history for each in found.values()] if cell == "automaton" else []
+        found[cell] = _candidate(given, question, learn, validation, place, others, **how)
     chosen = to_try[0]
     if len(found) > 1:
         chosen = best_of({cell: each.losses() for cell, each in found.items()})
@@ -144,7 +147,7 @@ def train(
         patience = settings.patience or PATIENCE
         alone = replace(settings, cell=chosen, bag=False, patience=patience)
         place = None if folder is None else Path(folder, ALONE)
-        other = _candidate(alone, question, learn, validation, place, **how)
+        other = _candidate(alone, question, learn, validation, place, [], **how)
         best = other if is_better(best.losses(), other.losses(), SURE) else best
     tells = best.tells() if validation is not None else True
     if refit and validation is not None:
@@ -224,13 +227,17 @@ def _candidate(
     learn: Targets,
     validation: Targets | None,
     folder: str | Path | None,
+    others: Sequence[History],
     *,
     device: str | torch.device,
     progress: bool,
     vectors: str | Path | None,
     train_vectors: bool,
 ) -> _Candidate:
-    """A model of one cell with the weights of its best epoch; errors as for :func:`train`."""
+    """A model of one cell with the weights of its best epoch; errors as for :func:`train`.
+
+    If others' histories are given, the training ends when it is clearly behind them.
+    """
     read = read_by(settings, question, learn, validation, vectors)
     question, given = read.question, read.settings
     examples = read.learn.examples(question, read.vocabulary)
@@ -250,25 +257,39 @@ def _candidate(
     history = History()
     shown: Any = to_learn
     patience = None if held_out is None else given.patience
+    judged = {} if held_out is None else judged_by(question)
+    how = one_cycle(given.learning_rate, given.weight_decay, steps, RISE) | judged
+    starts = None
     if given.cell == "automaton":
         shown = SmallFirst(to_learn, given.epochs, history)
         patience = patience and max(patience, shown.partial_epochs)
-    fit(
-        model,
-        shown,
-        to_judge,
-        epochs=given.epochs,
-        batch_size=given.batch_size,
-        patience=patience,
-        seed=given.seed,
-        device=device,
-        checkpoint=folder,
-        resume=folder is not None,
-        progress=progress,
-        history=history,
-        **one_cycle(given.learning_rate, given.weight_decay, steps, RISE),
-        **(judged_by(question) if held_out is not None else {}),
-    )
+        if isinstance(model, TreePredictor) and Starts.suit(model):
+            starts = Starts(model, given.seed)
+            how["clip_norm"] = None  # it would let one start slow down the others
+            how |= {"metrics": {"accuracy": best_accuracy}} if judged else {}
+    callbacks = []
+    if others and held_out is not None:
+        rival = max(max(each["validation_accuracy"]) for each in others)
+        callbacks = [stop_if_behind(rival, len(held_out), given.epochs)]
+    with suppress(Behind):
+        fit(
+            starts or model,
+            shown,
+            to_judge,
+            epochs=given.epochs,
+            batch_size=given.batch_size,
+            patience=patience,
+            seed=given.seed,
+            device=device,
+            checkpoint=folder,
+            resume=folder is not None,
+            callbacks=callbacks,
+            progress=progress,
+            history=history,
+            **how,
+        )
+    if starts is not None:
+        model.load_state_dict(starts.best(to_judge or to_learn).state_dict())
     if mixed is not None and held_out is not None:
         with evaluating(mixed):
             mixed.to(device).choose(held_out.to(device))

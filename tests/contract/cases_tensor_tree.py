@@ -15,6 +15,7 @@ from torch import nn
 
 from structnet.tensor_tree import (
     ChildSumTreeLSTM,
+    TreeAutomaton,
     TreeClassifier,
     TreeLSTM,
     TreePairClassifier,
@@ -86,6 +87,12 @@ def vector_case(name: str, roots: int, classes: int) -> Case:
     )
 
 
+def automaton_model(seed: int) -> nn.Module:
+    torch.manual_seed(seed)
+    encoder = TreeAutomaton(4, len(TYPES), len(TOKENS))
+    return TreePredictor(TreeReadout(encoder, 3, ("root",)))
+
+
 single = partial(tree_case, head=TreeClassifier, roots=1, classes=4)
 pair = partial(tree_case, head=TreePairClassifier, roots=2, classes=7)
 
@@ -97,5 +104,6 @@ CASES = [
     single("tree, inner inputs", inner=True),
     vector_case("tree, labels as vectors", 1, 4),
     vector_case("pair, labels as vectors", 2, 3),
+    Case("tree, automaton", automaton_model, partial(tree_batch, 1, 3, False), 3, tree_inputs),
     pair("pair, inner inputs, all learned", inner=True, forget="all", bottom="learned"),
 ]

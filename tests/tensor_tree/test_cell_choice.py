@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import random
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 from small_estimators import held_out
+from torch import nn
 
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree import training
-from structnet.tensor_tree.cell_choice import best_of, cells
+from structnet.tensor_tree.cell_choice import Behind, best_of, cells, stop_if_behind
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
+from structnet.training.history import History
 from structnet.trees.vocabulary import VocabularyError
 
 BOTH = ("child-sum", "tucker")
 ALL = (*BOTH, "automaton")
+ANY_ARITY = ("child-sum", "automaton")
 
 
 def asked(*trees: str, kind: str = "classes", **told: object) -> tuple[str, ...]:
@@ -27,8 +31,8 @@ def asked(*trees: str, kind: str = "classes", **told: object) -> tuple[str, ...]
 
 def test_trees_of_operators_are_worth_another_cell() -> None:
     assert asked("(and (not a) b)", "(if a b (not c))") == ALL
-    assert asked("(and (not a) b)", "(and a b c)") == ("child-sum",)  # two numbers of children
-    assert asked("(f a b c d)", "(g a b)") == ("child-sum",)
+    for trees in (("(and (not a) b)", "(and a b c)"), ("(f a b c d)", "(g a b)")):
+        assert asked(*trees) == ANY_ARITY  # two numbers of children; four children
     assert asked("(f (f a b) b)") == asked("(f a)", "(g b)") == ("child-sum",)
     for kind in ("labels", "numbers", "nodes"):
         assert asked("(and (not a) (not b))", kind=kind) == BOTH
@@ -36,6 +40,8 @@ def test_trees_of_operators_are_worth_another_cell() -> None:
     many = [f"(f{i} a b)" for i in range(17)]
     assert asked(*many) == ("child-sum",) and asked(*many[:16]) == ALL
     assert asked("(and (not a) b)", numbers=True) == BOTH
+    leaves = [f"(and (not a{i}) b)" for i in range(100)]
+    assert asked(*leaves) == BOTH and asked(*leaves[1:]) == ALL
     for told in ({"words": True}, {"dropout": 0.1}, {"label_dropout": 0.1}):
         assert asked("(and (not a) b)", **told) == ("child-sum",)
 
@@ -122,3 +128,27 @@ def test_nodes_with_a_class_choose_a_cell(table: bool, monkeypatch: pytest.Monke
     classes = np.array(y[60:])[:, ::2].astype(int)
     own = -np.take_along_axis(said, classes[..., None], 2).sum((1, 2))  # of each tree
     np.testing.assert_allclose(losses["tucker"], own, atol=1e-5)
+
+
+def test_a_cell_that_is_clearly_behind_is_not_trained_to_the_end() -> None:
+    for accuracy, number, ends in ((0.5, 5, True), (0.5, 4, False), (0.88, 5, False)):
+        check = stop_if_behind(0.9, held=100, epochs=10)
+        history = History([{"validation_accuracy": accuracy}] * number)
+        with pytest.raises(Behind) if ends else nullcontext():
+            check(nn.Module(), history)
+
+
+def test_the_others_show_what_an_automaton_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def stop(*told: float) -> object:
+        asked.append(told)
+        return stop_if_behind(1.0, 10**9, told[2])  # no accuracy is near enough
+
+    monkeypatch.setattr(training, "stop_if_behind", stop)
+    monkeypatch.setattr(training, "best_of", lambda losses: "automaton")
+    X, y = products(60)
+    model = TreeLSTMClassifier(hidden_size=4, epochs=4, random_state=0)
+    model.fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:])
+    ((rival, *told),) = asked
+    assert 0 < rival <= 1 and told == [20, 4] and len(model.history_) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from random_trees import ARITY, TOKENS, TYPES, VOCABULARY, chain, random_trees
+from random_trees import TOKENS, TYPES, VOCABULARY, chain, random_trees
 from recursion import assert_follows
 from torch import Tensor
 
@@ -20,23 +20,23 @@ from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest
 from structnet.trees.tree import Tree
 
-NONE = 3  # the state of a missing child
+START = 3  # the state of a node that has read nothing
 
 
 def model() -> TreeAutomaton:
     torch.manual_seed(0)
-    return TreeAutomaton(3, len(TYPES), ARITY, len(TOKENS)).double()
+    return TreeAutomaton(3, len(TYPES), len(TOKENS)).double()
 
 
 def by_hand(m: TreeAutomaton, tree: Tree) -> Tensor:
     kind, token = VOCABULARY.encode(tree)
     if kind < 0:
         return torch.softmax(20 * m.leaf_table[token], 0)
-    rows = torch.softmax(20 * m.table[kind], -1)
-    for place in range(ARITY):
-        missing = place >= len(tree.children)
-        rows = rows[NONE] if missing else torch.tensordot(by_hand(m, tree[place]), rows[:NONE], 1)
-    return rows
+    rows = torch.softmax(20 * m.transitions[kind], -1)  # [state, child, next state]
+    state = by_hand(m, tree[0]) @ rows[START]
+    for child in tree.children[1:]:
+        state = torch.einsum("j,h,jhk->k", state, by_hand(m, child), rows[:START])
+    return state
 
 
 def test_states_and_gradients_follow_the_equation() -> None:
@@ -53,13 +53,28 @@ def test_every_node_has_probabilities() -> None:
 
 
 def test_what_the_model_does_not_have_is_refused() -> None:
-    m = TreeAutomaton(3, len(TYPES), ARITY, 1)
+    m = TreeAutomaton(3, len(TYPES), 1)
     with pytest.raises(GraphError, match="the model has 1 tokens"):
         m(Forest.from_trees([Tree(TOKENS[-1])], VOCABULARY))
     with pytest.raises(GraphError, match="either a type or a token"):
         m(Forest.from_trees([Tree("A", [Tree("x")], token="x")], VOCABULARY))
+    none, zero = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    childless = Forest(zero, zero - 1, zero, np.zeros(2, np.int64), none, none, zero, 1)
+    with pytest.raises(GraphError, match="with a type must have children"):
+        m(childless)
     with pytest.raises(ValueError, match=r"hidden_size.*\[1, inf\)"):
-        TreeAutomaton(0, 1, 1, 1)
+        TreeAutomaton(0, 1, 1)
+
+
+def test_a_node_starts_as_its_first_child_and_states_as_classes() -> None:
+    m, tree = TreeAutomaton(5, len(TYPES), len(TOKENS)), Tree("A", [Tree("x")])
+    with torch.no_grad():
+        m.leaf_table[VOCABULARY.token_of("x"), 2] = 1.0
+    output = torch.nn.Linear(5, 4)
+    torch.nn.init.zeros_(output.weight)
+    m.name_states(output)
+    found = m(Forest.from_trees([tree], VOCABULARY))
+    assert found.argmax() == output(found).argmax() == 2 and found.max() > 10
 
 
 def sums(number: int, seed: int = 0) -> tuple[list[str], list[int]]:
