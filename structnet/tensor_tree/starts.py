@@ -64,16 +64,14 @@ class Starts(nn.Module):
         return torch.stack([each.readout.of_roots(h[:, i]) for i, each in enumerate(models)])
 
     def loss(self, batch: TreeExamples) -> Tensor:
-        """The sum of the models' losses, so that each learns as if it were alone."""
+        """The sum of the models' losses, ``[]``, so that each learns as if it were alone."""
         first: Any = self.models[0]
-        weights = None if batch.weights is None else batch.weights
-        losses = [
-            losses_of(first.kind, outputs, batch.targets, first.class_weight)
-            for outputs in self.outputs(batch)
-        ]
-        return torch.stack(
-            [weighted_mean(each, None if weights is None else weights.to(each)) for each in losses]
-        ).sum()
+        means = []
+        for outputs in self.outputs(batch):
+            losses = losses_of(first.kind, outputs, batch.targets, first.class_weight)
+            weights = None if batch.weights is None else batch.weights.to(losses)
+            means.append(weighted_mean(losses, weights))
+        return torch.stack(means).sum()
 
     def accuracies(self, batch: TreeExamples) -> Tensor:
         """The weighted share of examples that each model predicts correctly, ``[starts]``."""
