@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 
@@ -78,16 +79,18 @@ def test_a_node_starts_as_its_first_child_and_states_as_classes() -> None:
 
 
 def sums(number: int, seed: int = 0) -> tuple[list[str], list[int]]:
-    """Sums and products modulo 3."""
+    """Sums and products of one to three factors modulo 3."""
     rng, texts, values = random.Random(seed), [], []
 
     def made(depth: int) -> tuple[str, int]:
         if not depth:
             digit = rng.randrange(3)
             return f"d{digit}", digit
-        (a, x), (b, y) = made(depth - 1), made(rng.randrange(depth))
+        depths = [depth - 1, *(rng.randrange(depth) for _ in range(rng.randrange(3)))]
+        below, numbers = zip(*map(made, depths), strict=True)
         name = rng.choice("+*")
-        return f"({name} {a} {b})", (x + y if name == "+" else x * y) % 3
+        value = sum(numbers) if name == "+" else math.prod(numbers)
+        return f"({name} {' '.join(below)})", value % 3
 
     for _ in range(number):
         text, value = made(rng.randint(1, 3))
@@ -97,12 +100,12 @@ def sums(number: int, seed: int = 0) -> tuple[list[str], list[int]]:
 
 
 def test_it_learns_tables_and_a_training_is_resumed(tmp_path: Path) -> None:
-    (X, y), (new, values) = sums(400), sums(200, seed=1)
+    (X, y), (new, values) = sums(300), sums(200, seed=1)
     told = {"cell": "automaton", "random_state": 0, "folder": tmp_path / "state"}
-    fitted = TreeLSTMClassifier(**told, epochs=40).fit(X, y)
+    fitted = TreeLSTMClassifier(**told, epochs=30).fit(X, y)
     assert fitted.score(new, values) > 0.95
     assert fitted.settings_.pools == ("root",) and fitted.settings_.hidden_size == 20
-    again = TreeLSTMClassifier(**told, epochs=40).fit(X, y)
+    again = TreeLSTMClassifier(**told, epochs=30).fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(new), fitted.predict_proba(new))
 
 
