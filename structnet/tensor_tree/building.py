@@ -18,6 +18,7 @@ from structnet.tensor_tree.predictor import NodePredictor, TreePredictor
 from structnet.tensor_tree.reading import Reading
 from structnet.tensor_tree.readout import TreeReadout
 from structnet.tensor_tree.settings import RARE, TreeLSTMSettings
+from structnet.tensor_tree.starts import Starts
 from structnet.tensor_tree.targets import Question
 from structnet.tensor_tree.tree_automaton import TreeAutomaton
 from structnet.tensor_tree.tree_lstm import TreeLSTM
@@ -49,9 +50,10 @@ def build(
         return NodePredictor(encoder, question.num_outputs, top_down=down, class_weight=weight)
     assert settings.pools is not None  # as resolved
     readout = TreeReadout(encoder, question.num_outputs, settings.pools, question.roots)
-    if isinstance(encoder, TreeAutomaton):
+    model = TreePredictor(readout, question.kind)
+    if isinstance(encoder, TreeAutomaton) and Starts.suit(model):
         encoder.name_states(readout.output)
-    return TreePredictor(readout, question.kind)
+    return model
 
 
 def new_model(

@@ -26,6 +26,9 @@ from structnet.trees.vocabulary import Vocabulary
 MAX_CHILDREN = 3
 OPERATORS = range(2, 17)  # number of labels of inner nodes; more have too many weights
 ENOUGH = 10  # held-out trees; with fewer, the choice would be left to chance
+ALL_RIGHT = 1 - 1e-6  # accuracy of no mistakes, which weights of mean 1 may round
+STEPS = 100  # nodes that an automaton reads one after the other; more take too long
+TOLD = 100  # held-out trees by which a model that makes no mistakes is known
 BETTER = 1.0  # standard errors by which another cell must be better than the first
 
 
@@ -53,9 +56,9 @@ def cells(
     named = few and not settings.numbers and not _have_numbers(learn)
     tucker: tuple[Cell, ...] = ("tucker",) if fixed and fit else ()
     automaton: tuple[Cell, ...] = ()  # it reads labels alone
-    if named and not carry_tokens([*learn, *held]):
+    if named and not carry_tokens([*learn, *held]) and _steps(learn) <= STEPS:
         automaton = ("automaton",)
-    return ("child-sum", *tucker, *automaton)
+    return ("child-sum", *automaton, *tucker)
 
 
 def _have_numbers(trees: list[Tree]) -> bool:
@@ -74,6 +77,19 @@ def _labels(trees: Iterable[Tree]) -> tuple[dict[object, set[int]], int]:
             else:
                 leaves.add(node.label)
     return operators, len(leaves)
+
+
+def _steps(trees: Iterable[Tree]) -> int:
+    """The largest number of nodes that are read one after the other, child by child."""
+    most, read = 0, dict[int, int]()
+    for tree in trees:
+        for node in tree.postorder(once=True):
+            steps = 0
+            for child in node.children:
+                steps = max(steps, read[id(child)]) + 1
+            read[id(node)] = steps
+            most = max(most, steps)
+    return most
 
 
 def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
@@ -97,23 +113,47 @@ def best_of(losses: Mapping[Cell, np.ndarray]) -> Cell:
     return best
 
 
-class Behind(Exception):
-    """Ends a training whose model is clearly worse than another."""
-
-
-def stop_if_behind(rival: float, held: int, epochs: int) -> Callback:
-    """A callback that ends a training when half of it has not come near another's accuracy.
+def without_mistakes(history: History, held: int, last: int = 1) -> bool:
+    """Did a training predict all held-out examples correctly, so many that this tells enough?
 
     Args:
-        rival: accuracy of the other model on the held-out examples.
-        held: number of these.
+        history: records of the training.
+        held: number of held-out examples.
+        last: number of epochs in a row in which it did.
+
+    Example:
+        >>> history = History({"validation_accuracy": each} for each in (0.9, 1.0, 1.0, 0.99))
+        >>> without_mistakes(history, 100, last=2), without_mistakes(history, 100, last=3)
+        (True, False)
+    """
+    right = [accuracy >= ALL_RIGHT for accuracy in history["validation_accuracy"]]
+    runs = (all(right[i : i + last]) for i in range(len(right) - last + 1))
+    return held >= TOLD and any(runs)
+
+
+class Settled(Exception):
+    """Ends a training of whose outcome more epochs tell nothing."""
+
+
+def stop_when_settled(held: int, epochs: int, rival: float = 0.0) -> Callback:
+    """A callback that ends a training which is clearly behind another, or makes no mistakes.
+
+    It is behind if half of it has not come near the other's accuracy. It makes none if it predicts
+    all held-out examples correctly twice in a row.
+
+    Args:
+        held: number of held-out examples.
         epochs: number of epochs of the training.
+        rival: accuracy of the other model on the held-out examples.
     """
 
+    rival = min(rival, 1.0)
+
     def check(model: nn.Module, history: History) -> None:
-        found = max(history["validation_accuracy"])
+        found = min(max(history["validation_accuracy"]), 1.0)
         error = math.sqrt((rival * (1 - rival) + found * (1 - found)) / held)
-        if 2 * len(history) >= epochs and found < rival - BETTER * error:
-            raise Behind
+        behind = 2 * len(history) >= epochs and found < rival - BETTER * error
+        if behind or without_mistakes(history, held, last=2):
+            raise Settled
 
     return check

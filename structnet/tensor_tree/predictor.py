@@ -101,7 +101,9 @@ class TreePredictor(Answers):
             ValueError: the targets do not have the shape of the outputs, or examples have another
                 number of trees than those of the model.
         """
-        outputs = self(batch.forest)
+        return self._losses_at(self(batch.forest), batch)
+
+    def _losses_at(self, outputs: Tensor, batch: TreeExamples) -> Tensor:
         check_one_each(outputs, batch)
         return losses_of(self.kind, outputs, batch.targets, self.class_weight)
 
@@ -110,7 +112,11 @@ class TreePredictor(Answers):
 
     def loss(self, batch: TreeExamples) -> Tensor:
         """The weighted mean loss over the batch; errors as for :meth:`losses`."""
-        losses, weights = self.losses(batch), batch.weights
+        return self.loss_at(self(batch.forest), batch)
+
+    def loss_at(self, outputs: Tensor, batch: TreeExamples) -> Tensor:
+        """The same of outputs that are known, ``[n, outputs]``."""
+        losses, weights = self._losses_at(outputs, batch), batch.weights
         return weighted_mean(losses, None if weights is None else weights.to(losses))
 
     def predict(self, batch: TreeExamples | Forest) -> Tensor:

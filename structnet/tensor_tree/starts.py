@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structnet.routing.samples import weighted_mean
-from structnet.tensor_tree.predictor import TreePredictor, losses_of
+from structnet.tensor_tree.predictor import TreePredictor
 from structnet.tensor_tree.tree_automaton import TreeAutomaton, states_side_by_side
 from structnet.training.metrics import batch_starts, evaluating
 from structnet.training.modules import device_of
@@ -43,7 +42,8 @@ class Starts(nn.Module):
         copies = [copy.deepcopy(model) for _ in sizes[:-1]]
         with random_states_kept(torch.device("cpu")):
             for i, (each, used) in enumerate(zip(copies, sizes, strict=False)):
-                torch.manual_seed(seed + 1 + i)
+                (own,) = np.random.SeedSequence([seed, i]).generate_state(1)
+                torch.manual_seed(int(own))
                 encoder = each.readout.encoder
                 assert isinstance(encoder, TreeAutomaton)
                 encoder.reset_parameters(int(used))
@@ -64,14 +64,10 @@ class Starts(nn.Module):
         return torch.stack([each.readout.of_roots(h[:, i]) for i, each in enumerate(models)])
 
     def loss(self, batch: TreeExamples) -> Tensor:
-        """The sum of the models' losses, ``[]``, so that each learns as if it were alone."""
-        first: Any = self.models[0]
-        means = []
-        for outputs in self.outputs(batch):
-            losses = losses_of(first.kind, outputs, batch.targets, first.class_weight)
-            weights = None if batch.weights is None else batch.weights.to(losses)
-            means.append(weighted_mean(losses, weights))
-        return torch.stack(means).sum()
+        """The mean of the models' losses, whose gradients are each model's own but for a factor."""
+        models: list[Any] = list(self.models)
+        pairs = zip(models, self.outputs(batch), strict=True)
+        return torch.stack([each.loss_at(outputs, batch) for each, outputs in pairs]).mean()
 
     def accuracies(self, batch: TreeExamples) -> Tensor:
         """The weighted share of examples that each model predicts correctly, ``[starts]``."""

@@ -12,7 +12,13 @@ import numpy as np
 import torch
 
 from structnet.tensor_tree.building import build, new_model
-from structnet.tensor_tree.cell_choice import Behind, best_of, cells, stop_if_behind
+from structnet.tensor_tree.cell_choice import (
+    Settled,
+    best_of,
+    cells,
+    stop_when_settled,
+    without_mistakes,
+)
 from structnet.tensor_tree.counts.beside import Beside, with_counts
 from structnet.tensor_tree.predictor import Answers, NodePredictor, TreePredictor, losses_of
 from structnet.tensor_tree.reading import read_by
@@ -139,6 +145,8 @@ def train(
         given = replace(settings, cell=cell)
         others = [each.trained.history for each in found.values()] if cell == "automaton" else []
         found[cell] = _candidate(given, question, learn, validation, place, others, **how)
+        if validation is not None and found[cell].makes_no_mistakes():
+            break
     chosen = to_try[0]
     if len(found) > 1:
         chosen = best_of({cell: each.losses() for cell, each in found.items()})
@@ -148,7 +156,8 @@ def train(
         alone = replace(settings, cell=chosen, bag=False, patience=patience)
         place = None if folder is None else Path(folder, ALONE)
         other = _candidate(alone, question, learn, validation, place, [], **how)
-        best = other if is_better(best.losses(), other.losses(), SURE) else best
+        pair = best.losses(), other.losses()
+        best = other if is_better(*pair, SURE, groups=validation.groups) else best
     tells = best.tells() if validation is not None else True
     if refit and validation is not None:
         best.refit()
@@ -176,6 +185,12 @@ class _Candidate:
                 batch = examples[slice(start, start + BATCH)].to(device)
                 found.append(model.losses_as_weighed(batch).cpu().double().numpy())
         return np.concatenate(found)
+
+    def makes_no_mistakes(self) -> bool:
+        """Whether the classes of enough held-out trees are all predicted correctly."""
+        trained, held = self.trained, self.validation
+        assert held is not None
+        return trained.question.kind == "classes" and without_mistakes(trained.history, len(held))
 
     def adds_nothing(self) -> bool:
         """Whether numbers of held-out trees are predicted by counts alone, which leave much open.
@@ -236,7 +251,7 @@ def _candidate(
 ) -> _Candidate:
     """A model of one cell with the weights of its best epoch; errors as for :func:`train`.
 
-    If others' histories are given, the training ends when it is clearly behind them.
+    Automata end when they are clearly behind the models of others' histories or make no mistakes.
     """
     read = read_by(settings, question, learn, validation, vectors)
     question, given = read.question, read.settings
@@ -266,12 +281,14 @@ def _candidate(
         if isinstance(model, TreePredictor) and Starts.suit(model):
             starts = Starts(model, given.seed)
             how["clip_norm"] = None  # it would let one start slow down the others
-            how |= {"metrics": {"accuracy": best_accuracy}} if judged else {}
+            if held_out is not None:  # all at once, as another may be the best of each batch
+                how |= {"metrics": {"accuracy": best_accuracy}}
+                how |= {"validation_batch_size": len(held_out)}
     callbacks = []
-    if others and held_out is not None:
-        rival = max(max(each["validation_accuracy"]) for each in others)
-        callbacks = [stop_if_behind(rival, len(held_out), given.epochs)]
-    with suppress(Behind):
+    if starts is not None and held_out is not None:
+        rival = max((max(each["validation_accuracy"]) for each in others), default=0.0)
+        callbacks = [stop_when_settled(len(held_out), given.epochs, rival)]
+    with suppress(Settled):
         fit(
             starts or model,
             shown,

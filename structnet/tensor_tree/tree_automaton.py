@@ -119,8 +119,9 @@ class TreeAutomaton(nn.Module):
             output: ``[num_nodes, hidden_size]``.
 
         Raises:
-            GraphError: the forest has types, places or tokens that the model does not have, or
-                tokens at nodes with a type.
+            GraphError: the forest has types or tokens that the model does not have, tokens at
+                nodes with a type, or nodes with a type and no children. Places of children do not
+                count, but for their order.
             ValueError: a table no longer has its shape.
         """
         check_forest(forest)

@@ -13,15 +13,15 @@ from torch import nn
 
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
 from structnet.tensor_tree import training
-from structnet.tensor_tree.cell_choice import Behind, best_of, cells, stop_if_behind
+from structnet.tensor_tree.cell_choice import Settled, best_of, cells, stop_when_settled
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.training.history import History
 from structnet.trees.vocabulary import VocabularyError
 
 BOTH = ("child-sum", "tucker")
-ALL = (*BOTH, "automaton")
 ANY_ARITY = ("child-sum", "automaton")
+ALL = (*ANY_ARITY, "tucker")
 
 
 def asked(*trees: str, kind: str = "classes", **told: object) -> tuple[str, ...]:
@@ -132,10 +132,49 @@ def test_nodes_with_a_class_choose_a_cell(table: bool, monkeypatch: pytest.Monke
 
 def test_a_cell_that_is_clearly_behind_is_not_trained_to_the_end() -> None:
     for accuracy, number, ends in ((0.5, 5, True), (0.5, 4, False), (0.88, 5, False)):
-        check = stop_if_behind(0.9, held=100, epochs=10)
+        check = stop_when_settled(held=99, epochs=10, rival=0.9)
         history = History([{"validation_accuracy": accuracy}] * number)
-        with pytest.raises(Behind) if ends else nullcontext():
+        with pytest.raises(Settled) if ends else nullcontext():
             check(nn.Module(), history)
+
+
+def test_a_cell_without_mistakes_is_not_trained_to_the_end() -> None:
+    for held, before, ends in ((100, 0.9, False), (100, 1.0, True), (99, 1.0, False)):
+        history = History({"validation_accuracy": each} for each in (before, 1.0))
+        with pytest.raises(Settled) if ends else nullcontext():
+            stop_when_settled(held, epochs=10)(nn.Module(), history)
+
+
+def test_weights_may_round_an_accuracy_above_1() -> None:
+    history = History({"validation_accuracy": 1 + 1e-8} for _ in range(4))
+    stop_when_settled(held=20, epochs=4, rival=1 + 1e-8)(nn.Module(), history)
+    with pytest.raises(Settled):
+        stop_when_settled(held=200, epochs=4, rival=1 + 1e-8)(nn.Module(), history)
+
+
+def test_wide_nodes_are_not_read_child_by_child() -> None:
+    wide, deep = f"(f {'a ' * 101})", "(g a b)"
+    for _ in range(99):
+        deep = f"(g a {deep})"
+    assert asked(wide, "(g a b)") == ("child-sum",)
+    assert asked(f"(f {'a ' * 99})", "(g a b)") == ANY_ARITY
+    assert "automaton" not in asked(deep, "(f a b)")
+
+
+def test_no_other_cell_is_tried_if_one_makes_no_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def candidate(settings: TreeLSTMSettings, *others: object, **how: object) -> object:
+        tried.append(settings.cell)
+        return real(settings, *others, **how)
+
+    real = training._candidate
+    monkeypatch.setattr(training, "_candidate", candidate)
+    monkeypatch.setattr(training._Candidate, "makes_no_mistakes", lambda self: len(tried) == 2)
+    X, y = products(60)
+    model = TreeLSTMClassifier(hidden_size=4, epochs=1, random_state=0)
+    model.fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:])
+    assert tried == [*ANY_ARITY]
 
 
 def test_the_others_show_what_an_automaton_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,12 +182,12 @@ def test_the_others_show_what_an_automaton_is_behind(monkeypatch: pytest.MonkeyP
 
     def stop(*told: float) -> object:
         asked.append(told)
-        return stop_if_behind(1.0, 10**9, told[2])  # no accuracy is near enough
+        return stop_when_settled(10**9, int(told[1]), 1.0)  # no accuracy is near enough
 
-    monkeypatch.setattr(training, "stop_if_behind", stop)
+    monkeypatch.setattr(training, "stop_when_settled", stop)
     monkeypatch.setattr(training, "best_of", lambda losses: "automaton")
     X, y = products(60)
     model = TreeLSTMClassifier(hidden_size=4, epochs=4, random_state=0)
     model.fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:])
-    ((rival, *told),) = asked
+    ((*told, rival),) = asked
     assert 0 < rival <= 1 and told == [20, 4] and len(model.history_) == 2
