@@ -25,7 +25,8 @@ class Formula:
         weight, bias: linear functions of units, which are 0 where these are below 0.
         most: ceilings of the units, infinite for those without.
         effect: effects of the units, for each 1 that they rise.
-        classes: numbers of the classes that are the outputs; None for all, or for numbers.
+        classes: numbers of the classes that are the outputs; None for all, or for numbers. Several
+            outputs may be parts of one class.
 
     Shapes:
         start, classes ``[outputs]``; straight ``[columns, outputs]``; weight ``[units, columns]``;

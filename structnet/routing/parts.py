@@ -16,6 +16,7 @@ from structnet.routing.words import in_digits_each
 MOST = 8  # columns told
 ZEROS, AVERAGE = "a row of zeros", "an average row"
 REST = "all else"
+OTHER_PARTS = "the other parts of both classes"
 OTHERS = "the other leaves"
 LEAST = 1e-4  # of the largest number, which is told in four digits: what less changes is not seen
 Units = Callable[[np.ndarray], np.ndarray]
@@ -25,8 +26,8 @@ class Part(NamedTuple):
     """One of the numbers that add up to the prediction of a tree; ``str`` describes it.
 
     Attributes:
-        name: a column with its value; the row from which all is counted; all other columns; or the
-            other leaves.
+        name: a column with its value; the row from which all is counted; all other columns; other
+            parts of classes; or the other leaves.
         values: numbers that it adds to each predicted mean, or to the log-odds of two classes.
     """
 
@@ -63,9 +64,10 @@ def parts_of(
 
     The parts add up to the means that all leaves predict, or to the log-odds of their likeliest
     class against the second of those that the leaf has: the columns that add most come first, at
-    most eight, then all others together, then the other leaves if they change a digit. There are
-    none if the tree does not say what the leaf computes, see :func:`.formula_of`, or if the leaf
-    lacks the likeliest class or has no other.
+    most eight, then all others together, then the other leaves if they change a digit. Of classes
+    that are several outputs of the leaf, a part each, columns tell of the likeliest parts, and what
+    the others change comes behind them. There are none if the tree does not say what the leaf
+    computes, see :func:`.formula_of`, or if the leaf lacks the likeliest class or has no other.
 
     Args:
         tree: model tree.
@@ -100,16 +102,18 @@ def parts_of(
     formula = formula_of(tree, leaf)
     if formula is None:
         return (), None
-    (alone, together), classes = predicted, None
+    (alone, together), classes, divided = predicted, None, False
     if tree.num_classes is not None:
         shown = np.arange(len(alone)) if formula.classes is None else formula.classes
-        first = np.argsort(-together[shown], kind="stable")[:2].tolist()
-        if len(first) < 2 or together[shown].max() < together.max():
+        divided = len(np.unique(shown)) < len(shown)
+        order = np.lexsort((-formula.at(x[None])[0], -together[shown])).tolist()
+        places = [order[0], *(i for i in order if shown[i] != shown[order[0]])][:2]
+        if len(places) < 2 or together[shown].max() < together.max():
             return (), None
-        formula, classes = formula.between(*first), (int(shown[first[0]]), int(shown[first[1]]))
+        formula, classes = formula.between(*places), (int(shown[places[0]]), int(shown[places[1]]))
         alone, together = (each[[classes[0]]] - each[[classes[1]]] for each in predicted)
     start, parts = formula.parts(x)
-    others = together - alone
+    others, undivided = together - alone, alone - start - parts.sum(0)
     change = np.abs(others).max() > LEAST * max(np.abs(start).max(), np.abs(parts).max())
     if classes is None and target_units is not None:
         start = target_units(start[None])[0]
@@ -131,6 +135,8 @@ def parts_of(
     if counts.sum() > len(named):
         rest = parts.sum(0) - parts[named].sum(0)
         listed.append(Part(REST, tuple(rest.tolist())))
+    if divided:
+        listed.append(Part(OTHER_PARTS, tuple(undivided.tolist())))
     if change:
         listed.append(Part(OTHERS, tuple(others.tolist())))
     return tuple(listed), classes

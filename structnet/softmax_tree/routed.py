@@ -117,9 +117,9 @@ class Routed:
         return weight, float(_beside(own.bias, label))
 
     def formula(self, node: int) -> Formula | None:
-        """The scores of a leaf's own classes; None if these have several parts, which are no sum
-        over columns, and for an inner node, which has a plane."""
-        if self.topology.inner[node] or self.arrays.has_parts:
+        """The scores of a leaf's own classes, or of their parts, of which each names its class;
+        None for an inner node, which has a plane."""
+        if self.topology.inner[node]:
             return None
         own = self.arrays.leaf(node, self.shape[0])
         straight = np.zeros((self.shape[0], len(own.classes)))

@@ -14,6 +14,8 @@ from scipy.special import logsumexp
 from softmax_trees import clusters
 
 from structnet import AdaptiveSoftmaxTreeClassifier, SoftmaxTreeClassifier
+from structnet.routing import explain
+from structnet.routing.parts import OTHER_PARTS
 from structnet.softmax_tree import tree_from_networkx
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Leaf
@@ -85,7 +87,22 @@ def test_a_leaf_tells_classes_and_parts() -> None:
     model, _ = tree()
     assert model.facts(0).words == "3 classes of 6 parts, 18 of 18 weights"
     assert model.classes_at(0) == [0, 1, 2] and model.flops(0) == 36
-    assert model.class_plane(0) is None and model.formula(0) is None
+    assert model.class_plane(0) is None
+
+
+def test_columns_tell_of_the_likeliest_parts() -> None:
+    model, expected = tree()
+    for row, log_p in zip(X.astype(float), expected, strict=True):
+        told = explain(model, row)
+        best, second = np.argsort(-log_p)[:2]
+        assert told.odds == (str(best), str(second))
+        leaf = model.draft().leaf(0)
+        scores = row @ leaf.weight + leaf.bias
+        of = [scores[np.equal(PART_CLASSES, k)].max() for k in (best, second)]
+        *columns, others = (part.values[0] for part in told.parts)
+        assert sum(columns) == pytest.approx(of[0] - of[1], abs=1e-4)
+        assert told.parts[-1].name == OTHER_PARTS
+        assert sum(columns) + others == pytest.approx(log_p[best] - log_p[second], abs=1e-4)
 
 
 @BOTH

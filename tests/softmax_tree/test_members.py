@@ -115,9 +115,9 @@ def test_figures_are_sums_over_the_trees(model: SoftmaxTreeClassifier) -> None:
 
 @pytest.mark.parametrize("kind", [SoftmaxTreeClassifier, AdaptiveSoftmaxTreeClassifier])
 def test_several_trees_are_more_accurate_and_surer_than_one(kind: Any) -> None:
-    narrow = (
-        {"alpha": 0.7} if kind is AdaptiveSoftmaxTreeClassifier else {}
-    )  # as wide ones gain less
+    narrow = {"leaf_penalty": 1e-3}  # else one leaf of parts of classes is enough
+    if kind is AdaptiveSoftmaxTreeClassifier:
+        narrow |= {"alpha": 0.7}  # as wide ones gain less
     one, several = (kind(n_members=n, random_state=0, **narrow).fit(X, Y) for n in (1, 5))
     assert several.score(X_NEW, Y_NEW) > one.score(X_NEW, Y_NEW) + 0.03
     loss = [log_loss(Y_NEW, model.predict_proba(X_NEW)) for model in (one, several)]
