@@ -16,6 +16,7 @@
 ``table_columns``       the way in which its columns become numbers, by their ``column_kinds``
 ``written_numbers``     numbers with marks between thousands, or with a currency or percent sign
 ``written_dates``       dates in several orders, and what of them may tell something
+``telling``             whether columns tell more of the target than chance would
 ``text``                :func:`load_text`: published texts and the user's own, as sentences
 ``gutenberg``           books of Project Gutenberg, without the text added around them
 ``clusters``            rows around many centres, with even or Zipf-distributed classes

@@ -6,7 +6,8 @@ true and false          all are one of these, or 1 and 0 among them
 dates                   most are dates, of one style, see :mod:`.written_dates`
 text                    a quarter or more have values that occur twice
 the others              are not used: no values, text of too many different values, dates of
-                        which no field tells the day from the month, and dates among text
+                        which no field tells the day from the month, dates among text, and those
+                        that tell no more of the target than chance would, by themselves
 ======================  ==========================================================================
 
 A word or two among numbers or dates, or one in twenty, is a misprint, and an error for the reader
@@ -29,6 +30,7 @@ NUMBERS, TRUTH, DATES, TEXT = "numbers", "true and false", "dates", "text"
 EMPTY, DIFFERENT = "no values", "text of too many different values"
 DOUBTFUL = "dates, days and months in doubt"
 AMONG_TEXT = "dates among other text"
+IDLE = "dates that tell nothing of the target"
 TRUE = {"true": 1.0, "false": 0.0}  # in lower or upper case
 BITS = {"1": 1.0, "0": 0.0}  # which are true and false only among words
 MOST_VALUES = 50  # of a text that become numbers

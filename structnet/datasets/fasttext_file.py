@@ -106,9 +106,9 @@ def read_fasttext(
     ids_read, lengths = array("i"), array("i")
     try:
         with Path(path).open("rb") as file:
-            if file.read(len(BOM_UTF8)) != BOM_UTF8:  # which would hide the first label
-                file.seek(0)
-            for row in file:
+            for place, row in enumerate(file):
+                if not place:
+                    row = row.removeprefix(BOM_UTF8)  # which would hide the first label
                 tokens = row.replace(b"\0", b" ").split()  # as fastText does
                 ids_read.extend(map(number.__getitem__, tokens))
                 lengths.append(len(tokens))

@@ -99,6 +99,9 @@ def load(
         train, drawn, split = set_aside(name, len(y), test_fraction, seed, strata)
     encoding = Encoding.learned(table, used, train)
     x = encoding(table, used)
+    telling = encoding.without_idle_dates(x[train], y[train])
+    if telling is not encoding:
+        encoding, x = telling, telling(table, used)
     if other is not None:
         split = f"{other.path} for testing"
         x_test, y_test = encoding(other, used), _targets(other, column, classes, style)

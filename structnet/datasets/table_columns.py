@@ -30,6 +30,7 @@ from structnet.datasets.column_kinds import (
     DIFFERENT,
     DOUBTFUL,
     EMPTY,
+    IDLE,
     NUMBERS,
     TEXT,
     TRUTH,
@@ -42,6 +43,7 @@ from structnet.datasets.column_kinds import (
     truths,
 )
 from structnet.datasets.csv_file import Table, TableError, number
+from structnet.datasets.telling import tell
 from structnet.datasets.written_dates import DateStyle, names_of, numbers_of, told_by, year_of
 from structnet.datasets.written_numbers import Style
 
@@ -250,6 +252,27 @@ class Encoding:
             kinds = ", ".join(encoding._listed(encoding.columns, "kind"))
             raise TableError(f"{table.path} has no feature that becomes numbers: {kinds}")
         return encoding
+
+    def without_idle_dates(self, x: np.ndarray, y: np.ndarray) -> Encoding:
+        """The encoding without dates that tell nothing of the target.
+
+        A date becomes up to ten numbers, which are noise to a model that reads all of them.
+
+        Args:
+            x: training rows as numbers.
+            y: their classes, or numbers in columns.
+
+        Shapes:
+            x ``[rows, features]``; y ``[rows]`` or ``[rows, targets]``.
+        """
+        ends = np.cumsum([len(column.inputs) for column in self.columns])
+        columns = [
+            Column(column.place, column.name, IDLE) if column.dated and not tell(own, y) else column
+            for column, own in zip(self.columns, np.split(x, ends[:-1], axis=1), strict=True)
+        ]
+        kept = tuple(columns)
+        same = kept == self.columns or not any(column.inputs for column in kept)
+        return self if same else Encoding(kept)
 
     @property
     def names(self) -> tuple[str, ...] | None:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from structnet.datasets.tree_file_formats import LINES, format_of_ending
-from structnet.parse.lines import encoding_of
+from structnet.parse.lines import opening_text
 from structnet.parse.nexus import is_nexus
-from structnet.parse.packed import opening
 
 
 class FolderFiles(NamedTuple):
@@ -51,5 +50,5 @@ def _format_of(file: Path) -> str | None:
     format_ = format_of_ending(file)
     if format_ != "bracketed":
         return format_
-    with opening(file, "rt", encoding=encoding_of(file), errors="replace") as text:
+    with opening_text(file, errors="replace") as text:
         return "newick" if is_nexus(text.read(100)) else format_

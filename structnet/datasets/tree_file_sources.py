@@ -36,7 +36,7 @@ from structnet.datasets.tree_file_rows import (
 )
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError
-from structnet.parse.lines import UTF_8, encoding_of, marked_encoding
+from structnet.parse.lines import UTF_8, marked_encoding, opening_text
 from structnet.parse.nexus import is_nexus
 from structnet.parse.packed import kind_of, opening
 from structnet.trees.tree import Tree
@@ -149,7 +149,7 @@ def is_tree_file(path: str | Path) -> bool:
         return True
     if ending not in ANY or not path.is_file():
         return False
-    with opening(path, "rt", encoding=encoding_of(path), errors="replace") as file:
+    with opening_text(path, errors="replace") as file:
         lines = [line.strip() for line in file.readlines(20_000) if line.strip()][:5]
     has_tree = [_has_tree(line, ending == ".csv") for line in lines]
     has_tree = has_tree[1:] or has_tree  # the first one may be names of columns

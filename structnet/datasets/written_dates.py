@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from calendar import isleap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -25,7 +26,7 @@ import numpy as np
 PART = r"(0?[1-9]|[12]\d|3[01])"  # a month or a day
 TIME = (
     r"[T ]\s?(?P<hour>\d\d?):(?P<minute>\d\d)(:(?P<second>\d\d)([.,]\d+)?)?"
-    r"(\s?(?P<half>[AaPp])\.?[Mm]\.?)?\s?(Z|UTC|[+-]\d\d(:?\d\d)?)?"
+    r"(\s?(?P<half>[AaPp])\.?[Mm]\.?)?\s?(Z|UTC?|GMT|[+-]\d\d(:?\d\d)?)?"
 )
 DATE = re.compile(
     rf"((?P<first>\d{{4}})(?P<a>[-/.])(?P<b>{PART})(?P=a)(?P<c>{PART})"
@@ -62,10 +63,11 @@ class DateStyle(NamedTuple):
             '2024-02-01T17:30:00'
             >>> DateStyle("ymd").date("31.12.2024")
             Traceback (most recent call last):
-            ValueError: expected a date written as 2024-05-31; got '31.12.2024'
+            ValueError: expected a date written as 2024-05-31; got '31.12.2024'; leave ...
         """
         found = DATE.fullmatch(text)
-        if not found or (found["first"] is None) == (self.order == "ymd"):
+        year_first = bool(found and found["first"])
+        if not found or year_first != (self.order == "ymd") or found["e"] not in (None, self.mark):
             raise ValueError(self.unlike(text))
         if self.order == "ymd":
             year, month, day = map(int, found.group("first", "b", "c"))
@@ -77,9 +79,11 @@ class DateStyle(NamedTuple):
         hour, minute, second = (int(each or 0) for each in found.group("hour", "minute", "second"))
         if found["half"]:
             hour = hour % 12 + 12 * (found["half"] in "pP")
+        over = (hour, minute, second) == (24, 0, 0)  # as ISO 8601 writes the end of a day
         try:
-            return datetime(year, month, day, hour, minute, min(second, 59))  # or a leap second
-        except ValueError:  # such as the 31st of February
+            date = datetime(year, month, day, hour % 24 if over else hour, minute, min(second, 59))
+            return date + timedelta(days=over)  # a leap second is the one before it
+        except (ValueError, OverflowError):  # such as the 31st of February
             raise ValueError(self.unlike(text)) from None
 
     def wrote(self, text: str) -> bool:
@@ -91,7 +95,8 @@ class DateStyle(NamedTuple):
 
     def unlike(self, text: str) -> str:
         """The words for a field that is none."""
-        return f"expected a date written as {self}; got {text!r}"
+        missing = "leave the field empty if it is missing"
+        return f"expected a date written as {self}; got {text!r}; {missing}"
 
 
 def style_of(fields: Iterable[str]) -> DateStyle | None:
@@ -104,16 +109,17 @@ def style_of(fields: Iterable[str]) -> DateStyle | None:
         >>> style_of(["1/2/2024", "1/31/2024"]), style_of(["1.2.2024"]), style_of(["1/2/2024"])
         (DateStyle(order='mdy', mark='/'), DateStyle(order='dmy', mark='.'), None)
     """
-    distinct = set(fields)
-    found = [match for match in map(DATE.fullmatch, distinct) if match]
-    last = [match for match in found if match["last"]]
-    if 2 * len(last) < len(found):
+    counts = Counter(fields)
+    found = [(match, n) for field, n in counts.items() if (match := DATE.fullmatch(field))]
+    last = [(match, n) for match, n in found if match["last"]]
+    if 2 * sum(n for _, n in last) < sum(n for _, n in found):
         return DateStyle("ymd")
-    marks = [match["e"] for match in last]
-    mark = max(set(marks), key=marks.count) if marks else ""
-    of_mark = [match for match in last if match["e"] == mark]
-    days_first = sum(int(match["d"]) > 12 for match in of_mark)
-    months_first = sum(int(match["f"]) > 12 for match in of_mark)
+    marks = Counter[str]()
+    for match, n in last:
+        marks[match["e"]] += n
+    mark = max(sorted(marks), key=marks.__getitem__, default="")
+    days_first = sum(n for match, n in last if match["e"] == mark and int(match["d"]) > 12)
+    months_first = sum(n for match, n in last if match["e"] == mark and int(match["f"]) > 12)
     if mark == "." and not months_first:
         return DateStyle("dmy", mark)
     if days_first == months_first:

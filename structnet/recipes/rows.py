@@ -207,7 +207,7 @@ def inputs(table: Table, data: Mapping[str, Any], target: int | None = None) -> 
 def columns(table: Table, data: Mapping[str, Any], target: int | None = None) -> list[int | None]:
     """The columns of the features in a file: by name, or else all columns but the target.
 
-    One of which the tree reads no number is None if the file does not have it.
+    One of which the tree reads no number is None.
 
     Raises:
         TableError: a column is missing, or several have the same name.
@@ -231,8 +231,8 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
                     f"{table.path}: there are several columns {name!r}, here or among the features "
                     "of the tree; expected one, or the features alone, in the tree's order"
                 )
-        return [places[names.index(name)] if name in names else None for name in features]
-    if len(places) != size:
+        places = [places[names.index(name)] if name in names else -1 for name in features]
+    elif len(places) != size:
         more = "" if target is None else " and the column to predict"
         expected = f"{counted(size, 'feature')}{more}, in the order of its data"
         if features:
@@ -240,7 +240,9 @@ def columns(table: Table, data: Mapping[str, Any], target: int | None = None) ->
             expected += f": {_listed(features)}; or a first row with the names "
             expected += f"{_needed_names(data)}; got {SHORT.repr(_listed(first))}"
         raise TableError(f"{table.path} has {table.num_columns} columns; the tree takes {expected}")
-    return list(places)
+    needed = {column.place for column in _needed(data)}  # what is not read may be anything
+    pairs = zip(encoding.columns, places, strict=True)
+    return [place if column.place in needed else None for column, place in pairs]
 
 
 def _needed(data: Mapping[str, Any]) -> list[Column]:

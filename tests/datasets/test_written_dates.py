@@ -35,6 +35,7 @@ def numbers(fields: list[str]) -> np.ndarray:
         ("2024/5/31", "ymd", "2024-05-31T00:00:00"),
         ("2024-05-31T17:05:30.25Z", "ymd", "2024-05-31T17:05:30"),
         ("2024-05-31 17:05:30+02:00", "ymd", "2024-05-31T17:05:30"),
+        ("2024-12-31 24:00 GMT", "ymd", "2025-01-01T00:00:00"),
         ("2024-12-31 23:59:60 UTC", "ymd", "2024-12-31T23:59:59"),
         ("31.12.99", "dmy", "1999-12-31T00:00:00"),
         ("31/5/2024 5:05 PM", "dmy", "2024-05-31T17:05:00"),
@@ -54,7 +55,7 @@ def test_a_date_is_read_as_it_is_written(field: str, style: str, expected: str) 
 def test_what_is_no_date_is_said(field: str) -> None:
     style = DateStyle("ymd")
     assert not style.wrote(field)
-    with pytest.raises(ValueError, match=f"^expected a date written as 2024-05-31; got '{field}'$"):
+    with pytest.raises(ValueError, match=f"^expected a date written as 2024-05-31; got '{field}';"):
         style.date(field)
 
 
@@ -63,6 +64,8 @@ def test_some_field_has_to_tell_the_day_from_the_month() -> None:
     assert style_of(["1/2/2024", "1/31/2024"]) == DateStyle("mdy", "/")
     assert style_of(["1.2.2024"]) == DateStyle("dmy", ".")
     assert style_of(["1/2/2024", "3/4/2024"]) is style_of(["1/31/2024", "31/1/2024"]) is None
+    assert style_of([*["1/13/2024"] * 3, "3.4.2024"]) == DateStyle("mdy", "/")  # as most are
+    assert not DateStyle("mdy", "/").wrote("3.4.2024")
     _, column = column_of(["1/2/2024", "3/4/2024"])
     assert column.kind == DOUBTFUL and not column.inputs
     [line] = Encoding((column,)).lines()
@@ -116,8 +119,8 @@ def test_gaps_have_the_date_in_the_middle() -> None:
 def test_a_misprint_among_dates_is_an_error_and_text_among_dates_is_left_out() -> None:
     fields = [f"2024-05-{day:02d}" for day in range(1, 32)]
     said = (
-        r"line 33, column 1 \('when'\): expected a date written as 2024-05-31; got '2024-02-30', "
-        r"or leave the column out \(--without when\)$"
+        r"line 33, column 1 \('when'\): expected a date written as 2024-05-31; got '2024-02-30'; "
+        r"leave the field empty if it is missing, or leave the column out \(--without when\)$"
     )
     with pytest.raises(TableError, match=said):
         column_of([*fields, "2024-02-30"])
