@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 from structnet.parse.errors import ParseError
 from structnet.parse.packed import opening
@@ -74,15 +76,22 @@ def marked_encoding(begin: bytes) -> str | None:
     return next(marked, None)
 
 
-def encoding_of(path: Path) -> str:
-    """The encoding of a file by its byte order mark; UTF-8 if it has none.
+@contextmanager
+def opening_text(path: Path, **how: Any) -> Iterator[TextIO]:
+    """The text of a file, which may be compressed: by its byte order mark, or as UTF-8.
+
+    It is opened once, so that it may be a pipe.
+
+    Args:
+        path: path of the file.
+        how: arguments of :class:`io.TextIOWrapper`, such as ``errors`` and ``newline``.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: a compressed file is damaged.
     """
     with opening(path) as file:
-        return marked_encoding(file.read(4)) or UTF_8
+        yield TextIOWrapper(file, marked_encoding(file.peek(4)[:4]) or UTF_8, **how)
 
 
 def document_text(text: str | bytes, declared: Callable[[bytes], str | None]) -> str:

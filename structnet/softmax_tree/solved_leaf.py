@@ -84,7 +84,7 @@ def how_solved(points: Points, seed: int) -> tuple[float, ...]:
     return (*shrinkage, *others)
 
 
-def solved_draft(points: Points, how: tuple[float, ...], number: int = 1) -> Draft:
+def solved_draft(points: Points, how: tuple[float, ...], number: int = 1, seed: int = 0) -> Draft:
     """The tree of a single leaf whose weights are those of :func:`.solved` or of naive Bayes.
 
     Args:
@@ -116,9 +116,9 @@ def solved_draft(points: Points, how: tuple[float, ...], number: int = 1) -> Dra
         by = Regularisation(shrinkage, penalty, bool(wide), *map(int, few))
         rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
         if number > 1:
-            place, classes = parts_within(rows, points.num_classes, number)
+            place, classes = parts_within(rows, points.num_classes, number, seed)
             rows = rows._replace(y=place)
-            weight, bias = discriminant(rows, len(classes), how=shrinkage)
+            weight, bias = discriminant(rows, len(classes), seed, shrinkage)
         else:
             weight, bias = solved(rows, points.num_classes, how=by)
     if points.sparse:

@@ -73,7 +73,7 @@ def first_draft(
     """
     assert settings.start is not None
     if (given := ChosenSettings.of(settings)).is_solved:
-        return solved_draft(points, given.solved, given.parts)
+        return solved_draft(points, given.solved, given.parts, given.seed)
     depth, k = _shape(points, settings, growth)
     if settings.start == "axes":
         return axes_draft(points, depth, k, settings.seed)

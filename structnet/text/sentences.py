@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from structnet.parse.lines import encoding_of
+from structnet.parse.lines import UTF_8, marked_encoding, opening_text
 from structnet.parse.packed import opening
 
 
@@ -28,26 +28,29 @@ def read_lines(path: str | Path, blanks: str | None = None) -> Iterator[tuple[in
         TextError: the file is not UTF-8 text.
     """
     path = Path(path)
-    encoding = encoding_of(path)
-    with opening(path, "rt", encoding=encoding, newline="\n") as file:
+    with opening_text(path, newline="\n") as file:
         try:
             for number, line in enumerate(file, 1):
                 if text := line.strip(blanks):
                     yield number, text
         except UnicodeDecodeError:  # of a part of the file, which tells no place in it
-            raise _undecoded(path, encoding) from None
+            raise _undecoded(path) from None
 
 
-def _undecoded(path: Path, encoding: str) -> TextError:
-    """The error of a file that does not have the encoding, with its first wrong line."""
+def _undecoded(path: Path) -> TextError:
+    """The error of a file that does not have its encoding, with its first wrong line."""
+    if not path.is_file():  # a pipe, which cannot be read again
+        return TextError(f"{path} is not UTF-8 text; save it with the encoding UTF-8")
     with opening(path) as file:
         content = file.read()
+    encoding = marked_encoding(content) or UTF_8
     try:
         content.decode(encoding)
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
+        line = error.object[: error.start].decode(encoding, "ignore").count("\n") + 1
+        name = encoding.upper().removesuffix("-SIG")
         return TextError(
-            f"{path}, line {line}: the file is not UTF-8 text; got the byte "
+            f"{path}, line {line}: the file is not {name} text; got the byte "
             f"{error.object[error.start]:#x}; save it with the encoding UTF-8"
         )
     return TextError(f"{path} was changed while it was read")

@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 from sklearn.cluster import KMeans
 
 from structnet.estimators.checked import Checked
-from structnet.estimators.parts import LEAST, of_classes, parts_within
+from structnet.estimators.parts import LEAST, _distances, of_classes, parts_within
 
 
 def clusters(number: int, parts: int, rows: int, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -72,3 +72,26 @@ def test_a_class_is_as_likely_as_its_parts_together(
     np.testing.assert_allclose(whole, np.minimum(expected, 0), atol=1e-12)
     monkeypatch.setattr("structnet.estimators.parts.CELLS", 12)  # two rows at a time
     np.testing.assert_array_equal(of_classes(lambda rows: log_p[rows], 7, classes), whole)
+
+
+def test_the_number_that_was_found_gives_the_same_parts() -> None:
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        x, y = random.integers(0, 3, (60, 2)).astype(float), np.arange(60) % 2
+        part, classes = parts_within(Checked(x, y, None), 2, 16, seed)
+        found = int(np.bincount(classes).max())
+        again, same = parts_within(Checked(x, y, None), 2, found, seed)
+        np.testing.assert_array_equal(again, part)
+        np.testing.assert_array_equal(same, classes)
+
+
+@pytest.mark.parametrize("size", [50, 500])
+def test_distances_are_those_of_differences(size: int) -> None:
+    random = np.random.default_rng(0)
+    x, y = 1e3 + random.normal(size=(size, 3)), np.arange(size) % 4
+    centres, most = 1e3 + random.normal(size=(4, 3, 3)), np.array([3, 1, 2, 3])
+    found = _distances(x, y, centres, most)
+    for row, k, each in zip(x, y, found, strict=True):
+        expected = np.square(row - centres[k, : most[k]]).sum(1)
+        np.testing.assert_allclose(each[: most[k]], expected, rtol=1e-9)
+        assert np.isinf(each[most[k] :]).all()

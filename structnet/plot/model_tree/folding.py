@@ -102,12 +102,14 @@ def folded(
         if many:
             order = drawn if shares is None else sorted(drawn, key=lambda u: -shares[u])
             drawn = sorted(order[:widest])
-            hidden = [u for u in children if u not in drawn]
+            hidden = sorted({*children} - {*drawn})
         share = None if shares is None else float(shares[hidden].sum())
         mark = Mark(int(leaves[hidden].sum()), share)
-        below[v] = [mark if u in hidden[:1] else u for u in children if u not in hidden[1:]]
         if many:
             below[v] = [*drawn, mark]
+        else:
+            others = {*hidden[1:]}
+            below[v] = [mark if u in hidden[:1] else u for u in children if u not in others]
         below |= {u: [] for u in drawn}
     built: dict[int, Tree] = {}
     for v, nodes in reversed(below.items()):
