@@ -64,7 +64,7 @@ class Starts(nn.Module):
         return torch.stack([each.readout.of_roots(h[:, i]) for i, each in enumerate(models)])
 
     def loss(self, batch: TreeExamples) -> Tensor:
-        """The mean of the models' losses, whose gradients are each model's own but for a factor."""
+        """The mean of the models' losses, ``[]``; its gradients are their own but for a factor."""
         models: list[Any] = list(self.models)
         pairs = zip(models, self.outputs(batch), strict=True)
         return torch.stack([each.loss_at(outputs, batch) for each, outputs in pairs]).mean()
