@@ -114,7 +114,8 @@ def parts_of(
         alone, together = (each[[classes[0]]] - each[[classes[1]]] for each in predicted)
     start, parts = formula.parts(x)
     others, undivided = together - alone, alone - start - parts.sum(0)
-    change = np.abs(others).max() > LEAST * max(np.abs(start).max(), np.abs(parts).max())
+    least = LEAST * max(np.abs(start).max(), np.abs(parts).max())
+    change = np.abs(others).max() > least
     if classes is None and target_units is not None:
         start = target_units(start[None])[0]
         parts = np.stack([in_units(each, target_units) for each in parts])
@@ -135,7 +136,7 @@ def parts_of(
     if counts.sum() > len(named):
         rest = parts.sum(0) - parts[named].sum(0)
         listed.append(Part(REST, tuple(rest.tolist())))
-    if divided:
+    if divided and np.abs(undivided).max() > least:
         listed.append(Part(OTHER_PARTS, tuple(undivided.tolist())))
     if change:
         listed.append(Part(OTHERS, tuple(others.tolist())))

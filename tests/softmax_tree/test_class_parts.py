@@ -91,7 +91,7 @@ def test_a_leaf_tells_classes_and_parts() -> None:
 
 
 def test_columns_tell_of_the_likeliest_parts() -> None:
-    model, expected = tree()
+    (model, expected), counted = tree(), 0
     for row, log_p in zip(X.astype(float), expected, strict=True):
         told = explain(model, row)
         best, second = np.argsort(-log_p)[:2]
@@ -99,10 +99,12 @@ def test_columns_tell_of_the_likeliest_parts() -> None:
         leaf = model.draft().leaf(0)
         scores = row @ leaf.weight + leaf.bias
         of = [scores[np.equal(PART_CLASSES, k)].max() for k in (best, second)]
-        *columns, others = (part.values[0] for part in told.parts)
+        columns = [part.values[0] for part in told.parts if part.name != OTHER_PARTS]
+        others = [part.values[0] for part in told.parts if part.name == OTHER_PARTS]
         assert sum(columns) == pytest.approx(of[0] - of[1], abs=1e-4)
-        assert told.parts[-1].name == OTHER_PARTS
-        assert sum(columns) + others == pytest.approx(log_p[best] - log_p[second], abs=1e-4)
+        assert sum(columns + others) == pytest.approx(log_p[best] - log_p[second], abs=2e-3)
+        counted += len(others)
+    assert 20 < counted <= 40  # of some rows, other parts change no digit
 
 
 @BOTH
