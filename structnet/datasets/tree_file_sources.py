@@ -36,7 +36,7 @@ from structnet.datasets.tree_file_rows import (
 )
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError
-from structnet.parse.lines import UTF_8, marked_encoding, opening_text
+from structnet.parse.lines import decoded, opening_text
 from structnet.parse.nexus import is_nexus
 from structnet.parse.packed import kind_of, opening
 from structnet.trees.tree import Tree
@@ -166,7 +166,7 @@ def _read(path: Path, expected: str = "a tree on each line, or LABEL<TAB>TREE") 
     try:
         with opening(path) as file:
             content = file.read()
-        text = content.decode(marked_encoding(content) or UTF_8).replace("\r\n", "\n")
+        text = decoded(content).replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         byte = f"the byte {error.object[error.start]:#x}"

@@ -34,8 +34,8 @@ DATE = re.compile(
 )
 EXAMPLE = {"ymd": "2024-05-31", "dmy": "31{0}05{0}2024", "mdy": "05{0}31{0}2024"}
 CENTURY = 69  # from which on years of two digits are those of 1900, as in POSIX
-DAYS = {"year": 365.2425, "week": 7.0}
-CYCLES = {"month": "year", "weekday": "week", "hour": "day"}  # number -> what it recurs in
+YEAR, WEEK = timedelta(days=365.2425), timedelta(days=7)
+CYCLES = "month", "weekday", "hour"  # parts that recur, in a year, a week and a day
 
 
 class DateStyle(NamedTuple):
@@ -133,11 +133,11 @@ def told_by(dates: Sequence[datetime]) -> tuple[str, ...]:
     Args:
         dates: dates of the training rows, at least one.
     """
-    days = (max(dates) - min(dates)).total_seconds() / 86_400
+    time = max(dates) - min(dates)
     parts = {
         "year": True,
-        "month": days >= DAYS["year"],
-        "weekday": days >= 2 * DAYS["week"] and len({date.weekday() for date in dates}) > 1,
+        "month": time >= YEAR,
+        "weekday": time >= 2 * WEEK and len({date.weekday() for date in dates}) > 1,
         "hour": len({date.time() for date in dates}) > 1,
     }
     return tuple(part for part, told in parts.items() if told)

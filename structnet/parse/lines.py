@@ -76,6 +76,19 @@ def marked_encoding(begin: bytes) -> str | None:
     return next(marked, None)
 
 
+def decoded(content: bytes) -> str:
+    """The text of a file's content: by its byte order mark, or as UTF-8.
+
+    Raises:
+        UnicodeDecodeError: the content does not have that encoding.
+
+    Example:
+        >>> decoded("é".encode("utf-16")), decoded("é".encode("utf-8-sig"))
+        ('é', 'é')
+    """
+    return content.decode(marked_encoding(content) or UTF_8)
+
+
 @contextmanager
 def opening_text(path: Path, **how: Any) -> Iterator[TextIO]:
     """The text of a file, which may be compressed: by its byte order mark, or as UTF-8.

@@ -92,6 +92,7 @@ def solved_draft(points: Points, how: tuple[float, ...], number: int = 1, seed: 
             not, and the other way round.
         how: numbers from :func:`how_solved`, or :func:`in_parts`.
         number: largest number of parts of each class.
+        seed: seed by which parts are drawn.
 
     Raises:
         ValueError: naive Bayes of negative numbers.

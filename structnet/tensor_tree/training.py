@@ -24,7 +24,7 @@ from structnet.tensor_tree.predictor import Answers, NodePredictor, TreePredicto
 from structnet.tensor_tree.reading import read_by
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.tensor_tree.small_first import SmallFirst
-from structnet.tensor_tree.starts import Starts, best_accuracy
+from structnet.tensor_tree.starts import BATCH, Starts, best_accuracy
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.training.fitting import fit
 from structnet.training.gains import is_better
@@ -36,7 +36,6 @@ from structnet.training.schedules import one_cycle
 from structnet.training.seeding import random_states_kept
 from structnet.trees.vocabulary import Vocabulary
 
-BATCH = 500  # held-out examples that are predicted at once
 SURE = 2  # standard errors by which the loss of held-out examples must be below that of no tree
 KNOWN = 1e-3  # share of the variance below which counts leave nothing to learn
 PATIENCE = 8  # epochs without a new best after which a training without counts ends

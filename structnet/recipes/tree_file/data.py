@@ -20,7 +20,7 @@ from structnet.datasets.tree_file_rows import read_rows, typed_rows
 from structnet.datasets.tree_file_sources import FOLDERS
 from structnet.datasets.tree_file_targets import INSIDE
 from structnet.estimators.held_out import hold_out
-from structnet.parse.lines import UTF_8, marked_encoding
+from structnet.parse.lines import decoded
 from structnet.parse.packed import kind_of, opening
 from structnet.recipes.protocol import sizes_in_words, sizes_of
 from structnet.recipes.recipe import Say
@@ -151,7 +151,7 @@ def _bare_objects(data: Mapping[str, Any], file: Path) -> str:
     try:
         with opening(file) as lines:
             content = lines.read()
-        text = content.decode(marked_encoding(content) or UTF_8)
+        text = decoded(content)
     except UnicodeDecodeError:  # which is explained where the file is read
         return ""
     return "" if columns[0] in read_rows(file, text).names else text
