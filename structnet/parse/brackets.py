@@ -47,8 +47,9 @@ def bracketed(
 ) -> Tree:
     """The single tree of a text in labelled brackets, on one or more lines.
 
-    A word is a leaf and its part of speech a node above it. Words are kept as they are written,
-    including ``-LRB-`` and ``\\/``; labels are strings, also in sentiment trees.
+    A word is a leaf and its part of speech a node above it; a leaf may have brackets of its own, as
+    programs write them: ``(a (b) c)`` is ``(a b c)``. Words are kept as they are written, including
+    ``-LRB-`` and ``\\/``; labels are strings, also in sentiment trees.
 
     Reading takes about 25 times the memory of a treebank, and 95 times that of the densest texts.
 
@@ -63,8 +64,8 @@ def bracketed(
             ``NP``; ``-LRB-`` and ``-NONE-`` stay.
 
     Raises:
-        ParseError: brackets do not balance, or lack a label or a child; there are words outside of
-            brackets; there is a second tree, or none; or a tree has only traces, and these are
+        ParseError: brackets do not balance, or lack a label; there are words outside of brackets;
+            there is a second tree, or none; or a tree has only traces, and these are
             removed.
 
     Example:
@@ -132,22 +133,23 @@ def to_bracketed(tree: Tree) -> str:
     """A tree in labelled brackets on one line: the inverse of :func:`bracketed`.
 
     Args:
-        tree: a tree of at least two nodes.
+        tree: tree.
 
     Raises:
-        ValueError: the tree is a leaf, a node carries a token, or a label is empty or contains
-            whitespace or a parenthesis.
+        ValueError: a node carries a token, or a label is empty or contains whitespace or a
+            parenthesis.
 
     Example:
         >>> to_bracketed(Tree("NP", [Tree("DT", [Tree("the")]), Tree("NN", [Tree("cat")])]))
         '(NP (DT the) (NN cat))'
+        >>> to_bracketed(Tree("cat"))
+        '(cat)'
     """
-    if not tree.children:
-        raise ValueError(f"a tree in brackets has at least two nodes; got the leaf {tree.label!r}")
 
     def spell(node: Tree) -> list[str | Tree]:
         label = _checked_label(node)
-        return [f" ({label}", *node.children, ")"] if node.children else [f" {label}"]
+        bare = not node.children and node is not tree
+        return [f" {label}"] if bare else [f" ({label}", *node.children, ")"]
 
     return "".join(spelled(tree, spell)).lstrip()
 
@@ -164,16 +166,19 @@ class _Nodes:
         self.unwrap = unwrap
         self.remove_traces, self.strip_functions = remove_traces, strip_functions
         self.tagged: dict[tuple[str, str], Tree] = {}
+        self.leaves = Leaves()
 
     def node(self, label: str, children: list[Any]) -> Tree | None:
         """The node of a bracket; None if it is a trace, or has no other children."""
+        if not children and label != "-NONE-":
+            return self.leaves[label]
         if self.remove_traces:
             children = [child for child in children if child is not None]
             if label == "-NONE-" or not children:
                 return None
         if self.strip_functions:
             label = _category(label)
-        if len(children) > 1 or children[0].children:
+        if len(children) != 1 or children[0].children:
             return Tree(label, children)
         key = label, children[0].label
         node = self.tagged.get(key)
@@ -197,7 +202,7 @@ def _trees(
 ) -> Iterator[Tree]:
     # One loop over split tokens, with the state of the innermost bracket in variables: a treebank
     # has millions of tokens, and a call for each would take most of the time.
-    leaves = Leaves()
+    leaves = nodes.leaves
     opened = [] if opened is None else opened  # by which the caller knows what an error left open
     label: str | None = None  # of the innermost open bracket, once it is known
     children: list[Any] = []  # of it; trees read before, where no bracket is open
@@ -217,8 +222,9 @@ def _trees(
                 else:
                     message = f"{token!r} stands outside of brackets"
                     raise _error(message, number, source, place, name)
-            elif not opened or label is None or not children:
-                raise _error(_bad_close(opened, label), number, source, place, name)
+            elif not opened or label is None:
+                message = "an empty bracket" if opened else "unopened ')'"
+                raise _error(message, number, source, place, name)
             elif len(opened) > 1:
                 node = nodes.node(label, children)
                 label, children, _, _, _ = opened.pop()
@@ -273,7 +279,7 @@ def _good_trees(
         again = [line for line in kept if line[0] > begun]
         for block in _begun(chain(again, lines)):
             yield from good(_trees(decoded_lines(block, encoding), nodes, False, name))
-    warn_of_skipped(bad, total, "trees", name, stacklevel=3)  # 2 is in_batches
+    warn_of_skipped(bad, total, "trees", name)
 
 
 def _begun(lines: Iterable[Line]) -> Iterator[list[tuple[int, str | bytes]]]:
@@ -303,12 +309,6 @@ def _check_open(
         raise _error("a bracket without a label" + _where(opened), *opened[-1][2:], name)
     if trees and not opened:
         raise _error("text after the end of the tree", *here, name)
-
-
-def _bad_close(opened: list[_Open], label: str | None) -> str:
-    if not opened:
-        return "unopened ')'"
-    return "an empty bracket" if label is None else f"{label!r} without a child"
 
 
 def _where(opened: list[_Open]) -> str:

@@ -13,7 +13,6 @@ from structnet.parse.node_objects import NESTED, from_tree_sitter, is_tree_sitte
 from structnet.parse.objects import from_conllu, from_nltk, from_spacy
 from structnet.trees.tree import Tree
 
-ONE_NODE = re.compile(r"\s*\(\s*[^\s()]+\s*\)\s*")  # no treebank has it
 PLAIN = re.compile(r"[^()<>{}\[\]=]*\w\s+\w[^()<>{}\[\]=]*")  # words without any sign of a tree
 # Named where something is no tree, as it may be one of another format.
 OTHERS = (
@@ -61,7 +60,7 @@ def as_tree(tree: Any) -> Tree:
 
 def _of_text(text: str) -> Tree:
     try:
-        return Tree.fromstring(text) if ONE_NODE.fullmatch(text) else bracketed(text)
+        return bracketed(text)
     except ParseError as error:
         if text.rstrip().endswith(");"):
             message = error.message + "; structnet.parse.newick reads Newick"

@@ -152,7 +152,7 @@ def _trees(
             continue
         if tree is not None:
             yield tree
-    warn_of_skipped(bad, total, "sentences", name, stacklevel=3)  # 2 is in_batches
+    warn_of_skipped(bad, total, "sentences", name)
 
 
 class _Words(dict[tuple[str, str], Tree]):

@@ -88,9 +88,7 @@ class ParseError(ValueError):
         return f"{self.summary}\n    {shown.rstrip()}\n    {' ' * caret}^"
 
 
-def warn_of_skipped(
-    errors: Sequence[ParseError], total: int, what: str, file: str | None, stacklevel: int
-) -> None:
+def warn_of_skipped(errors: Sequence[ParseError], total: int, what: str, file: str | None) -> None:
     """Gives one warning for everything that was skipped in a text or a file, if anything was.
 
     Args:
@@ -98,7 +96,6 @@ def warn_of_skipped(
         total: number of all items, good or bad.
         what: noun for the items, in the plural.
         file: name of the file; None if there is no file.
-        stacklevel: argument of :func:`warnings.warn`, counted from the caller.
 
     Warns:
         UserWarning: there are errors.
@@ -109,7 +106,7 @@ def warn_of_skipped(
             f"{file or 'input'}: {len(errors)} of {total} {what} were skipped, as they are no "
             f"trees; the first error is in line {first.line}, column {first.column}: "
             f"{first.message}",
-            stacklevel=stacklevel + 1,
+            stacklevel=4,  # 3 is in_batches, which the user iterates over
         )
 
 

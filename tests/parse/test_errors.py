@@ -48,7 +48,6 @@ def message(parser, text):
         (parse.logic, " ", 1, 1, "no sentence"),
         (parse.bracketed, "(S\n  (NP a)\n  (VP (V b)", 3, 3, "2 unclosed '(' in the tree that st"),
         (parse.bracketed, "(S (NP a)))", 1, 11, "unopened ')'"),
-        (parse.bracketed, "(S (NP ))", 1, 8, "'NP' without a child"),
         (parse.bracketed, "(S ())", 1, 5, "an empty bracket"),
         (parse.bracketed, "(S a) (S b)", 1, 7, "text after the end of the tree"),
         (parse.bracketed, "(S a) b", 1, 7, "'b' stands outside of brackets"),

@@ -41,7 +41,7 @@ SENTENCES = st.recursive(
     max_leaves=20,
 )
 EXPRESSIONS = trees(st.sampled_from(["MAX", "MIN", "MED", "SM"]), st.sampled_from("0123456789"))
-PHRASES = trees(WORDS, WORDS).filter(lambda tree: tree.children)
+PHRASES = trees(WORDS, WORDS)
 VALUES = st.recursive(
     st.one_of(
         st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()

@@ -66,6 +66,15 @@ def test_bracketed_options(options, expected):
     assert [str(tree) for tree in parse.bracketed_many(PTB * 2, **options)] == [expected] * 2
 
 
+def test_a_leaf_may_have_brackets_of_its_own():
+    assert parse.bracketed("(a (b) (c d (e)))") == parse.bracketed("(a b (c d e))")
+    assert parse.bracketed("(a)") == parse.bracketed("((a))") == parse.as_tree(" (a) ") == Tree("a")
+    assert parse.bracketed("(A-X (B-X))", strip_functions=True) == parse.bracketed("(A B-X)")
+    assert parse.bracketed("(a (-NONE-) (b) (c (-NONE-)))", remove_traces=True) == Tree(
+        "a", [Tree("b")]
+    )
+
+
 def test_categories():
     text = "(NP-SBJ=1-3 (= =) (-LRB- -LRB-) (ADVP|PRT (PRP$ x-y)))"
     expected = "(NP (= =) (-LRB- -LRB-) (ADVP|PRT (PRP$ x-y)))"
@@ -170,7 +179,6 @@ def test_python_bytes_are_of_the_encoding_they_declare():
         (parse.to_logic, Tree("not", [Tree("a"), Tree("b")]), "got 'not' with 2"),
         (parse.to_logic, Tree("and"), "got 'and' with 0"),
         (parse.to_logic, Tree("a b"), "a variable must be a name; got 'a b'"),
-        (parse.to_bracketed, Tree("a"), "at least two nodes; got the leaf 'a'"),
         (parse.to_bracketed, Tree("NP", [Tree("a b")]), "without blanks or brackets; got 'a b'"),
         (parse.to_bracketed, Tree("", [Tree("a")]), "without blanks or brackets; got ''"),
         (parse.to_bracketed, Tree("NP", [Tree("(")]), r"without blanks or brackets; got '\('"),

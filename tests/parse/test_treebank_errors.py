@@ -13,7 +13,7 @@ BAD = {
     "never closed": "( (S\n    (NP (PRP It)\n    (VP (VBZ works))) )\n",
     "closed too often": "( (S\n    (NP (PRP It)))\n    (VP (VBZ works))) )\n",
     "no label": "(S\n    ((PRP It)))\n",
-    "no child": "(S (NP)\n    (VP x))\n",
+    "empty bracket": "(S ()\n    (VP x))\n",
     "words outside": "Title\n   (S x\n",
 }
 
@@ -60,7 +60,7 @@ def test_a_byte_that_is_no_text_spoils_its_tree_only():
 def test_streams_are_read_as_trees_are_needed():
     def lines(last):
         yield "(A a)\n"
-        yield "(B))\n"
+        yield "(B ())\n"
         yield "(C c)\n"
         yield "(D d)\n"
         yield from last
