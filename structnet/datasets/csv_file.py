@@ -15,7 +15,7 @@ import numpy as np
 
 from structnet.checks import wrong
 from structnet.datasets.written_numbers import Style, style_of
-from structnet.parse.lines import marked_encoding
+from structnet.parse.lines import decoded, marked_encoding, undecoded
 from structnet.parse.packed import opening
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in lower or upper case
@@ -287,20 +287,16 @@ def _has_names(first: list[str], rows: list[list[str]], delimiter: str) -> bool:
 def _text(path: Path) -> str:
     with opening(path) as file:
         content = file.read()
-    encoding = marked_encoding(content)  # UTF-16 for Excel's Unicode text
-    if b"\0" in content and encoding is None:
+    if b"\0" in content and marked_encoding(content) is None:  # Excel's Unicode text is UTF-16
         raise TableError(
             f"{path} is not a text file, as it has zero bytes; expected a table saved as CSV with "
             "the encoding UTF-8"
         )
     try:
-        return content.decode(encoding or "utf-8")
+        return decoded(content)
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise TableError(
-            f"{path}, line {line}: the file is not UTF-8 text; got the byte "
-            f"{error.object[error.start]:#x}; save it as CSV with the encoding UTF-8"
-        ) from None
+        message = f"{path}, {undecoded(error)}; save it as CSV with the encoding UTF-8"
+        raise TableError(message) from None
 
 
 def _guessed(text: str) -> str:

@@ -36,7 +36,7 @@ from structnet.datasets.tree_file_rows import (
 )
 from structnet.datasets.tree_file_targets import INSIDE, NODES, ROOT
 from structnet.parse import ParseError
-from structnet.parse.lines import decoded, opening_text
+from structnet.parse.lines import decoded, opening_text, undecoded
 from structnet.parse.nexus import is_nexus
 from structnet.parse.packed import kind_of, opening
 from structnet.trees.tree import Tree
@@ -168,11 +168,7 @@ def _read(path: Path, expected: str = "a tree on each line, or LABEL<TAB>TREE") 
             content = file.read()
         text = decoded(content).replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        byte = f"the byte {error.object[error.start]:#x}"
-        raise TreeFileError(
-            f"{path}, line {line}: the file is not UTF-8 text; got {byte}, expected {expected}"
-        ) from None
+        raise TreeFileError(f"{path}, {undecoded(error)}, expected {expected}") from None
     if not text.strip():
         raise TreeFileError(f"{path} is empty; expected {expected}")
     return text

@@ -20,6 +20,7 @@ from structnet.naru.statistics import RoutingStats, route_changes
 from structnet.training.checkpoint import CheckpointError, load_state, save_state
 from structnet.training.fitting import fit
 from structnet.training.history import History
+from structnet.training.metrics import evaluating
 
 WATCHED = 100  # training sentences whose paths are recorded after each epoch
 
@@ -145,11 +146,9 @@ class Watch:
 
     def __call__(self, model: nn.Module, history: History) -> None:
         assert isinstance(model, NextWord) and isinstance(model.network, RoutedNetwork)
-        mode, epoch = model.training, len(history)
-        model.eval()  # without noise
-        with torch.no_grad():
+        epoch = len(history)
+        with evaluating(model):  # without noise
             record = model.route(self.sentences).record.cpu().numpy()
-        model.train(mode)
         stats = RoutingStats(model.network.wiring.sizes)
         stats.add(record)
         before = self._before(epoch)

@@ -89,6 +89,23 @@ def decoded(content: bytes) -> str:
     return content.decode(marked_encoding(content) or UTF_8)
 
 
+def undecoded(error: UnicodeDecodeError) -> str:
+    """What is wrong with a file that does not have its encoding, and in which line.
+
+    Args:
+        error: error of :func:`decoded`, whose object is the content of the file.
+
+    Example:
+        >>> undecoded(UnicodeDecodeError("utf-8", b"a\\n\\xff", 2, 3, ""))
+        'line 2: the file is not UTF-8 text; got the byte 0xff'
+    """
+    content, start = error.object, error.start
+    encoding = marked_encoding(content) or UTF_8
+    line = content[:start].decode(encoding, "ignore").count("\n") + 1
+    name = encoding.upper().removesuffix("-SIG")
+    return f"line {line}: the file is not {name} text; got the byte {content[start]:#x}"
+
+
 @contextmanager
 def opening_text(path: Path, **how: Any) -> Iterator[TextIO]:
     """The text of a file, which may be compressed: by its byte order mark, or as UTF-8.

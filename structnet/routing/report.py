@@ -17,7 +17,7 @@ from structnet.routing.rules import rule_lines
 from structnet.routing.samples import Samples, counted
 from structnet.routing.sides import digits_of
 from structnet.routing.visits import passing, reach
-from structnet.routing.words import aligned, decided_words, in_digits_each, percent
+from structnet.routing.words import aligned, decided_words, in_digits_each, leaf_words, percent
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Summary:
         # Leave out columns that are empty for all nodes, as in families without transformers.
         optional = ("transformers", "shape", "visits")
         shown = [column for column in columns if column[0] not in optional or any(column[1:])]
-        size = f"{_leaves(self.leaves)}, depth {self.depth}"
+        size = f"{leaf_words(self.leaves)}, depth {self.depth}"
         facts = size, "2 FLOPs a multiply-add", decided_words(self.decided)
         about = "; ".join(filter(None, facts))
         rest = len(self.rows) - len(listed)
@@ -253,15 +253,11 @@ def export_text(
         told += class_lines(tree, feature_names, units, names) if v == 0 else []
         lines += [f"{indent}|       {line}" for line in told]
         if topology.depth[v] == last and topology.inner[v]:
-            lines.append(f"{indent}|   |--- … {_leaves(leaves[v])}")
+            lines.append(f"{indent}|   |--- … {leaf_words(leaves[v])}")
             continue
         names_here = [f"{name}, " for name in tree.branch_names(v)]
         stack += [*zip(topology.children_of(v), names_here, strict=True)][::-1]
     return "\n".join(lines)
-
-
-def _leaves(number: int) -> str:
-    return "1 leaf" if number == 1 else f"{number:,} leaves"
 
 
 def _distribution(

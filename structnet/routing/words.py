@@ -59,6 +59,16 @@ def in_digits_each(
     return [in_digits(value, each, plus) for value, each in pairs]
 
 
+def leaf_words(number: int) -> str:
+    """A number of leaves, in words.
+
+    Example:
+        >>> leaf_words(1), leaf_words(1200)
+        ('1 leaf', '1,200 leaves')
+    """
+    return "1 leaf" if number == 1 else f"{number:,} leaves"
+
+
 def decided_words(decided: float | None) -> str:
     """How decided routers are, in words; empty if there are none, or if all are certain.
 

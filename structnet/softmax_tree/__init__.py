@@ -28,9 +28,9 @@ The papers leave the following open, and the choices are ours:
   ``choice``.
 
 ====================  ============================================================================
-``tree``              :class:`SoftmaxTree`, and :class:`Predictor` for one sample at a time
+``tree``              :class:`SoftmaxTree`
+``predictor``         :class:`Predictor`, for one sample at a time
 ``probabilities``     those of a leaf's classes, and of all others
-``routed``            the interface of all model trees
 ``arrays``            a tree in three flat arrays, for storage and prediction
 ``_kernels``          products along a path, compiled by numba; ``_vectors``: for dense rows
 ``points``            training data: rows, dense or sparse

@@ -5,12 +5,12 @@ from .measures import Measures as Measures
 from .measures import measured as measured
 from .networkx_tree import tree_from_networkx as tree_from_networkx
 from .networkx_tree import with_weights as with_weights
+from .predictor import Predictor as Predictor
+from .probabilities import Choices as Choices
 from .settings import GrowthSettings as GrowthSettings
 from .settings import SoftmaxTreeSettings as SoftmaxTreeSettings
 from .training import Trained as Trained
 from .training import leaves_trained as leaves_trained
 from .training import retrained as retrained
 from .training import train as train
-from .tree import Choices as Choices
-from .tree import Predictor as Predictor
 from .tree import SoftmaxTree as SoftmaxTree

@@ -397,4 +397,4 @@ class _Search:
 
     @cached_property
     def _cheap(self) -> bool:
-        return len(self.points) * self.points.num_features * self.points.num_classes <= CHEAP
+        return self.points.products <= CHEAP

@@ -296,7 +296,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
     def _predictors(self) -> list[Predictor]:
         asking = getattr(self, "_asking", None)
         if asking is None:
-            asking = self._asking = [Predictor(tree, self.input_scale_) for tree in self._trees()]
+            asking = self._asking = [tree.predictor(self.input_scale_) for tree in self._trees()]
         return asking
 
     def _new_scale(self, learn: Checked) -> Standardizer | None:

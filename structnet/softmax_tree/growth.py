@@ -126,7 +126,7 @@ def _tried(
     if k < 1 or not before:
         return None
     most = HOPELESS * max(growth.rho or 1.0, 1.0) * before
-    if growth.ratio_of == "objective" or _cheap(points):
+    if growth.ratio_of == "objective" or points.products <= CHEAP:
         most = math.inf
     subtrees = [
         _trained(begun, leaf, points, objective, settings, k, most)
@@ -152,7 +152,7 @@ def _begun(points: Points, depth: int, k: int, settings: SoftmaxTreeSettings) ->
         yield complete_draft(points, depth, k, settings.start, settings.seed)
         if settings.start != "rows":
             yield complete_draft(points, depth, k, "rows", settings.seed)
-    if _cheap(points):
+    if points.products <= CHEAP:
         yield axes_draft(points, depth, k, settings.seed)
     elif settings.start == "axes":
         yield complete_draft(points, depth, k, "centroids", settings.seed)
@@ -180,7 +180,3 @@ def _trained(
     if not ended[-1] and objective.loss(subtree, points) <= most:
         subtree = alternate(subtree, points, objective, settings.max_iter - first, settings.tol)
     return subtree.pruned(points)
-
-
-def _cheap(points: Points) -> bool:
-    return len(points) * points.num_features * points.num_classes <= CHEAP

@@ -21,9 +21,10 @@ from sklearn.utils import resample
 
 from structnet.checks import num_threads
 from structnet.softmax_tree.optimisation import mapper
+from structnet.softmax_tree.predictor import Predictor
 from structnet.softmax_tree.probabilities import TINY, Choices, joined
 from structnet.softmax_tree.training import Trained, train
-from structnet.softmax_tree.tree import Predictor, SoftmaxTree
+from structnet.softmax_tree.tree import SoftmaxTree
 
 BATCH = 2_000_000  # largest number of probabilities that are averaged at once
 

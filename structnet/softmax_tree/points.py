@@ -106,6 +106,11 @@ class Points:
         """The number of features D."""
         return self.x.shape[1]
 
+    @property
+    def products(self) -> int:
+        """The number of products of all rows with a row of weights for each class."""
+        return len(self) * self.num_features * self.num_classes
+
     @cached_property
     def sparse(self) -> bool:
         """True if the rows are sparse."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from structnet.estimators.temperature import best_temperature
+from structnet.routing.words import leaf_words
 from structnet.softmax_tree.choice import SURE, chosen
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.fold import BETTER, Wrongness
@@ -162,7 +163,7 @@ def train(
         draft = _Training(points, held_out, state, refit, callbacks, file, progress, begin).run()
     tree = SoftmaxTree.from_draft(draft, points.num_features, number)
     last = state.history.records[-1]
-    leaves = "1 leaf" if last["leaves"] == 1 else f"{last['leaves']} leaves"
+    leaves = leaf_words(last["leaves"])
     line = f"{last['epoch']} iterations, {leaves}, {last['seconds']:.1f} s"
     if depth is None and last["leaves"] == 1:
         line += f"; {ONE_LEAF.format(leaf_in_words(state.settings), name)}"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,23 +11,21 @@ import torch
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
+from structnet.checks import check_one_of
 from structnet.estimators.scale import Standardizer
+from structnet.routing.formula import Formula
+from structnet.routing.protocol import Facts, Visit
 from structnet.routing.samples import Samples, inputs_of
-from structnet.softmax_tree import _kernels
 from structnet.softmax_tree._kernels import FIELDS, SIZE, WEIGHTS
 from structnet.softmax_tree.arrays import Packed
 from structnet.softmax_tree.draft import Draft
-from structnet.softmax_tree.nodes import Leaf
+from structnet.softmax_tree.nodes import Hyperplane, Leaf
 from structnet.softmax_tree.points import narrow, parts
+from structnet.softmax_tree.predictor import Predictor
 from structnet.softmax_tree.probabilities import Choices, Outside, choices_of, divided
-from structnet.softmax_tree.routed import Routed
-
-# Types that the loops for a single row read directly; others are copied.
-QUICK = {np.dtype(np.float32), np.dtype(np.float64)}
-COLUMNS = {np.dtype(np.int32), np.dtype(np.int64)}
 
 
-class SoftmaxTree(Routed, nn.Module):
+class SoftmaxTree(nn.Module):
     """A decision tree with a softmax at each leaf.
 
     ``p(y | x) = (1 - r_j) softmax(W_j x + c_j)_y`` where j is the leaf that x reaches, for the
@@ -62,6 +59,7 @@ class SoftmaxTree(Routed, nn.Module):
     places: Tensor
     rest: Tensor
     shares: Tensor
+    shape: tuple[int, ...]
 
     def __init__(
         self,
@@ -142,9 +140,13 @@ class SoftmaxTree(Routed, nn.Module):
         """
         return choices_of(self._taken(x), x.shape[0], self.arrays, self.outside)
 
-    def predictor(self) -> Predictor:
-        """A predictor for one sample at a time, valid as long as the tree is not changed."""
-        return Predictor(self)
+    def predictor(self, inputs: Standardizer | None = None) -> Predictor:
+        """A predictor for one sample at a time, valid as long as the tree is not changed.
+
+        Args:
+            inputs: scaler for dense rows; None for rows as the tree takes them.
+        """
+        return Predictor(self.arrays, self.outside, self.shape[0], inputs)
 
     # As a module
 
@@ -212,6 +214,98 @@ class SoftmaxTree(Routed, nn.Module):
         x = x.detach().cpu().numpy() if isinstance(x, Tensor) else x
         return np.ascontiguousarray(x, dtype)
 
+    # As a model tree: the interface of structnet.routing.protocol; all paths are hard
+
+    def visits(self, x: Any, path: str = "multi") -> Iterator[Visit]:
+        """The visits of samples ``[n, D]`` to each node, see :meth:`.RoutedTree.visits`."""
+        check_one_of("path", path, ("multi", "greedy"))
+        leaves = self.leaves_of(x)
+        arriving = np.zeros((self.topology.num_nodes, len(leaves)))
+        arriving[leaves, np.arange(len(leaves))] = 1
+        arriving = self.topology.sums_below(arriving)
+        for node in range(self.topology.num_nodes):
+            here, children = arriving[node], self.topology.children_of(node)
+            if path == "multi" or here.any():
+                branch = arriving[list(children)].T if children else None
+                yield Visit(node, here, branch)
+
+    def predicted(self, x: Any) -> np.ndarray:
+        """Log-probabilities. ``[n, D] -> [n, K]``."""
+        return self.choices(x).dense(self.num_classes)
+
+    def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
+        """The log-probabilities of one leaf for all samples. ``[n, D] -> [n, K]``."""
+        if self.arrays.has_parts:
+            return self.predicted(x)  # the only leaf
+        own = self.arrays.leaf(leaf, self.shape[0])
+        found = np.tile(self.others(leaf), (x.shape[0], 1))
+        found[:, own.classes] = own.log_probs(self._rows(x)) + np.log1p(-self.outside.rest[leaf])
+        return found
+
+    def facts(self, node: int) -> Facts:
+        """What a node consists of."""
+        used, all_, scores = self.used(node), self.most(node), int(self.arrays.sizes()[node])
+        weights = f"{used:,} of {all_:,} weights"
+        if self.topology.inner[node]:
+            return Facts("hyperplane", weights, used + 1)
+        classes = len(self.classes_at(node))
+        of = f" of {scores:,} parts" * (classes < scores)
+        words = f"{classes:,} class{'es' * (classes != 1)}{of}, {weights}"
+        return Facts("softmax", words, used + scores)
+
+    def classes_at(self, leaf: int) -> list[int]:
+        """The classes S_j of a leaf, ascending."""
+        return np.unique(self.arrays.classes(leaf)).tolist()
+
+    def used(self, node: int) -> int:
+        """The number of a node's weights that are not 0, without biases."""
+        arrays = self.arrays
+        return int(np.count_nonzero(arrays.weights[arrays.extent(node, self.shape[0])]))
+
+    def most(self, node: int) -> int:
+        """The number of weights of a node if none were 0, without biases."""
+        return self.shape[0] * max(1, int(self.arrays.sizes()[node]))
+
+    def flops(self, node: int) -> int:
+        """The FLOPs of one sample at a node: 2 for each weight that is not 0."""
+        return 2 * self.used(node)
+
+    def branch_names(self, node: int) -> tuple[str, ...]:
+        """The names of a hyperplane's two sides; none for a leaf."""
+        return ("left", "right") if self.topology.inner[node] else ()
+
+    def plane(self, node: int, branch: int = 0, other: int = 1) -> tuple[np.ndarray, float] | None:
+        """The weights ``[D]`` and the bias of a hyperplane, above 0 on the side of a branch.
+
+        None for a leaf. By default the branch is the left one, which turns the signs of
+        :class:`.nodes.Hyperplane`.
+        """
+        own = self.arrays.own(node, self.shape[0])
+        if not isinstance(own, Hyperplane):
+            return None
+        sign = -1 if branch < other else 1
+        return sign * own.full(self.shape[0]), sign * own.bias
+
+    def class_plane(self, label: int) -> tuple[np.ndarray, float] | None:
+        """The weights ``[D]`` and the bias of the log-odds of a class against the mean of all
+        others; None unless the tree is a single leaf of all classes, of one part each."""
+        own = self.arrays.own(0, self.shape[0])
+        if isinstance(own, Hyperplane) or len(own.classes) != self.num_classes:
+            return None
+        weight = np.zeros(self.shape[0])
+        weight[slice(None) if own.columns is None else own.columns] = _beside(own.weight, label)
+        return weight, float(_beside(own.bias, label))
+
+    def formula(self, node: int) -> Formula | None:
+        """The scores of a leaf's own classes, or of their parts, of which each names its class;
+        None for an inner node, which has a plane."""
+        if self.topology.inner[node]:
+            return None
+        own = self.arrays.leaf(node, self.shape[0])
+        straight = np.zeros((self.shape[0], len(own.classes)))
+        straight[slice(None) if own.columns is None else own.columns] = own.weight
+        return Formula.linear(own.bias.astype(np.float64), straight, own.classes)
+
     # On disk
 
     def config(self) -> dict[str, Any]:
@@ -243,134 +337,7 @@ class SoftmaxTree(Routed, nn.Module):
         return cls(arrays, config["num_features"], config["num_classes"])
 
 
-class Predictor:
-    """Predictions for one sample at a time, in one compiled call, for low latency.
-
-    Args:
-        tree: tree whose weights are read.
-        inputs: scaler for dense rows; None leaves them as they are, like sparse ones.
-    """
-
-    def __init__(self, tree: SoftmaxTree, inputs: Standardizer | None = None):
-        self._arrays, self._inputs, self._width = tree.arrays, inputs, tree.shape[0]
-        self._outside = tree.outside
-        arrays = self._arrays.as_arguments
-        scale = [None, None] if inputs is None else inputs.of(self._width)
-        self._of_full: Callable[[Any], int]
-        has_parts = self._arrays.has_parts
-        class_of = _kernels.class_of_parts if has_parts else _kernels.class_of_scaled
-        self._of_full = partial(class_of, *arrays, *scale, self._width)
-        if inputs is None and arrays[2] is None and not has_parts:
-            self._of_full = partial(_kernels.class_of_full, *arrays[:2])  # faster with fewer
-        if inputs is not None and not inputs.linear:
-            unscaled = partial(class_of, *arrays, None, None, self._width)
-            self._of_full = lambda x: unscaled(self._scaled(x))
-        self._of_sparse: Callable[..., int]
-        self._of_sparse = partial(_kernels.class_of_sparse, *arrays, self._width)
-        if has_parts:
-            self._of_sparse = lambda *row: int(self.choices(*row).likeliest()[0])
-
-    def class_of(self, x: np.ndarray) -> int:
-        """The class of a dense row.
-
-        Args:
-            x: numbers of the row, in any precision; float32 is fastest.
-
-        Shapes:
-            x ``[D]``.
-
-        Raises:
-            ValueError: x is of another type or shape.
-        """
-        plain = type(x) is np.ndarray and x.dtype in QUICK and x.shape == (self._width,)
-        return self._of_full(x if plain else self._full(x))
-
-    def class_of_sparse(self, columns: np.ndarray, values: np.ndarray) -> int:
-        """The class of a sparse row.
-
-        Args:
-            columns: features that are not 0, ascending.
-            values: values of these features.
-
-        Shapes:
-            both ``[entries]``.
-
-        Raises:
-            ValueError: they are of another type or shape, or there are no such features.
-        """
-        plain = type(values) is type(columns) is np.ndarray and values.dtype in QUICK
-        if plain and columns.dtype in COLUMNS and values.ndim == columns.ndim == 1:
-            try:
-                return self._of_sparse(columns, values)
-            except ValueError:  # contextlib.suppress would take as long as half a row
-                pass  # _sparse below raises the error that says what is wrong
-        return self._of_sparse(*self._sparse(columns, values))
-
-    def probabilities(self, *row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes in the leaf of a row, dense or sparse, and their probabilities. ``[k]``."""
-        found = self.choices(*row)
-        return found.classes, np.exp(found.log_prob)
-
-    def choices(self, *row: np.ndarray) -> Choices:
-        """The same with the probability of all other classes."""
-        return self.choices_of(self.taken(*row))
-
-    def taken(self, *row: np.ndarray) -> tuple:
-        """A row as all trees of its estimator take it: checked, and scaled if it is dense."""
-        dtype = self._arrays.weights.dtype
-        if len(row) == 2:
-            columns, values = self._sparse(*row)
-            return values.astype(dtype), columns, np.array([0, len(values)])
-        return parts(self._scaled(self._full(*row)).astype(dtype)[None])
-
-    def choices_of(self, taken: tuple) -> Choices:
-        """The choices about a row that :meth:`taken` has made ready."""
-        return choices_of(taken, 1, self._arrays, self._outside)
-
-    def _scaled(self, x: np.ndarray) -> np.ndarray:
-        """A dense row as the tree takes it, in the precision of the batches."""
-        return x if self._inputs is None else self._inputs(x[None])[0]
-
-    def _full(self, x: np.ndarray) -> np.ndarray:
-        """A dense row in double precision, after checks."""
-        x = np.array(x) if isinstance(x, (list, tuple)) else x
-        if not (_numbers(x, "buif") and x.shape == (self._width,)):
-            raise ValueError(
-                f"x must be an array [{self._width}], with as many numbers as rows in training. "
-                f"Got {_in_words(x)}."
-            )
-        return x.astype(np.float64)
-
-    def _sparse(self, columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The columns and values of a sparse row in 64 bits, after checks."""
-        there = _numbers(columns, "ui") and _numbers(values, "buif")
-        if not there or len(columns) != len(values):
-            raise ValueError(
-                "columns must be an array of integers, and values one of as many numbers. Got "
-                f"{_in_words(columns)} and {_in_words(values)}."
-            )
-        ends = np.append(columns.astype(np.int64), self._width)
-        if (np.diff(ends, prepend=-1) <= 0).any():
-            raise ValueError(
-                f"columns must ascend, from 0 to {self._width - 1} at most. Got {columns.tolist()}."
-            )
-        return ends[:-1], values.astype(np.float64)
-
-    def timed(self, x: Any) -> tuple[Callable[..., int], list[tuple[np.ndarray, ...]]]:
-        """The function that predicts a row, and rows in its form, for timing. ``[n, D]``."""
-        if not issparse(x):
-            rows = np.ascontiguousarray(x, np.float32)
-            return self.class_of, [(row,) for row in rows]
-        ends = zip(x.indptr, x.indptr[1:], strict=False)
-        data = x.data.astype(np.float32)
-        return self.class_of_sparse, [(x.indices[a:b], data[a:b]) for a, b in ends]
-
-
-def _numbers(x: Any, kinds: str) -> bool:
-    """True for an array of one axis whose dtype is of one of these kinds."""
-    return isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in kinds
-
-
-def _in_words(x: Any) -> str:
-    """An argument in the words of an error message."""
-    return f"{list(x.shape)} of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
+def _beside(scores: np.ndarray, k: int) -> np.ndarray:
+    """A class's scores above the mean of all others'. ``[..., K] -> [...]``."""
+    own = scores[..., k].astype(np.float64)
+    return (own * scores.shape[-1] - scores.sum(-1)) / (scores.shape[-1] - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from structnet.parse.lines import UTF_8, marked_encoding, opening_text
+from structnet.parse.lines import decoded, opening_text, undecoded
 from structnet.parse.packed import opening
 
 
@@ -43,16 +43,10 @@ def _undecoded(path: Path) -> TextError:
         return TextError(f"{path} is not UTF-8 text; save it with the encoding UTF-8")
     with opening(path) as file:
         content = file.read()
-    encoding = marked_encoding(content) or UTF_8
     try:
-        content.decode(encoding)
+        decoded(content)
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].decode(encoding, "ignore").count("\n") + 1
-        name = encoding.upper().removesuffix("-SIG")
-        return TextError(
-            f"{path}, line {line}: the file is not {name} text; got the byte "
-            f"{error.object[error.start]:#x}; save it with the encoding UTF-8"
-        )
+        return TextError(f"{path}, {undecoded(error)}; save it with the encoding UTF-8")
     return TextError(f"{path} was changed while it was read")
 
 

@@ -39,7 +39,7 @@ def test_a_byte_order_mark_tells_the_encoding(tmp_path: Path, encoding: str) -> 
         (b"\x89PNG\r\n\0\0", r"data\.csv is not a text file, as it has zero bytes; expected a ta"),
         (b"PK\3\4\x14\0\0\0\n,a\n1,2\n", "is not a text file"),
         (b"\x20\0\0\0\0\0\0\0{}\n1,2\n", "is not a text file"),  # as of safetensors
-        (b"\xff\xfea", "line 1: the file is not UTF-8 text; got the byte"),
+        (b"\xff\xfea", "line 1: the file is not UTF-16 text; got the byte"),
         (b'a,b\n1,"x\n2,y\n', "line 2: a quotation mark is opened and not closed"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structnet.neural_tree.settings import NeuralTreeSettings
+from structnet.routing.words import leaf_words
 
 
 class Gain(NamedTuple):
@@ -57,6 +58,15 @@ def takes_place(gain: Gain, best: Gain, settings: NeuralTreeSettings, compare: C
     as_many = 1 < gain.leaves <= best.leaves
     if not (lower and gain.steps and math.isfinite(best.loss)) or as_many:
         return lower
+    return surely_better(gain, best, settings, compare)
+
+
+def surely_better(gain: Gain, best: Gain, settings: NeuralTreeSettings, compare: Compare) -> bool:
+    """Is a candidate's loss lower than that of another one, by more than chance?
+
+    Args:
+        gain, best, settings, compare: arguments of :func:`takes_place`.
+    """
     assert best.after is not None and gain.after is not None  # as both were trained
     further, error = compare(best.after, gain.after)
     return further > settings.gain_errors * error
@@ -150,7 +160,7 @@ class Decision:
         )
         taken = f"{tried or 'nothing to try'} -> {self.action}"
         taken = "trained the root" if self.action == "root" else taken
-        leaves = "1 leaf" if self.leaves == 1 else f"{self.leaves:,} leaves"
+        leaves = leaf_words(self.leaves)
         measured = "".join(f"{name} {value:.4f}, " for name, value in self.metrics.items())
         return (
             f"decision {self.number}, node {self.node}: {taken}; validation loss {self.loss:.4f}, "

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from structnet.neural_tree.growth.candidate import AtLeaf, Candidate, Split
-from structnet.neural_tree.growth.decision import Gain, takes_place
+from structnet.neural_tree.growth.decision import Gain, surely_better, takes_place
 from structnet.neural_tree.growth.measures import decrease, of_each
 from structnet.neural_tree.growth.merging import SPARED, merged
 from structnet.neural_tree.growth.parts import Part
@@ -91,10 +91,8 @@ class Judge:
         return takes_place(gain, best, self.settings, self._decrease)
 
     def is_surely_better(self, gain: Gain, best: Gain) -> bool:
-        """Is a candidate's loss lower than that of another one, by more than chance?"""
-        assert best.after is not None and gain.after is not None  # as both were trained
-        further, error = self._decrease(best.after, gain.after)
-        return further > self.settings.gain_errors * error
+        """Is a candidate surely better than another? See :func:`.decision.surely_better`."""
+        return surely_better(gain, best, self.settings, self._decrease)
 
     def _decrease(self, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
         held = self.validation

@@ -8,7 +8,7 @@ import numpy as np
 
 from structnet.checks import check_integer, check_number
 from structnet.routing.topology import Topology
-from structnet.routing.words import percent
+from structnet.routing.words import leaf_words, percent
 from structnet.trees.tree import Tree
 
 
@@ -30,7 +30,7 @@ class Mark(NamedTuple):
             >>> Mark(12, 0.004).words(), Mark(1, None).words()
             ('… 12 leaves\\n0.4 %', '… 1 leaf')
         """
-        leaves = "… 1 leaf" if self.leaves == 1 else f"… {self.leaves:,} leaves"
+        leaves = f"… {leaf_words(self.leaves)}"
         return leaves if self.share is None else f"{leaves}\n{small_share(self.share)}"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import networkx as nx
 import numpy as np
 import torch
 from scipy.sparse import issparse
@@ -171,18 +171,14 @@ def _grid(x: np.ndarray, resolution: int) -> tuple[list[np.ndarray], np.ndarray]
 
 def _groups(number: np.ndarray, regions: int) -> np.ndarray:
     """Groups of regions on a grid, of which no two touch each other, not even at a corner."""
-    beside: list[set[int]] = [set() for _ in range(regions)]
+    graph = nx.Graph()
+    graph.add_nodes_from(range(regions))
     up, down, right, left = number[1:], number[:-1], number[:, 1:], number[:, :-1]
     corners = (up[:, 1:], down[:, :-1]), (up[:, :-1], down[:, 1:])
     for a, b in ((up, down), (right, left), *corners):
-        for one, other in np.unique(np.stack([a[a != b], b[a != b]], axis=1), axis=0).tolist():
-            beside[one].add(other)
-            beside[other].add(one)
-    groups: list[int] = []
-    for neighbours in beside:
-        taken = {groups[j] for j in neighbours if j < len(groups)}
-        groups.append(next(group for group in count() if group not in taken))
-    return np.array(groups)
+        graph.add_edges_from(np.unique(np.stack([a[a != b], b[a != b]], axis=1), axis=0).tolist())
+    groups = nx.greedy_color(graph, lambda graph, _: graph)  # in the order of their numbers
+    return np.array([groups[region] for region in range(regions)])
 
 
 def _draw_borders(ax: Axes, sides: Sequence[np.ndarray], regions: np.ndarray) -> dict[str, Any]:
