@@ -29,7 +29,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """Opens a file for writing that replaces the one at a path in one step once it is complete.
 
     If anything fails before that, the old file stays. The temporary name cannot be guessed and is
-    never that of an existing file, so that nobody can plant a link to be written through.
+    never that of an existing file, so that nobody can plant a link to be written through. A pipe or
+    a device, such as ``/dev/null``, is written to and stays what it is.
 
     Args:
         path: path of the file; its folder is made if needed.
@@ -50,6 +51,10 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     try:
         with naming(path):
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                with path.open("wb") as file:
+                    yield file
+                return
             with temporary.open("xb") as file:
                 yield file
                 file.flush()

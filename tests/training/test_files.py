@@ -127,3 +127,17 @@ def test_two_threads_in_one_folder(tmp_path: Path) -> None:
                 other.submit(fitted, folder).result()
             assert len(fitted(folder)) == 1
         assert len(other.submit(fitted, folder).result()) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that writing need not wait for a reader
+    try:
+        with replacing(pipe) as file:
+            file.write(b"whole")
+        assert os.read(end, 10) == b"whole"
+        assert pipe.is_fifo() and [*tmp_path.iterdir()] == [pipe]
+    finally:
+        os.close(end)
