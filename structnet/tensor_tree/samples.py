@@ -156,7 +156,7 @@ def node_labels(samples: list[tuple[Tree, ...]], y: Any) -> list[list[Any]]:
     """The labels of all nodes, one list per tree, as plain values or None.
 
     Raises:
-        ValueError: there is not one row per tree, or not one label per node.
+        ValueError: there is not one row per tree, or not one label per node, or one is NaN.
     """
     check_lengths(samples, y)
     rows = []
@@ -172,6 +172,12 @@ def node_labels(samples: list[tuple[Tree, ...]], y: Any) -> list[list[Any]]:
             raise ValueError(
                 f"tree {i} has {tree.size} nodes; got {len(labels)} labels, expected one per node, "
                 "None for nodes without a label"
+            )
+        nan = next((node for node, label in enumerate(labels) if label != label), None)
+        if nan is not None:
+            raise ValueError(
+                f"node {nan} of tree {i} has the class {labels[nan]}; expected None for nodes "
+                "without a class"
             )
         rows.append(labels)
     return rows

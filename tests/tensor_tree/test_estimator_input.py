@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -174,6 +175,7 @@ def test_nodes_have_one_label_each():
         ([[0, 1]] * 4, "tree 0 has 3 nodes; got 2 labels"),
         ([0] * 4, "a row of labels for each tree. Got 0 for tree 0"),
         ([[None] * 3] * 4, "no node has a class in y"),
+        ([[0, 1, math.nan]] * 4, "node 2 of tree 0 has the class nan; expected None"),
         (rows[:3], "got 4 samples and 3 answers in y"),
     ):
         with pytest.raises(ValueError, match=words):
