@@ -79,12 +79,22 @@ def take_sizes(module: nn.Module, state: Mapping[str, Tensor], prefix: str) -> N
             setattr(module, name, other)
 
 
-def check_parameters(module: nn.Module) -> None:
+def check_parameters(module: nn.Module, *optimizers: Any) -> None:
     """Raises an error if weights are computed from others, so that they cannot be set.
+
+    Args:
+        module: module with the weights.
+        optimizers: optimizers whose state is to be set with them; None for one that is not there.
 
     Raises:
         RuntimeError: the weight or the bias is parametrized.
+        TypeError: an optimizer is something else.
     """
+    for other in optimizers:
+        if not isinstance(other, torch.optim.Optimizer | None):
+            raise TypeError(
+                f"expected optimizers of torch, one after the other. Got {type(other).__name__}."
+            )
     for name in ("weight", "bias"):
         if name not in module._parameters:
             raise RuntimeError(

@@ -184,12 +184,12 @@ class TreeSoftmaxLoss(Recorded):
             optimizers: optimizers of this module's parameters, whose state moves with the labels.
 
         Raises:
-            ValueError: see :func:`.reassign`.
+            ValueError, TypeError: see :func:`.reassign`; what is given is no optimizer.
             RuntimeError: the processes have different trees, or the weights are parametrized.
         """
         if self._own is not None:
             self.sum_statistics()
-        check_parameters(self)
+        check_parameters(self, *optimizers)
         reassigned = reassign(
             self._codes,
             self.statistics,

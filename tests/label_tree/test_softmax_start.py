@@ -87,6 +87,18 @@ def test_labels_that_move_take_their_weights_along() -> None:
     assert torch.equal(loss.weight[stays], before.weight[stays])
 
 
+def test_what_is_no_optimizer_is_refused_before_a_label_moves() -> None:
+    loss = made(30, arity=3, tree="random", prior_weight=0.5)
+    adam = torch.optim.Adam(loss.parameters())
+    loss(torch.randn(90, 6), torch.arange(90) % 30)
+    before = copy.deepcopy(loss.state_dict())
+    for wrong in ([adam], torch.optim.lr_scheduler.StepLR(adam, 1)):
+        with pytest.raises(TypeError, match=f"one after the other. Got {type(wrong).__name__}"):
+            loss.reassign(wrong)  # type: ignore[arg-type]  # that is refused
+    assert all(torch.equal(value, before[name]) for name, value in loss.state_dict().items())
+    assert loss.reassign(None, adam).moved > 0
+
+
 def parts(loss: TreeSoftmaxLoss, optimizers: list) -> list:
     """Each optimizer with its parameter."""
     return list(zip(optimizers, loss.parameters(), strict=True))
