@@ -12,6 +12,7 @@ from structnet.plot.sample_path import draw_path
 from structnet.plot.style import as_written
 from structnet.plot.tree import plot_tree
 from structnet.routing.explanation import Explanation
+from structnet.routing.words import in_digits
 from structnet.trees.label_words import Text, own_nodes
 from structnet.trees.tree import Tree
 
@@ -119,9 +120,9 @@ def plot_explanation(
     if below and not most:
         title += "\nno part matters: it stays the same without each"
     if falls > 0:
-        title += f"\nwithout an orange part it falls, by up to {falls:.3g}"
+        title += f"\nwithout an orange part it falls, by up to {in_digits(falls, 3)}"
     if rises > 0:
-        title += f"\nwithout a blue one it rises, by up to {rises:.3g}"
+        title += f"\nwithout a blue one it rises, by up to {in_digits(rises, 3)}"
     as_written(ax.set_title(title, fontsize=11))
     if not given:
         fit_title(ax)

@@ -134,7 +134,8 @@ class TreeExplanation:
         for (node, value), text in zip(top, texts, strict=True):
             moves = "rises" if value < 0 else "falls"
             at = f", tree[{_way(ways, node)}]" if count[text] > 1 else ""
-            lines.append(f"  {moves} by {abs(value):.3f} without {text}{at}")
+            size = f"{abs(value):.3f}" if self.answer is not None else in_digits(abs(value))
+            lines.append(f"  {moves} by {size} without {text}{at}")
         return "\n".join(lines)
 
     __repr__ = __str__  # what a notebook shows

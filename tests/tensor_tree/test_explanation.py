@@ -315,3 +315,12 @@ def test_parts_that_look_the_same_are_told_by_their_places() -> None:
     for node, (_, place) in zip(nodes, texts, strict=True):
         if place:
             assert told.tree[tuple(map(int, place[:-1].split(", ")))] is node
+
+
+@pytest.mark.parametrize(("unit", "size"), [(1e-6, "1.5e-06"), (1e6, "1500000")])
+def test_effects_on_numbers_have_the_digits_of_their_unit(unit: float, size: str) -> None:
+    tree = Tree("f", [Tree("x"), Tree("y")])
+    told = TreeExplanation(tree, None, 2 * unit, np.array([2.0, 1.5, -0.25]) * unit, None)
+    assert str(told).splitlines()[1] == f"  falls by {size} without x"
+    title = plot_explanation(told, ax=Figure().add_subplot()).get_title()
+    assert f"it falls, by up to {size}\n" in title
