@@ -246,9 +246,10 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         others = "the samples to learn from" if roots else "sample 0"
         for i, each in enumerate(found):
             if len(each) != number:
-                raise ValueError(
-                    f"sample {i} has {len(each)} trees; expected {number}, as in {others}"
-                )
+                has = "1 tree" if len(each) == 1 else f"{len(each)} trees"
+                listed = isinstance(X, tuple) and len(X) == number  # a sample by itself
+                pairs = "; X must be a list of such tuples" * listed
+                raise ValueError(f"sample {i} has {has}; expected {number}, as in {others}{pairs}")
         return found
 
     def _begin(self) -> None:

@@ -60,7 +60,8 @@ def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
 
 def _is_several(x: Any) -> bool:
     """Is it a row of trees? A tree of nltk, which has a label, is a list too."""
-    return isinstance(x, (tuple, list)) and not callable(getattr(x, "label", None))
+    row = isinstance(x, (tuple, list)) or (isinstance(x, np.ndarray) and x.ndim == 1)
+    return row and not callable(getattr(x, "label", None))
 
 
 def labels_of(samples: list, y: Any) -> np.ndarray:

@@ -87,8 +87,14 @@ def test_pairs_of_trees():
     y = [value(left) == value(right) for left, right in pairs]
     model = TreeLSTMClassifier(**QUICK).fit(pairs, y)
     assert model.predict(pairs).shape == (80,) and model.predict(pairs).dtype == bool
-    with pytest.raises(ValueError, match="sample 0 has 1 trees; expected 2, as in the samples"):
+    with pytest.raises(ValueError, match="sample 0 has 1 tree; expected 2, as in the samples"):
         model.predict(X[:2])
+    with pytest.raises(ValueError, match=r"has 1 tree; .*; X must be a list of such tuples$"):
+        model.predict(pairs[0])
+    written = np.array(
+        [[str(tree) for tree in pair] for pair in pairs if all(each.children for each in pair)]
+    )
+    assert len(written) and len(model.predict(written)) == len(written)
 
 
 def test_several_labels():
