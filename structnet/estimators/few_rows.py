@@ -258,12 +258,21 @@ def _best(
         return total
 
     begin = PENALTIES.index(near) if near in PENALTIES else 0
-    best = _lowest(loss, begin) if pairs else USUAL
+    best = lowest(loss, begin) if pairs else USUAL
     return Regularisation(shrinkage, best, wide=False)
 
 
-def _lowest(loss: Callable[[float], float], begin: int) -> float:
-    """The penalty of the least loss, downhill from one of them: less is worse, and takes longer."""
+def lowest(loss: Callable[[float], float], begin: int) -> float:
+    """The penalty of the least loss, downhill from one of them: less is worse, and takes longer.
+
+    Args:
+        loss: function of a penalty.
+        begin: place in ``PENALTIES`` of the first one.
+
+    Example:
+        >>> lowest(lambda penalty: abs(penalty - 3), begin=0)
+        3.0
+    """
     least, best = loss(PENALTIES[begin]), begin
     for step in (1, -1):
         while 0 <= best + step < len(PENALTIES):

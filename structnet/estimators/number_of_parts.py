@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
@@ -15,9 +16,16 @@ from structnet.estimators.discriminant_analysis import (
     discriminant,
     with_weights,
 )
-from structnet.estimators.few_rows import Regularisation, regularisation, solved
+from structnet.estimators.few_rows import (
+    PENALTIES,
+    Regularisation,
+    lowest,
+    regularisation,
+    solved,
+)
 from structnet.estimators.held_out import tenths
 from structnet.estimators.parts import of_classes, parts_within
+from structnet.estimators.softmax_of_parts import fitted
 from structnet.training.gains import is_better
 
 NUMBERS = (2, 3, 4, 8, 16)  # numbers of parts that are tried
@@ -25,6 +33,10 @@ WORSE = 2  # numbers in a row without a gain, after which no larger one is tried
 # Standard errors by which the loss falls if a larger number is taken, and by which mistakes do if
 # classes are divided at all; then, the loss falls by more.
 SURE, ERRORS = 1.0, 2.5
+# Parts from which on weights are fitted, as those that are not needed lose theirs, and the first
+# penalty that is tried.
+ENOUGH, FIRST = 4, 0.3
+WORK = 10_000_000  # products of a step up to which weights are fitted: some seconds in all
 MOST = 50.0  # largest loss of a row
 
 
@@ -60,10 +72,12 @@ class Division(NamedTuple):
     Attributes:
         number: largest number of parts of a class.
         shrinkage: shrinkage of a discriminant analysis of the parts.
+        penalty: penalty of the squared weights, see :func:`.parts_told`; 0 for the analysis alone.
     """
 
     number: int
     shrinkage: Shrinkage
+    penalty: float = 0.0
 
 
 def best_division(
@@ -76,8 +90,9 @@ def best_division(
 ) -> Division | None:
     """The division of classes with the least loss of held-out rows; None if they stay whole.
 
-    Classes are divided if a discriminant analysis of their parts has a lower loss than a model of
-    whole classes and makes fewer mistakes, by more than chance.
+    Numbers of parts are compared by discriminant analyses of them. From the best one on, weights
+    are fitted if that does not take long. Classes are divided if this has a lower loss than a model
+    of whole classes and makes fewer mistakes, by more than chance.
 
     Args:
         pairs: dense rows to learn from and held-out rows, labelled with classes.
@@ -89,23 +104,38 @@ def best_division(
         fits: function that says whether so many parts are few enough.
     """
     held = [held for _, held in pairs]
-    weights, groups = _joined([x.weights for x in held]), _joined([x.groups for x in held])
+    better = partial(
+        is_better,
+        weights=_joined([x.weights for x in held]),
+        groups=_joined([x.groups for x in held]),
+    )
+
+    @cache
+    def drafts(number: int) -> _Drafts | None:
+        return _Drafts.of(pairs, num_classes, number, seed, fits)
+
     found, best, worse = None, first, 0
     for number in NUMBERS:
-        tried = _analysed(pairs, num_classes, number, seed, fits)
-        if tried is None:
+        if (tried := drafts(number)) is None:
             break
-        answers, shrinkage = tried
-        if is_better(best.losses, answers.losses, SURE, weights, groups):
-            found, best, worse = Division(number, shrinkage), answers, 0
+        if better(best.losses, (answers := tried.answers()).losses, SURE):
+            found, best, worse = tried, answers, 0
         elif (worse := worse + 1) == WORSE:
             break
     if found is None:
         return None
+    division, penalty = Division(found.number, found.shrinkage), FIRST
+    for number in NUMBERS[NUMBERS.index(max(found.number, ENOUGH)) :]:
+        if (tried := drafts(number)) is None or tried.work > WORK:
+            break
+        penalty, answers = tried.best(penalty)
+        if not better(best.losses, answers.losses, SURE):
+            break
+        division, best = Division(number, tried.shrinkage, penalty), answers
     before = whole()
-    surer = is_better(before.losses, best.losses, ERRORS, weights, groups)
     # Where classes lie far apart, parts are no more right, but surer than few rows warrant.
-    return found if surer and is_better(before.wrong, best.wrong, SURE, weights, groups) else None
+    surer = better(before.losses, best.losses, ERRORS)
+    return division if surer and better(before.wrong, best.wrong, SURE) else None
 
 
 def best_of_few(
@@ -130,7 +160,7 @@ def best_of_few(
     rows = with_weights(rows)
     of = tenths(rows.y, seed, rows.groups)
     pairs = [(rows.take(learn), rows.take(held)) for learn, held in of]
-    first = _analysed(pairs, num_classes, 1, seed, lambda size: True)
+    first = _Drafts.of(pairs, num_classes, 1, seed)
     how: Regularisation | None = None
 
     def whole() -> Answers:
@@ -142,37 +172,92 @@ def best_of_few(
             answers.append(Answers.of(log_softmax(held.x @ weight.T + bias, axis=1), held.y))
         return Answers.joined(answers)
 
-    division = first and best_division(pairs, num_classes, first[0], whole, seed, fits)
+    division = first and best_division(pairs, num_classes, first.answers(), whole, seed, fits)
     return division, how
 
 
-def _analysed(
-    pairs: Sequence[tuple[Checked, Checked]],
-    num_classes: int,
-    number: int,
-    seed: int,
-    fits: Callable[[int], bool],
-) -> tuple[Answers, Shrinkage] | None:
-    """The answers of a discriminant analysis of parts about held-out rows, and its shrinkage.
+class _Draft(NamedTuple):
+    """A discriminant analysis of parts.
 
-    The shrinkage is that which suits the rows of the first pair, as it suits all. None if there are
-    too many parts, or nothing is held out.
+    Attributes:
+        learn, held: rows to learn from and held-out rows, labelled with classes.
+        part_classes: class of each part, ascending.
+        start: weights and biases of the analysis.
     """
-    how: Shrinkage | None = None
-    answers = []
-    for learn, held in pairs:
-        place, part_classes = parts_within(learn, num_classes, number, seed)
-        size, rows = len(part_classes), learn._replace(y=place)
-        if not fits(size):
-            return None
-        how = how or best_shrinkage(rows, size, seed)
-        weight, bias = discriminant(rows, size, seed, how)
 
-        def log_prob_of(some: slice, x: np.ndarray = held.x, of: Any = (weight.T, bias)) -> Any:
-            return log_softmax(x[some] @ of[0] + of[1], axis=1)
+    learn: Checked
+    held: Checked
+    part_classes: np.ndarray
+    start: tuple[np.ndarray, np.ndarray]
 
-        answers.append(Answers.of(of_classes(log_prob_of, len(held.y), part_classes), held.y))
-    return (Answers.joined(answers), how) if how else None
+    def answers(self, penalty: float) -> Answers:
+        """The answers about held-out rows; of the analysis for a penalty of 0."""
+        weight, bias = self.start
+        if penalty:
+            weight, bias = fitted(self.learn, self.part_classes, self.start, penalty)
+        x, y = self.held.x, self.held.y
+
+        def log_prob_of(some: slice) -> np.ndarray:
+            return log_softmax(x[some] @ weight.T + bias, axis=1)
+
+        return Answers.of(of_classes(log_prob_of, len(y), self.part_classes), y)
+
+
+class _Drafts(NamedTuple):
+    """Discriminant analyses of parts, one for each pair of rows to learn from and held-out rows.
+
+    Attributes:
+        number: largest number of parts of a class.
+        shrinkage: shrinkage, which suits the rows of the first pair, as it suits all.
+        each: analyses.
+    """
+
+    number: int
+    shrinkage: Shrinkage
+    each: list[_Draft]
+
+    @classmethod
+    def of(
+        cls,
+        pairs: Sequence[tuple[Checked, Checked]],
+        num_classes: int,
+        number: int,
+        seed: int,
+        fits: Callable[[int], bool] = lambda size: True,
+    ) -> _Drafts | None:
+        """The analyses; None if there are too many parts, or nothing is held out."""
+        how: Shrinkage | None = None
+        drafts = []
+        for learn, held in pairs:
+            place, part_classes = parts_within(learn, num_classes, number, seed)
+            size, rows = len(part_classes), learn._replace(y=place)
+            if not fits(size):
+                return None
+            how = how or best_shrinkage(rows, size, seed)
+            start = discriminant(rows, size, seed, how)
+            drafts.append(_Draft(learn, held, part_classes, start))
+        return cls(number, how, drafts) if how else None
+
+    @property
+    def work(self) -> int:
+        """The number of products that one step of fitting takes."""
+        return sum(len(draft.part_classes) * draft.learn.x.size for draft in self.each)
+
+    def answers(self, penalty: float = 0.0) -> Answers:
+        """The answers about all held-out rows; of the analyses for a penalty of 0."""
+        return Answers.joined([draft.answers(penalty) for draft in self.each])
+
+    def best(self, near: float) -> tuple[float, Answers]:
+        """The penalty of the least loss, downhill from one of them, and its answers."""
+        found: dict[float, Answers] = {}
+        weights = _joined([draft.held.weights for draft in self.each])
+
+        def loss(penalty: float) -> float:
+            found[penalty] = self.answers(penalty)
+            return float(np.average(found[penalty].losses, weights=weights))
+
+        best = lowest(loss, PENALTIES.index(near))
+        return best, found[best]
 
 
 def _joined(some: list[np.ndarray | None]) -> np.ndarray | None:

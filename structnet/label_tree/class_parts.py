@@ -92,7 +92,7 @@ def choose_parts(
         raise wrong("parts", "1 or None, except for a dense table without vectors", parts)
     place, part_classes = parts_within(examples.checked, num_classes, parts, settings.seed)
     of_parts = replace(examples, labels=place)
-    solve = solution_of(part_classes, how and how.shrinkage)
+    solve = solution_of(part_classes, how)
     size = len(part_classes)
     if settings.arity is not None and settings.max_depth is not None:
         what = f"parts of {num_classes:,} labels"

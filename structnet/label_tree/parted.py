@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structnet.checks import wrong
-from structnet.estimators.discriminant_analysis import Shrinkage, discriminant
+from structnet.estimators.checked import Checked
 from structnet.estimators.few_rows import Solve, solved
 from structnet.estimators.likeliest import top_of
+from structnet.estimators.number_of_parts import Division
 from structnet.estimators.parted_tree import PartedTree
 from structnet.estimators.parts import numbers_of, of_classes
+from structnet.estimators.softmax_of_parts import parts_told
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
@@ -90,16 +91,21 @@ class Whole(NamedTuple):
         return log_prob, places, float(self.tree.codes.num_nodes)
 
 
-def solution_of(part_classes: np.ndarray, shrinkage: Shrinkage | None = None) -> Solve:
-    """What solves a single node; of parts, the discriminant analysis by which they are chosen.
-
-    A logistic regression of many parts would take ten times as long and gain nothing.
+def solution_of(part_classes: np.ndarray, division: Division | None = None) -> Solve:
+    """What solves a single node; of parts, the model by which they are chosen.
 
     Args:
         part_classes: class of each label, ascending ``[labels]``.
-        shrinkage: shrinkage that suits the parts; by default the analysis finds it.
+        division: division that was chosen; by default a discriminant analysis tells parts.
     """
-    return solved if _is_one(part_classes) else partial(discriminant, how=shrinkage)
+    if _is_one(part_classes):
+        return solved
+    shrinkage, penalty = division[1:] if division else (None, 0.0)
+
+    def solve(rows: Checked, size: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        return parts_told(rows, part_classes, seed, shrinkage, penalty)
+
+    return solve
 
 
 def _is_one(part_classes: np.ndarray) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage, discriminant
+from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage
 from structnet.estimators.few_rows import FEW, Regularisation, regularisation, solvable, solved
 from structnet.estimators.naive_bayes import (
     Assumptions,
@@ -23,6 +23,7 @@ from structnet.estimators.naive_bayes import (
     one_node,
 )
 from structnet.estimators.parts import parts_within
+from structnet.estimators.softmax_of_parts import parts_told
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.points import Points
@@ -119,7 +120,7 @@ def solved_draft(points: Points, how: tuple[float, ...], number: int = 1, seed: 
         if number > 1:
             place, classes = parts_within(rows, points.num_classes, number, seed)
             rows = rows._replace(y=place)
-            weight, bias = discriminant(rows, len(classes), seed, shrinkage)
+            weight, bias = parts_told(rows, classes, seed, shrinkage, penalty)
         else:
             weight, bias = solved(rows, points.num_classes, how=by)
     if points.sparse:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from structnet.estimators import number_of_parts
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import discriminant
 from structnet.estimators.few_rows import regularisation
 from structnet.estimators.number_of_parts import Answers, best_division, best_of_few
+from structnet.estimators.softmax_of_parts import parts_told
 
 
 def rings(number: int, seed: int) -> Checked:
@@ -18,6 +20,14 @@ def rings(number: int, seed: int) -> Checked:
     y, angle = rng.integers(2, size=number), rng.uniform(0, 2 * np.pi, size=number)
     radius = 1 + y + 0.15 * rng.normal(size=number)
     return Checked(radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1), y, None)
+
+
+def core(number: int, seed: int) -> Checked:
+    """Rows of a class in the middle and two, each in opposite quadrants, around it."""
+    x = np.random.default_rng(seed).normal(size=(number, 3))
+    return Checked(
+        x, np.where(x[:, 0] ** 2 + x[:, 1] ** 2 < 2.5, 0, 1 + (x[:, 0] * x[:, 1] > 0)), None
+    )
 
 
 def round_classes(number: int, seed: int) -> Checked:
@@ -71,6 +81,26 @@ def test_a_division_needs_a_gain_over_the_best_model_of_whole_classes() -> None:
         strict=True,
     ):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_weights_are_fitted_where_that_does_not_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On new rows, fitted parts are wrong at most three quarters as often."""
+    rows, new = core(260, 0), core(2000, 1)
+    wrong = []
+    for work in (number_of_parts.WORK, 0):
+        monkeypatch.setattr(number_of_parts, "WORK", work)
+        division, _ = best_of_few(rows, 3)
+        assert division is not None and (division.penalty > 0) == (work > 0)
+        place, part_classes = number_of_parts.parts_within(rows, 3, division.number)
+        of_parts = rows._replace(y=place)
+        weight, bias = parts_told(of_parts, part_classes, 0, division.shrinkage, division.penalty)
+        log_prob = number_of_parts.of_classes(
+            lambda some: log_softmax(new.x[some] @ weight.T + bias, axis=1),  # noqa: B023
+            2000,
+            part_classes,
+        )
+        wrong.append(Answers.of(log_prob, new.y).wrong.mean())
+    assert wrong[0] < 0.75 * wrong[1]
 
 
 def test_the_loss_of_a_row_is_limited() -> None:

@@ -155,3 +155,5 @@ def test_its_weights_are_those_of_an_analysis_of_parts() -> None:
     np.testing.assert_allclose(sparse.weight, dense.weight, atol=1e-5)
     whole = solved_draft(Points.made(x, y, 4), how).leaf(0)
     assert whole.classes.tolist() == [*range(4)]
+    strong = solved_draft(Points.made(x, y, 4), (*how[:3], 30.0, 0.0, 0.0), 2).leaf(0)
+    assert np.abs(strong.weight).max() < 0.5 * np.abs(dense.weight).max()
