@@ -83,21 +83,24 @@ class Division(NamedTuple):
 def best_division(
     pairs: Sequence[tuple[Checked, Checked]],
     num_classes: int,
-    first: Answers,
+    first: Answers | None,
     whole: Callable[[], Answers],
     seed: int = 0,
     fits: Callable[[int], bool] = lambda size: True,
 ) -> Division | None:
     """The division of classes with the least loss of held-out rows; None if they stay whole.
 
-    Numbers of parts are compared by discriminant analyses of them. From the best one on, weights
-    are fitted if that does not take long. Classes are divided if this has a lower loss than a model
-    of whole classes and makes fewer mistakes, by more than chance.
+    Numbers of parts are compared by discriminant analyses of them. Then weights of four parts and
+    more are fitted if that does not take long: few parts that fit may be better than many that do
+    not, and parts that no analysis tells, as among columns of noise, may still be fitted. Classes
+    are divided if the best has a lower loss than a model of whole classes and makes fewer mistakes,
+    by more than chance.
 
     Args:
         pairs: dense rows to learn from and held-out rows, labelled with classes.
         num_classes: number of classes.
-        first: answers of a model of whole classes about all held-out rows.
+        first: answers of a model of whole classes about all held-out rows; by default those of a
+            discriminant analysis.
         whole: function that gives those of the best one; it is not asked if parts gain nothing
             over the first.
         seed: seed of the parts, and of the choice of rows.
@@ -114,24 +117,31 @@ def best_division(
     def drafts(number: int) -> _Drafts | None:
         return _Drafts.of(pairs, num_classes, number, seed, fits)
 
-    found, best, worse = None, first, 0
+    if first is None and (one := drafts(1)):
+        first = one.answers()
+    if first is None:
+        return None
+    division, best, worse = None, first, 0
     for number in NUMBERS:
         if (tried := drafts(number)) is None:
             break
         if better(best.losses, (answers := tried.answers()).losses, SURE):
-            found, best, worse = tried, answers, 0
+            division, best, worse = Division(number, tried.shrinkage), answers, 0
         elif (worse := worse + 1) == WORSE:
             break
-    if found is None:
-        return None
-    division, penalty = Division(found.number, found.shrinkage), FIRST
-    for number in NUMBERS[NUMBERS.index(max(found.number, ENOUGH)) :]:
+    penalty, likely = FIRST, division.number if division else 0
+    for number in NUMBERS[NUMBERS.index(ENOUGH) :]:
         if (tried := drafts(number)) is None or tried.work > WORK:
             break
-        penalty, answers = tried.best(penalty)
-        if not better(best.losses, answers.losses, SURE):
+        if not division and not better(best.losses, tried.answers(penalty).losses, SURE):
             break
-        division, best = Division(number, tried.shrinkage, penalty), answers
+        penalty, answers = tried.best(penalty)
+        if better(best.losses, answers.losses, SURE):
+            division, best = Division(number, tried.shrinkage, penalty), answers
+        elif number >= likely:
+            break
+    if division is None:
+        return None
     before = whole()
     # Where classes lie far apart, parts are no more right, but surer than few rows warrant.
     surer = better(before.losses, best.losses, ERRORS)
@@ -160,7 +170,6 @@ def best_of_few(
     rows = with_weights(rows)
     of = tenths(rows.y, seed, rows.groups)
     pairs = [(rows.take(learn), rows.take(held)) for learn, held in of]
-    first = _Drafts.of(pairs, num_classes, 1, seed)
     how: Regularisation | None = None
 
     def whole() -> Answers:
@@ -172,8 +181,7 @@ def best_of_few(
             answers.append(Answers.of(log_softmax(held.x @ weight.T + bias, axis=1), held.y))
         return Answers.joined(answers)
 
-    division = first and best_division(pairs, num_classes, first.answers(), whole, seed, fits)
-    return division, how
+    return best_division(pairs, num_classes, None, whole, seed, fits), how
 
 
 class _Draft(NamedTuple):

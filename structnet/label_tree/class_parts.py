@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from structnet.checks import wrong
 from structnet.estimators.few_rows import FEW, Solve, solved
+from structnet.estimators.held_out import PARTS, tenths
 from structnet.estimators.number_of_parts import Answers, Division, best_division, best_of_few
 from structnet.estimators.parts import parts_within
 from structnet.label_tree.choice import chosen, filled_in, one_node
@@ -23,6 +25,8 @@ from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import check_depth
 from structnet.label_tree.trials import Trials
 from structnet.training.progress import Progress
+
+TOLD, MOST = 400, 3  # held-out examples up to which further tenths are; their largest number
 
 
 class Parted(NamedTuple):
@@ -80,7 +84,7 @@ def choose_parts(
         if parts is None and free:
             fits = partial(_fits, examples, settings)
             if trials is not None:
-                how = _by_trials(trials, settled, settings.seed, fits)
+                how = _by_trials(examples, trials, settled, held_out, fits)
             elif not settled.epochs and len(examples) < FEW:
                 of = examples.checked, num_classes, settings.seed, fits
                 how, regularised = best_of_few(*of)
@@ -120,13 +124,32 @@ def divided(examples: Examples, part_classes: np.ndarray, seed: int) -> Examples
 
 
 def _by_trials(
-    trials: Trials, settled: LabelTreeSettings, seed: int, fits: Callable[[int], bool]
+    examples: Examples,
+    trials: Trials,
+    settled: LabelTreeSettings,
+    held_out: Examples | None,
+    fits: Callable[[int], bool],
 ) -> Division | None:
-    """The division that is better than the tree of classes that was the best in its trial."""
-    best = next(each for each in trials.tried if each.settings == settled)
-    pairs = [(trials.learn.checked, trials.held.checked)]
-    whole = Answers(best.losses, best.wrong)
-    return best_division(pairs, trials.num_classes, whole, lambda: whole, seed, fits)
+    """The division that is better than the tree of classes that was the best in its trial.
+
+    Where a tenth tells little, that tree is tried on several.
+    """
+    number, seed = trials.num_classes, settled.seed
+    several = -(-TOLD * PARTS // len(examples)) if held_out is None else 1
+    if several == 1:
+        best = next(each for each in trials.tried if each.settings == settled)
+        pairs = [(trials.learn.checked, trials.held.checked)]
+        whole = Answers(best.losses, best.wrong)
+        return best_division(pairs, number, whole, lambda: whole, seed, fits)
+    of = tenths(examples.labels, seed, examples.groups)
+    some = [(examples[learn], examples[held]) for learn, held in islice(of, min(several, MOST))]
+
+    def answers() -> Answers:
+        tried = [Trials(*each, number, trials.progress).run(settled) for each in some]
+        return Answers.joined([Answers(each.losses, each.wrong) for each in tried])
+
+    pairs = [(learn.checked, held.checked) for learn, held in some]
+    return best_division(pairs, number, None, answers, seed, fits)
 
 
 def _fits(examples: Examples, wanted: LabelTreeSettings, size: int) -> bool:

@@ -103,6 +103,19 @@ def test_weights_are_fitted_where_that_does_not_take_long(monkeypatch: pytest.Mo
     assert wrong[0] < 0.75 * wrong[1]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_that_an_analysis_does_not_tell_are_fitted(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three classes in bands across two of six columns; the others are noise, and wider."""
+    x = np.random.default_rng(seed).uniform(-1, 1, size=(300, 6)) * [1, 1, 1.5, 1.5, 1.5, 1.5]
+    rows = Checked(x, (3 * x[:, 0] + 3 * x[:, 1] + 6).astype(np.int64) // 2 % 3, None)
+    division, _ = best_of_few(rows, 3)
+    assert division is not None and division.penalty > 0
+    monkeypatch.setattr(number_of_parts, "WORK", 0)
+    assert best_of_few(rows, 3)[0] is None
+
+
 def test_the_loss_of_a_row_is_limited() -> None:
     found = Answers.of(np.array([[0.0, -1e9], [-1e9, 0.0]]), np.array([0, 0]))
     assert found.losses.tolist() == [0.0, 50.0] and found.wrong.tolist() == [False, True]

@@ -86,6 +86,30 @@ def test_the_shrinkage_of_parts_is_found_where_they_are_chosen(
     assert len(model.part_classes_) > 8 and len(found) == len(set(found)) <= 5
 
 
+@pytest.mark.parametrize(
+    ("rows", "given", "number"), [(450, False, 3), (450, True, 1), (4200, False, 1)]
+)
+def test_several_tenths_are_held_out_where_one_tells_little(
+    rows: int, given: bool, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def noted(pairs: list[Any], *others: Any) -> None:
+        before = others[2]()  # of the best tree of classes, on each of the held-out rows
+        seen.append((pairs, before))
+
+    monkeypatch.setattr("structnet.label_tree.class_parts.best_division", noted)
+    x, y = table(rows=rows)
+    more: dict[str, Any] = {"X_val": x[:90], "y_val": y[:90]} if given else {}
+    LabelTreeClassifier(random_state=0).fit(x, y, **more)
+    [(pairs, before)] = seen
+    held = [tuple(row) for _, part in pairs for row in part.x]
+    assert len(pairs) == number and len(set(held)) == len(held) == len(before.losses)
+    if not given:
+        assert all(len(learn.y) + len(part.y) == rows for learn, part in pairs)
+        assert not any(set(map(tuple, a.x)) & set(map(tuple, b.x)) for a, b in pairs)
+
+
 @pytest.mark.parametrize("how", [{}, {"tree": "learned", "arity": 4, "epochs": 5}])
 def test_all_answers_are_about_classes(how: dict[str, Any], tmp_path: Path) -> None:
     *_, x, y = halves()
