@@ -174,12 +174,13 @@ class LogBilinearLM(nn.Module):
 
         Args:
             train: places of the text in which n-grams are counted.
-            validation: places of a text that was not learned from, by which the shares of the
-                mixture are chosen.
+            validation: places of a text that was not learned from, by which the length of the
+                n-grams and the shares of the mixture are chosen.
         """
         log_p = self.log_prob_without_ngrams(validation)
         self.counted = NGramMixture(NGrams(len(self.words), min(self.settings.context, WORDS)))
         self.counted.count(train.words, train.target)
+        self.counted.ngrams.choose_longest(validation.words, validation.target)
         self.counted.fit(validation.words, validation.target, log_p)
 
     def _reassign(self) -> None:

@@ -98,6 +98,28 @@ def test_counts_look_at_no_more_words_than_the_model_has_or_they_know(context: i
     assert model.perplexities(test)["perplexity"] < 40**0.25 * 1.3
 
 
+def test_counts_look_at_no_more_words_than_pays() -> None:
+    """Each word has eight successors, whatever stands before it."""
+    rng = random.Random(0)
+    successors = [rng.sample(range(100), 8) for _ in range(100)]
+
+    def walk() -> list[str]:
+        places = [rng.randrange(100)]
+        while len(places) < 9:
+            places.append(rng.choice(successors[places[-1]]))
+        return [f"w{place}" for place in places]
+
+    parts = [[walk() for _ in range(number)] for number in (400, 100, 100)]
+    words = Words.from_sentences(parts[0])
+    model = LogBilinearLM(words, SETTINGS)
+    learnt, held, test = (NextWords(words.encode(part), len(words), 4) for part in parts)
+    train_language_model(model, learnt, held, progress=False)
+    assert model.counted is not None and model.counted.ngrams.longest == 1
+    chosen = model.perplexities(test)["perplexity"]
+    model.counted.ngrams.longest.fill_(4)
+    assert chosen < 0.95 * model.perplexities(test)["perplexity"]
+
+
 def test_the_shares_are_the_best_there_are() -> None:
     rng = np.random.default_rng(0)
     ngrams = NGrams(4, size=1)
