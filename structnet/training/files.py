@@ -30,7 +30,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
     If anything fails before that, the old file stays. The temporary name cannot be guessed and is
     never that of an existing file, so that nobody can plant a link to be written through. A pipe or
-    a device, such as ``/dev/null``, is written to and stays what it is.
+    a device, such as ``/dev/stdout``, is written to and stays what it is.
 
     Args:
         path: path of the file; its folder is made if needed.
@@ -51,8 +51,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     try:
         with naming(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.exists() and not (path.is_file() or path.is_dir()):
-                with path.open("wb") as file:
+            if _stays(path):
+                with path.open("ab") as file:  # behind what is in the file of /dev/stdout
                     yield file
                 return
             with temporary.open("xb") as file:
@@ -63,6 +63,12 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def _stays(path: Path) -> bool:
+    """Is it a pipe, a device, or a name of one, such as ``/dev/stdout``?"""
+    there = path.exists() and not (path.is_file() or path.is_dir())
+    return there or path.absolute().parent == Path("/dev")
 
 
 @contextmanager

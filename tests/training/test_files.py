@@ -6,6 +6,8 @@ import errno
 import os
 import secrets
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -141,3 +143,13 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
         assert pipe.is_fifo() and [*tmp_path.iterdir()] == [pipe]
     finally:
         os.close(end)
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="the system has no such name")
+def test_the_standard_output_keeps_its_name(tmp_path: Path) -> None:
+    code = "from structnet.training.files import replacing\nprint('first', flush=True)\n"
+    code += "with replacing('/dev/stdout') as file: file.write(b'second')"
+    with (tmp_path / "told").open("w") as told:
+        subprocess.run([sys.executable, "-c", code], stdout=told, check=True)
+    assert (tmp_path / "told").read_text() == "first\nsecond"
+    assert Path("/dev/stdout").is_symlink()
