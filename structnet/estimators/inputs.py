@@ -382,7 +382,7 @@ def plain_numbers(y: Any) -> Any:
     """Numbers in an array of objects, converted to float64 with None as NaN; others unchanged.
 
     Raises:
-        ValueError: y is sparse, or not made of numbers.
+        ValueError: y is sparse, made of dates, or of other things that are no numbers.
 
     Example:
         >>> plain_numbers([1, None])
@@ -393,7 +393,8 @@ def plain_numbers(y: Any) -> Any:
         raise ValueError("y must be numbers in an array. Got a sparse matrix; expected y.toarray()")
     try:
         numbers = np.asarray(y)
-        others = numbers.dtype.kind in "OUS" and numbers.ndim
-        return numbers.astype(np.float64) if others else y
+        if numbers.dtype.kind in "mM":
+            raise ValueError("got dates; expected, for example, the days since one of them")
+        return numbers.astype(np.float64) if numbers.dtype.kind in "OUS" and numbers.ndim else y
     except (TypeError, ValueError) as error:  # rows of different lengths, or text
         raise ValueError(f"y must be numbers: {error}") from None

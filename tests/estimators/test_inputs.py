@@ -86,6 +86,15 @@ def test_targets_that_are_missing(lines: tuple) -> None:
             regressor().fit(X, numbers)
 
 
+def test_targets_that_are_dates_are_no_numbers(lines: tuple) -> None:
+    """Numpy would make of them the days since 1970."""
+    X, y = lines
+    dates = np.datetime64("2020-01-01") + np.arange(len(y))
+    for when in (dates, dates - dates[0]):
+        with pytest.raises(ValueError, match=r"^y must be numbers: got dates; .* days since one"):
+            regressor().fit(X, when)
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
