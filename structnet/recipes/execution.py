@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from structnet.training.processes import is_first_process, own_device, process_r
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+FULL = (errno.ENOSPC, errno.EDQUOT)  # errors of a disk, or a share of it, that has no room left
 SIZES = ("train_size", "learn_size")  # settings of the number of training examples
 
 
@@ -43,7 +45,7 @@ def carry_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str, An
             settings are wrong.
         CheckpointError: the run in the folder was trained on other data.
         FolderInUseError: another process is using the folder.
-        OSError: the folder cannot be written to.
+        OSError: the folder cannot be written to; of a full disk, the message says how to continue.
         KeyboardInterrupt: the training was interrupted; the message says how to continue.
     """
     refuse_processes(recipe)
@@ -68,6 +70,11 @@ def _carried_out(recipe: Recipe, run: Run, settings: Any, say: Say) -> dict[str,
             outcome = recipe.work.train(settings, data, run, say)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"continue with: structnet train --resume {run}") from None
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        then = f"with more room, continue with: structnet train --resume {run}"
+        raise OSError(error.errno, f"{error.strerror}; {then}", error.filename) from error
     except ValueError:
         if first:
             run.forget(before)  # so that the same folder can be used with other settings

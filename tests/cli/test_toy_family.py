@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -162,6 +163,24 @@ def test_an_interruption_of_a_compiled_loop_is_one(
     monkeypatch.setattr(ToyWork, "load", stopped)
     done = call("train", "--resume", tmp_path)
     assert (done.status, done.err) == (130, "structnet train: interrupted\n")
+
+
+@pytest.mark.parametrize(("number", "told"), [(errno.ENOSPC, True), (errno.EIO, False)])
+def test_a_training_goes_on_after_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, told: bool
+) -> None:
+    def failed(*_: object) -> None:
+        raise OSError(number, "cannot be written", "state")
+
+    with monkeypatch.context() as full:
+        full.setattr(ToyWork, "train", failed)
+        done = call("train", "toy", "--data", "ones", "--out", tmp_path)
+    then = f"; with more room, continue with: structnet train --resume {tmp_path}" * told
+    assert (done.status, done.err) == (
+        1,
+        f"structnet train: error: state: cannot be written{then}\n",
+    )
+    assert call("train", "--resume", tmp_path).status == 0
 
 
 def test_another_system_error_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
