@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from structnet.plot.style import (
+    BEHIND_LINES,
     LEGEND,
     add_legend,
     as_written,
@@ -68,7 +69,7 @@ def plot_accuracy_by(
         first = min(group for groups in results.values() for group in groups)
         ground = ax.axvspan(first - 0.5, trained_up_to + 0.5, color="#EEEEEE", zorder=0)
         handles |= {"trained on": ground}
-    add_legend(ax, list(handles.values()), list(handles), **LEGEND)
+    add_legend(ax, list(handles.values()), list(handles), **LEGEND).set_zorder(BEHIND_LINES)
     as_written(ax.xaxis.label)
     return ax
 

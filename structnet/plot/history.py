@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structnet.plot.style import (
+    BEHIND_LINES,
     GREY,
     LEGEND,
     legend_above,
@@ -205,7 +206,7 @@ def _mark_best(axes: Sequence[Axes], records: Sequence[Mapping], epochs: Sequenc
 def _add_legends(axes: Sequence[Axes]) -> None:
     if len(axes) == 1 or axes[0].get_position().bounds != axes[1].get_position().bounds:
         for ax in axes:
-            ax.legend(**LEGEND)
+            ax.legend(**LEGEND).set_zorder(BEHIND_LINES)
         return
     # Twin axes share one legend.
     handles, names = axes[0].get_legend_handles_labels()

@@ -24,6 +24,7 @@ INNER, LEAF, GREY = "#CFE1F2", "#F8E8C0", "#777777"
 WRONG = "#F4A6A0"  # a node whose prediction is wrong
 # A legend among lines has no box, but a background, which hides grid lines behind its text.
 LEGEND: Mapping[str, Any] = {"facecolor": "inherit", "edgecolor": "none", "framealpha": 0.85}
+BEHIND_LINES = 1.9  # zorder of such a legend, which so hides the grid, but no part of a curve
 
 HIGH = 0.5  # height of a legend, relative to its axes, above which it is too high
 
@@ -88,7 +89,7 @@ def labelled(ax: Axes, x: str, y: str, title: str = "", *, shares: bool = True) 
     ax.set(xlabel=x, ylabel=y)
     ax.set_title(title, fontsize=11)
     if ax.get_legend_handles_labels()[0]:
-        ax.legend(**LEGEND)
+        ax.legend(**LEGEND).set_zorder(BEHIND_LINES)
     return ax
 
 

@@ -197,3 +197,11 @@ def test_legends_can_be_read_on_any_ground() -> None:
             legend = ax.get_legend()
             ground = to_rgb(legend.get_frame().get_facecolor())
             assert all(to_rgb(text.get_color()) != ground for text in legend.get_texts())
+
+
+def test_legends_hide_the_grid_and_no_part_of_a_curve() -> None:
+    records = [{"epoch": n, "loss": 1 / n, "validation_accuracy": 1 - 0.2 / n} for n in (1, 2, 3)]
+    for ax in plot_history(records):
+        order = ax.get_legend().get_zorder()
+        assert all(order < line.get_zorder() for line in ax.lines)
+        assert order > 1.5  # that of the grid, which is below lines
