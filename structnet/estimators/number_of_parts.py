@@ -36,7 +36,7 @@ SURE, ERRORS = 1.0, 2.5
 # Parts from which on weights are fitted, as those that are not needed lose theirs, and the first
 # penalty that is tried.
 ENOUGH, FIRST = 4, 0.3
-WORK = 10_000_000  # products of a step up to which weights are fitted: some seconds in all
+WORK = 5_000_000  # products of a step up to which weights are fitted: some seconds in all
 MOST = 50.0  # largest loss of a row
 
 
@@ -113,6 +113,8 @@ def best_division(
         groups=_joined([x.groups for x in held]),
     )
 
+    before = cache(whole)
+
     @cache
     def drafts(number: int) -> _Drafts | None:
         return _Drafts.of(pairs, num_classes, number, seed, fits)
@@ -133,8 +135,10 @@ def best_division(
     for number in NUMBERS[NUMBERS.index(ENOUGH) :]:
         if (tried := drafts(number)) is None or tried.work > WORK:
             break
-        if not division and not better(best.losses, tried.answers(penalty).losses, SURE):
-            break
+        if division is None:
+            losses = tried.answers(penalty).losses
+            if not better(best.losses, losses, SURE) or not better(before().losses, losses, SURE):
+                break
         penalty, answers = tried.best(penalty)
         if better(best.losses, answers.losses, SURE):
             division, best = Division(number, tried.shrinkage, penalty), answers
@@ -142,10 +146,9 @@ def best_division(
             break
     if division is None:
         return None
-    before = whole()
     # Where classes lie far apart, parts are no more right, but surer than few rows warrant.
-    surer = better(before.losses, best.losses, ERRORS)
-    return division if surer and better(before.wrong, best.wrong, SURE) else None
+    surer = better(before().losses, best.losses, ERRORS)
+    return division if surer and better(before().wrong, best.wrong, SURE) else None
 
 
 def best_of_few(
