@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,7 +30,8 @@ class Choice:
         probability: probability of that branch.
         reason: why the sample takes it, such as "age = 0.9 > 0.02", see :func:`.reasons.reason`;
             empty if unknown.
-        other: name of the branch that it would take next; empty unless there are several others.
+        other: name of the likeliest branch beside it, if possible of another class; empty unless
+            there are several others.
     """
 
     node: int
@@ -226,7 +228,9 @@ def _choices(
         why, against = "", ""
         if row is not None and len(sides) > 1:
             others = [other for other in range(len(sides)) if other != place]
-            other = max(others, key=lambda each: shares[each])
+            # Of a class's parts, what tells them from other classes.
+            apart = [other for other in others if sides[other] != sides[place]]
+            other = max(apart or others, key=lambda each: shares[each])
             why = reason(tree, here.node, place, other, row, names, units, values)
             against = sides[other] if len(others) > 1 else ""
         choices.append(Choice(here.node, sides[place], float(shares[place]), why, against))
@@ -242,8 +246,12 @@ def _sides(tree: RoutedTree, node: int, class_names: Sequence[str] | None) -> Se
     names, classes_of = tree.branch_names(node), getattr(tree, "branch_classes", None)
     if classes_of is None or class_names is None:
         return names
-    both = zip(names, classes_of(node), strict=True)
-    return [name if k is None else f"class {class_names[k]}" for name, k in both]
+    classes = classes_of(node)
+    parts = Counter(classes)
+    return [
+        name if k is None else "a part of " * (parts[k] > 1) + f"class {class_names[k]}"
+        for name, k in zip(names, classes, strict=True)
+    ]
 
 
 def names_of(tree: RoutedTree, class_names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -129,6 +129,9 @@ def test_all_answers_are_about_classes(how: dict[str, Any], tmp_path: Path) -> N
     assert "    class " not in text  # which would name the columns of a whole class
     assert "label 7, part" in text and "label 8" not in text and len(graph) > 8
     assert model.explain(x[0]).leaf in leaves and str(model.summary(x))
+    if not how:  # of a single node, a part is told from those of other classes
+        [choice] = model.explain(x[0]).choices
+        assert choice.side != choice.other and "a part of class " in choice.side + choice.other
     assert model.plot(x, y) is not None and plot_model_tree(model) is not None
     model.save(tmp_path / "model")
     again = LabelTreeClassifier.load(tmp_path / "model")
