@@ -130,7 +130,7 @@ def test_a_column_alone_adds_its_own_part() -> None:
 def test_a_single_leaf_of_a_softmax_tree_names_the_columns(band: bool) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 4)) * [1, 1, 9, 1] + 5
-    y = (x[:, 2] + rng.normal(size=600) > 5).astype(int) + (x[:, 0] > 6)
+    y = np.digitize(x[:, 2] + 2 * rng.normal(size=600), [0, 10])
     y = (np.abs(x[:, 2] - 5) > 6).astype(int) if band else y
     model = SoftmaxTreeClassifier(depth=0, random_state=0).fit(x, y)
     assert (model.settings_.parts > 1) == band  # else a class is on one side
