@@ -221,11 +221,13 @@ class _Drafts(NamedTuple):
         number: largest number of parts of a class.
         shrinkage: shrinkage, which suits the rows of the first pair, as it suits all.
         each: analyses.
+        known: answers about all held-out rows, by penalty.
     """
 
     number: int
     shrinkage: Shrinkage
     each: list[_Draft]
+    known: dict[float, Answers]
 
     @classmethod
     def of(
@@ -247,7 +249,7 @@ class _Drafts(NamedTuple):
             how = how or best_shrinkage(rows, size, seed)
             start = discriminant(rows, size, seed, how)
             drafts.append(_Draft(learn, held, part_classes, start))
-        return cls(number, how, drafts) if how else None
+        return cls(number, how, drafts, {}) if how else None
 
     @property
     def work(self) -> int:
@@ -256,19 +258,19 @@ class _Drafts(NamedTuple):
 
     def answers(self, penalty: float = 0.0) -> Answers:
         """The answers about all held-out rows; of the analyses for a penalty of 0."""
-        return Answers.joined([draft.answers(penalty) for draft in self.each])
+        if penalty not in self.known:
+            self.known[penalty] = Answers.joined([draft.answers(penalty) for draft in self.each])
+        return self.known[penalty]
 
     def best(self, near: float) -> tuple[float, Answers]:
         """The penalty of the least loss, downhill from one of them, and its answers."""
-        found: dict[float, Answers] = {}
         weights = _joined([draft.held.weights for draft in self.each])
 
         def loss(penalty: float) -> float:
-            found[penalty] = self.answers(penalty)
-            return float(np.average(found[penalty].losses, weights=weights))
+            return float(np.average(self.answers(penalty).losses, weights=weights))
 
         best = lowest(loss, PENALTIES.index(near))
-        return best, found[best]
+        return best, self.answers(best)
 
 
 def _joined(some: list[np.ndarray | None]) -> np.ndarray | None:

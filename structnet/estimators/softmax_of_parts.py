@@ -31,7 +31,6 @@ from structnet.estimators.discriminant_analysis import (
 
 # Longer, a loss of unseen rows falls no further: the penalties were compared with as many steps.
 SOLVER = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-6, "maxcor": 5}
-LEAST = -700.0  # smallest logarithm of a number above 0
 
 
 def parts_told(
@@ -82,16 +81,21 @@ def fitted(
     Shapes:
         part_classes ``[parts]``; weights ``[parts, columns]``; biases ``[parts]``; float32.
     """
-    rows, unit = with_weights(rows), unit_of(rows.x)
+    rows, (weight, bias) = with_weights(rows), (part.astype(np.float64) for part in start)
     assert rows.weights is not None
-    x = np.column_stack([rows.x / unit, np.ones(len(rows.y))]).astype(np.float64)
-    begin = np.column_stack([start[0] * unit, start[1]]).astype(np.float64)
+    # Around their mean, where weights and biases hardly depend on each other.
+    mean = np.average(rows.x, axis=0, weights=rows.weights).astype(np.float64)
+    x = rows.x - mean
+    unit = unit_of(x)
+    x = np.column_stack([x / unit, np.ones(len(x))])
+    begin = np.column_stack([weight * unit, bias + weight @ mean])
     penalties = np.append(np.full(x.shape[1] - 1, penalty), 0.0)
     own = part_classes == rows.y[:, None]
     of = partial(_loss, x=x, own=own, count=rows.weights, penalties=penalties)
     w = minimize(of, begin.ravel(), method="L-BFGS-B", jac=True, options=SOLVER).x
     w = w.reshape(begin.shape)
-    return (w[:, :-1] / unit).astype(np.float32), w[:, -1].astype(np.float32)
+    weight = w[:, :-1] / unit
+    return weight.astype(np.float32), (w[:, -1] - weight @ mean).astype(np.float32)
 
 
 def _loss(
@@ -104,13 +108,23 @@ def _loss(
         the parts of a row's class; count ``[n]``; penalties ``[columns]``.
     """
     w, size = w.reshape(own.shape[1], -1), count.sum()
-    e = x @ w.T
-    e -= e.max(1, keepdims=True)
-    e = np.exp(np.maximum(e, LEAST, out=e), out=e)
-    right = e * own
-    total, rights = e.sum(1), right.sum(1)
-    loss = count @ np.log(total / rights) + (penalties * w * w).sum() / 2
-    e *= (count / total)[:, None]
-    right *= (count / rights)[:, None]
-    e -= right
-    return loss / size, (e.T @ x + penalties * w).ravel() / size
+    scores = x @ w.T
+    of_all, shares = _log_sum(scores)
+    of_own, right = _log_sum(np.where(own, scores, -np.inf))
+    loss = count @ (of_all - of_own) + (penalties * w * w).sum() / 2
+    shares -= right
+    shares *= count[:, None]
+    return loss / size, (shares.T @ x + penalties * w).ravel() / size
+
+
+def _log_sum(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The logarithms of the sums of exponentials, and the shares in these.
+
+    Shapes:
+        ``[n, parts]`` -> ``[n]``, ``[n, parts]``.
+    """
+    most = scores.max(1)
+    e = np.exp(scores - most[:, None])
+    total = e.sum(1)
+    e /= total[:, None]
+    return np.log(total) + most, e

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from structnet.checks import wrong
-from structnet.estimators.few_rows import FEW, Solve, solved
+from structnet.estimators.checked import Checked
+from structnet.estimators.few_rows import FEW, Regularisation, Solve, regularisation, solved
 from structnet.estimators.held_out import PARTS, tenths
 from structnet.estimators.number_of_parts import Answers, Division, best_division, best_of_few
 from structnet.estimators.parts import parts_within
@@ -27,6 +28,7 @@ from structnet.label_tree.trials import Trials
 from structnet.training.progress import Progress
 
 TOLD, MOST = 400, 3  # held-out examples up to which further tenths are; their largest number
+WIDE = 1e8  # products of a covariance of columns from which on there is one
 
 
 class Parted(NamedTuple):
@@ -136,7 +138,7 @@ def _by_trials(
     """
     number, seed = trials.num_classes, settled.seed
     several = -(-TOLD * PARTS // len(examples)) if held_out is None else 1
-    if several == 1:
+    if several == 1 or len(examples) * examples.features.size**2 > WIDE:
         best = next(each for each in trials.tried if each.settings == settled)
         pairs = [(trials.learn.checked, trials.held.checked)]
         whole = Answers(best.losses, best.wrong)
@@ -144,8 +146,15 @@ def _by_trials(
     of = tenths(examples.labels, seed, examples.groups)
     some = [(examples[learn], examples[held]) for learn, held in islice(of, min(several, MOST))]
 
+    @cache
+    def how() -> Regularisation:  # that suits the first suits all
+        return regularisation(some[0][0].checked, number, seed)
+
+    def solve(rows: Checked, size: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        return solved(rows, size, seed, how())
+
     def answers() -> Answers:
-        tried = [Trials(*each, number, trials.progress).run(settled) for each in some]
+        tried = [Trials(*each, number, trials.progress, solve=solve).run(settled) for each in some]
         return Answers.joined([Answers(each.losses, each.wrong) for each in tried])
 
     pairs = [(learn.checked, held.checked) for learn, held in some]

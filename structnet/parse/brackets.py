@@ -37,6 +37,9 @@ from structnet.parse.reading import (
 )
 from structnet.trees.tree import Tree
 
+# Newick, or a tuple as Python writes it.
+OF_OTHERS = re.compile(r"\),|,\(|\A\s*\((['\"])[^()]*\1,\s*[()]")
+
 
 def bracketed(
     text: str | bytes | Iterable[str] | Iterable[bytes],
@@ -64,9 +67,9 @@ def bracketed(
             ``NP``; ``-LRB-`` and ``-NONE-`` stay.
 
     Raises:
-        ParseError: brackets do not balance, or lack a label; there are words outside of brackets;
-            there is a second tree, or none; or a tree has only traces, and these are
-            removed.
+        ParseError: it is text of another format; brackets do not balance, or lack a label; there
+            are words outside of brackets; there is a second tree, or none; or a tree has only
+            traces, and these are removed.
 
     Example:
         >>> bracketed("( (S (NP-SBJ (PRP It)) (VP (VBZ works))) )")
@@ -76,6 +79,12 @@ def bracketed(
         >>> bracketed("(VP (VB go) (NP-TMP (-NONE- *T*-1)))", remove_traces=True)
         <Tree (VP (VB go))>
     """
+    if isinstance(text, str) and (comma := OF_OTHERS.search(text)):
+        raise ParseError.at(
+            "a comma beside a bracket; structnet.parse.newick reads Newick, and nested tuples",
+            text,
+            comma.start(),
+        )
     lines = numbered_lines(text)
     nodes = _Nodes(unwrap, remove_traces, strip_functions)
     with Parsing(text):
@@ -96,7 +105,8 @@ def bracketed_many(
 ) -> Iterator[Tree]:
     """Yields the trees of a text or a file, each as read by :func:`bracketed`.
 
-    Up to 1,024 trees of a text or a file are made before they are used.
+    Up to 1,024 trees of a text or a file are made before they are used. A bracket that lacks its
+    word, ``(NP )``, is read as the word ``NP``.
 
     Args:
         text: any number of trees, each on one or more lines; a ``Path`` to a file of them; or its

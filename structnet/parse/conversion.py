@@ -62,7 +62,7 @@ def _of_text(text: str) -> Tree:
     try:
         return bracketed(text)
     except ParseError as error:
-        if text.rstrip().endswith(");"):
+        if text.rstrip().endswith(");") and "newick" not in error.message:
             message = error.message + "; structnet.parse.newick reads Newick"
             raise error.but(message=message) from None
         if text.lstrip().startswith("("):
