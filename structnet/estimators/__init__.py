@@ -13,6 +13,7 @@
 ``discriminant_analysis``  :func:`.discriminant` analysis, of few rows half a logistic regression
 ``parts``,                 classes as several parts each, :func:`.parts_within`; how many, by
 ``number_of_parts``,       held-out rows, :func:`.best_division`;
+``columns_of_parts``,      the columns in which they are found, by random trees of ``questions``;
 ``softmax_of_parts``,      a softmax of parts that tells classes, :func:`.parts_told`;
 ``parted_tree``            :class:`.PartedTree`, a tree of parts as one of classes
 ``relevance``              how many columns of a table are :func:`.enough`

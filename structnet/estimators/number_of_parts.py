@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
 
 from structnet.estimators.checked import Checked
+from structnet.estimators.columns_of_parts import columns_of_parts
 from structnet.estimators.discriminant_analysis import (
     Shrinkage,
     best_shrinkage,
@@ -36,6 +37,8 @@ SURE, ERRORS = 1.0, 2.5
 # Parts from which on weights are fitted, as those that are not needed lose theirs, and the first
 # penalty that is tried.
 ENOUGH, FIRST = 4, 0.3
+# Held-out rows after which fewer columns must be better, by some standard errors, to try all rows.
+SOON, MAYBE = 80, 0.5
 WORK = 5_000_000  # products of a step up to which weights are fitted: some seconds in all
 MOST = 50.0  # largest loss of a row
 
@@ -73,11 +76,13 @@ class Division(NamedTuple):
         number: largest number of parts of a class.
         shrinkage: shrinkage of a discriminant analysis of the parts.
         penalty: penalty of the squared weights, see :func:`.parts_told`; 0 for the analysis alone.
+        columns: number of columns in which parts are found and told; 0 for all.
     """
 
     number: int
     shrinkage: Shrinkage
     penalty: float = 0.0
+    columns: int = 0
 
 
 def best_division(
@@ -92,9 +97,10 @@ def best_division(
 
     Numbers of parts are compared by discriminant analyses of them. Then weights of four parts and
     more are fitted if that does not take long: few parts that fit may be better than many that do
-    not, and parts that no analysis tells, as among columns of noise, may still be fitted. Classes
-    are divided if the best has a lower loss than a model of whole classes and makes fewer mistakes,
-    by more than chance.
+    not, and parts that no analysis tells, as among columns of noise, may still be fitted. At last
+    all is tried again with fewer columns, if some seem to tell nothing. Classes are divided if the
+    best has a lower loss than a model of whole classes and makes fewer mistakes, by more than
+    chance.
 
     Args:
         pairs: dense rows to learn from and held-out rows, labelled with classes.
@@ -106,49 +112,18 @@ def best_division(
         seed: seed of the parts, and of the choice of rows.
         fits: function that says whether so many parts are few enough.
     """
-    held = [held for _, held in pairs]
-    better = partial(
-        is_better,
-        weights=_joined([x.weights for x in held]),
-        groups=_joined([x.groups for x in held]),
-    )
-
-    before = cache(whole)
-
-    @cache
-    def drafts(number: int) -> _Drafts | None:
-        return _Drafts.of(pairs, num_classes, number, seed, fits)
-
-    if first is None and (one := drafts(1)):
+    search = _Search(pairs, num_classes, cache(whole), seed, fits)
+    if first is None and (one := _Drafts.of(pairs, num_classes, 1, seed, fits)):
         first = one.answers()
     if first is None:
         return None
-    division, best, worse = None, first, 0
-    for number in NUMBERS:
-        if (tried := drafts(number)) is None:
-            break
-        if better(best.losses, (answers := tried.answers()).losses, SURE):
-            division, best, worse = Division(number, tried.shrinkage), answers, 0
-        elif (worse := worse + 1) == WORSE:
-            break
-    penalty, likely = FIRST, division.number if division else 0
-    for number in NUMBERS[NUMBERS.index(ENOUGH) :]:
-        if (tried := drafts(number)) is None or tried.work > WORK:
-            break
-        if division is None:
-            losses = tried.answers(penalty).losses
-            if not better(best.losses, losses, SURE) or not better(before().losses, losses, SURE):
-                break
-        penalty, answers = tried.best(penalty)
-        if better(best.losses, answers.losses, SURE):
-            division, best = Division(number, tried.shrinkage, penalty), answers
-        elif number >= likely:
-            break
+    division, best = search.with_fewer_columns(*search.best(None, first))
     if division is None:
         return None
     # Where classes lie far apart, parts are no more right, but surer than few rows warrant.
-    surer = better(before().losses, best.losses, ERRORS)
-    return division if surer and better(before().wrong, best.wrong, SURE) else None
+    before = search.whole()
+    surer = search.better(before.losses, best.losses, ERRORS)
+    return division if surer and search.better(before.wrong, best.wrong, SURE) else None
 
 
 def best_of_few(
@@ -185,6 +160,107 @@ def best_of_few(
         return Answers.joined(answers)
 
     return best_division(pairs, num_classes, None, whole, seed, fits), how
+
+
+class _Search(NamedTuple):
+    """The search for the best division.
+
+    Attributes:
+        pairs, num_classes, whole, seed, fits: arguments of :func:`best_division`; ``whole`` is
+            answered once.
+    """
+
+    pairs: Sequence[tuple[Checked, Checked]]
+    num_classes: int
+    whole: Callable[[], Answers]
+    seed: int
+    fits: Callable[[int], bool]
+
+    def better(self, before: np.ndarray, after: np.ndarray, errors: float) -> bool:
+        """True if held-out losses fall by more than some standard errors. ``[n], [n] -> bool``."""
+        weights, groups = zip(*((held.weights, held.groups) for _, held in self.pairs), strict=True)
+        return is_better(before, after, errors, _joined(weights), _joined(groups))
+
+    def best(
+        self, division: Division | None, best: Answers, errors: float = SURE
+    ) -> tuple[Division | None, Answers]:
+        """The best division, and its answers, if it is better than another; else that one.
+
+        Args:
+            division: division of the classes that is the best so far; None if they are whole.
+            best: its answers.
+            errors: standard errors by which the loss must fall.
+        """
+
+        @cache
+        def drafts(number: int) -> _Drafts | None:
+            return _Drafts.of(self.pairs, self.num_classes, number, self.seed, self.fits)
+
+        before, worse = division, 0
+        for number in NUMBERS:
+            if (tried := drafts(number)) is None:
+                break
+            if self.better(best.losses, (answers := tried.answers()).losses, errors):
+                division, best, worse = Division(number, tried.shrinkage), answers, 0
+            elif (worse := worse + 1) == WORSE:
+                break
+        penalty = before.penalty if before and before.penalty else FIRST
+        likely = division.number if division else 0
+        least = max(ENOUGH, before.number if before else 0)
+        for number in NUMBERS[NUMBERS.index(least) :]:
+            if (tried := drafts(number)) is None or tried.work > WORK:
+                break
+            if division == before:
+                losses = tried.answers(penalty).losses
+                if not self.better(best.losses, losses, errors):
+                    break
+                if not before and not self.better(self.whole().losses, losses, errors):
+                    break
+            penalty, answers = tried.best(penalty)
+            if self.better(best.losses, answers.losses, errors):
+                division, best = Division(number, tried.shrinkage, penalty), answers
+            elif number >= likely:
+                break
+        return division, best
+
+    def with_fewer_columns(
+        self, division: Division | None, best: Answers
+    ) -> tuple[Division | None, Answers]:
+        """The division, and its answers, or a better one with fewer columns.
+
+        Most tables need all their columns, which the first pairs show soon.
+        """
+        # Of a few mistakes, too few can be spared to show beyond chance.
+        if not self.better(best.wrong, np.zeros_like(best.wrong), ERRORS):
+            return division, best
+        tried, number = self._replace(pairs=[]), 0
+        for learn, held in self.pairs:
+            columns = columns_of_parts(learn, self.num_classes, number, self.seed)
+            if len(columns) == learn.x.shape[1]:
+                return division, best
+            number = number or len(columns)
+            some = [*tried.pairs, (learn.of(columns), held.of(columns))]
+            before, tried = tried.size, self._replace(pairs=some)
+            if before < SOON <= tried.size and not tried.may_beat(division, best):
+                return division, best
+        found, answers = tried.best(division, best)
+        if found is None or found == division:
+            return division, best
+        return found._replace(columns=number), answers
+
+    @property
+    def size(self) -> int:
+        """The number of held-out rows."""
+        return sum(len(held.y) for _, held in self.pairs)
+
+    def may_beat(self, division: Division | None, best: Answers) -> bool:
+        """True if any division seems better than one of more pairs, of which these are the first.
+
+        Args:
+            division, best: that one, None for whole classes, and its answers.
+        """
+        some = Answers(best.losses[: self.size], best.wrong[: self.size])
+        return self._replace(whole=lambda: some).best(division, some, MAYBE)[0] != division
 
 
 class _Draft(NamedTuple):
@@ -273,7 +349,7 @@ class _Drafts(NamedTuple):
         return best, self.answers(best)
 
 
-def _joined(some: list[np.ndarray | None]) -> np.ndarray | None:
+def _joined(some: Iterable[np.ndarray | None]) -> np.ndarray | None:
     """One array after the other, None if they are None. ``[n_i] -> [n]``."""
     given = [each for each in some if each is not None]
     return np.concatenate(given) if given else None

@@ -39,6 +39,7 @@ def parts_told(
     seed: int = 0,
     shrinkage: Shrinkage | None = None,
     penalty: float = 0.0,
+    columns: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The weights and biases of a softmax over parts of classes.
 
@@ -49,6 +50,7 @@ def parts_told(
         shrinkage: shrinkage of the analysis; by default that of :func:`.best_shrinkage`.
         penalty: penalty of the squared weights, for rows of mean square 1; 0 for the analysis
             alone.
+        columns: columns that have weights; None for all.
 
     Shapes:
         part_classes ``[parts]``; weights ``[parts, columns]``; biases ``[parts]``; float32.
@@ -61,6 +63,12 @@ def parts_told(
         >>> np.abs(x[(x @ weight.T + bias).argmax(1) == 0]).max().round(2)
         np.float64(0.47)
     """
+    if columns is not None:
+        weight = np.zeros((len(part_classes), rows.x.shape[1]), np.float32)
+        weight[:, columns], bias = parts_told(
+            rows.of(columns), part_classes, seed, shrinkage, penalty
+        )
+        return weight, bias
     found = discriminant(rows, len(part_classes), seed, shrinkage)
     if not penalty:
         return found

@@ -15,6 +15,7 @@ import numpy as np
 
 from structnet.checks import wrong
 from structnet.estimators.checked import Checked
+from structnet.estimators.columns_of_parts import columns_of_parts
 from structnet.estimators.few_rows import FEW, Regularisation, Solve, regularisation, solved
 from structnet.estimators.held_out import PARTS, tenths
 from structnet.estimators.number_of_parts import Answers, Division, best_division, best_of_few
@@ -39,6 +40,7 @@ class Parted(NamedTuple):
         part_classes: class of each part, ascending.
         settings: settings of the tree of parts.
         solve: function that solves a single node.
+        columns: number of columns in which parts were found; 0 for all.
 
     Shapes:
         part_classes ``[parts]``.
@@ -48,6 +50,7 @@ class Parted(NamedTuple):
     part_classes: np.ndarray
     settings: LabelTreeSettings
     solve: Solve = solved
+    columns: int = 0
 
 
 def choose_parts(
@@ -96,24 +99,27 @@ def choose_parts(
         parts = how.number
     if not examples.features.is_table or settings.vector_size:
         raise wrong("parts", "1 or None, except for a dense table without vectors", parts)
-    place, part_classes = parts_within(examples.checked, num_classes, parts, settings.seed)
+    rows, number = examples.checked, how.columns if how else 0
+    columns = _columns(examples, num_classes, number, settings.seed)
+    place, part_classes = parts_within(rows.of(columns), num_classes, parts, settings.seed)
     of_parts = replace(examples, labels=place)
-    solve = solution_of(part_classes, how)
+    solve = solution_of(part_classes, how, columns)
     size = len(part_classes)
     if settings.arity is not None and settings.max_depth is not None:
         what = f"parts of {num_classes:,} labels"
         check_depth(size, settings.arity, settings.max_depth, what)
     settled, _ = chosen(of_parts, size, settings, progress, held_out, part_classes, solve)
-    return Parted(of_parts, part_classes, settled, solve)
+    return Parted(of_parts, part_classes, settled, solve, number)
 
 
-def divided(examples: Examples, part_classes: np.ndarray, seed: int) -> Examples:
+def divided(examples: Examples, part_classes: np.ndarray, seed: int, columns: int = 0) -> Examples:
     """Examples, labelled with the parts that :func:`choose_parts` found with the same seed.
 
     Args:
         examples: examples, whose labels are classes.
         part_classes: class of each part, ascending.
         seed: seed of the settings.
+        columns: number of columns in which parts were found; 0 for all.
 
     Shapes:
         part_classes ``[parts]``.
@@ -121,8 +127,14 @@ def divided(examples: Examples, part_classes: np.ndarray, seed: int) -> Examples
     number = np.bincount(part_classes)
     if number.max() == 1:
         return examples
-    place, _ = parts_within(examples.checked, len(number), int(number.max()), seed)
+    rows = examples.checked.of(_columns(examples, len(number), columns, seed))
+    place, _ = parts_within(rows, len(number), int(number.max()), seed)
     return replace(examples, labels=place)
+
+
+def _columns(examples: Examples, num_classes: int, number: int, seed: int) -> np.ndarray | None:
+    """So many columns in which parts are found, None for all."""
+    return columns_of_parts(examples.checked, num_classes, number, seed) if number else None
 
 
 def _by_trials(

@@ -91,19 +91,24 @@ class Whole(NamedTuple):
         return log_prob, places, float(self.tree.codes.num_nodes)
 
 
-def solution_of(part_classes: np.ndarray, division: Division | None = None) -> Solve:
+def solution_of(
+    part_classes: np.ndarray,
+    division: Division | None = None,
+    columns: np.ndarray | None = None,
+) -> Solve:
     """What solves a single node; of parts, the model by which they are chosen.
 
     Args:
         part_classes: class of each label, ascending ``[labels]``.
         division: division that was chosen; by default a discriminant analysis tells parts.
+        columns: columns that tell them, ``[kept]``; None for all.
     """
     if _is_one(part_classes):
         return solved
-    shrinkage, penalty = division[1:] if division else (None, 0.0)
+    shrinkage, penalty = (division.shrinkage, division.penalty) if division else (None, 0.0)
 
     def solve(rows: Checked, size: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        return parts_told(rows, part_classes, seed, shrinkage, penalty)
+        return parts_told(rows, part_classes, seed, shrinkage, penalty, columns)
 
     return solve
 

@@ -9,14 +9,11 @@ which columns were chosen would take hardly any.
 
 Reference:
     Guyon, Weston, Barnhill, Vapnik, "Gene Selection for Cancer Classification using Support Vector
-    Machines", Machine Learning, 2002; Geurts, Ernst, Wehenkel, "Extremely Randomized
-    Trees", Machine Learning, 2006; Li, Wang, Basu, Kumbier, Yu, "A Debiased MDI Feature Importance
-    Measure for Random Forests", NeurIPS 2019, whose measure is that of a forest here.
+    Machines", Machine Learning, 2002.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -26,6 +23,7 @@ from scipy.sparse import csr_matrix
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.held_out import folds
+from structnet.estimators.questions import grown_tree
 from structnet.estimators.relevance import most_telling
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tails import BentStandardizer
@@ -39,7 +37,6 @@ FEWEST = 50  # rows from which on columns are compared
 PARTS = 5  # parts that are held out in turn
 ENOUGH = 2000  # rows from which on one held-out part is enough; of half as many, it takes two
 TREES = 30  # trees of a forest, few of which suffice to compare columns
-GROWN = 0.8  # share of the rows from which a tree grows; the others tell what its questions explain
 SHARE = 0.3  # share of the columns that a step leaves out
 SURE = 2  # standard errors by which fewer columns must be better
 MAYBE = 1  # the same up to which it is worth to look at further parts
@@ -168,7 +165,7 @@ def _fewer(
         # Fitted one by one: an ExtraTreesRegressor takes twice as long for trees as small as these.
         forest, explained = [], line.explained(strength)
         for each in np.random.SeedSequence(seed).generate_state(TREES).tolist():
-            tree, gains = _tree(rests, each)
+            tree, gains = grown_tree(rests, each)
             forest.append(tree)
             explained += gains / TREES
         yield Fit(columns, line, strength, forest)
@@ -176,34 +173,3 @@ def _fewer(
             return
         step = max(1, int(SHARE * len(columns)))
         columns = columns[most_telling(explained, len(columns) - step)]
-
-
-def _tree(rows: Checked, seed: int) -> tuple[Any, np.ndarray]:
-    """A tree that grows from most rows, and the variance of the others that each column explains.
-
-    Of the rows that it grows from, deep questions about noise would explain as much: the more, the
-    more values a column has. Rows of one group may be on both sides.
-
-    Args:
-        rows: rows with weights, and with float32 columns.
-        seed: seed of the choice of rows and of the questions.
-
-    Shapes:
-        output[1] ``[columns]``.
-    """
-    from sklearn.tree import ExtraTreeRegressor
-
-    order = np.random.default_rng(seed).permutation(len(rows.y))
-    assert rows.weights is not None
-    grown, held = map(rows.take, np.split(order, [math.ceil(GROWN * len(order))]))
-    model = ExtraTreeRegressor(min_samples_leaf=2, random_state=seed)
-    tree = model.fit(grown.x, grown.y, grown.weights, check_input=False).tree_
-    inner = np.flatnonzero(tree.children_left >= 0)
-    up = np.concatenate([inner, inner])
-    down = np.concatenate([tree.children_left[inner], tree.children_right[inner]])
-    reached, weights = tree.decision_path(held.x).T, rows.weights[order[len(grown.y) :]]
-    values = tree.value[:, :, 0]
-    rests = (reached @ (weights[:, None] * held.y))[down]
-    rests -= (reached @ weights)[down, None] * values[up]
-    gains = ((values[down] - values[up]) * rests).sum(1) / weights.sum()
-    return model, np.bincount(tree.feature[up], gains, rows.x.shape[1])

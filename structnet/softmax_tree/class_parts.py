@@ -33,4 +33,6 @@ def in_parts(folds: Sequence[Fold], whole: ChosenSettings) -> ChosenSettings | N
     )
     if found is None:
         return None
-    return replace(whole, solved=(*found.shrinkage, found.penalty, 0, 0), parts=found.number)
+    return replace(
+        whole, solved=(*found.shrinkage, found.penalty, 0, found.columns), parts=found.number
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from structnet.estimators import number_of_parts
+from structnet.estimators import columns_of_parts, number_of_parts
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import discriminant
 from structnet.estimators.few_rows import regularisation
@@ -110,6 +110,9 @@ def test_parts_that_an_analysis_does_not_tell_are_fitted(
     """Three classes in bands across two of six columns; the others are noise, and wider."""
     x = np.random.default_rng(seed).uniform(-1, 1, size=(300, 6)) * [1, 1, 1.5, 1.5, 1.5, 1.5]
     rows = Checked(x, (3 * x[:, 0] + 3 * x[:, 1] + 6).astype(np.int64) // 2 % 3, None)
+    few, _ = best_of_few(rows, 3)
+    assert few is not None and few.columns == 2
+    monkeypatch.setattr(columns_of_parts, "NUMBERS", 0)  # all columns stay
     division, _ = best_of_few(rows, 3)
     assert division is not None and division.penalty > 0
     monkeypatch.setattr(number_of_parts, "WORK", 0)

@@ -1,0 +1,58 @@
+"""The columns of a dense table in which its classes are divided into parts.
+
+K-means sees all columns alike: along columns of noise, parts lie anywhere. What a column tells only
+together with others, no linear model of whole classes shows; the questions of random trees do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structnet.estimators.checked import Checked
+from structnet.estimators.discriminant_analysis import with_weights
+from structnet.estimators.questions import grown_tree
+from structnet.estimators.relevance import most_telling
+
+LEAST = 3  # columns of a table from which on some may be left out
+NUMBERS = 500_000  # largest product of rows, columns and classes: some tenths of a second
+# Trees of a forest: the more, the fewer rows they have.
+FEWEST, MOST, NODES = 10, 30, 9_000
+TENTH = 0.1  # share of what the best column explains that each one kept must explain
+
+
+def columns_of_parts(rows: Checked, num_classes: int, number: int = 0, seed: int = 0) -> np.ndarray:
+    """The columns that tell classes, by themselves or together.
+
+    Those that explain least in a forest are left out, at most half at once, and the others compared
+    anew: among fewer columns more questions are about those that tell.
+
+    Args:
+        rows: dense rows, labelled with classes.
+        num_classes: number of classes.
+        number: number of columns; by default as many as explain a tenth of what the best one does.
+        seed: seed of the forests.
+
+    Shapes:
+        output ``[kept]``, ascending; all columns of tables that are large, or have two.
+
+    Example:
+        >>> x = np.random.default_rng(0).normal(size=(300, 6))
+        >>> columns_of_parts(Checked(x, (x[:, 1] * x[:, 4] > 0).astype(int), None), 2)
+        array([1, 4])
+    """
+    columns = np.arange(rows.x.shape[1])
+    if len(columns) < LEAST or rows.x.size * num_classes > NUMBERS:
+        return columns
+    rows = with_weights(rows)
+    rows = rows._replace(x=rows.x.astype(np.float32), y=np.eye(num_classes)[rows.y])
+    trees = int(np.clip(NODES // len(rows.y), FEWEST, MOST))
+    seeds = np.random.SeedSequence(seed).generate_state(trees).tolist()
+    while len(columns) > number:
+        some = rows._replace(x=np.ascontiguousarray(rows.x[:, columns]))
+        explained = np.sum([grown_tree(some, each)[1] for each in seeds], axis=0)
+        telling = int((explained >= TENTH * explained.max()).sum())
+        left = max(number or telling, -(-len(columns) // 2))
+        if left == len(columns) or explained.max() <= 0:
+            break
+        columns = columns[most_telling(explained, left)]
+    return columns
