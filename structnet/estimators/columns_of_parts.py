@@ -20,7 +20,7 @@ FEWEST, MOST, NODES = 10, 30, 9_000
 TENTH = 0.1  # share of what the best column explains that each one kept must explain
 
 
-def columns_of_parts(rows: Checked, num_classes: int, number: int = 0, seed: int = 0) -> np.ndarray:
+def parting_columns(rows: Checked, num_classes: int, number: int = 0, seed: int = 0) -> np.ndarray:
     """The columns that tell classes, by themselves or together.
 
     Those that explain least in a forest are left out, at most half at once, and the others compared
@@ -37,7 +37,7 @@ def columns_of_parts(rows: Checked, num_classes: int, number: int = 0, seed: int
 
     Example:
         >>> x = np.random.default_rng(0).normal(size=(300, 6))
-        >>> columns_of_parts(Checked(x, (x[:, 1] * x[:, 4] > 0).astype(int), None), 2)
+        >>> parting_columns(Checked(x, (x[:, 1] * x[:, 4] > 0).astype(int), None), 2)
         array([1, 4])
     """
     columns = np.arange(rows.x.shape[1])

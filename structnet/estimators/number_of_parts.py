@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import columns_of_parts
+from structnet.estimators.columns_of_parts import parting_columns
 from structnet.estimators.discriminant_analysis import (
     Shrinkage,
     best_shrinkage,
@@ -235,7 +235,7 @@ class _Search(NamedTuple):
             return division, best
         tried, number = self._replace(pairs=[]), 0
         for learn, held in self.pairs:
-            columns = columns_of_parts(learn, self.num_classes, number, self.seed)
+            columns = parting_columns(learn, self.num_classes, number, self.seed)
             if len(columns) == learn.x.shape[1]:
                 return division, best
             number = number or len(columns)

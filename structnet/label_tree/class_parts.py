@@ -15,7 +15,7 @@ import numpy as np
 
 from structnet.checks import wrong
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import columns_of_parts
+from structnet.estimators.columns_of_parts import parting_columns
 from structnet.estimators.few_rows import FEW, Regularisation, Solve, regularisation, solved
 from structnet.estimators.held_out import PARTS, tenths
 from structnet.estimators.number_of_parts import Answers, Division, best_division, best_of_few
@@ -134,7 +134,7 @@ def divided(examples: Examples, part_classes: np.ndarray, seed: int, columns: in
 
 def _columns(examples: Examples, num_classes: int, number: int, seed: int) -> np.ndarray | None:
     """So many columns in which parts are found, None for all."""
-    return columns_of_parts(examples.checked, num_classes, number, seed) if number else None
+    return parting_columns(examples.checked, num_classes, number, seed) if number else None
 
 
 def _by_trials(

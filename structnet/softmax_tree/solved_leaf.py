@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from structnet.estimators.columns_of_parts import columns_of_parts
+from structnet.estimators.columns_of_parts import parting_columns
 from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage
 from structnet.estimators.few_rows import FEW, Regularisation, regularisation, solvable, solved
 from structnet.estimators.naive_bayes import (
@@ -120,7 +120,7 @@ def solved_draft(points: Points, how: tuple[float, ...], number: int = 1, seed: 
         rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
         if number > 1:
             told = (
-                columns_of_parts(rows, points.num_classes, by.columns, seed) if by.columns else None
+                parting_columns(rows, points.num_classes, by.columns, seed) if by.columns else None
             )
             place, classes = parts_within(rows.of(told), points.num_classes, number, seed)
             rows = rows._replace(y=place)

@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from structnet.estimators import columns_of_parts as module
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import columns_of_parts
+from structnet.estimators.columns_of_parts import parting_columns
 from structnet.estimators.number_of_parts import Answers, Division, best_division
 from structnet.estimators.parts import of_classes, parts_within
 from structnet.estimators.softmax_of_parts import parts_told
@@ -22,7 +22,7 @@ def disc(number: int, seed: int) -> Checked:
 
 def wrong_of(found: Division, rows: Checked, new: Checked) -> float:
     """The share of new rows that parts of a division, learned from rows, get wrong."""
-    columns = columns_of_parts(rows, 2, found.columns) if found.columns else None
+    columns = parting_columns(rows, 2, found.columns) if found.columns else None
     place, classes = parts_within(rows.of(columns), 2, found.number)
     of_parts = rows._replace(y=place)
     weight, bias = parts_told(of_parts, classes, 0, found.shrinkage, found.penalty, columns)
@@ -36,22 +36,22 @@ def wrong_of(found: Division, rows: Checked, new: Checked) -> float:
 @pytest.mark.parametrize("seed", range(3))
 def test_columns_that_tell_only_together_are_found(seed: int) -> None:
     rows = disc(300, seed)
-    assert columns_of_parts(rows, 2, seed=seed).tolist() == [2, 5]
-    assert columns_of_parts(rows, 2, 2, seed).tolist() == [2, 5]
-    assert {2, 5} < set(columns_of_parts(rows, 2, 5, seed))
+    assert parting_columns(rows, 2, seed=seed).tolist() == [2, 5]
+    assert parting_columns(rows, 2, 2, seed).tolist() == [2, 5]
+    assert {2, 5} < set(parting_columns(rows, 2, 5, seed))
 
 
 def test_all_columns_stay_where_all_tell_or_none_does() -> None:
     x = np.random.default_rng(0).normal(size=(400, 4))
     for y in ((x.sum(1) > 0).astype(np.int64), np.zeros(400, np.int64)):
-        assert columns_of_parts(Checked(x, y, None), 2).tolist() == [0, 1, 2, 3]
+        assert parting_columns(Checked(x, y, None), 2).tolist() == [0, 1, 2, 3]
 
 
 def test_small_and_large_tables_keep_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = disc(300, 0)
-    assert columns_of_parts(rows.of(np.array([2, 3])), 2).tolist() == [0, 1]
+    assert parting_columns(rows.of(np.array([2, 3])), 2).tolist() == [0, 1]
     monkeypatch.setattr(module, "NUMBERS", rows.x.size)
-    assert columns_of_parts(rows, 2).tolist() == list(range(8))
+    assert parting_columns(rows, 2).tolist() == list(range(8))
 
 
 def test_rows_without_weight_change_nothing() -> None:
@@ -59,7 +59,7 @@ def test_rows_without_weight_change_nothing() -> None:
     noise = Checked(5 * rows.x[::-1], rows.y, np.zeros(300))
     both = [np.concatenate(some) for some in ([rows.x, noise.x], [rows.y, noise.y])]
     weights = np.repeat([1.0, 0.0], 300)
-    assert columns_of_parts(Checked(*both, weights), 2).tolist() == [2, 5]
+    assert parting_columns(Checked(*both, weights), 2).tolist() == [2, 5]
 
 
 @pytest.mark.parametrize("seed", range(3))
