@@ -64,7 +64,7 @@ class LanguageModelSettings:
     start: Literal["clusters", "huffman"] = "clusters"
     epochs: int = 5
     batch_size: int = 128
-    learning_rate: float = 0.05
+    learning_rate: float = 0.03
     rebuilds_per_epoch: int = 50
     prior_weight: float = 20.0
     memory: float = 0.5

@@ -10,6 +10,8 @@ from commands import call
 
 from structnet.recipes import RECIPES, recipe_for
 from structnet.recipes.execution import use
+from structnet.recipes.language_model.paper import members
+from structnet.recipes.language_model.settings import Choice
 from structnet.recipes.protocol import Work
 from structnet.recipes.recipe import Place
 
@@ -51,3 +53,10 @@ def test_a_device_that_a_family_does_not_use_is_neither_offered_nor_taken(name: 
     if "device" in recipe.refused:
         with pytest.raises(ValueError, match=f"{name} is always computed on the CPU; got --device"):
             use(recipe, Place(device="cuda"))
+
+
+def test_the_table_of_trees_of_words_is_made_as_it_was_published() -> None:
+    made = [each.settings.training for each in members(Choice(only="huffman,flat", epochs=1), 3)]
+    assert {(told.tree, told.start) for told in made} == {("huffman",) * 2, ("flat", "huffman")}
+    for told in made:
+        assert (told.learning_rate, told.dropout, told.ngrams, told.seed) == (0.05, 0, False, 3)

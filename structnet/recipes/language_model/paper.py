@@ -27,6 +27,7 @@ def members(choice: Choice, seed: int) -> list[Member]:
     for tree in parts(choice.only, TREES, "--only") or TREES:
         # The paper uses neither n-grams nor dropout.
         own = {"tree": tree, "seed": seed, "ngrams": False, "dropout": 0.0, "start": "huffman"}
+        own |= {"learning_rate": 0.05}  # as in the tables that were made before
         own |= {"min_count": 3}  # of Brown's words, a third come up less often
         settings = settings_from(LanguageModelRunSettings, values_of(choice) | own)
         runs.append(Member(tree, f"{choice.data}-{tree}-{seed}", settings.resolved()))
