@@ -94,7 +94,7 @@ def codes_of(data: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarra
 
 @pytest.fixture(scope="module")
 def fitted() -> SoftmaxTreeClassifier:
-    return SoftmaxTreeClassifier(random_state=0).fit(*rings(700, 0))
+    return SoftmaxTreeClassifier(start="axes", random_state=0).fit(*rings(700, 0))
 
 
 def test_probabilities_of_a_tree_that_is_too_sure_are_mended(
