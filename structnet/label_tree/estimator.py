@@ -70,7 +70,8 @@ class LabelTreeClassifier(
         parts: number of parts of each class, found by k-means, so that a class may be several
             clusters, at most a third of its samples. The tree tells parts, and a class is as likely
             as its parts together. By default more than one if that is better on held-out samples,
-            of a dense table where a single node may be taken.
+            of a dense table where a single node may be taken; of a small one, parts are then fitted
+            to tell classes, in the columns that tell something.
         class_weight: class -> weight, 1 for classes that are not named, multiplied by the weight of
             the sample; "balanced" gives all classes the same total weight, in ``fit`` alone.
         tokens: take lists of token ids, not rows; ids above those of ``fit`` are left out.
