@@ -10,6 +10,7 @@ import numpy as np
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import with_weights
+from structnet.estimators.parts import parts_within
 from structnet.estimators.questions import grown_tree
 from structnet.estimators.relevance import most_telling
 
@@ -33,7 +34,8 @@ def parting_columns(rows: Checked, num_classes: int, number: int = 0, seed: int 
         seed: seed of the forests.
 
     Shapes:
-        output ``[kept]``, ascending; all columns of tables that are large, or have two.
+        output ``[kept]``, ascending; all columns of tables that have two, or are large if no number
+        is given.
 
     Example:
         >>> x = np.random.default_rng(0).normal(size=(300, 6))
@@ -41,7 +43,8 @@ def parting_columns(rows: Checked, num_classes: int, number: int = 0, seed: int 
         array([1, 4])
     """
     columns = np.arange(rows.x.shape[1])
-    if len(columns) < LEAST or rows.x.size * num_classes > NUMBERS:
+    large = rows.x.size * num_classes > NUMBERS
+    if len(columns) < LEAST or (large and not number):
         return columns
     rows = with_weights(rows)
     rows = rows._replace(x=rows.x.astype(np.float32), y=np.eye(num_classes)[rows.y])
@@ -56,3 +59,23 @@ def parting_columns(rows: Checked, num_classes: int, number: int = 0, seed: int 
             break
         columns = columns[most_telling(explained, left)]
     return columns
+
+
+def parts_in_columns(
+    rows: Checked, num_classes: int, number: int, columns: int = 0, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Divides each class into parts in some of the columns, see :func:`.parts_within`.
+
+    Args:
+        rows: dense rows, labelled with classes.
+        num_classes: number of classes.
+        number: largest number of parts of a class.
+        columns: number of columns; 0 for all.
+        seed: seed of the columns and of the parts.
+
+    Shapes:
+        part of each row ``[n]``; class of each part, ascending, ``[parts]``; the columns
+        ``[kept]``, None for all.
+    """
+    told = parting_columns(rows, num_classes, columns, seed) if columns else None
+    return *parts_within(rows.of(told), num_classes, number, seed), told

@@ -210,7 +210,7 @@ class _Search(NamedTuple):
         for number in NUMBERS[NUMBERS.index(least) :]:
             if (tried := drafts(number)) is None or tried.work > WORK:
                 break
-            if division == before:
+            if division is before:
                 losses = tried.answers(penalty).losses
                 if not self.better(best.losses, losses, errors):
                     break
@@ -244,7 +244,7 @@ class _Search(NamedTuple):
             if before < SOON <= tried.size and not tried.may_beat(division, best):
                 return division, best
         found, answers = tried.best(division, best)
-        if found is None or found == division:
+        if found is None or found is division:
             return division, best
         return found._replace(columns=number), answers
 
@@ -260,7 +260,7 @@ class _Search(NamedTuple):
             division, best: that one, None for whole classes, and its answers.
         """
         some = Answers(best.losses[: self.size], best.wrong[: self.size])
-        return self._replace(whole=lambda: some).best(division, some, MAYBE)[0] != division
+        return self._replace(whole=lambda: some).best(division, some, MAYBE)[0] is not division
 
 
 class _Draft(NamedTuple):

@@ -15,11 +15,10 @@ import numpy as np
 
 from structnet.checks import wrong
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import parting_columns
+from structnet.estimators.columns_of_parts import parts_in_columns
 from structnet.estimators.few_rows import FEW, Regularisation, Solve, regularisation, solved
 from structnet.estimators.held_out import PARTS, tenths
 from structnet.estimators.number_of_parts import Answers, Division, best_division, best_of_few
-from structnet.estimators.parts import parts_within
 from structnet.label_tree.choice import chosen, filled_in, one_node
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.parted import solution_of
@@ -99,9 +98,9 @@ def choose_parts(
         parts = how.number
     if not examples.features.is_table or settings.vector_size:
         raise wrong("parts", "1 or None, except for a dense table without vectors", parts)
-    rows, number = examples.checked, how.columns if how else 0
-    columns = _columns(examples, num_classes, number, settings.seed)
-    place, part_classes = parts_within(rows.of(columns), num_classes, parts, settings.seed)
+    number = how.columns if how else 0
+    of_all = examples.checked, num_classes, parts, number, settings.seed
+    place, part_classes, columns = parts_in_columns(*of_all)
     of_parts = replace(examples, labels=place)
     solve = solution_of(part_classes, how, columns)
     size = len(part_classes)
@@ -127,14 +126,9 @@ def divided(examples: Examples, part_classes: np.ndarray, seed: int, columns: in
     number = np.bincount(part_classes)
     if number.max() == 1:
         return examples
-    rows = examples.checked.of(_columns(examples, len(number), columns, seed))
-    place, _ = parts_within(rows, len(number), int(number.max()), seed)
+    most = int(number.max())
+    place, *_ = parts_in_columns(examples.checked, len(number), most, columns, seed)
     return replace(examples, labels=place)
-
-
-def _columns(examples: Examples, num_classes: int, number: int, seed: int) -> np.ndarray | None:
-    """So many columns in which parts are found, None for all."""
-    return parting_columns(examples.checked, num_classes, number, seed) if number else None
 
 
 def _by_trials(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from structnet.estimators.columns_of_parts import parting_columns
+from structnet.estimators.columns_of_parts import parts_in_columns
 from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage
 from structnet.estimators.few_rows import FEW, Regularisation, regularisation, solvable, solved
 from structnet.estimators.naive_bayes import (
@@ -23,7 +23,6 @@ from structnet.estimators.naive_bayes import (
     best_assumptions,
     one_node,
 )
-from structnet.estimators.parts import parts_within
 from structnet.estimators.softmax_of_parts import parts_told
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Leaf
@@ -119,10 +118,8 @@ def solved_draft(points: Points, how: tuple[float, ...], number: int = 1, seed: 
         by = Regularisation(shrinkage, penalty, bool(wide), *map(int, few))
         rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
         if number > 1:
-            told = (
-                parting_columns(rows, points.num_classes, by.columns, seed) if by.columns else None
-            )
-            place, classes = parts_within(rows.of(told), points.num_classes, number, seed)
+            parts = parts_in_columns(rows, points.num_classes, number, by.columns, seed)
+            place, classes, told = parts
             rows = rows._replace(y=place)
             weight, bias = parts_told(rows, classes, seed, shrinkage, penalty, told)
         else:

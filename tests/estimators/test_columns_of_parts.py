@@ -8,9 +8,9 @@ from scipy.special import log_softmax
 
 from structnet.estimators import columns_of_parts as module
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import parting_columns
-from structnet.estimators.number_of_parts import Answers, Division, best_division
-from structnet.estimators.parts import of_classes, parts_within
+from structnet.estimators.columns_of_parts import parting_columns, parts_in_columns
+from structnet.estimators.number_of_parts import Answers, Division, _Search, best_division
+from structnet.estimators.parts import of_classes
 from structnet.estimators.softmax_of_parts import parts_told
 
 
@@ -22,8 +22,7 @@ def disc(number: int, seed: int) -> Checked:
 
 def wrong_of(found: Division, rows: Checked, new: Checked) -> float:
     """The share of new rows that parts of a division, learned from rows, get wrong."""
-    columns = parting_columns(rows, 2, found.columns) if found.columns else None
-    place, classes = parts_within(rows.of(columns), 2, found.number)
+    place, classes, columns = parts_in_columns(rows, 2, found.number, found.columns)
     of_parts = rows._replace(y=place)
     weight, bias = parts_told(of_parts, classes, 0, found.shrinkage, found.penalty, columns)
     if columns is not None:
@@ -52,6 +51,7 @@ def test_small_and_large_tables_keep_all_columns(monkeypatch: pytest.MonkeyPatch
     assert parting_columns(rows.of(np.array([2, 3])), 2).tolist() == [0, 1]
     monkeypatch.setattr(module, "NUMBERS", rows.x.size)
     assert parting_columns(rows, 2).tolist() == list(range(8))
+    assert parting_columns(rows, 2, 2).tolist() == [2, 5]  # as many as were found in fewer rows
 
 
 def test_rows_without_weight_change_nothing() -> None:
@@ -74,6 +74,12 @@ def test_parts_are_told_in_the_columns_that_tell(seed: int) -> None:
     whole = Answers(np.full(200, 0.7), held == 1)
     found = best_division(pairs, 2, None, lambda: whole)
     assert found is not None and found.columns == 2
+    search = _Search(pairs, 2, lambda: whole, 0, lambda size: True)
+    division, best = search.with_fewer_columns(None, whole)
+    same = found._replace(columns=0)  # an equal division of all columns is another one
+    assert division == found
+    again, after = search.with_fewer_columns(same, whole)
+    assert again == found and np.array_equal(after.losses, best.losses)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "NUMBERS", 0)
         every = best_division(pairs, 2, None, lambda: whole)
