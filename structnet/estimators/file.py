@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from inspect import signature
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,12 +40,6 @@ class OneFileMixin:
     """An estimator that can be saved to a file and loaded from it."""
 
     get_params: Callable[..., dict[str, Any]]  # scikit-learn's
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # A parameter that is newer than a pickle has its default.
-        parameters = signature(type(self)).parameters.values()
-        known = {each.name: each.default for each in parameters if each.default is not each.empty}
-        super().__setstate__({**known, **state})  # type: ignore[misc]  # of scikit-learn
 
     def save(self, path: str | Path) -> None:
         """Writes the fitted estimator to one safetensors file, without pickle.

@@ -132,11 +132,6 @@ class PartsMixin:
         @property
         def tree_(self) -> LabelTree: ...
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[misc]  # of OneFileMixin
-        if "classes_" in state and "part_classes_" not in state:  # a pickle from before parts
-            self.part_classes_ = np.arange(len(self.classes_))
-
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample, ``[n]``, by branch and bound if classes are whole."""
         return self._top(X, 1)[0][:, 0]
@@ -177,9 +172,8 @@ class PartsMixin:
         self.part_classes_ = np.arange(len(self.classes_))
 
     def _check_parts(self, labels: int) -> None:
-        """Refuses parts of a file that its tree has not; in an older file classes are whole."""
-        classes = np.arange(len(self.classes_))
-        parts = vars(self).setdefault("part_classes_", classes)
+        """Refuses parts of a file that its tree has not."""
+        classes, parts = np.arange(len(self.classes_)), self.part_classes_
         fit = parts.dtype.kind == "i" and parts.shape == (labels,)
         if not (fit and (np.diff(parts) >= 0).all() and np.array_equal(np.unique(parts), classes)):
             raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -92,12 +92,6 @@ class Capsules(nn.Module):
         )
         self.draw()
         self._connections = [self._connections_of(p) for p in range(wiring.depth)]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if not hasattr(self, "common"):  # pickled before there was one
-            self.common = nn.ParameterDict()
-            self._connections = [self._connections_of(p) for p in range(self.wiring.depth)]
 
     def capsule(self, p: int) -> list[Bundle]:
         """The bundles of a capsule."""

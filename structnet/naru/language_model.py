@@ -233,12 +233,7 @@ class RoutedLanguageModel(NextWordEstimator):
             "ngrams": None if following is None else following.sizes,
         }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"memory": None, **state})  # pickled before there was one
-
     def _restore(self, config: dict[str, Any]) -> nn.Module:
-        if "memory" not in config["parameters"]:  # saved before there was one
-            self.memory = None
         self.words_, self.history_ = Words.from_config(config), History(config["history"])
         self.model_ = self._build(torch.zeros(config["shapes"]["vectors"]))
         if config["ngrams"] is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -122,11 +122,6 @@ class NextWord(nn.Module):
         direct = over_words and isinstance(network, RoutedNetwork)
         self.direct = nn.Linear(2 * dim, dim, bias=False) if direct else None
         self.counted: NGramMixture | None = None
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if not hasattr(self, "direct"):  # pickled before there was one
-            self.direct = None
 
     @property
     def following(self) -> NGrams | None:

@@ -344,9 +344,9 @@ class NeuralTree(Routed):
 
     def config(self) -> dict[str, Any]:
         """The structure as JSON, from which :meth:`from_config` rebuilds the tree."""
-        tempered = {"temperatures": list(self.temperatures)} if self.temperatures != (1, 1) else {}
-        return tempered | {
+        return {
             "shape": list(self.shape),
+            "temperatures": list(self.temperatures),
             "children": [list(each) for each in self.topology.to_lists()],
             "transformers": [len(node.transformers) for node in self.nodes],
         }
@@ -366,7 +366,7 @@ class NeuralTree(Routed):
             most: see :meth:`grow_to`.
         """
         tree = cls(primitives, config["shape"], likelihood)
-        tree.temper(*config.get("temperatures", ()))
+        tree.temper(*config["temperatures"])
         root = tree.nodes[0]
         if len(root.transformers) > config["transformers"][0]:
             root.transformers, root.shape = nn.Sequential(), tree.shape

@@ -98,7 +98,7 @@ class Trained:
             model: Answers = build(settings, vocabulary, question)
         if settings.bag:
             model = with_counts(model, vocabulary, question, **config["known"])
-        more = config["affixes"], config.get("tells", True)
+        more = config["affixes"], config["tells"]
         return cls(model, vocabulary, question, settings, history, *more)
 
 

@@ -355,10 +355,10 @@ class Loop:
                 self.model.load_state_dict(self.best)
             self.model.load_state_dict(state["model"])
             load_optimizer(self.optimizer, state["optimizer"])
-            self.average.restore(**state.get("average", {}))
+            self.average.restore(**state["average"])
             if self.schedule is not None:
                 self.schedule.load_state_dict(state["schedule"])
-            self.threads.choose(state.get("threads"))
+            self.threads.choose(state["threads"])
         except CheckpointError:
             raise
         except (RuntimeError, *MALFORMED) as error:

@@ -1,4 +1,4 @@
-"""What every estimator does with labels of several kinds, and with pickles of older versions."""
+"""What every estimator does with labels of several kinds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from expressions import data
 from structnet import (
     AdaptiveSoftmaxTreeClassifier,
     LabelTreeClassifier,
-    LabelTreeLanguageModel,
     NeuralTreeClassifier,
-    RoutedLanguageModel,
     SoftmaxTreeClassifier,
     TreeLSTMClassifier,
     TreeLSTMNodeClassifier,
@@ -23,7 +21,6 @@ PARSES, CLASSES = data(40)
 ROWS = np.random.default_rng(0).normal(size=(40, 3))
 TOKENS = [[i % 3, 3] for i in range(40)]
 NODES = [[node.label for node in tree.preorder()] for tree in PARSES]
-TEXT = ["the cat sees the dog .", "the dog sees the cat ."] * 10
 ONE = {"epochs": 1, "random_state": 0}
 CASES = [
     (NeuralTreeClassifier(**ONE, refine_epochs=1, max_leaves=1), ROWS, CLASSES),
@@ -33,10 +30,6 @@ CASES = [
     (LabelTreeClassifier(**ONE, tokens=True), TOKENS, CLASSES),
     (TreeLSTMClassifier(**ONE), PARSES, CLASSES),
     (TreeLSTMNodeClassifier(**ONE), PARSES, NODES),
-]
-TEXTS = [
-    (RoutedLanguageModel(**ONE, sizes=(1, 2, 1), dims=(4,), vector_size=3), TEXT, None),
-    (LabelTreeLanguageModel(**ONE, vector_size=8), TEXT, None),
 ]
 
 
@@ -48,17 +41,3 @@ def test_numbers_beside_text_are_no_labels(model: Any, X: Any, y: Any, first: An
         labels = [[first, *["a"] * (len(each) - 1)] for each in y]
     with pytest.raises(ValueError, match="y must be all text, all numbers, or all True and Fal"):
         model.fit(X, labels)
-
-
-@pytest.mark.parametrize(("model", "X", "y"), CASES + TEXTS)
-def test_a_pickle_of_an_older_version_has_the_defaults_of_newer_parameters(
-    model: Any, X: Any, y: Any
-) -> None:
-    model.fit(X, y)
-    lost = {"verbose", "validation_fraction"} & model.get_params().keys()
-    state = {name: value for name, value in model.__getstate__().items() if name not in lost}
-    again = type(model).__new__(type(model))
-    again.__setstate__(state)
-    defaults = type(model)().get_params()
-    assert again.get_params() == model.get_params() | {name: defaults[name] for name in lost}
-    assert np.array_equal(np.hstack(again.predict(X)), np.hstack(model.predict(X)))

@@ -188,28 +188,6 @@ def test_a_stream_after_fit_keeps_the_parts() -> None:
     assert model.part_classes_ is before and model.score(x_new[150:], y_new[150:]) > score - 0.05
 
 
-def test_an_older_file_has_whole_classes(tmp_path: Path) -> None:
-    *_, x, _ = halves()
-    model, path = fitted(parts=1), tmp_path / "model"
-    model.save(path)
-    config = load_model(path)[1]
-    del config["fitted"]["part_classes_"], config["parameters"]["parts"]
-    save_model(path, model.tree_, config)
-    again = LabelTreeClassifier.load(path)
-    np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
-    assert again.part_classes_.tolist() == [*range(8)] and again.parts is None
-
-
-def test_an_older_pickle_has_whole_classes() -> None:
-    *_, x, _ = halves()
-    model = fitted(parts=1)
-    state = model.__getstate__()
-    older = LabelTreeClassifier.__new__(LabelTreeClassifier)
-    older.__setstate__({name: state[name] for name in state if "part" not in name})
-    np.testing.assert_array_equal(older.predict_proba(x), model.predict_proba(x))
-    assert older.part_classes_.tolist() == [*range(8)] and older.parts is None
-
-
 def test_with_vectors_classes_stay_whole() -> None:
     x, y, *_ = halves()
     model = LabelTreeClassifier(vector_size=3, random_state=0).fit(x, y)

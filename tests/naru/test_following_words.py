@@ -213,15 +213,6 @@ def test_the_last_two_words_reach_probabilities_directly() -> None:
     assert untrained(0)[0].direct is None
 
 
-def test_models_pickled_without_a_direct_way_have_none() -> None:
-    (model, *_), batch = untrained(0), Sentences(Encoded([4, 1, 5], [0, 3]))
-    state = {name: each for name, each in vars(model).items() if name != "direct"}
-    again = NextWord.__new__(NextWord)
-    again.__setstate__(state)
-    assert again.direct is None
-    assert torch.equal(again.route(batch).predictions, model.route(batch).predictions)
-
-
 def test_the_word_before_the_last_one_is_heard() -> None:
     rng, text = random.Random(0), []
     for _ in range(300):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,6 @@ from structnet.naru import (
     message_passing,
 )
 from structnet.naru.balance import imbalance
-from structnet.training.checkpoint import load_model, save_model
 
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
 MEMORIES = [(), (1,), (0, 1, 2, 3)]
@@ -172,30 +170,6 @@ def test_balance_is_pulled_at_through_the_gates() -> None:
 def test_capsules_that_are_not_there_do_not_remember(memory: object) -> None:
     with pytest.raises(ValueError, match="'memory' parameter of Wiring must be"):
         Wiring((1, 3, 4, 1), (3, 4, 5, 2), memory=memory)
-
-
-def test_models_of_before_are_the_thesis_still(tmp_path: Path) -> None:
-    small = {"sizes": (1, 2, 1), "dims": (8,), "vector_size": 6, "epochs": 1, "random_state": 0}
-    model = RoutedLanguageModel(**small, memory=None).fit(TEXT)
-    expected = model.predict_proba(TEXT[:2])
-    model.save(tmp_path / "model")
-    weights, config = load_model(tmp_path / "model")
-    del config["parameters"]["memory"]
-    module = torch.nn.Module()
-    for name, weight in weights.items():
-        module.register_buffer(name.replace(".", "/"), weight)
-    module.state_dict = lambda: weights  # the names as they were
-    save_model(tmp_path / "model", module, config)
-    again = RoutedLanguageModel.load(tmp_path / "model")
-    assert again.memory is None
-    np.testing.assert_array_equal(again.predict_proba(TEXT[:2]), expected)
-    del model.memory
-    network = model.model_.network
-    del network._modules["common"]
-    network._connections = [tuple(each)[:2] for each in network._connections]
-    object.__delattr__(network.wiring, "memory")
-    pickled = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(pickled.predict_proba(TEXT[:2]), expected)
 
 
 def test_a_model_that_remembers_is_saved(tmp_path: Path) -> None:

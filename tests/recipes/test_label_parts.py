@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from commands import call, ran
-
-from structnet.training.checkpoint import load_model, save_model
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +43,3 @@ def test_a_run_is_resumed_with_the_same_parts(table: Path, tmp_path: Path) -> No
     done = ran("train", "label-tree", "--data", table, *how, "--out", folder).json
     (folder / "result.json").unlink()  # as where the run was stopped after its last epoch
     assert call("train", "--resume", folder).json["test"] == done["test"]
-
-
-def test_runs_from_before_there_were_parts_are_read(table: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    done = ran("train", "label-tree", "--data", table, "--parts", "1", "--out", folder).json
-    file = folder / "model.safetensors"
-    weights, content = load_model(file)
-    del content["part_classes"]
-    stored: Any = SimpleNamespace(state_dict=lambda: weights)
-    save_model(file, stored, content)
-    assert call("evaluate", folder).json["test"] == done["test"]

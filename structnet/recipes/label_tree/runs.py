@@ -66,7 +66,7 @@ def trained(
     if file.exists():
         weights, content = load_model(file)
         chosen = LabelTreeSettings(**content["chosen"])
-        part_classes, columns = _part_classes(content), content.get("part_columns", 0)
+        part_classes, columns = np.array(content["part_classes"]), content["part_columns"]
         examples = divided(data.train, part_classes, chosen.seed, columns)
         training = Training.of(_empty(content), chosen, content["state"])
         training.tree.load_state_dict(weights)
@@ -131,12 +131,7 @@ def content_of(data: LabelData, training: Training, part_classes: np.ndarray) ->
 
 def _empty(content: dict[str, Any]) -> LabelTree:
     chosen = LabelTreeSettings(**content["chosen"])
-    return LabelTree.empty(content["size"], len(_part_classes(content)), chosen)
-
-
-def _part_classes(content: dict[str, Any]) -> np.ndarray:
-    """The class of each label of a tree; runs of older versions have no parts."""
-    return np.array(content.get("part_classes", range(len(content["labels"]))))
+    return LabelTree.empty(content["size"], len(content["part_classes"]), chosen)
 
 
 def opened(run: Run, place: Place) -> Opened:
@@ -151,7 +146,7 @@ def opened(run: Run, place: Place) -> Opened:
     words = arrays["words"]
     text = None if words is None else TextFeatures(tuple(words), **arrays["text"])
     settings = run.settings(LabelTreeRunSettings, place)
-    classes = Whole(tree, _part_classes(arrays))
+    classes = Whole(tree, np.array(arrays["part_classes"]))
     return Opened(run, settings, run.config["data"], classes, tuple(arrays["labels"]), text)
 
 
