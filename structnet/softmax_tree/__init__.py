@@ -47,9 +47,10 @@ The papers leave the following open, and the choices are ours:
 ``settings``          the hyper-parameters and their defaults
 ``solved_leaf``,      a single leaf that is solved: of dense rows, or naive Bayes of sparse ones;
 ``class_parts``       one whose classes have several parts
-``choice``,           settings that are not given, chosen on held-out samples (a ``fold``) by
-``fold``              ``wrongness``: mistakes and, with few classes, probabilities; ``costs``:
-                      what a trial costs; ``penalties``: those of leaves
+``choice``            settings that are not given, chosen on held-out samples; ``penalties``: those
+                      of leaves
+``judge``, ``fold``   compares kinds of trees on folds of samples by ``wrongness``: mistakes and,
+                      with few classes, probabilities; ``costs``: what a trial costs
 ``training``          :func:`train`: from data to a tree; ``state``: its state on disk
 ``measures``          error, size and cost in the papers' quantities
 ``networkx_tree``     to networkx with all weights, and back

@@ -19,7 +19,7 @@ from structnet import (
     SoftmaxTreeClassifier,
 )
 from structnet.estimators import held_out
-from structnet.softmax_tree import choice
+from structnet.softmax_tree import judge
 
 HOLDING_OUT = ("hold_out", "parted", "tenths", "in_turn", "folds", "of_ridge")
 SHORT: dict[str, Any] = {"epochs": 2, "refine_epochs": 2, "max_leaves": 2}
@@ -104,8 +104,8 @@ def test_rows_given_several_times_are_not_learnt_by_heart(kind: Any) -> None:
 def test_two_groups_are_enough_where_only_some_rows_are_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choice, "LARGEST", 150)
-    monkeypatch.setattr(choice, "FEW", 150)
+    monkeypatch.setattr(judge, "LARGEST", 150)
+    monkeypatch.setattr(judge, "FEW", 150)
     X, y, _ = measured_again(600, times=1)
     model = SoftmaxTreeClassifier(random_state=0).fit(X, y, groups=np.arange(600) % 2)
     assert model.score(X, y) > 0.7

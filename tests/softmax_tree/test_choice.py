@@ -16,6 +16,7 @@ from structnet.softmax_tree import (
     SoftmaxTreeSettings,
     choice,
     fold,
+    judge,
     optimisation,
     train,
 )
@@ -97,7 +98,7 @@ def test_short_trials_cost_at_most_twice_a_training_of_many_steps(
         return updated_leaf(leaf, points, rows, objective)
 
     monkeypatch.setattr(optimisation, "updated_leaf", counted)
-    monkeypatch.setattr(choice, "SCARCE", 19)  # there are 20 rows of a class
+    monkeypatch.setattr(judge, "SCARCE", 19)  # there are 20 rows of a class
     points = many(400, 8000)
     settings = SoftmaxTreeSettings(tol=1e-4, solver_steps=40)
     trained = train(points.x, points.y, settings, growth, num_classes=400)
@@ -117,7 +118,7 @@ def test_wide_leaves_are_tried_only_with_a_chance(monkeypatch: pytest.MonkeyPatc
 def test_rows_that_nothing_learns_from_are_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four for each that is looked at, if there are as many."""
     tried = noted(monkeypatch, lambda *_: 0)
-    monkeypatch.setattr(choice, "WHOLE", 0)
+    monkeypatch.setattr(judge, "WHOLE", 0)
     for rows, learn, asked in ((3000, 2250, 750), (6000, 3000, 3000), (50_000, 6000, 34_000)):
         points = Points.made(np.arange(rows)[:, None], np.arange(rows) % 199, 199)
         tried.clear()
@@ -132,9 +133,8 @@ def test_all_rows_are_looked_at_where_trainings_are_whole(
     rows: int, classes: int, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = noted(monkeypatch, lambda *_: 0)
-    chosen(
-        Points.made(np.arange(rows)[:, None], np.arange(rows) % classes, classes), ONE_KIND, None
-    )
+    points = Points.made(np.arange(rows)[:, None], np.arange(rows) % classes, classes)
+    chosen(points, ONE_KIND, None)
     folds = {id(each.fold): each.fold for each in tried if each.iterations is None}
     assert [len(part.learn) + len(part.test) for part in folds.values()] == [rows] * parts
 
@@ -146,7 +146,7 @@ def test_half_of_the_rows_are_looked_at_where_all_take_too_long(
     points = Points.made(np.arange(20_000)[:, None], np.arange(20_000) % 500, 500)
     sums = 0.75 * 2 * 20_000 * 500 * fold.STEPS
     for share, rows, length in ((1.01, 20_000, None), (0.99, 10_000, None), (0.49, 10_000, 3)):
-        monkeypatch.setattr(choice, "WHOLE", share * sums)
+        monkeypatch.setattr(judge, "WHOLE", share * sums)
         chosen(points, ONE_KIND, None)
         assert (len(tried[-1].fold.learn), tried[-1].iterations) == (0.75 * rows, length)
 
@@ -156,7 +156,7 @@ def test_steps_to_sparse_entries_cost_more(monkeypatch: pytest.MonkeyPatch) -> N
     tried, full = noted(monkeypatch, lambda *_: 0), many(50, 400)
     sums = 2 * full.x.size * 0.75 * 50 * fold.STEPS
     for factor, *lengths in ((0.9, 3, 3), (1.1, None, 3), (15, None, 3), (17, None, None)):
-        monkeypatch.setattr(choice, "WHOLE", factor * sums)
+        monkeypatch.setattr(judge, "WHOLE", factor * sums)
         for points, length in zip(
             (full, replace(full, x=csr_matrix(full.x))), lengths, strict=True
         ):
@@ -190,8 +190,8 @@ def test_a_flat_softmax_of_few_rows_that_begins_slowly_is_found(
         return 5 + 10 * worse
 
     noted(monkeypatch, mistakes)
-    monkeypatch.setattr(choice, "SCARCE", scarce)
-    monkeypatch.setattr(choice, "CHEAP", np.inf)
+    monkeypatch.setattr(judge, "SCARCE", scarce)
+    monkeypatch.setattr(judge, "CHEAP", np.inf)
     assert found_of(many(400, 4000), SoftmaxTreeSettings()).depth == taken
 
 
@@ -302,13 +302,13 @@ def test_penalties_of_few_rows_a_class_are_compared_by_whole_trainings(
     centres, y = rng.normal(size=(100, 60)), np.arange(2800) % 100
     x = (centres[y] + 2 * rng.normal(size=(2800, 60))).astype(np.float32)
     if not whole:
-        monkeypatch.setattr(choice, "WHOLE", 0)
+        monkeypatch.setattr(judge, "WHOLE", 0)
     tried = noted(monkeypatch)
     trained = train(x[:800], y[:800], SoftmaxTreeSettings(seed=0), num_classes=100)
     assert (None in {trial.iterations for trial in tried}) == whole
     right = float((trained.tree.classes_of(x[800:]) == y[800:]).mean())
     assert right > 0.55
-    monkeypatch.setattr(choice, "SCARCE", 7)
+    monkeypatch.setattr(judge, "SCARCE", 7)
     tried.clear()
     train(x[:800], y[:800], SoftmaxTreeSettings(depth=0, seed=0), num_classes=100)
     assert tried and all(trial.iterations for trial in tried)  # there are 8 rows of a class
@@ -324,7 +324,7 @@ def test_settings_suit_the_samples_that_weigh_most(heavy: int) -> None:
     x[:, 6] += 4 * part
     weights = np.where(part == heavy, 1, 1e-3)
     found = train(x, y, SoftmaxTreeSettings(seed=0), weights=weights).settings
-    assert found.depth == (0 if heavy else choice.DEEPEST)
+    assert found.depth == (0 if heavy else judge.DEEPEST)
 
 
 @pytest.mark.parametrize(("fewer", "taken"), [(6, 0.1), (11, 0.1), (13, 0.01)])
@@ -332,7 +332,7 @@ def test_the_weakest_penalty_must_spare_more_mistakes_than_chance(
     fewer: int, taken: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By two deviations of as many rows as are held out, a third of those asked: by twelve."""
-    monkeypatch.setattr(choice, "WHOLE", 0)  # half of the rows are looked at, and a part of others
+    monkeypatch.setattr(judge, "WHOLE", 0)  # half of the rows are looked at, and a part of others
     wrong = {1.0: 1000, 3.0: 2000, 10.0: 2000, 0.1: 900, 0.01: 900 - fewer}
     noted(monkeypatch, lambda kind, *_: 2000 if kind.leaf_ridge else wrong[kind.leaf_penalty])
     assert chosen(many(400, 6000), ONE_KIND, None)[0].leaf_penalty == taken
@@ -394,7 +394,7 @@ def test_more_leaves_are_taken_where_further_rows_remain(
     rows: int, taken: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two depths that are as good, by 4,000 rows."""
-    monkeypatch.setattr(choice, "WHOLE", 0)
+    monkeypatch.setattr(judge, "WHOLE", 0)
     noted(monkeypatch, lambda kind, *_: 10 if kind.depth in (1, 2) else 30)
     settings = SoftmaxTreeSettings(start="centroids", leaf_penalty=1)
     assert chosen(many(400, rows), settings, None)[0].depth == taken

@@ -11,9 +11,10 @@ import pytest
 from softmax_trees import clusters, objective, points_of
 
 from structnet.softmax_tree import GrowthSettings, SoftmaxTreeSettings, growth, train
-from structnet.softmax_tree.choice import TOGETHER, _Search
+from structnet.softmax_tree.choice import TOGETHER
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.growth import trials
+from structnet.softmax_tree.judge import Judge
 from structnet.softmax_tree.objective import Objective
 from structnet.softmax_tree.optimisation import alternate
 from structnet.softmax_tree.points import Points
@@ -183,9 +184,9 @@ def test_what_growth_began_with_is_recorded() -> None:
 
 def test_what_is_chosen_is_what_is_trained() -> None:
     points, growth = points_of(300), GrowthSettings(alpha=0.7, start_k=2)
-    search = _Search(points, ChosenSettings.of(SETTINGS), growth, Progress(shown=False))
-    part = search._parts[-1]
-    right = search._wrong_about(search._kind(0, "centroids"), [part]).each < 1
+    judge = Judge(points, ChosenSettings.of(SETTINGS), growth, Progress(shown=False))
+    part = judge.folds[-1]
+    right = judge.ended(judge.kind(0, "centroids"), [part]).each < 1
     assert 0 < len(set(part.test.y[right])) <= 2 < points.num_classes
 
 

@@ -23,10 +23,10 @@ from structnet.softmax_tree import (
     AdaptiveSoftmaxTreeClassifier,
     SoftmaxTree,
     SoftmaxTreeClassifier,
+    choice,
     measured,
     train,
 )
-from structnet.softmax_tree.choice import FLAT, _Search
 from structnet.softmax_tree.fold import Fold
 from structnet.softmax_tree.points import Points
 from structnet.softmax_tree.settings import ChosenSettings, SoftmaxTreeSettings
@@ -153,20 +153,20 @@ def test_naive_bayes_is_that_of_scikit_learn_and_half_of_it_the_mean_with_what_i
     assert np.abs(scores(trained, x) - expected).max() > 0.1
 
 
-@pytest.mark.parametrize(("depth", "sums"), [(1, FLAT), (0, 0)])
+@pytest.mark.parametrize(("depth", "sums"), [(1, choice.FLAT), (0, 0)])
 def test_half_of_a_leaf_is_tried_beside_a_tree_and_beside_a_leaf_however_large(
     depth: int, sums: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[ChosenSettings] = []
-    best, wrong_about = _Search._of_trees, Fold.wrong_about
+    best, wrong_about = choice._best_tree, Fold.wrong_about
 
     def recorded(self: Fold, kind: ChosenSettings, *how: Any) -> np.ndarray:
         tried.append(kind)
         return wrong_about(self, kind, *how)
 
     monkeypatch.setattr(Fold, "wrong_about", recorded)
-    monkeypatch.setattr(_Search, "_of_trees", lambda self: replace(best(self), depth=depth))
-    monkeypatch.setattr("structnet.softmax_tree.choice.FLAT", sums)
+    monkeypatch.setattr(choice, "_best_tree", lambda of: replace(best(of), depth=depth))
+    monkeypatch.setattr(choice, "FLAT", sums)
     SoftmaxTreeClassifier(random_state=0).fit(*ones(120))
     assert any(kind.solved and kind.max_iter and not kind.depth for kind in tried)
 
