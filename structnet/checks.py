@@ -56,6 +56,18 @@ def check_integer(
         )
 
 
+def check_integers(settings: Any, *, optional: bool = False, **least: int) -> None:
+    """Refuses settings as :func:`check_integer` does.
+
+    Args:
+        settings: object whose attributes they are.
+        optional: True if None is allowed too.
+        least: smallest value of each, by its name.
+    """
+    for name, value in least.items():
+        check_integer(name, getattr(settings, name), value, optional=optional)
+
+
 def check_jobs(n_jobs: Any) -> None:
     """Refuses a number of threads that is no int, or 0; see :func:`num_threads`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from structnet.checks import check_bool, check_integer, check_number, check_one_of
+from structnet.checks import check_bool, check_integers, check_number, check_one_of
 from structnet.label_tree.settings import GAINS, Gain
 
 WITH_TREE = ("learned", "huffman", "clusters", "random")
@@ -77,17 +77,9 @@ class LanguageModelSettings:
         check_one_of("tree", self.tree, TREES)
         check_one_of("gain", self.gain, GAINS)
         check_one_of("start", self.start, ("clusters", "huffman"))
-        for name, least in (
-            ("context", 1),
-            ("vector_size", 1),
-            ("arity", 2),
-            ("epochs", 1),
-            ("batch_size", 1),
-            ("rebuilds_per_epoch", 1),
-            ("seed", 0),
-        ):
-            check_integer(name, getattr(self, name), least)
-        check_integer("max_depth", self.max_depth, 1, optional=True)
+        check_integers(self, context=1, vector_size=1, arity=2, epochs=1, batch_size=1)
+        check_integers(self, rebuilds_per_epoch=1, seed=0)
+        check_integers(self, optional=True, max_depth=1)
         check_number("prior_weight", self.prior_weight, 0, open=True)
         check_number("memory", self.memory, 0, 1)
         check_number("dropout", self.dropout, 0, 0.999, optional=True)

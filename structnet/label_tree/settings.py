@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from structnet.checks import check_bool, check_integer, check_number, check_one_of
+from structnet.checks import check_bool, check_integers, check_number, check_one_of
 
 Tree = Literal["learned", "huffman", "clusters", "complete", "random"]
 Gain = Literal["margin", "exact", "paper", "eq10"]
@@ -100,15 +100,8 @@ class LabelTreeSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least, optional in (
-            ("arity", 2, True),
-            ("vector_size", 0, True),
-            ("epochs", 0, True),
-            ("rebuilds", 1, False),
-            ("max_depth", 1, True),
-            ("seed", 0, False),
-        ):
-            check_integer(name, getattr(self, name), least, optional=optional)
+        check_integers(self, optional=True, arity=2, vector_size=0, epochs=0, max_depth=1)
+        check_integers(self, rebuilds=1, seed=0)
         check_number("learning_rate", self.learning_rate, 0, open=True, optional=True)
         check_number("prior_weight", self.prior_weight, 0, open=True)
         check_number("memory", self.memory, 0, 1)

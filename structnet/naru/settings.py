@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
+from structnet.checks import check_bool, check_integers, check_number, check_one_of, wrong
 from structnet.naru.wiring import DIMS, MAX_CONE, Wiring
 
 Loss = Literal["squared_error", "log_loss"]
@@ -97,18 +97,9 @@ class NaruSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least, optional in (
-            ("max_cone", 1, False),
-            ("vector_size", 1, False),
-            ("min_count", 1, False),
-            ("max_words", 1, False),
-            ("max_length", 2, False),
-            ("epochs", 0, True),
-            ("patience", 1, True),
-            ("batch_size", 1, False),
-            ("seed", 0, False),
-        ):
-            check_integer(name, getattr(self, name), least, optional=optional)
+        check_integers(self, max_cone=1, vector_size=1, min_count=1, max_words=1, max_length=2)
+        check_integers(self, batch_size=1, seed=0)
+        check_integers(self, optional=True, epochs=0, patience=1)
         check_one_of("loss", self.loss, LOSSES)
         check_one_of("decoding", self.decoding, DECODINGS)
         check_number("learning_rate", self.learning_rate, 0, open=True)

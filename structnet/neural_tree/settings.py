@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from structnet.checks import check_bool, check_integer, check_number
+from structnet.checks import check_bool, check_integers, check_number
 
 STEPS = 16  # steps of an epoch at which the automatic batch size aims
 WAIT = 240  # steps without a new best after which none is expected
@@ -139,31 +139,19 @@ class NeuralTreeSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least, optional in (
-            ("max_depth", 0, True),
-            ("max_leaves", 1, True),
-            ("max_transformers", 0, True),
-            ("epochs", 1, False),
-            ("refine_epochs", 0, False),
-            ("patience", 1, True),
-            ("n_init", 1, False),
-            ("lookahead", 1, False),
-            ("batch_size", 1, True),
-            ("seed", 0, False),
-        ):
-            check_integer(name, getattr(self, name), least, optional=optional)
+        check_integers(self, epochs=1, refine_epochs=0, n_init=1, lookahead=1, seed=0)
+        check_integers(self, optional=True, max_depth=0, max_leaves=1, max_transformers=0)
+        check_integers(self, optional=True, patience=1, batch_size=1)
         check_number("min_gain", self.min_gain, -math.inf, open=True)
         check_number("gain_errors", self.gain_errors, 0)
         check_number("min_samples", self.min_samples, 0)
         check_number("learning_rate", self.learning_rate, 0, open=True)
         check_number("weight_decay", self.weight_decay, 0)
-        check_bool("balance_routers", self.balance_routers)
         check_number("cache_bytes", self.cache_bytes, 0)
         check_number("prune", self.prune, 0, 1, optional=True)
         check_number("strength", self.strength, 0, open=True, optional=True)
-        check_bool("prefer_split", self.prefer_split)
-        check_bool("stop_refinement", self.stop_refinement)
-        check_bool("warm_start_solvers", self.warm_start_solvers)
+        for name in ("balance_routers", "prefer_split", "stop_refinement", "warm_start_solvers"):
+            check_bool(name, getattr(self, name))
 
     def batch(self, size: int) -> int:
         """Number of samples in each step, for this number of training samples.

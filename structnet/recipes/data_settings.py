@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from structnet.checks import check_integer
+from structnet.checks import check_integers
 from structnet.datasets import catalogue
 from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES, TEXT_SETS, TREE_SETS
 from structnet.recipes.recipe import did_you_mean, is_file
@@ -35,8 +35,7 @@ class Generated:
     out: Path | None = None
 
     def __post_init__(self) -> None:
-        check_integer("num", self.num, 10, optional=True)
-        check_integer("seed", self.seed, 0, optional=True)
+        check_integers(self, optional=True, num=10, seed=0)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,14 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
-from structnet.checks import check_integer, check_jobs, check_number, check_one_of, wrong
+from structnet.checks import (
+    check_integer,
+    check_integers,
+    check_jobs,
+    check_number,
+    check_one_of,
+    wrong,
+)
 
 Start = Literal["centroids", "rows", "random", "axes"]
 STARTS: tuple[str, ...] = get_args(Start)
@@ -72,16 +79,14 @@ class SoftmaxTreeSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_integer("depth", self.depth, 0, optional=True)
-        check_integer("k", self.k, 1, optional=True)
+        check_integers(self, optional=True, depth=0, k=1)
         for name in ("decision_penalty", "leaf_penalty"):
             check_number(name, getattr(self, name), 0, optional=True)
         check_number("missing_loss", self.missing_loss, 0, open=True, optional=True)
         check_number("tol", self.tol, 0)
         if self.start is not None:
             check_one_of("start", self.start, STARTS)
-        for name, least in (("max_iter", 0), ("solver_steps", 1), ("seed", 0)):
-            check_integer(name, getattr(self, name), least)
+        check_integers(self, max_iter=0, solver_steps=1, seed=0)
         check_jobs(self.n_jobs)
 
     def check_classes(self, num_classes: int) -> None:
@@ -227,12 +232,8 @@ class GrowthSettings:
     def __post_init__(self) -> None:
         check_number("alpha", self.alpha, 0, 1, open=True, optional=True)
         check_number("rho", self.rho, 0, open=True, optional=True)
-        check_integer("start_depth", self.start_depth, 0, optional=True)
-        check_integer("start_k", self.start_k, 1, optional=True)
-        check_integer("max_depth", self.max_depth, 0, optional=True)
-        check_integer("max_leaves", self.max_leaves, 1, optional=True)
-        for name in ("step", "max_rounds", "min_samples"):
-            check_integer(name, getattr(self, name), 1)
+        check_integers(self, optional=True, start_depth=0, start_k=1, max_depth=0, max_leaves=1)
+        check_integers(self, step=1, max_rounds=1, min_samples=1)
         if self.step > 2:
             raise wrong("step", "1 or 2", self.step)
         check_one_of("ratio_of", self.ratio_of, ("loss", "objective"))

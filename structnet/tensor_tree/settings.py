@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from structnet.checks import check_bool, check_integer, check_number, check_one_of, wrong
+from structnet.checks import check_bool, check_integers, check_number, check_one_of, wrong
 
 Cell = Literal["tucker", "sum", "full", "child-sum", "cp", "tensor-train", "automaton"]
 CELLS: tuple[str, ...] = get_args(Cell)
@@ -146,9 +146,9 @@ class TreeLSTMSettings:
     def __post_init__(self) -> None:
         if self.cell is not None and not callable(self.cell):
             check_one_of("cell", self.cell, CELLS)
-        for name in ("hidden_size", "min_count", "rank", "epochs", "batch_size", "patience"):
-            check_integer(name, getattr(self, name), 1, optional=True)
-        check_integer("seed", self.seed, 0)
+        check_integers(self, optional=True, hidden_size=1, min_count=1, rank=1, epochs=1)
+        check_integers(self, optional=True, batch_size=1, patience=1)
+        check_integers(self, seed=0)
         check_number("dropout", self.dropout, 0, 0.999)
         check_number("label_dropout", self.label_dropout, 0, 0.999, optional=True)
         check_number("learning_rate", self.learning_rate, 0, open=True)

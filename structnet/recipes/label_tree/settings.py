@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from structnet.checks import check_integer, check_jobs, check_number
+from structnet.checks import check_integer, check_integers, check_jobs, check_number
 from structnet.datasets.catalogue import LABELLED, SPARSE, TABLES
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.recipes.recipe import AskOfWords, Place, is_file
@@ -35,14 +35,8 @@ class Rows(FileRows):
     train_size: int = 60_000
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("min_count", 1),
-            ("planted_arity", 2),
-            ("planted_depth", 1),
-            ("planted_size", 1),
-            ("train_size", 100),
-        ):
-            check_integer(name, getattr(self, name), least)
+        check_integers(self, min_count=1, planted_arity=2, planted_depth=1, planted_size=1)
+        check_integers(self, train_size=100)
         check_integer("char_ngrams", self.char_ngrams, 2, optional=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from structnet.checks import check_integer
+from structnet.checks import check_integer, check_integers
 from structnet.datasets.catalogue import TEXT_SETS, TEXTS
 from structnet.label_tree.language_settings import TREES, LanguageModelSettings
 from structnet.recipes.recipe import Place, parts
@@ -29,9 +29,8 @@ class Rows:
     train_size: int | None = None
 
     def __post_init__(self) -> None:
-        check_integer("min_count", self.min_count, 1)
-        check_integer("max_words", self.max_words, 2, optional=True)
-        check_integer("train_size", self.train_size, 1, optional=True)
+        check_integers(self, min_count=1)
+        check_integers(self, optional=True, max_words=2, train_size=1)
 
 
 @dataclass(frozen=True)

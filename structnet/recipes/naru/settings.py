@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from structnet.checks import check_integer
+from structnet.checks import check_integers
 from structnet.datasets.catalogue import TEXTS
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.naru.settings import NaruSettings
@@ -38,9 +38,7 @@ class Sentences:
     vectors: Path | None = None
 
     def __post_init__(self) -> None:
-        for name in ("train_size", "validation_size", "test_size"):
-            check_integer(name, getattr(self, name), 1, optional=True)
-        check_integer("longest", self.longest, 2, optional=True)
+        check_integers(self, optional=True, train_size=1, validation_size=1, test_size=1, longest=2)
 
 
 @dataclass(frozen=True, kw_only=True)

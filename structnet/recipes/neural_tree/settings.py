@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
-from structnet.checks import check_integer, check_number, check_one_of
+from structnet.checks import check_integers, check_number, check_one_of
 from structnet.datasets.catalogue import TABLES
 from structnet.neural_tree.settings import NeuralTreeSettings
 from structnet.recipes.recipe import Ask, Place, filled, is_file
@@ -112,9 +112,7 @@ class Rows(FileRows):
     select_columns: bool | None = None
 
     def __post_init__(self) -> None:
-        check_integer("train_size", self.train_size, 2, optional=True)
-        check_integer("test_size", self.test_size, 2, optional=True)
-        check_integer("learn_size", self.learn_size, 2, optional=True)
+        check_integers(self, optional=True, train_size=2, test_size=2, learn_size=2)
         check_number(
             "validation_fraction", self.validation_fraction, 0, 1, open=True, optional=True
         )
@@ -147,8 +145,7 @@ class Modules:
     transformers: bool = True
 
     def __post_init__(self) -> None:
-        check_integer("width", self.width, 1, optional=True)
-        check_integer("router_width", self.router_width, 1, optional=True)
+        check_integers(self, optional=True, width=1, router_width=1)
         if self.primitives is not None:
             check_one_of("primitives", self.primitives, PRIMITIVES)
         if not self.routers and not self.transformers:

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from structnet.checks import check_integer, check_number
+from structnet.checks import check_integers, check_number
 from structnet.parse.packed import stem_of
 from structnet.recipes.paper import Member, Members, PaperTable, Row, Table
 from structnet.recipes.protocol import sizes_of
@@ -80,8 +80,7 @@ class Choice:
     place: Place = field(default_factory=Place)
 
     def __post_init__(self) -> None:
-        check_integer("depth", self.depth, 0, optional=True)
-        check_integer("k", self.k, 1, optional=True)
+        check_integers(self, optional=True, depth=0, k=1)
         check_number("penalty", self.penalty, 0)
         parts(self.only, tuple(NAMES), "--only")
 

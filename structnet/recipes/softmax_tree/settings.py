@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from structnet.checks import check_integer, check_number
+from structnet.checks import check_integer, check_integers, check_number
 from structnet.datasets.catalogue import SPARSE, TABLES
 from structnet.recipes.recipe import Place
 from structnet.recipes.run_settings import FileRows, RowsRunSettings
@@ -36,8 +36,7 @@ class Rows(FileRows):
     validation_fraction: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("train_size", "test_size", "num_classes"):
-            check_integer(name, getattr(self, name), 2, optional=True)
+        check_integers(self, optional=True, train_size=2, test_size=2, num_classes=2)
         check_number("validation_fraction", self.validation_fraction, 0, 1, open=True)
 
 

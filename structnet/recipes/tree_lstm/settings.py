@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar, Literal
 
-from structnet.checks import check_integer, check_number, check_one_of
+from structnet.checks import check_integers, check_number, check_one_of
 from structnet.datasets.tree_file_formats import ENDINGS
 from structnet.recipes.recipe import Place, did_you_mean, filled
 from structnet.recipes.run_settings import RunSettings
@@ -46,9 +46,7 @@ class Sizes:
     generate: bool = False
 
     def __post_init__(self) -> None:
-        check_integer("train_size", self.train_size, 2, optional=True)
-        check_integer("test_size", self.test_size, 1, optional=True)
-        check_integer("max_depth", self.max_depth, 1, optional=True)
+        check_integers(self, optional=True, train_size=2, test_size=1, max_depth=1)
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,7 @@ class Model:
     forget_bias: Literal["type", "place"] = "type"
 
     def __post_init__(self) -> None:
-        check_integer("hidden_size", self.hidden_size, 1, optional=True)
-        check_integer("rank", self.rank, 1, optional=True)
+        check_integers(self, optional=True, hidden_size=1, rank=1)
         check_one_of("cell", self.cell, AGGREGATORS)
         check_one_of("bottom", self.bottom, ("zero", "learned"))
         check_one_of("forget_bias", self.forget_bias, ("type", "place"))
@@ -122,9 +119,8 @@ class Training:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience"):
-            check_integer(name, getattr(self, name), 1, optional=True)
-        check_integer("seed", self.seed, 0)
+        check_integers(self, optional=True, epochs=1, batch_size=1, patience=1)
+        check_integers(self, seed=0)
         check_one_of("optimizer", self.optimizer, ("adamw", "adadelta"))
         check_number("learning_rate", self.learning_rate, 0, open=True, optional=True)
         check_number("weight_decay", self.weight_decay, 0, optional=True)
