@@ -15,7 +15,6 @@
 ``number_of_parts``,       held-out rows, :func:`.best_division`;
 ``columns_of_parts``,      the columns in which they are found, by random trees of ``questions``;
 ``softmax_of_parts``,      a softmax of parts that tells classes, :func:`.parts_told`;
-``parted_tree``            :class:`.PartedTree`, a tree of parts as one of classes
 ``relevance``              how many columns of a table are :func:`.enough`
 ``naive_bayes``            :func:`.bayes_weights`, of sparse rows, for a softmax or a tree of them
 ``temperature``            how sure a tree is of its classes, by held-out samples

@@ -31,7 +31,7 @@ from structnet.label_tree.class_parts import choose_parts
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
-from structnet.label_tree.parted import PartsMixin, Whole
+from structnet.label_tree.parted import PartedTree, PartsMixin
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Stream
 from structnet.label_tree.streaming import StreamMixin
@@ -185,7 +185,7 @@ class LabelTreeClassifier(
 
         def after_epoch(training: Training) -> None:
             if held_out is not None:
-                whole = Whole(training.tree, self.part_classes_)
+                whole = PartedTree(training.tree, self.part_classes_)
                 training.epochs[-1]["validation_loss"] = whole.loss_of(held_out)
             training.tell(progress)
 

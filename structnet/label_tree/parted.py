@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,20 +14,21 @@ from structnet.estimators.checked import Checked
 from structnet.estimators.few_rows import Solve, solved
 from structnet.estimators.likeliest import top_of
 from structnet.estimators.number_of_parts import Division
-from structnet.estimators.parted_tree import PartedTree
 from structnet.estimators.parts import numbers_of, of_classes
 from structnet.estimators.softmax_of_parts import parts_told
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
 from structnet.label_tree.tree import LabelTree
-from structnet.routing.protocol import RoutedTree
+from structnet.routing.protocol import Facts, RoutedTree
 
 
-class Whole(NamedTuple):
-    """A tree whose labels are parts of classes, asked for the classes.
+class PartedTree:
+    """A tree whose labels are parts of classes, as one of the classes: asked, explained and drawn.
 
-    Attributes:
+    It has all that the tree has; see :class:`.RoutedTree`.
+
+    Args:
         tree: tree.
         part_classes: class of each label, ascending.
 
@@ -35,8 +36,13 @@ class Whole(NamedTuple):
         part_classes ``[labels]``.
     """
 
-    tree: LabelTree
-    part_classes: np.ndarray
+    def __init__(self, tree: LabelTree, part_classes: np.ndarray):
+        self.tree, self.part_classes = tree, part_classes
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "tree":  # as when it is copied
+            raise AttributeError(name)
+        return getattr(self.tree, name)
 
     @property
     def num_classes(self) -> int:
@@ -89,6 +95,40 @@ class Whole(NamedTuple):
             less = log_prob < np.log(threshold)
         log_prob[less], places[less] = -np.inf, -1
         return log_prob, places, float(self.tree.codes.num_nodes)
+
+    # As a tree that is explained and drawn
+
+    def predicted(self, x: Any) -> np.ndarray:
+        """The log-probabilities of the classes. ``[n, *shape] -> [n, classes]``."""
+        log_p = self.tree.predicted(x)
+        return of_classes(lambda rows: log_p[rows], len(log_p), self.part_classes)
+
+    def predicted_at(self, x: Any, leaf: int) -> np.ndarray:
+        """The prediction of one leaf: its class is certain. ``[n, *shape] -> [n, classes]``."""
+        log_p = np.full((x.shape[0], self.num_classes), -np.inf)
+        log_p[:, self.classes_at(leaf)] = 0.0
+        return log_p
+
+    def classes_at(self, leaf: int) -> list[int]:
+        """The class of a leaf."""
+        return self.part_classes[self.tree.classes_at(leaf)].tolist()
+
+    def class_plane(self, label: int) -> None:
+        """None: a class of several parts is not linear in the columns."""
+
+    def branch_classes(self, node: int) -> list[int | None]:
+        """The class of each of an inner node's branches that is a leaf, else None."""
+        parts = self.tree.branch_classes(node)
+        return [None if part is None else int(self.part_classes[part]) for part in parts]
+
+    def facts(self, node: int) -> Facts:
+        """What a node consists of; of a leaf, which part of its class it is."""
+        facts: Facts = self.tree.facts(node)
+        if self.tree.topology.children_of(node):
+            return facts
+        part = self.tree.classes_at(node)[0]
+        number = numbers_of(self.part_classes)[part]
+        return facts._replace(words=f"label {self.part_classes[part]}, part {number}")
 
 
 def solution_of(
@@ -152,12 +192,11 @@ class PartsMixin:
         return self.classes_[places], np.exp(log_prob)
 
     @property
-    def _classes(self) -> Whole:
-        return Whole(self.tree_, self.part_classes_)
+    def _classes(self) -> PartedTree:
+        return PartedTree(self.tree_, self.part_classes_)
 
     def _trees(self) -> list[RoutedTree]:
-        tree = self.tree_ if self._classes.is_one else PartedTree(*self._classes)
-        return [cast(RoutedTree, tree)]
+        return [cast(RoutedTree, self.tree_ if self._classes.is_one else self._classes)]
 
     def _parts_of(self, codes: LabelCodes | None) -> int | None:
         """The number of parts that is given; 1 with a tree of the user's own."""

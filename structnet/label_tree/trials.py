@@ -13,7 +13,7 @@ import numpy as np
 from structnet.estimators.few_rows import Solve, solved
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.naive_bayes import averaged
-from structnet.label_tree.parted import Whole
+from structnet.label_tree.parted import PartedTree
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.training import CollapseError, Training, begin
 from structnet.label_tree.tree import LabelTree
@@ -229,7 +229,7 @@ class Trials:
         x, labels = self.held.features, self.held.labels
         if self.part_classes is None:
             return self.measured(settings, tree.top_k(x)[1][:, 0], tree.log_prob_of(x, labels))
-        log_prob = Whole(tree, self.part_classes).log_prob_of_all(x)
+        log_prob = PartedTree(tree, self.part_classes).log_prob_of_all(x)
         return self.measured(settings, log_prob.argmax(1), log_prob[np.arange(len(x)), labels])
 
     def measured(

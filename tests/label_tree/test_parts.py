@@ -15,8 +15,8 @@ from sklearn.base import clone
 from structnet import LabelTreeClassifier
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage, discriminant
-from structnet.estimators.parted_tree import PartedTree
 from structnet.estimators.parts import parts_within
+from structnet.label_tree.parted import PartedTree
 from structnet.plot import plot_model_tree
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 

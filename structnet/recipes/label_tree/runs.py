@@ -18,7 +18,7 @@ from structnet.label_tree import (
     begin,
 )
 from structnet.label_tree.class_parts import choose_parts, divided
-from structnet.label_tree.parted import Whole
+from structnet.label_tree.parted import PartedTree
 from structnet.label_tree.shapes import usual_arity
 from structnet.recipes.label_tree.data import LabelData
 from structnet.recipes.label_tree.settings import LabelTreeRunSettings
@@ -49,14 +49,14 @@ class Opened:
     run: Run
     settings: LabelTreeRunSettings
     data: dict[str, Any]
-    classes: Whole
+    classes: PartedTree
     labels: tuple[str, ...]
     text: TextFeatures | None
 
 
 def trained(
     settings: LabelTreeRunSettings, data: LabelData, run: Run, say: Say
-) -> tuple[Training, Whole]:
+) -> tuple[Training, PartedTree]:
     """Trains a tree, or resumes from the state in the folder; the state is saved in each epoch.
 
     Returns:
@@ -89,7 +89,7 @@ def trained(
             passes = "solved"
         parts = np.bincount(part_classes).max()
         say(f"{kind}, {passes}" + f", for up to {parts} parts of each label" * bool(parts > 1))
-    classes = Whole(training.tree, part_classes)
+    classes = PartedTree(training.tree, part_classes)
     training.threads = num_threads(settings.n_jobs)
 
     def after_epoch(training: Training) -> None:
@@ -146,7 +146,7 @@ def opened(run: Run, place: Place) -> Opened:
     words = arrays["words"]
     text = None if words is None else TextFeatures(tuple(words), **arrays["text"])
     settings = run.settings(LabelTreeRunSettings, place)
-    classes = Whole(tree, np.array(arrays["part_classes"]))
+    classes = PartedTree(tree, np.array(arrays["part_classes"]))
     return Opened(run, settings, run.config["data"], classes, tuple(arrays["labels"]), text)
 
 
