@@ -34,8 +34,8 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
                                       not learned, on sparse rows
 ``choice``, ``trials``                choose settings that are not given, on held-out examples
 ``class_parts``, ``parted``           number of parts of a class; predictions of classes by parts
-``estimator``, ``streaming``,         the scikit-learn class; its ``partial_fit``; the rate and the
-``stream``                            scale that follow from the samples so far
+``estimator``, ``streaming``,         the scikit-learn class; its ``partial_fit``; the settings, and
+``stream``                            the rate and the scale that follow from the samples so far
 ``_kernels``, ``_sgd_kernels``,       the compiled loops, and the vector instructions of training
 ``_node_kernels``,
 ``_assignment_kernels``,

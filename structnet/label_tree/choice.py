@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from structnet.estimators.discriminant_analysis import COLUMNS
 from structnet.estimators.few_rows import FEW, Solve, solved
 from structnet.estimators.held_out import parted
 from structnet.label_tree.examples import Examples
-from structnet.label_tree.settings import LabelTreeSettings, Tree
+from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import usual_arity
 from structnet.label_tree.trials import LOWER, Trials, Tried
 from structnet.training.progress import Progress
@@ -25,9 +26,6 @@ RATES = (1.0, 3.0, LOWER)  # factors of the rate that suits the size of the feat
 VECTORS = 0.2  # rate if vectors of features are learned
 DIRECT = 100_000_000  # labels times features, up to which nodes without vectors are tried
 WORK = 30_000_000_000  # multiplications in training, up to which a single node has more labels
-# The same for a sample of a stream, up to which a node has more than ONE_NODE labels: about a tenth
-# of a millisecond. A tree takes as long, since it counts what may move its labels.
-STREAMED = 1_000_000
 PASSES = 5  # passes of a tree for each pass of such a node
 SOFTMAX = 10  # multiplications that take as long as one label of a softmax
 DENSE = 2.5  # multiplications in a matrix product that take as long as one for a sparse row
@@ -96,28 +94,16 @@ def chosen(
         )
     if settings.tree is not None and settings.learning_rate is not None:
         return settings, None
-    families = _families(wanted, num_classes, examples, settings)
-    first, node = families[0][0], families[0][-1]
-    rates = _rates(examples, first, settings)
-    solved = wanted.tree is None and _is_solved(node, num_classes, examples)
-    alone = len(families) == len(families[0]) == len(rates) == 1
-    if held_out is None and solved and wanted.epochs is None and len(examples) < FEW:
-        return replace(node, epochs=0, learning_rate=rates[0]), None
-    if (held_out is None and len(examples) < LEAST) or (
-        alone and not (solved and wanted.epochs is None)
-    ):
-        return replace(node if solved else first, learning_rate=rates[0]), None
+    candidates = _Candidates(examples, num_classes, wanted, settings)
+    untried = candidates.untried(all_learn=held_out is None)
+    if untried is not None:
+        return untried, None
+    solved = candidates.solved
     parts = _parts(examples, num_classes, settings, solved, held_out, part_classes)
-    if not len(parts[1]):  # with one example per label, take what needs fewest
-        last = families[-1][-1]
-        epochs = (wanted.epochs or 0) if solved else last.epochs
-        rate = _rates(examples, last, settings)[0]
-        return replace(last, epochs=epochs, learning_rate=rate), None
+    if not len(parts[1]):
+        return candidates.cheapest, None
     trials = Trials(*parts, num_classes, progress, part_classes=part_classes, solve=solve)
-    if solved:
-        _try_solved(trials, families[0], wanted, examples)
-    else:
-        _try_families(trials, families, settings, examples)
+    (_try_solved if solved else _try_families)(trials, candidates)
     # On all examples, a single node without vectors does as in its trial, which a learned tree may
     # not: the node is preferred unless another candidate is better by more than chance.
     good = trials.about_as_right(trials.tried)
@@ -127,6 +113,72 @@ def chosen(
         if each.settings.arity == num_classes and not each.settings.vector_size
     ]
     return trials.or_half(trials.best_of(steady or good)).settings, trials
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """The settings that may be taken.
+
+    Attributes:
+        examples: examples to learn from.
+        num_classes: number of labels.
+        wanted: settings that were given.
+        settings: the same, filled in.
+    """
+
+    examples: Examples
+    num_classes: int
+    wanted: LabelTreeSettings
+    settings: LabelTreeSettings
+
+    @cached_property
+    def families(self) -> list[list[LabelTreeSettings]]:
+        """Families of candidates; all rates are tried for the first one of each family."""
+        return _families(self.wanted, self.num_classes, self.examples, self.settings)
+
+    @property
+    def node(self) -> LabelTreeSettings:
+        """The last one of the first family: a single node, if one is tried there."""
+        return self.families[0][-1]
+
+    @property
+    def solved(self) -> bool:
+        """True if that is a single node that starts from a solution."""
+        free = self.wanted.tree is None
+        return free and _is_solved(self.node, self.num_classes, self.examples)
+
+    @property
+    def cheapest(self) -> LabelTreeSettings:
+        """What needs the fewest examples, as with one per label."""
+        last = self.families[-1][-1]
+        epochs = (self.wanted.epochs or 0) if self.solved else last.epochs
+        return replace(last, epochs=epochs, learning_rate=self.rates(last)[0])
+
+    def rates(self, candidate: LabelTreeSettings) -> list[float]:
+        """The learning rates to try of one of them."""
+        if candidate.learning_rate is not None:
+            return [candidate.learning_rate]
+        base = base_rate(self.examples, candidate)
+        if not self.examples.features.is_table:  # fewer passes need longer steps
+            assert candidate.epochs is not None and self.settings.epochs is not None
+            base *= max(self.settings.epochs, 1) / max(candidate.epochs, 1)
+        return [base * times for times in (RATES if candidate.epochs else RATES[:1])]
+
+    def untried(self, all_learn: bool) -> LabelTreeSettings | None:
+        """What is taken without trials, as few examples tell nothing, or there is only one.
+
+        Args:
+            all_learn: False if held-out examples are given.
+        """
+        first, size = self.families[0][0], len(self.examples)
+        rates = self.rates(first)
+        as_it_starts = self.solved and self.wanted.epochs is None
+        if as_it_starts and all_learn and size < FEW:
+            return replace(self.node, epochs=0, learning_rate=rates[0])
+        alone = len(self.families) == len(self.families[0]) == len(rates) == 1
+        if (all_learn and size < LEAST) or (alone and not as_it_starts):
+            return replace(self.node if self.solved else first, learning_rate=rates[0])
+        return None
 
 
 def _parts(
@@ -159,24 +211,19 @@ def _parts(
     return examples[learn], others[held[: max(most, LEAST)]]
 
 
-def _try_solved(
-    trials: Trials,
-    family: list[LabelTreeSettings],
-    wanted: LabelTreeSettings,
-    examples: Examples,
-) -> None:
+def _try_solved(trials: Trials, candidates: _Candidates) -> None:
     """Tries a single node on a table, and then a tree.
 
     The node is tried as it starts, then trained, with longer and longer steps while they help. A
     tree is tried if the node is not good enough; if training did not help the node, a tree that
     stays far behind is given up.
     """
-    *trees, node = family
-    rates, errors = _rates(examples, node, node), 1.0
+    *trees, node = candidates.families[0]
+    rates, errors, epochs = candidates.rates(node), 1.0, candidates.wanted.epochs
     if trials.num_classes > ONE_NODE:  # passes take long
         rates, errors = rates[:1], 2.0
     start, target = None, -np.inf
-    if wanted.epochs is None or not node.epochs:
+    if epochs is None or not node.epochs:
         start = trials.run(replace(node, epochs=0, learning_rate=rates[0]))
     tries: list[Tried] = []
     for rate in sorted(rates) if node.epochs else []:
@@ -190,25 +237,21 @@ def _try_solved(
             break
         if len(tries) > 1 and tries[-1].score < tries[-2].score:
             break
-    if wanted.epochs != 0 and max(each.score for each in trials.tried) < ENOUGH:
+    if epochs != 0 and max(each.score for each in trials.tried) < ENOUGH:
         for tree in trees:
-            trials.best_rate(tree, _rates(examples, tree, tree), target)
+            trials.best_rate(tree, candidates.rates(tree), target)
 
 
-def _try_families(
-    trials: Trials,
-    families: list[list[LabelTreeSettings]],
-    settings: LabelTreeSettings,
-    examples: Examples,
-) -> None:
-    for first, *others in families:
-        best = trials.best_rate(first, _rates(examples, first, settings))
+def _try_families(trials: Trials, candidates: _Candidates) -> None:
+    """Tries the first of each family at all rates, and the others at the best of these."""
+    for first, *others in candidates.families:
+        best = trials.best_rate(first, candidates.rates(first))
         if best.score >= ENOUGH:
             break
         for each in others:
             # The best rate of a tree says nothing about a single node without vectors.
             same = each.arity == first.arity or each.vector_size
-            rates = _rates(examples, each, settings)
+            rates = candidates.rates(each)
             if same and best.settings.learning_rate is not None:
                 rates = [best.settings.learning_rate]
             trials.best_rate(each, rates if trials.num_classes <= ONE_NODE else rates[:1])
@@ -233,43 +276,6 @@ def filled_in(
         epochs=epochs,
     )
     return replace(filled, start=filled.begins)
-
-
-def for_stream(
-    examples: Examples, num_classes: int, settings: LabelTreeSettings
-) -> LabelTreeSettings:
-    """The settings for a stream, except the rate: those that :func:`choose` most often prefers.
-
-    Nothing can be tried, as the samples to come are not known: where :func:`choose` is free to try
-    several kinds, a stream takes nodes without vectors of features, and a single node with up to
-    500 labels, or with more if it learns a sample in about a tenth of a millisecond.
-
-    Args:
-        examples: examples of the first portion.
-        num_classes: number of labels.
-        settings: settings; those that are given are kept.
-    """
-    base = replace(settings, epochs=1)
-    if not examples.features.is_table and may_be_direct(base, num_classes, examples.features.size):
-        base = replace(base, vector_size=0)
-    if base.is_free and base.arity is None and num_classes <= _most_of_stream(examples, base):
-        base = replace(base, arity=max(num_classes, 2))
-    filled = filled_in(examples, num_classes, base)
-    if filled.start == "groups":  # which takes a whole training run
-        filled = replace(filled, start="huffman")
-    assert filled.arity is not None
-    moves = not base.is_free or filled.arity < num_classes  # nothing can in a single node
-    usual: Tree = "clusters" if filled.start == "naive_bayes" else "learned"
-    return replace(filled, tree=filled.tree or (usual if moves else "huffman"))
-
-
-def _most_of_stream(examples: Examples, settings: LabelTreeSettings) -> int:
-    """The largest number of labels in a single node that learns from a stream."""
-    size, table = settings.vector_size, examples.features.is_table
-    if size or (size is None and not table):
-        return ONE_NODE
-    products = _products(examples) / max(len(examples), 1)
-    return max(ONE_NODE, int(STREAMED / (products + SOFTMAX)))
 
 
 def base_rate(examples: Examples, settings: LabelTreeSettings) -> float:
@@ -357,7 +363,7 @@ def one_node(
     node = replace(settings, tree="huffman", arity=num_classes)
     most = ONE_NODE
     if not settings.vector_size:
-        work = _products(examples) + SOFTMAX * len(examples)  # per pass and label
+        work = products_of(examples) + SOFTMAX * len(examples)  # per pass and label
         solved = _is_solved(node, num_classes, examples)
         least = 0 if solved else 1 if features.is_table else FEWEST
         # On a table with few labels, it may have as much to learn as a tree.
@@ -371,7 +377,7 @@ def one_node(
     return replace(node, epochs=epochs) if num_classes <= most else None
 
 
-def _products(examples: Examples) -> float:
+def products_of(examples: Examples) -> float:
     """The multiplications of all examples by the weights of one label."""
     return examples.features.values.size / (DENSE if examples.features.is_table else 1)
 
@@ -381,20 +387,3 @@ def _is_solved(settings: LabelTreeSettings, num_classes: int, examples: Examples
     assert settings.arity is not None
     dense = examples.features.is_table and not settings.vector_size
     return dense and settings.bias and settings.arity >= num_classes
-
-
-def _rates(
-    examples: Examples, settings: LabelTreeSettings, usual: LabelTreeSettings
-) -> list[float]:
-    """The learning rates to try.
-
-    Args:
-        usual: settings with the number of passes of a tree.
-    """
-    if settings.learning_rate is not None:
-        return [settings.learning_rate]
-    base = base_rate(examples, settings)
-    if not examples.features.is_table:  # fewer passes need longer steps
-        assert settings.epochs is not None and usual.epochs is not None
-        base *= max(usual.epochs, 1) / max(settings.epochs, 1)
-    return [base * times for times in (RATES if settings.epochs else RATES[:1])]

@@ -1,4 +1,4 @@
-"""What a stream has shown so far, which gives the rate and the scale of the samples to come."""
+"""The settings of a stream, and what it has shown so far: the rate and the scale of what comes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,25 @@ import torch
 from scipy.sparse import issparse
 
 from structnet.estimators.scale import Standardizer, fractions, moments
-from structnet.label_tree.choice import rate_for
+from structnet.label_tree.choice import (
+    ONE_NODE,
+    SOFTMAX,
+    filled_in,
+    may_be_direct,
+    products_of,
+    rate_for,
+)
 from structnet.label_tree.examples import Examples
-from structnet.label_tree.settings import LabelTreeSettings
+from structnet.label_tree.settings import LabelTreeSettings, Tree
 from structnet.label_tree.tree import LabelTree
 
 SETTLED = 1_000  # samples after which the scale of the columns stays as it is
 FARTHER = 2.0  # largest factor of a weight where the scale of its column grows
 LEARNT = 3.0  # factor of the higher rate; of 2, 3, 5 and 10 the best where labels are partly wrong
 GROWN = 1.1  # factor of the number of samples by which it is found anew
+# Multiplications for a sample, up to which a single node has more than ONE_NODE labels: about a
+# tenth of a millisecond. A tree takes as long, since it counts what may move its labels.
+STREAMED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -244,3 +254,40 @@ def rescale(tree: LabelTree, before: Standardizer, after: Standardizer) -> Calla
         softmax.bias.copy_(kept[1])
 
     return undo
+
+
+def for_stream(
+    examples: Examples, num_classes: int, settings: LabelTreeSettings
+) -> LabelTreeSettings:
+    """The settings for a stream, except the rate: those that :func:`.choose` most often prefers.
+
+    Nothing can be tried, as the samples to come are not known: where :func:`.choose` is free to try
+    several kinds, a stream takes nodes without vectors of features, and a single node with up to
+    500 labels, or with more if it learns a sample in about a tenth of a millisecond.
+
+    Args:
+        examples: examples of the first portion.
+        num_classes: number of labels.
+        settings: settings; those that are given are kept.
+    """
+    base = replace(settings, epochs=1)
+    if not examples.features.is_table and may_be_direct(base, num_classes, examples.features.size):
+        base = replace(base, vector_size=0)
+    if base.is_free and base.arity is None and num_classes <= _most_of_stream(examples, base):
+        base = replace(base, arity=max(num_classes, 2))
+    filled = filled_in(examples, num_classes, base)
+    if filled.start == "groups":  # which takes a whole training run
+        filled = replace(filled, start="huffman")
+    assert filled.arity is not None
+    moves = not base.is_free or filled.arity < num_classes  # nothing can in a single node
+    usual: Tree = "clusters" if filled.start == "naive_bayes" else "learned"
+    return replace(filled, tree=filled.tree or (usual if moves else "huffman"))
+
+
+def _most_of_stream(examples: Examples, settings: LabelTreeSettings) -> int:
+    """The largest number of labels in a single node that learns from a stream."""
+    size, table = settings.vector_size, examples.features.is_table
+    if size or (size is None and not table):
+        return ONE_NODE
+    products = products_of(examples) / max(len(examples), 1)
+    return max(ONE_NODE, int(STREAMED / (products + SOFTMAX)))

@@ -29,7 +29,8 @@ from structnet.label_tree import (
 )
 from structnet.label_tree._node_kernels import SHARE
 from structnet.label_tree.arrays import NEAR, WIDE
-from structnet.label_tree.choice import DIRECT, for_stream
+from structnet.label_tree.choice import DIRECT
+from structnet.label_tree.stream import for_stream
 from structnet.training.seeding import epoch_order
 
 
