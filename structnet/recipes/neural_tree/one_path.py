@@ -49,6 +49,7 @@ def train(settings: NeuralTreeRunSettings, say: Say, grown: Run) -> dict[str, An
     number = tree.num_transformers(leaf)
     say(f"training the network of the path to leaf {leaf} of {grown}, {number} transformers ...")
     structure = {"shape": tree.shape, "children": [()], "transformers": [number]}
+    structure |= {"temperatures": (1, 1)}
     begin = time.perf_counter()
     found = trained(
         root_of(settings, described, structure),
