@@ -16,6 +16,8 @@ from structnet.estimators.checked import Checked
 
 GROWN = 0.8  # share of the rows from which a tree grows; the others tell what its questions explain
 
+SMALL = 2**14  # size of a dense matrix that is multiplied sooner than a sparse one is made
+
 
 def grown_tree(rows: Checked, seed: int) -> tuple[Any, np.ndarray]:
     """A tree that grows from most rows, and the variance of the others that each column explains.
@@ -36,17 +38,23 @@ def grown_tree(rows: Checked, seed: int) -> tuple[Any, np.ndarray]:
         >>> gains.argmax()
         np.int64(1)
     """
+    import sklearn
     from sklearn.tree import ExtraTreeRegressor
 
     order = np.random.default_rng(seed).permutation(len(rows.y))
-    assert rows.weights is not None
     grown, held = map(rows.take, np.split(order, [math.ceil(GROWN * len(order))]))
+    assert grown.weights is not None and held.weights is not None
     model = ExtraTreeRegressor(min_samples_leaf=2, random_state=seed)
-    tree = model.fit(grown.x, grown.y, grown.weights, check_input=False).tree_
+    # Checks, and products of sparse matrices, would take as long as these small trees.
+    weights = None if np.all(grown.weights == 1) else grown.weights
+    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+        tree = model.fit(grown.x, grown.y, weights, check_input=False).tree_
     inner = np.flatnonzero(tree.children_left >= 0)
     up = np.concatenate([inner, inner])
     down = np.concatenate([tree.children_left[inner], tree.children_right[inner]])
-    reached, weights = tree.decision_path(held.x).T, rows.weights[order[len(grown.y) :]]
+    reached, weights = tree.decision_path(held.x).T, held.weights
+    if np.prod(reached.shape) < SMALL:
+        reached = reached.toarray()
     values = tree.value[:, :, 0]
     rests = (reached @ (weights[:, None] * held.y))[down]
     rests -= (reached @ weights)[down, None] * values[up]

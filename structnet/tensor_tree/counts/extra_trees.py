@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import sklearn
 import torch
 from scipy.sparse import csr_matrix
 from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
@@ -111,7 +112,7 @@ class ExtraTrees(nn.Module):
         self._hold("columns", np.sort(of_most))
         tried = min(TRIED, self.roots * (len(of_most) + 1))
         random = np.random.RandomState(seed)
-        all_rows = None if len(targets) > EXAMPLES else self.rows(counts)
+        all_rows = None if len(targets) > EXAMPLES else self.rows(counts).astype(np.float32)
         grown: list[_Grown] = []
         number = 1
         while len(grown) < number:
@@ -157,7 +158,10 @@ class ExtraTrees(nn.Module):
         """
         kind = ExtraTreeClassifier if self.kind == "classes" else ExtraTreeRegressor
         model = kind(max_features=tried, random_state=seed)
-        tree = model.fit(rows, targets, weights).tree_
+        # A hundred trees need not each look through the same rows.
+        rows = rows.astype(np.float32, copy=False)
+        with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+            tree = model.fit(rows, targets, weights, check_input=False).tree_
         leaf = tree.children_left < 0
         values = np.zeros((leaf.sum(), self.values.shape[1]), np.float32)
         classes = model.classes_ if self.kind == "classes" else slice(None)
