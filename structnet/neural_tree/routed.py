@@ -159,10 +159,11 @@ class Routed(nn.Module):
         A node has a formula if it is linear in the columns (an inner node of this kind has a
         ``plane`` instead), or in the units of a single layer with ceilings above it.
         """
-        above = [part for v in self.topology.path(node) for part in self.nodes[v].transformers]
-        end, inner = self.nodes[node].end, self.nodes[node].router is not None
+        nodes = list(self.nodes)
+        end, inner = nodes[node].end, nodes[node].router is not None
         if type(end) is not nn.Linear or len(self.shape) > 1:
             return None
+        above = [part for v in self.topology.path(node) for part in nodes[v].transformers]
         if len(above) > 1 or inner > len(above):
             return None
         effect = _double(end.weight).T

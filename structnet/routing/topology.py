@@ -181,8 +181,8 @@ class Topology:
     def path(self, node: int) -> list[int]:
         """The nodes on the path from the root to a node, both included."""
         path = [int(node)]
-        while self.parent[path[-1]] != NONE:
-            path.append(int(self.parent[path[-1]]))
+        while (above := int(self.parent[path[-1]])) != NONE:
+            path.append(above)
         return path[::-1]
 
     def sums_above(self, values: np.ndarray) -> np.ndarray:
