@@ -185,19 +185,19 @@ def test_a_neural_tree_answers_in_numpy_and_stays_as_it_is() -> None:
 
 def test_chains_of_any_length() -> None:
     """Nothing recurses, and nothing is quadratic, which would take minutes."""
-    tree = toy_chain(20_000)
+    tree = toy_chain(10_000)
     data = Samples(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]), torch.tensor([0, 1]))
     found = reach(tree, data, "greedy")
-    assert found.share[[0, 1, 2, 40_000]].tolist() == [1.0, 0.5, 0.5, 0.5]
-    assert leaf_of(tree, data.x).tolist() == [40_000, 1]
+    assert found.share[[0, 1, 2, 20_000]].tolist() == [1.0, 0.5, 0.5, 0.5]
+    assert leaf_of(tree, data.x).tolist() == [20_000, 1]
     told = explain(tree, data.x[0])
-    assert (told.leaf, len(told.choices), told.probability) == (40_000, 20_000, 1.0)
-    assert summary(tree, data).depth == 20_000
-    assert export_text(tree, data, max_depth=2).splitlines()[-1].endswith("… 19,999 leaves")
+    assert (told.leaf, len(told.choices), told.probability) == (20_000, 10_000, 1.0)
+    assert summary(tree, data).depth == 10_000
+    assert export_text(tree, data, max_depth=2).splitlines()[-1].endswith("… 9,999 leaves")
     assert nx.is_arborescence(to_networkx(tree))
     left, nodes = tree.topology.survivors(found.share, 0.1)
     assert left.to_lists() == [(1, 2), (), ()]
-    assert list(map(len, nodes)) == [1, 1, 20_000]
+    assert list(map(len, nodes)) == [1, 1, 10_000]
 
 
 def test_what_survives_of_many_branches() -> None:

@@ -146,8 +146,8 @@ def test_counts_are_told_as_the_user_gave_them(family: type) -> None:
 @pytest.mark.parametrize("family", [SoftmaxTreeClassifier, NeuralTreeClassifier])
 def test_small_values_of_a_bent_column_are_told_as_they_are(family: type) -> None:
     rng = np.random.default_rng(0)
-    noise = rng.normal(size=3000)
-    X = np.stack([noise, np.floor(np.exp(9 + 2.5 * rng.normal(size=3000)))], axis=1)
+    noise = rng.normal(size=1200)
+    X = np.stack([noise, np.floor(np.exp(9 + 2.5 * rng.normal(size=1200)))], axis=1)
     y = (X[:, 1] > 8000) ^ (noise > 0)
     settings = {"depth": 2} if family is SoftmaxTreeClassifier else {"epochs": 10}
     model = family(random_state=0, **settings).fit(X, y)
