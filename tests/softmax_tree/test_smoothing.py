@@ -160,18 +160,18 @@ def test_what_has_no_room_for_weights_learns_shares_alone(monkeypatch: pytest.Mo
 def test_narrow_leaves_know_how_often_their_classes_are_wrong(sparse: bool) -> None:
     """Narrow leaves, in which training does well, would rule out the class of many new rows."""
     rng = np.random.default_rng(0)
-    centres, y = rng.normal(size=(180, 6)), rng.integers(60, size=4000)
-    x = centres[y + 60 * rng.integers(3, size=4000)] + 0.2 * rng.normal(size=(4000, 6))
+    centres, y = rng.normal(size=(180, 6)), rng.integers(60, size=2400)
+    x = centres[y + 60 * rng.integers(3, size=2400)] + 0.2 * rng.normal(size=(2400, 6))
     x = csr_matrix(x, dtype=np.float32) if sparse else x.astype(np.float32)
-    tree = train(x[:2000], y[:2000], SoftmaxTreeSettings(depth=3, k=10), num_classes=60).tree
-    choices, true = tree.choices(x[2000:]), (np.arange(2000), y[2000:])
+    tree = train(x[:1200], y[:1200], SoftmaxTreeSettings(depth=3, k=10), num_classes=60).tree
+    choices, true = tree.choices(x[1200:]), (np.arange(1200), y[1200:])
     inside, known = choices.matrix(60).toarray(), choices.dense(60)
     np.testing.assert_allclose(np.exp(known).sum(1), 1, rtol=1e-6)
-    assert (known.argmax(1) == tree.classes_of(x[2000:])).all()
+    assert (known.argmax(1) == tree.classes_of(x[1200:])).all()
     np.testing.assert_allclose(inside.sum(1), 1 - choices.rest, rtol=1e-6)
-    leaf, counts = tree.leaves_of(x[:2000]), np.bincount(y[:2000])
+    leaf, counts = tree.leaves_of(x[:1200]), np.bincount(y[:1200])
     for each in np.unique(leaf):
-        own, here = tree.arrays.classes(each), y[:2000][leaf == each]
+        own, here = tree.arrays.classes(each), y[:1200][leaf == each]
         # One more sample, of a class as at the nodes above.
         seen = (~np.isin(here, own)).sum() / (len(here) + 1)
         rest = tree.outside.rest[each]

@@ -29,14 +29,14 @@ def fitted() -> TreeLSTMClassifier:
 
 
 def test_values_of_nested_expressions_are_learnt():
-    model = TreeLSTMClassifier(hidden_size=16, random_state=0).fit(*data(400))
+    model = TreeLSTMClassifier(hidden_size=16, random_state=0).fit(*data(250))
     assert model.score(*data(200, seed=1)) > 0.95
 
 
 def test_threads_learn_what_one_after_another_would(fitted: TreeLSTMClassifier):
     states = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()
     with ThreadPoolExecutor(3) as pool:
-        models = list(pool.map(lambda _: TreeLSTMClassifier(**QUICK).fit(*data()), range(6)))
+        models = list(pool.map(lambda _: TreeLSTMClassifier(**QUICK).fit(*data()), range(3)))
     X, _ = data(30, seed=2)
     for model in models:
         assert (model.predict_proba(X) == fitted.predict_proba(X)).all()
@@ -211,9 +211,9 @@ def test_validation_samples_have_weights(kind: type):
     X, y = data()
     others, answers = data(40, seed=5)
     y, answers = (np.array(each) == answers[0] for each in (y, answers))
-    weights = np.repeat([1.0, 0.0], 20)
+    weights, few = np.repeat([1.0, 0.0], 20), QUICK | {"epochs": 2}
     found = [
-        kind(**QUICK).fit(X, y * 1.0, **held_out(given)).history_["validation_loss"]
+        kind(**few).fit(X, y * 1.0, **held_out(given)).history_["validation_loss"]
         for given in ((others[:20], answers[:20]), (others, answers, weights), (others, answers))
     ]
     assert found[0] == found[1] != found[2]
