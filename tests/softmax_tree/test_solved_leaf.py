@@ -103,14 +103,13 @@ def test_each_member_is_solved() -> None:
     assert all(0 < np.abs(each - found[0]).max() < 3 for each in found[1:])
 
 
-@BOTH
 @pytest.mark.parametrize("number", [30, 90])
-def test_of_few_rows_nothing_is_sure_by_chance(kind: Any, number: int) -> None:
+def test_of_few_rows_nothing_is_sure_by_chance(number: int) -> None:
     found = []
     for seed in range(3):
         x, y = apart(1000, seed)
         learn, asked = slice(0, number), slice(number, None)
-        model = kind(random_state=seed).fit(x[learn], y[learn])
+        model = SoftmaxTreeClassifier(random_state=seed).fit(x[learn], y[learn])
         unit = x[learn].std(0)
         theirs = LogisticRegression().fit(x[learn] / unit, y[learn])
         of = model.predict_proba(x[asked]), theirs.predict_proba(x[asked] / unit)
@@ -265,13 +264,12 @@ def test_held_out_rows_that_join_few_change_no_kind_of_leaf() -> None:
     assert model.settings_.solved[3] > 0  # a logistic regression is beside the discriminants
 
 
-@BOTH
-def test_columns_that_vary_together_have_a_solved_leaf(kind: Any) -> None:
+def test_columns_that_vary_together_have_a_solved_leaf() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 20, 720)
     x = 0.45 * rng.normal(size=(20, 600))[y] + rng.normal(size=(720, 600))
     x += 0.3 * rng.normal(size=(720, 200)) @ rng.normal(size=(200, 600))
-    model = kind(random_state=0).fit(x[:420], y[:420])
+    model = SoftmaxTreeClassifier(random_state=0).fit(x[:420], y[:420])
     assert model.settings_.is_solved and model.score(x[420:], y[420:]) > 0.6
 
 

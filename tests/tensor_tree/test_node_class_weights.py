@@ -136,6 +136,7 @@ def test_trees_and_nodes_have_weights(bag: bool):
         found.append(model.predict_proba(X[:1])[0][1][list(model.classes_).index("rare")])
     assert found[0] < 0.25 < 0.3 < min(found[1:]) and max(found[1:]) < 0.65
     held = {"X_val": X[:40], "y_val": y[:40]}
+    model.set_params(epochs=2)
     said = [
         model.fit(X, y, **held, **given).predict_proba(X)
         for given in (
