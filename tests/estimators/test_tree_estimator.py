@@ -134,9 +134,10 @@ def test_the_first_member_explains(pair: NeuralTreeClassifier, blobs: tuple) -> 
 @pytest.mark.parametrize("family", [NeuralTreeClassifier, SoftmaxTreeClassifier])
 def test_an_explanation_ends_with_what_all_trees_predict(family: type) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 4))
+    X = rng.normal(size=(380, 4))
     y = (X[:, 0] * X[:, 1] > 0) * 1 + (X[:, 2] > 0.5)
-    model = family(n_members=3, random_state=0).fit(X[:300], y[:300])
+    quick = {"epochs": 20, "refine_epochs": 2} if family is NeuralTreeClassifier else {}
+    model = family(n_members=3, random_state=0, **quick).fit(X[:300], y[:300])
     predicted, contrary = model.predict(X[300:]), 0
     for row, k in zip(X[300:], predicted, strict=True):
         told = model.explain(row)
@@ -149,7 +150,7 @@ def test_an_explanation_ends_with_what_all_trees_predict(family: type) -> None:
 def test_an_explanation_of_numbers_ends_with_those_of_all_trees() -> None:
     X = np.random.default_rng(0).normal(size=(200, 2))
     y = np.c_[np.sin(3 * X[:, 0]), X[:, 1]]
-    model = NeuralTreeRegressor(n_members=2, random_state=0).fit(X, y)
+    model = NeuralTreeRegressor(n_members=2, epochs=5, refine_epochs=1, random_state=0).fit(X, y)
     for given in (X[3], X[3:4], X[3].tolist()):
         told = model.explain(given)
         assert told.whole == pytest.approx(model.predict(X[3:4])[0])

@@ -91,13 +91,13 @@ def test_a_growth_takes_the_smaller_split(monkeypatch: pytest.MonkeyPatch) -> No
     data = Samples(torch.tensor(x).float(), torch.tensor(y).long())
     rest, validation = data[np.arange(600)], data[np.arange(600, 800)]
     found = []
+    monkeypatch.setattr(judging, "merged", lambda split, *_: (split, 0.0))
+    root = NeuralTree(presets.table(2), (5,))
+    growth = Growth(root, rest, validation, NeuralTreeSettings())
+    growth.step()
+    old = root.losses(validation).detach().numpy()
+    trained = growth._train_candidates(0)["split"][1]
     for least in (-1e9, 0.003):  # nothing may be lost; as by default
-        monkeypatch.setattr(judging, "merged", lambda split, *_: (split, 0.0))
-        root = NeuralTree(presets.table(2), (5,))
-        growth = Growth(root, rest, validation, NeuralTreeSettings())
-        growth.step()
-        old = root.losses(validation).detach().numpy()
-        trained = growth._train_candidates(0)["split"][1]
         smaller, loss = merged(trained, rest, validation, least)
         found.append((len(smaller.solvers), loss))
     assert found[1][0] < found[0][0] and found[1][1] <= found[0][1] + 0.003

@@ -80,7 +80,8 @@ def test_parts_add_up(seed: int, likelihood: Likelihood) -> None:
 def test_parts_add_up_to_what_all_leaves_predict() -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 10, (400, 3))
-    model = NeuralTreeRegressor(random_state=0).fit(x, np.sin(x[:, 0]) * x[:, 1])
+    model = NeuralTreeRegressor(epochs=30, refine_epochs=5, random_state=0)
+    model.fit(x, np.sin(x[:, 0]) * x[:, 1])
     shared = 0
     for row in x[:30]:
         told = model.explain(row)
@@ -95,7 +96,8 @@ def test_parts_of_classes_are_of_the_class_that_is_predicted() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(500, 6))
     y = (x[:, 0] * x[:, 1] > 0) * 1 + (x[:, 2] > 0.5) + (rng.random(500) < 0.15)
-    model = NeuralTreeClassifier(random_state=0).fit(x[:300], y[:300])
+    model = NeuralTreeClassifier(epochs=30, refine_epochs=5, random_state=0)
+    model.fit(x[:300], y[:300])
     differ = 0
     for row in x[300:]:
         told, shares = model.explain(row), model.predict_proba([row])[0]
