@@ -123,7 +123,7 @@ def short_texts(seed: int) -> tuple[csr_matrix, np.ndarray]:
 def test_few_examples_of_each_label_need_no_vectors() -> None:
     how: dict[str, Any] = {"arity": 4, "epochs": 20, "random_state": 0}
     learn, gains = np.arange(720) % 3 > 0, []
-    for seed in (2, 1, 0):
+    for seed in (1, 0):
         x, y = short_texts(seed)
         chosen, vectors = (
             LabelTreeClassifier(**how, vector_size=size).fit(x[learn], y[learn])

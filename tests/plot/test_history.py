@@ -107,7 +107,7 @@ def test_empty_history(records: list) -> None:
 
 def test_an_estimator_that_has_no_epochs() -> None:
     rows = datasets.clusters.generate(
-        1500, 1, num_classes=30, num_modes=1, num_groups=6, num_features=12
+        300, 1, num_classes=6, num_modes=1, num_groups=2, num_features=12
     )
     model = LabelTreeClassifier(random_state=0).fit(rows.x_train, rows.y_train)
     assert not len(model.history_)  # as a single linear model
