@@ -147,7 +147,7 @@ class Saturated(nn.Module):
         return torch.where(z >= 0, 1000.0, -1000.0)
 
 
-@pytest.mark.parametrize("shape", SMALL[-42:], ids=str)
+@pytest.mark.parametrize("shape", SMALL[-14:], ids=str)
 @torch.no_grad()
 def test_a_negated_router_with_its_children_swapped(shape: tuple) -> None:
     for name in LIKELIHOODS:

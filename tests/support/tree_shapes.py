@@ -36,7 +36,7 @@ def binary_shapes(leaves: int) -> list[Shape]:
     ]
 
 
-SMALL = [shape for leaves in range(1, 7) for shape in binary_shapes(leaves)]
+SMALL = [shape for leaves in range(1, 6) for shape in binary_shapes(leaves)]
 LEFT_LEAF = ((), ((), ()))
 
 
