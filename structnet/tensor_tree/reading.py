@@ -86,6 +86,8 @@ def read_by(
     question = replace(question, carried=carried)
     if chosen.letters:
         vocabulary = vocabulary.with_letters()
+    if question.kind == "nodes" and settings.bag:
+        vocabulary = vocabulary.with_names()
     if given.hidden_size is None:
         given = replace(given, hidden_size=default_size(given, vocabulary, question))
     known = None if vectors is None else _known_vectors(vectors, vocabulary, given)

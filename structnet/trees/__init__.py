@@ -12,6 +12,7 @@
 ``number_tokens``       numbers among labels, whose tokens encode their values
 ``forest``              :class:`Forest`: many trees in one graph, equal subtrees stored once
 ``ways_down``           the paths from the root down to each node, as a forest
+``repeats``             where else in its tree a node's label occurs
 ``replacement``         copies of one tree, each with another subtree replaced
 ``arrays``              a forest's arrays, and their checks
 ``schema``              the fields of every DGL graph, and the only ``import dgl``

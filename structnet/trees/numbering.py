@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -37,25 +37,29 @@ def renumbered(
 
 
 class _Texts(dict[tuple, int]):
-    """The numbers of texts, by the tokens of their words and, if these are read, their letters."""
+    """The numbers of texts, by the tokens of their words, and by letters and names if read."""
 
     def __init__(self, vocabulary: Vocabulary):
         self.vocabulary = vocabulary
+        self.names: dict[Hashable, int] = {}
 
     def number(self, node: Tree) -> int:
-        """The number of a node's text, -1 if it has neither words nor letters that are read."""
+        """The number of a node's text, -1 if it has no words, letters or name that are read."""
         words = tuple(self.vocabulary.token_of(word.label) for word in _words(node))
         letters = spelled(node, self.vocabulary.numbers) if self.vocabulary.letters else ()
-        if not words and not letters:
+        name = self.vocabulary.name_of(node) if self.vocabulary.names else None
+        if not words and not letters and name is None:
             return NONE
-        return self.setdefault((words, letters), len(self))
+        number = NONE if name is None else self.names.setdefault(name, len(self.names))
+        return self.setdefault((words, letters, number), len(self))
 
     def listed(self, of: np.ndarray) -> Texts | None:
         """The texts, from the number of each node's; None if there are none."""
         if not self:
             return None
-        words, letters = zip(*self, strict=True)
-        return Texts.listed(of, words, Spelling.of(letters) if self.vocabulary.letters else None)
+        words, letters, names = zip(*self, strict=True)
+        spelling = Spelling.of(letters) if self.vocabulary.letters else None
+        return Texts.listed(of, words, spelling, names if self.vocabulary.names else None)
 
 
 def _words(node: Tree) -> tuple[Tree, ...]:

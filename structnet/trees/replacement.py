@@ -80,5 +80,7 @@ def each_replaced(
     first, last = (np.tile(forest.roots[list(each)], (len(roots), 1)) for each in (before, behind))
     roots = np.hstack((first, roots[:, None], last)).ravel()
     arrays = types, tokens, offsets, children, forest.pos[source], roots
-    texts = forest.texts and forest.texts.take(of)
+    named = of.copy()
+    named[n : n + len(alone)] = labelled  # inner nodes, which have no words
+    texts = forest.texts and forest.texts.take(named)
     return Forest._sorted(arrays, forest.arity, forest.vocabulary, texts).to(forest.device)

@@ -9,6 +9,7 @@ import numpy as np
 
 from structnet.trees.end_to_end import offsets_of, ranges
 from structnet.trees.spelling import Spelling
+from structnet.trees.vocabulary import NONE
 
 
 class Texts(NamedTuple):
@@ -19,28 +20,43 @@ class Texts(NamedTuple):
         offsets, words: CSR lists of the words of each text, as tokens.
         spelling: words of each text by their letters, if the vocabulary reads these. Every node
             then has a text; that of a label of a single word has an empty list of ``words``.
+        names: number of each text's name, -1 if a vocabulary lists it, if the vocabulary tells
+            names apart. Every node whose name is not listed then has a text.
 
     Shapes:
-        of ``[num_nodes]``; offsets ``[texts + 1]``; words ``[words of all texts]``.
+        of ``[num_nodes]``; offsets ``[texts + 1]``; words ``[words of all texts]``; names
+        ``[texts]``.
     """
 
     of: np.ndarray
     offsets: np.ndarray
     words: np.ndarray
     spelling: Spelling | None = None
+    names: np.ndarray | None = None
 
     @classmethod
     def listed(
-        cls, of: np.ndarray, words: Sequence[Sequence[int]], spelling: Spelling | None = None
+        cls,
+        of: np.ndarray,
+        words: Sequence[Sequence[int]],
+        spelling: Spelling | None = None,
+        names: Sequence[int] | None = None,
     ) -> Texts:
-        """The texts whose words are given as lists."""
+        """The texts whose words and, if they are told apart, names are given as lists."""
         offsets = offsets_of(list(map(len, words)))
         flat = (word for each in words for word in each)
-        return cls(of, offsets, np.fromiter(flat, np.int64, int(offsets[-1])), spelling)
+        flat_words = np.fromiter(flat, np.int64, int(offsets[-1]))
+        return cls(of, offsets, flat_words, spelling, None if names is None else np.array(names))
 
     def take(self, nodes: np.ndarray) -> Texts:
         """The texts of some nodes, in their order."""
         return self._replace(of=self.of[nodes])
+
+    def names_of(self, nodes: np.ndarray) -> np.ndarray:
+        """The number of each node's name, -1 for none. ``[n] -> [n]``."""
+        if self.names is None:
+            return np.full(len(nodes), NONE)
+        return np.append(self.names, NONE)[self.of[nodes]]
 
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         """The nodes that have words, ascending, and the number of words of each.

@@ -34,6 +34,8 @@ class Vocabulary:
             :mod:`structnet.trees.spelling`.
         inner_numbers: True to read an inner label that is not listed by its value as well: a node
             without a token gets the number as token, and the unknown type.
+        names: True to tell labels that are not listed from each other, though no parameters do;
+            see :mod:`structnet.trees.repeats`.
 
     Attributes:
         types: type of each inner label, as a dictionary in the order of types; None for one type.
@@ -63,6 +65,7 @@ class Vocabulary:
     numbers: bool
     letters: bool
     inner_numbers: bool
+    names: bool
 
     def __init__(
         self,
@@ -73,6 +76,7 @@ class Vocabulary:
         numbers: bool = False,
         letters: bool = False,
         inner_numbers: bool = False,
+        names: bool = False,
     ):
         if inner_numbers and (types is None or not unknown):
             raise VocabularyError("inner_numbers=True needs types and unknown=True")
@@ -84,7 +88,7 @@ class Vocabulary:
         self.tokens = _numbered(tokens, "token")
         self.arity = arity
         self.unknown, self.numbers, self.letters = unknown, numbers, letters
-        self.inner_numbers = inner_numbers
+        self.inner_numbers, self.names = inner_numbers, names
 
     @classmethod
     def from_trees(
@@ -220,10 +224,30 @@ class Vocabulary:
             return self.type_of(node.label), number
         return NONE, self.token_of(node.label)
 
+    def name_of(self, node: Tree) -> Hashable | None:
+        """The label that names a node, its token if it has one, if it is not listed; else None.
+
+        A number that is read by its value counts as listed.
+        """
+        inner = node.token is None and bool(own_children(node))
+        name = node.label if node.token is None else node.token
+        listed, by_value = (
+            (self.types, self.inner_numbers) if inner else (self.tokens, self.numbers)
+        )
+        if listed is None or name in listed or (by_value and number_of(name) is not None):
+            return None
+        return name
+
     def with_letters(self) -> Vocabulary:
         """The same vocabulary, with ``letters=True``."""
         copied = copy.copy(self)
         copied.letters = True
+        return copied
+
+    def with_names(self) -> Vocabulary:
+        """The same vocabulary, with ``names=True``."""
+        copied = copy.copy(self)
+        copied.names = True
         return copied
 
     def to_dict(self) -> dict:
@@ -234,7 +258,9 @@ class Vocabulary:
             "arity": self.arity,
             "unknown": self.unknown,
         } | {  # folders are compared by what is said
-            name: True for name in ("numbers", "letters", "inner_numbers") if getattr(self, name)
+            name: True
+            for name in ("numbers", "letters", "inner_numbers", "names")
+            if getattr(self, name)
         }
 
     @classmethod
@@ -252,7 +278,8 @@ class Vocabulary:
             f"{', unknown allowed' if self.unknown else ''}"
             f"{', numbers by value' if self.numbers else ''}"
             f"{', letters' if self.letters else ''}"
-            f"{', inner numbers by value' if self.inner_numbers else ''})"
+            f"{', inner numbers by value' if self.inner_numbers else ''}"
+            f"{', names apart' if self.names else ''})"
         )
 
     def _by_value(self, label: Hashable, listed: Container[Hashable]) -> int:

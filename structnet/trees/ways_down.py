@@ -47,6 +47,7 @@ class Entries(NamedTuple):
         parent: entry of its parent; -1 for a root.
         edge: edge of the forest from its parent; -1 for a root.
         depth: number of edges from the root.
+        place: place among all nodes of the forest's trees, tree after tree in preorder.
 
     Shapes:
         ``[entries]`` each.
@@ -56,6 +57,7 @@ class Entries(NamedTuple):
     parent: np.ndarray
     edge: np.ndarray
     depth: np.ndarray
+    place: np.ndarray
 
 
 def all_entries(forest: Forest) -> Entries:
@@ -64,9 +66,18 @@ def all_entries(forest: Forest) -> Entries:
     Args:
         forest: the trees.
     """
-    nodes = forest.preorder().nodes
-    size = _kernels.sizes(forest.offsets, forest.children).astype(np.int64)
-    return Entries(nodes, *_kernels.ways_down(nodes, size, forest.offsets, forest.children))
+    nodes, size = forest.preorder().nodes, sizes_of(forest)
+    parent, edge, depth = _kernels.ways_down(nodes, size, forest.offsets, forest.children)
+    return Entries(nodes, parent, edge, depth, np.arange(len(nodes)))
+
+
+def sizes_of(forest: Forest) -> np.ndarray:
+    """The number of nodes at and below each stored node, ``[num_nodes]``, int64.
+
+    Args:
+        forest: trees that fit in memory without sharing.
+    """
+    return _kernels.sizes(forest.offsets, forest.children).astype(np.int64)
 
 
 def entries_along(forest: Forest, steps: Sequence[int]) -> Entries:
@@ -84,17 +95,22 @@ def entries_along(forest: Forest, steps: Sequence[int]) -> Entries:
         >>> found = entries_along(forest, [1, 0])
         >>> found.depth.tolist(), found.parent.tolist()
         ([0, 1, 2, 0, 1, 2], [-1, 0, 1, -1, 3, 4])
+        >>> found.place.tolist()
+        [0, 2, 3, 4, 6, 7]
     """
-    shape = len(forest), 1 + len(steps)
-    nodes, edges = np.empty(shape, np.int64), np.full(shape, NONE)
-    nodes[:, 0] = forest.roots
+    shape, size = (len(forest), 1 + len(steps)), sizes_of(forest)
+    before = offsets_of(size[forest.children])  # nodes below the edges before each
+    edges, (nodes, places) = np.full(shape, NONE), np.empty((2, *shape), np.int64)
+    nodes[:, 0], places[:, 0] = forest.roots, offsets_of(size[forest.roots])[:-1]
     for depth, step in enumerate(steps):
-        edges[:, depth + 1] = forest.offsets[nodes[:, depth]] + step
-        nodes[:, depth + 1] = forest.children[edges[:, depth + 1]]
+        first = forest.offsets[nodes[:, depth]]
+        edges[:, depth + 1] = first + step
+        nodes[:, depth + 1] = forest.children[first + step]
+        places[:, depth + 1] = places[:, depth] + 1 + before[first + step] - before[first]
     parents = np.arange(nodes.size).reshape(shape) - 1
     parents[:, 0] = NONE
     depths = np.tile(np.arange(shape[1]), shape[0])
-    return Entries(nodes.ravel(), parents.ravel(), edges.ravel(), depths)
+    return Entries(nodes.ravel(), parents.ravel(), edges.ravel(), depths, places.ravel())
 
 
 def upside_down(forest: Forest, entries: Entries | None = None) -> WaysDown:
@@ -119,7 +135,7 @@ def upside_down(forest: Forest, entries: Entries | None = None) -> WaysDown:
         >>> ways.nodes[at].tolist(), ways.left[at].tolist()  # x is node 0, f node 3
         ([3, 2, 1, 0, 0], [-1, -1, -1, -1, 2])
     """
-    of, parent, edge, depth = entries or all_entries(forest)
+    of, parent, edge, depth, _ = entries or all_entries(forest)
     entry = np.lexsort((forest.types[of], depth))  # of each node: by height, then type
     roots = np.empty(len(of), np.int64)
     roots[entry] = np.arange(len(of))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from random_trees import TOKENS, TYPES, VOCABULARY, random_trees
+from repeated_names import repeated
 from scipy.sparse import csr_matrix
 
 from structnet import Tree, TreeLSTMNodeClassifier
@@ -20,6 +21,7 @@ from structnet.tensor_tree.counts.label_table import LabelTable
 from structnet.tensor_tree.counts.node_bag import PLACES, NodeBag
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.repeats import BELOW
 from structnet.trees.vocabulary import Vocabulary
 from structnet.trees.ways_down import all_entries, entries_along
 
@@ -44,6 +46,7 @@ def around(tree: Tree, top_down: bool) -> list[Counter]:
     """What is counted for each node of a tree, by a walk over the tree itself."""
     found: list[Counter] = []
     none = NONE
+    again = repeated(tree)  # where the name of each node occurs again
 
     def number(node: Tree) -> int:
         kind, token = VOCABULARY.encode(node)
@@ -68,6 +71,13 @@ def around(tree: Tree, top_down: bool) -> list[Counter]:
             parent, higher = above[-1], above[-2]
             kinds += [[(0, parent)], [(label, parent)], [(place, parent)], [(higher, parent)]]
             kinds += [[(0, each)] for each in beside]
+        flags, others = again[len(found)]
+        kinds += [[(0, each) for each in flags if top_down or each == BELOW]]
+        kinds += [[(label, each) for _, each in kinds[-1]]]
+        if top_down:
+            kinds += [[(parent, each) for each in flags]]
+            kinds += [[(0, none if each is None else TYPES.index(each)) for each in others]]
+            kinds += [[(parent, each) for _, each in kinds[-1]]]
         found.append(Counter((k, *pair) for k, pairs in enumerate(kinds) for pair in pairs))
         row = [none, *children, none]
         for i, child in enumerate(node.children):

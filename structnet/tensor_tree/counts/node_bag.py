@@ -23,6 +23,7 @@ from structnet.tensor_tree.targets import Question
 from structnet.trees.end_to_end import ranges
 from structnet.trees.examples import NodeExamples
 from structnet.trees.forest import Forest
+from structnet.trees.repeats import BELOW, Named
 from structnet.trees.vocabulary import Vocabulary
 from structnet.trees.ways_down import Entries, all_entries, siblings
 
@@ -39,7 +40,9 @@ class NodeBag(nn.Module):
     node that is a text; the label of each child, alone and with the node's own; the first and the
     last child, and the first and the last leaf below. From above it counts the parent's label,
     alone, with the node's own, with the node's place and with the label above; and from beside the
-    labels of the siblings just before and after.
+    labels of the siblings just before and after. It counts whether the node's name, its token or
+    label, occurs elsewhere in the tree (:mod:`structnet.trees.repeats`), alone, with the node's own
+    label and with the parent's; and below which labels it does, alone and with the parent's.
 
     It is fitted by a solver, not by gradients, so its weights are buffers.
 
@@ -193,6 +196,18 @@ class NodeBag(nn.Module):
             yield row, higher, upper
             for sibling in siblings(forest):
                 yield row, 0, label[sibling[edge]]
+        named = Named.like(forest, entries.place[rows], label)
+        node, kind = np.nonzero(named.repeats())
+        if not self.top_down:
+            node, kind = node[kind == BELOW], kind[kind == BELOW]
+        there, kind = named.among(node, kind)
+        yield there, 0, kind
+        yield there, own[there], kind
+        if self.top_down:
+            yield there, upper[there], kind
+            there, other = named.among(*named.above_others())
+            yield there, 0, other
+            yield there, upper[there], other
 
 
 def _ends(forest: Forest) -> Iterator[np.ndarray]:
