@@ -86,7 +86,7 @@ def read_by(
     question = replace(question, carried=carried)
     if chosen.letters:
         vocabulary = vocabulary.with_letters()
-    if question.kind == "nodes" and settings.bag:
+    if settings.bag:
         vocabulary = vocabulary.with_names()
     if given.hidden_size is None:
         given = replace(given, hidden_size=default_size(given, vocabulary, question))

@@ -112,10 +112,8 @@ class Named(NamedTuple):
             [[0, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 1], [1, 0, 0, 0, 1, 0]]
         """
         found = np.zeros((len(self.name), 6), bool)
-        # Nodes of one name in one tree stand side by side, in preorder.
-        rows = np.lexsort((self.place, self.name, self.tree))
+        rows, same = by_name(self.tree, self.name)
         earlier, later = rows[:-1], rows[1:]
-        same = (self.name[earlier] == self.name[later]) & (self.tree[earlier] == self.tree[later])
         found[later, BEFORE] = found[earlier, AFTER] = same
         # What is below a node are the places up to its end.
         group = (self.end.max(initial=0) + 1) * np.append(0, np.cumsum(~same))[: len(rows)]
@@ -173,6 +171,22 @@ class Named(NamedTuple):
         """
         row = self.asked[node]
         return row[row >= 0], found[row >= 0]
+
+
+def by_name(tree: np.ndarray, name: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes by tree and name, and which of them have those of the next one.
+
+    Args:
+        tree: tree of each node, tree after tree in preorder.
+        name: number of its name.
+
+    Shapes:
+        tree, name ``[n]``; output: ``[n]``, the places of nodes of one name in one tree side by
+        side, in preorder; and ``[n - 1]``, bool.
+    """
+    rows = np.lexsort((name, tree))  # stable
+    earlier, later = rows[:-1], rows[1:]
+    return rows, (name[earlier] == name[later]) & (tree[earlier] == tree[later])
 
 
 def _new(*keys: np.ndarray) -> np.ndarray:

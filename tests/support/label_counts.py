@@ -33,7 +33,28 @@ def pairs_of(tree: Tree) -> list[int]:
         pairs += [label_of(node) * 5 + label_of(child) for child in below(node)]
         row = map(label_of, node.children)  # or the words of a text
         pairs += [25 + left * 5 + right for left, right in itertools.pairwise(row)]
-    return pairs
+    return pairs + names_of(tree)
+
+
+def names_of(tree: Tree) -> list[int]:
+    """The labels above names that were there before, that come again, and that do neither."""
+    named: list[tuple[object, int]] = []  # with the label above
+
+    def visit(node: Tree) -> None:
+        for child in () if isinstance(node, Text) else node.children:
+            leaf = isinstance(child, Text) or not child.children
+            if leaf or child.token is not None:
+                named.append((child.label if child.token is None else child.token, label_of(node)))
+            visit(child)
+
+    visit(tree)
+    names = [name for name, _ in named]
+    found = []
+    for i, (name, above) in enumerate(named):
+        again, comes = name in names[:i], name in names[i + 1 :]
+        found += [50 + above] * again + [55 + above] * comes
+        found += [60 + above] * (not again and not comes)
+    return found
 
 
 def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:

@@ -13,7 +13,6 @@ from random_trees import random_trees, with_texts
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
 from structnet.tensor_tree.counts import bag_occlusion
 from structnet.tensor_tree.counts.bag_occlusion import outputs_without_each
-from structnet.tensor_tree.counts.counted import label_counts
 from structnet.tensor_tree.counts.extra_trees import ExtraTrees
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
 from structnet.tensor_tree.explanation import HIDDEN
@@ -33,7 +32,7 @@ def with_numbers(tree: Tree, rng: random.Random) -> Tree:
     return tree.fold(visit)
 
 
-@pytest.mark.parametrize("kind", ["plain", "texts", "numbers", "letters"])
+@pytest.mark.parametrize("kind", ["plain", "names", "texts", "numbers", "letters"])
 @pytest.mark.parametrize("inner_tokens", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 def test_counts_without_a_subtree(
@@ -52,14 +51,14 @@ def test_counts_without_a_subtree(
         *(without(tree, tree.size - 1) for tree in trees),
     ]  # pairs with what is hidden
     vocabulary = vocabulary.with_letters() if kind == "letters" else vocabulary
+    vocabulary = vocabulary.with_names() if kind in ("names", "texts") else vocabulary
     bag = LabelBag.knowing(Forest.from_trees(learnt, vocabulary), letters=True, **of).double()
     assert (bag.pieces is not None) == (kind == "letters")
     generator = torch.Generator().manual_seed(0)
     bag.weight.normal_(generator=generator)
     bag.bias.normal_(generator=generator)
     bag.rarity.uniform_(1, 3, generator=generator)
-    sizes_of_labels = bag.num_types, bag.num_labels
-    counts = label_counts(Forest.from_trees(learnt, vocabulary), *sizes_of_labels)
+    counts = bag.simple_counts(Forest.from_trees(learnt, vocabulary))
     extra, y = (
         ExtraTrees(3, 1, "numbers"),
         np.random.default_rng(0).normal(size=(len(learnt), 3)),
@@ -70,7 +69,7 @@ def test_counts_without_a_subtree(
         forest = Forest.from_trees([tree], vocabulary)
         each = [without(tree, place) for place in range(tree.size)]
         hiding = Forest.from_trees(each, vocabulary)
-        expected = extra(extra.rows(label_counts(hiding, *sizes_of_labels)))
+        expected = extra(extra.rows(bag.simple_counts(hiding)))
         for most in (1, 10**6):
             monkeypatch.setattr(bag_occlusion, "MOST", most)
             found, by_extra = outputs_without_each(bag, forest, hidden, extra)

@@ -110,7 +110,9 @@ def spelled(number: int, telling: str, seed: int) -> tuple[TreeExamples, TreeExa
             below += [Tree(f"n{i}") for i in rng.integers(10, size=rng.integers(1, 60))]
         else:
             sizes = rng.integers(1, 30, size=2) + 30 * np.array([label, 1 - label])
-            words = [[Tree(f"n{i}") for i in rng.integers(10, size=size)] for size in sizes]
+            words = [
+                [Tree(f"n{i}", [Tree("w")]) for i in rng.integers(10, size=size)] for size in sizes
+            ]
             below = [Tree(name, each) for name, each in zip("pq", words, strict=True)]
         trees.append(Tree("f", below))
     vocabulary = Vocabulary.from_trees(trees[:number], unknown=True, any_arity=True)
@@ -198,11 +200,13 @@ def test_numbers_are_counted_exactly():
 def test_the_form_of_the_counts_is_chosen(form: str):
     """Leaves of one kind: their number, its logarithm, or the share of one of two kinds."""
     rng = np.random.default_rng(0)
-    of = [rng.integers(1, 40, 2) for _ in range(200)]
+    of = [rng.integers(2, 40, 2) for _ in range(200)]
     trees = [Tree("+", [Tree("x")] * int(a) + [Tree("y")] * int(b)) for a, b in of]
     x, y = np.array(of, float).T
     logs = np.log1p((x, y))
-    length = np.sqrt(2 * (logs**2).sum(0) + np.log(2) ** 2)  # of labels, of pairs, and of the root
+    others = [x * 0 + 1, x * 0 + 1, x - 1, y - 1]  # the root, and pairs of the next leaf
+    again = [x + y - 2] * 2  # leaves whose name was there before, and that come again
+    length = np.sqrt(2 * (logs**2).sum(0) + (np.log1p(others + again) ** 2).sum(0))
     says = {"count": x - y, "logarithm": logs[0], "tf-idf": logs[0] / length}  # nothing is rare
     forest = Forest.from_trees(trees, vocabulary := Vocabulary.from_trees(trees))
     sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
@@ -218,7 +222,7 @@ def test_the_linear_model_is_that_of_the_counts(
     monkeypatch: pytest.MonkeyPatch, wide: bool, weighted: bool
 ) -> None:
     """In the span of wide rows as in all columns, and for numbers with the penalty that is best."""
-    number, rng = 30 if wide else 100, np.random.default_rng(0)
+    number, rng = 30 if wide else 120, np.random.default_rng(0)
     monkeypatch.setattr("structnet.estimators.row_space.WIDE", 0.01 if wide else 1.0)
     trees = [tree for seed in range(20) for tree in random_trees(random.Random(seed))][:number]
     forest, y = Forest.from_trees(trees, VOCABULARY), rng.integers(3, size=number)
@@ -233,23 +237,25 @@ def test_the_linear_model_is_that_of_the_counts(
 
     numbers = x[:, :3] + rng.normal(size=(number, 3))
     guess, losses = bag.fit_numbers(TreeExamples(forest, numbers, weights), seed=0), {}
-    labels = len(TYPES + TOKENS)
-    under = labels + int((bag.pairs < labels**2).sum())
+    labels, place = len(TYPES + TOKENS), np.arange(x.shape[1])
+    code = np.concatenate((np.full(labels, -1), bag.pairs.numpy()))
+    names = code >= 2 * labels**2  # that are met again, or not
+    under = place[(code < labels**2) | names]
     count = np.ones(number) if weights is None else weights
     known = copy.deepcopy(bag)
-    some = labels, under, x.shape[1]
-    for form, columns, penalty in itertools.product(FORMS, some, PENALTIES):
+    some = place[(code < 0) | names], under, place
+    for form, which, penalty in itertools.product(FORMS, range(3), PENALTIES):
         known.form = form
-        x = known.counts(forest).toarray()
+        x = known.counts(forest).toarray()[:, some[which]]
         model, held = Ridge(penalty, solver="svd"), np.empty(numbers.shape)
         for learn, rest in KFold(5, shuffle=True, random_state=0).split(x):
-            model.fit(x[learn, :columns], numbers[learn], count[learn])
-            held[rest] = model.predict(x[rest, :columns])
+            model.fit(x[learn], numbers[learn], count[learn])
+            held[rest] = model.predict(x[rest])
         error = (count[:, None] * (held - numbers) ** 2).sum()
-        error *= 2 if columns == x.shape[1] else 1  # with pairs of siblings
-        losses[form, columns, penalty] = error * (1.2 if form != "count" else 1)
-        if losses[form, columns, penalty] == min(losses.values()):
-            best = held, model.fit(x[:, :columns], numbers, count).predict(x[:, :columns])
+        error *= 2 if which == 2 else 1  # with pairs of siblings
+        losses[form, which, penalty] = error * (1.2 if form != "count" else 1)
+        if losses[form, which, penalty] == min(losses.values()):
+            best = held, model.fit(x, numbers, count).predict(x)
     assert bag.form == min(losses, key=losses.__getitem__)[0]
     assert np.abs(guess - best[0]).max() < 0.02
     assert np.abs(bag(forest).numpy() - best[1]).max() < 0.02

@@ -15,13 +15,23 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from structnet.tensor_tree.counts.counted import Counted, beside, labels_met
+from structnet.tensor_tree.counts.counted import (
+    AGAIN,
+    ALONE,
+    COMES,
+    Counted,
+    NamesMet,
+    beside,
+    names_code,
+    under,
+)
 from structnet.tensor_tree.counts.extra_trees import ExtraTrees
 from structnet.tensor_tree.counts.label_bag import LabelBag
 from structnet.trees import _kernels
 from structnet.trees.end_to_end import ranges
-from structnet.trees.forest import Forest
+from structnet.trees.forest import Forest, Preorder
 from structnet.trees.texts import Texts
+from structnet.trees.vocabulary import NONE
 
 MOST = 2**20  # counts of subtrees that are held at once
 PIECES = 16  # counts of pieces that a word is expected to have
@@ -75,20 +85,24 @@ def outputs_without_each(
     Shapes:
         output: ``[nodes and words, num_outputs]`` each, float64.
     """
-    order = forest.preorder()
+    order, simple = forest.preorder(), bag.simple
     places = _Places.of(forest, order.nodes)
     number, met = len(places.ends), bag.counted(forest, order)
     # A hidden part counts as a leaf, and in the pairs with the node above it and those beside it.
     leaf, size = bag.num_types + hidden, bag.num_labels
-    pairs = bag.pairs_met(forest, order)
-    pairs = pairs._replace(code=pairs.code // size * size + leaf).among(bag.pairs)
-    labels = labels_met(forest, order, bag.num_types, size)
-    before, _ = beside(labels, forest.parents(order), size)
-    after = before._replace(code=(size + leaf) * size + before.code % size).among(bag.pairs)
-    before = before.among(bag.pairs)
-    new_at = np.concatenate((np.arange(number), places.at(pairs), places.at(after)))
-    new = np.concatenate((np.full(number, leaf), size + pairs.code, size + after.code))
-    at, before_at = places.at(met), places.at(before)
+    labels, parents = bag.labels_met(forest, order), forest.parents(order)
+    above, (before, right) = under(labels, parents, size), beside(labels, parents, size)
+    gone, come = _names_without_each(labels, forest, order, parents, size)
+    added = (
+        above._replace(code=above.code // size * size + leaf),
+        right._replace(code=right.code // size * size + leaf),
+        before._replace(code=(size + leaf) * size + before.code % size),
+        come,
+    )
+    lost_at, lost = _columns(bag, places, before, gone)
+    new_at, new = _columns(bag, places, *added)
+    new_at, new = np.append(new_at, np.arange(number)), np.append(new, np.full(number, leaf))
+    at = places.at(met)
     rows = np.argsort(at, kind="stable")
     column, whole = met.code[rows], np.bincount(met.code, minlength=bag.num_counts).astype(float)
     begin, end = (np.searchsorted(at[rows], each) for each in (np.arange(number), places.ends))
@@ -96,17 +110,16 @@ def outputs_without_each(
     counted, outputs, by_extra = weight[: bag.num_counts], [], []
     for first, last in _parts(end - begin):
         count = (end - begin)[first:last]
-        lost = column[ranges(begin[first:last], count)]
-        there, gone = ((first <= each) & (each < last) for each in (new_at, before_at))
-        lost = np.concatenate((lost, size + before.code[gone]))
+        below = column[ranges(begin[first:last], count)]
+        there, away = ((first <= each) & (each < last) for each in (new_at, lost_at))
         own = np.repeat(np.arange(last - first), count)
-        variant = np.concatenate((own, before_at[gone] - first, new_at[there] - first))
-        change = np.repeat([-1.0, 1.0], [len(lost), int(there.sum())])
-        where = variant, np.concatenate((lost, new[there]))
+        variant = np.concatenate((own, lost_at[away] - first, new_at[there] - first))
+        change = np.repeat([-1.0, 1.0], [len(below) + int(away.sum()), int(there.sum())])
+        where = variant, np.concatenate((below, lost[away], new[there]))
         changes = csr_matrix((change, where), (last - first, bag.num_counts))
         outputs.append(_output(counted, whole, changes, bag.in_form, bag.form == "tf-idf"))
         if extra is not None:
-            same, changed = (extra.rows(x[:, :size]) for x in (csr_matrix(whole), changes))
+            same, changed = (extra.rows(x[:, simple]) for x in (csr_matrix(whole), changes))
             by_extra.append(extra(same + changed).double())
     found = np.concatenate(outputs) + bias
     if bag.sums is not None:
@@ -118,6 +131,66 @@ def outputs_without_each(
     if bag.pieces is not None and forest.texts is not None:
         found += _of_pieces(bag, forest, forest.texts, places)
     return (torch.from_numpy(found), *([torch.cat(by_extra)] if by_extra else []))
+
+
+def _columns(bag: LabelBag, places: _Places, *met: Counted) -> tuple[np.ndarray, np.ndarray]:
+    """The places and the columns of pairs of several kinds, for those that are counted. ``[m]``."""
+    all_met = Counted(*map(np.concatenate, zip(*met, strict=True))).among(bag.pairs)
+    return places.at(all_met), bag.num_labels + all_met.code
+
+
+def _names_without_each(
+    labels: Counted, forest: Forest, order: Preorder, parents: np.ndarray, num_labels: int
+) -> tuple[Counted, Counted]:
+    """What no longer holds, and what does, of the names outside a part that is hidden.
+
+    A part is a range of the preorder. If the first of a name is in it, the next one behind it is
+    now the first; if the last is in it, the one before it is now the last.
+
+    Args:
+        labels: labels of all nodes and words of one tree.
+        forest: the tree.
+        order: its nodes in preorder.
+        parents: entry of each node's parent, -1 for roots.
+        num_labels: number of labels.
+
+    Shapes:
+        parents ``[nodes]``; output ``[m]`` each, with the entry of the part as entry.
+    """
+    n, names = len(order.nodes), NamesMet.in_trees(labels, forest, order, parents)
+    size = _kernels.sizes(forest.offsets, forest.children)[order.nodes].astype(np.int64)
+    starts = np.flatnonzero(np.append(True, ~names.same)[: len(names.entry)])
+    ends = np.append(starts, len(names.entry))[1:]
+    name = np.repeat(np.arange(len(starts)), ends - starts)
+    in_order = name * (n + 1) + names.entry
+    lost: list[tuple[np.ndarray, np.ndarray]] = []
+    gained: list[tuple[np.ndarray, np.ndarray]] = []
+    for kind, at in ((AGAIN, names.entry[starts]), (COMES, names.entry[ends - 1])):
+        of = np.arange(len(starts))
+        while len(at):
+            behind = at + size[at]
+            if kind == AGAIN:
+                left = np.searchsorted(in_order, of * (n + 1) + behind)
+            else:
+                left = np.searchsorted(in_order, of * (n + 1) + at) - 1
+            some = (starts[of] <= left) & (left < ends[of])
+            part, which = at[some], left[some]
+            lost.append((part, names_code(kind, names.above[which], num_labels)))
+            only = which == (ends[of[some]] - 1 if kind == AGAIN else starts[of[some]])
+            gained.append((part[only], names_code(ALONE, names.above[which[only]], num_labels)))
+            at, of = parents[at], of[parents[at] >= 0]
+            at = at[at >= 0]
+    if forest.vocabulary is not None and forest.vocabulary.names:  # what is hidden has a new one
+        at = np.flatnonzero(parents >= 0)
+        gained.append((at, names_code(ALONE, labels.code[parents[at]], num_labels)))
+    return _met(lost), _met(gained)
+
+
+def _met(parts: list[tuple[np.ndarray, np.ndarray]]) -> Counted:
+    """Pairs as counted: the entries and the codes of each part."""
+    nothing = np.empty(0, np.int64)
+    entry, code = map(np.concatenate, zip((nothing, nothing), *parts, strict=True))
+    return Counted(entry, np.full(len(entry), NONE), code)
 
 
 def _of_pieces(bag: LabelBag, forest: Forest, texts: Texts, places: _Places) -> np.ndarray:

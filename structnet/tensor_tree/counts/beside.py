@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
-from structnet.tensor_tree.counts.counted import label_counts
 from structnet.tensor_tree.counts.extra_trees import ExtraTrees
 from structnet.tensor_tree.counts.form_choice import fit_in_best_form
 from structnet.tensor_tree.counts.label_bag import FORMS, LabelBag
@@ -214,10 +212,7 @@ class BesideBag(Beside):
         found = super()._outputs(forest, **which)
         if self.extra is None:
             return found
-        return (*found, self.extra(self.extra.rows(self._label_counts(forest))))
-
-    def _label_counts(self, forest: Forest) -> csr_matrix:
-        return label_counts(forest, self.bag.num_types, self.bag.num_labels)
+        return (*found, self.extra(self.extra.rows(self.bag.simple_counts(forest))))
 
     def fit_bag(
         self,
@@ -251,7 +246,7 @@ class BesideBag(Beside):
             made = ExtraTrees(self.bag.weight.shape[1], self.bag.roots, self.kind)
             self.extra = made.to(self.bag.weight.device)
         weights = None if examples.weights is None else examples.weights.cpu().double().numpy()
-        targets, counts = examples.targets.cpu().numpy(), self._label_counts(examples.forest)
+        targets, counts = examples.targets.cpu().numpy(), self.bag.simple_counts(examples.forest)
         self.extra.fit(counts, targets, weights, seed)
         if not len(self.extra.starts):
             self.extra = None

@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
+from structnet.trees.repeats import by_name, names_of
 from structnet.trees.vocabulary import NONE, Vocabulary
+
+# A name was there before in the tree, in preorder; it comes again; or neither.
+AGAIN, COMES, ALONE = range(3)
 
 
 def label_sizes(vocabulary: Vocabulary) -> dict[str, int | bool]:
@@ -95,14 +98,6 @@ def labels_counted(forest: Forest, order: Preorder, num_types: int, num_labels: 
     )
 
 
-def label_counts(forest: Forest, num_types: int, num_labels: int) -> csr_matrix:
-    """How often each tree has each label, ``[len(forest), num_labels]``."""
-    order = forest.preorder()
-    entry, _, column = labels_counted(forest, order, num_types, num_labels)
-    where, shape = (order.trees[entry], column), (len(forest), num_labels)
-    return csr_matrix((np.ones(len(column)), where), shape)
-
-
 def under(labels: Counted, parents: np.ndarray, num_labels: int) -> Counted:
     """The pairs of a label and the one above it, at the lower one: ``above * num_labels + below``.
 
@@ -138,6 +133,66 @@ def beside(labels: Counted, parents: np.ndarray, num_labels: int) -> tuple[Count
     left, right = left[siblings], right[siblings]
     code = (num_labels + labels.code[left]) * num_labels + labels.code[right]
     return labels.take(left)._replace(code=code), labels.take(right)._replace(code=code)
+
+
+class NamesMet(NamedTuple):
+    """Names in trees, those of leaves and those beside a label, by tree and name, in preorder.
+
+    Attributes:
+        entry: entry of the node that has the name.
+        same: whether the next one is of the same name in the same tree.
+        above: label above it.
+
+    Shapes:
+        entry, above ``[n]``; same ``[n - 1]``, bool.
+    """
+
+    entry: np.ndarray
+    same: np.ndarray
+    above: np.ndarray
+
+    @classmethod
+    def in_trees(
+        cls, labels: Counted, forest: Forest, order: Preorder, parents: np.ndarray
+    ) -> NamesMet:
+        """The names in a forest; those of roots are left out.
+
+        Args:
+            labels: labels of all nodes and words, from :func:`labels_met`.
+            forest: the trees.
+            order: their nodes in preorder.
+            parents: entry of each node's parent, -1 for roots.
+
+        Shapes:
+            parents ``[nodes]``.
+        """
+        name = names_of(forest)[order.nodes]
+        there = np.flatnonzero((forest.tokens[order.nodes] >= 0) & (name != NONE) & (parents >= 0))
+        rows, same = by_name(order.trees[there], name[there])
+        entry = there[rows]
+        return cls(entry, same, labels.code[parents[entry]])
+
+    def repeats(self, num_labels: int) -> Counted:
+        """Which names were there before, which come again, and which do neither. ``[m]``."""
+        n = len(self.entry)
+        again, comes = np.append(False, self.same)[:n], np.append(self.same, False)[:n]
+        kind, at = np.nonzero(np.stack((again, comes, ~again & ~comes)))
+        code = names_code(kind, self.above[at], num_labels)
+        return Counted(self.entry[at], np.full(len(at), NONE), code)
+
+
+def names_code(kind: np.ndarray | int, above: np.ndarray, num_labels: int) -> np.ndarray:
+    """Numbers for what becomes of a name below a label, above those of :func:`beside`.
+
+    Args:
+        kind: ``AGAIN``, ``COMES`` or ``ALONE``.
+        above: labels.
+        num_labels: number of labels.
+
+    Shapes:
+        kind ``[n]``, or one for all; above ``[n]``; output ``[n]``.
+    """
+    return (2 * num_labels + kind) * num_labels + above
 
 
 def numbers_met(forest: Forest, order: Preorder) -> Counted:

@@ -1,7 +1,9 @@
 """Counts of labels, and of pairs of them, in a tree; and a linear model on these counts.
 
 Pairs are of a parent and its child, and of a child and the next one: a sum over children does not
-tell their order, nor do the counts of their labels.
+tell their order, nor do the counts of their labels. Names are also counted by what is above them
+and whether they were there before in the tree, come again, or neither, as the name of a variable
+that is never used.
 
 Much of what is asked about trees depends on what they contain, wherever it is, and a linear model
 learns that best from few examples. It is therefore mixed with the Tree-LSTM, see
@@ -27,6 +29,7 @@ from torch import Tensor, nn
 
 from structnet.tensor_tree.counts.counted import (
     Counted,
+    NamesMet,
     beside,
     label_sizes,
     labels_counted,
@@ -70,8 +73,9 @@ class LabelBag(nn.Module):
             ``log(1 + count)``; or "tf-idf" for that times the rarity of what is counted, in a row
             scaled to length 1, so that a large tree counts no more than a small one. Fitting
             chooses one.
-        num_pairs: number of pairs of labels, of parent and child or of a child and the next one,
-            that are counted; :meth:`knowing` finds which.
+        num_pairs: number of pairs that are counted, of labels of parent and child or of a child and
+            the next one, or of a parent's label and whether a name below it is met again;
+            :meth:`knowing` finds which.
         numbers: True if tokens may be numbers (``vocabulary.any_numbers``): they are counted as one
             label, and their values are summed over the tree and by the label of the node above.
         num_values: number of values that are also counted separately, as a port or a size may be
@@ -83,7 +87,8 @@ class LabelBag(nn.Module):
         weight: ``[roots * width, num_outputs]``, where the width is ``num_types + num_tokens +
             num_pairs + num_values``, plus 1 and the width of the sums with ``numbers``, plus
             ``num_pieces``; a row more for each cosine of two roots; bias: ``[num_outputs]``.
-        pairs: ``[num_pairs]``, int64, ascending, as :func:`.under` and :func:`.beside` number them.
+        pairs: ``[num_pairs]``, int64, ascending, as :func:`.under`, :func:`.beside` and
+            :class:`.NamesMet` number them.
         values: ``[num_values]``, int64, ascending: tokens.
         rarity: ``[num_counts]``: factor of each count in "tf-idf" and cosines.
         output: ``[len(forest) / roots, num_outputs]``.
@@ -250,10 +255,36 @@ class LabelBag(nn.Module):
         return Counted(*map(np.concatenate, zip(labels, of_pairs, of_values, strict=True)))
 
     def pairs_met(self, forest: Forest, order: Preorder) -> Counted:
-        """The pairs of labels in all trees, at the lower or right node; see :func:`.under`."""
-        labels = labels_met(forest, order, self.num_types, self.num_labels)
-        given = labels, forest.parents(order), self.num_labels
-        return Counted(*map(np.concatenate, zip(under(*given), beside(*given)[1], strict=True)))
+        """The pairs in all trees, at the lower or right node; see :func:`.under`."""
+        labels, parents = self.labels_met(forest, order), forest.parents(order)
+        given = labels, parents, self.num_labels
+        names = NamesMet.in_trees(labels, forest, order, parents).repeats(self.num_labels)
+        found = under(*given), beside(*given)[1], names
+        return Counted(*map(np.concatenate, zip(*found, strict=True)))
+
+    def labels_met(self, forest: Forest, order: Preorder) -> Counted:
+        """The labels of all nodes and words; see :func:`.labels_met`."""
+        return labels_met(forest, order, self.num_types, self.num_labels)
+
+    @property
+    def simple(self) -> np.ndarray:
+        """The columns of labels, and of names that are met again or not, which are few."""
+        of_names = self.num_labels + np.flatnonzero(self._are_names)
+        return np.append(np.arange(self.num_labels), of_names)
+
+    @property
+    def _are_names(self) -> np.ndarray:
+        """Which of the pairs are of a label and whether a name below it is met again."""
+        return self.pairs.cpu().numpy() >= 2 * self.num_labels**2
+
+    def simple_counts(self, forest: Forest) -> csr_matrix:
+        """How often each tree has what the columns ``simple`` count, ``[len(forest), columns]``."""
+        order = forest.preorder()
+        entry, _, column = self.counted(forest, order)
+        shape = len(forest), self.num_counts
+        return csr_matrix((np.ones(len(column)), (order.trees[entry], column)), shape)[
+            :, self.simple
+        ]
 
     def forward(self, forest: Forest) -> Tensor:
         found = self.counts(forest) @ self.weight.cpu().double().numpy()
@@ -275,11 +306,11 @@ class LabelBag(nn.Module):
 
     @property
     def labels_alone(self) -> np.ndarray:
-        """A mask of the rows of weights of all but pairs and values, ``[len(weight)]``."""
+        """A mask of the rows of weights of all but pairs of labels, and values."""
         place = np.arange(len(self.weight))
         shared = place >= self.roots * self.width  # the cosines
         place = place % self.width
-        return shared | (place < self.num_labels) | (place >= self.num_counts)
+        return shared | np.isin(place, self.simple) | (place >= self.num_counts)
 
     def losses(self, examples: TreeExamples) -> np.ndarray:
         """The cross-entropy of each example, ``[n]``."""
