@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -262,26 +262,29 @@ def _best(
     return Regularisation(shrinkage, best, wide=False)
 
 
-def lowest(loss: Callable[[float], float], begin: int) -> float:
+def lowest(
+    loss: Callable[[float], float], begin: int, penalties: Sequence[float] = PENALTIES
+) -> float:
     """The penalty of the least loss, downhill from one of them: less is worse, and takes longer.
 
     Args:
         loss: function of a penalty.
-        begin: place in ``PENALTIES`` of the first one.
+        begin: place of the first one among the penalties.
+        penalties: penalties, descending.
 
     Example:
         >>> lowest(lambda penalty: abs(penalty - 3), begin=0)
         3.0
     """
-    least, best = loss(PENALTIES[begin]), begin
+    least, best = loss(penalties[begin]), begin
     for step in (1, -1):
-        while 0 <= best + step < len(PENALTIES):
-            if (new := loss(PENALTIES[best + step])) >= least:
+        while 0 <= best + step < len(penalties):
+            if (new := loss(penalties[best + step])) >= least:
                 break
             least, best = new, best + step
         if best != begin:
             break
-    return PENALTIES[best]
+    return penalties[best]
 
 
 def _held_losses(

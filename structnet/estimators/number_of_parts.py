@@ -30,13 +30,13 @@ from structnet.estimators.softmax_of_parts import fitted
 from structnet.training.gains import is_better
 
 NUMBERS = (2, 3, 4, 8, 16)  # numbers of parts that are tried
-WORSE = 2  # numbers in a row without a gain, after which no larger one is tried
+WORSE = 2  # numbers in a row without a gain over smaller ones, after which no larger one is tried
 # Standard errors by which the loss falls if a larger number is taken, and by which mistakes do if
 # classes are divided at all; then, the loss falls by more.
 SURE, ERRORS = 1.0, 2.5
-# Parts from which on weights are fitted, as those that are not needed lose theirs, and the first
-# penalty that is tried.
-ENOUGH, FIRST = 4, 0.3
+# Parts from which on weights are fitted, as those that are not needed lose theirs; the penalties,
+# small ones for narrow bands, which need large weights; and the first one that is tried.
+ENOUGH, STRENGTHS, FIRST = 4, (*PENALTIES, 0.01, 0.003, 0.001), 0.1
 # Held-out rows after which fewer columns must be better, by some standard errors, to try all rows.
 SOON, MAYBE = 80, 0.5
 WORK = 5_000_000  # products of a step up to which weights are fitted: some seconds in all
@@ -197,13 +197,19 @@ class _Search(NamedTuple):
             return _Drafts.of(self.pairs, self.num_classes, number, self.seed, self.fits)
 
         before, worse = division, 0
+        most: Answers | None = (
+            None  # the best of these numbers, which may all be worse than another
+        )
         for number in NUMBERS:
             if (tried := drafts(number)) is None:
                 break
-            if self.better(best.losses, (answers := tried.answers()).losses, errors):
-                division, best, worse = Division(number, tried.shrinkage), answers, 0
+            answers = tried.answers()
+            if most is None or self.better(most.losses, answers.losses, errors):
+                most, worse = answers, 0
             elif (worse := worse + 1) == WORSE:
                 break
+            if self.better(best.losses, answers.losses, errors):
+                division, best = Division(number, tried.shrinkage), answers
         penalty = before.penalty if before and before.penalty else FIRST
         likely = division.number if division else 0
         least = max(ENOUGH, before.number if before else 0)
@@ -345,7 +351,7 @@ class _Drafts(NamedTuple):
         def loss(penalty: float) -> float:
             return float(np.average(self.answers(penalty).losses, weights=weights))
 
-        best = lowest(loss, PENALTIES.index(near))
+        best = lowest(loss, STRENGTHS.index(near), STRENGTHS)
         return best, self.answers(best)
 
 

@@ -8,9 +8,10 @@ from scipy.special import log_softmax
 
 from structnet.estimators import columns_of_parts, number_of_parts
 from structnet.estimators.checked import Checked
+from structnet.estimators.columns_of_parts import parts_in_columns
 from structnet.estimators.discriminant_analysis import discriminant
 from structnet.estimators.few_rows import regularisation
-from structnet.estimators.number_of_parts import Answers, best_division, best_of_few
+from structnet.estimators.number_of_parts import Answers, Division, best_division, best_of_few
 from structnet.estimators.softmax_of_parts import parts_told
 
 
@@ -34,6 +35,14 @@ def round_classes(number: int, seed: int) -> Checked:
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=number)
     return Checked(rng.normal(size=(number, 3)) + 1.5 * np.eye(3)[y], y, None)
+
+
+def told(rows: Checked, num_classes: int, division: Division) -> tuple[np.ndarray, ...]:
+    """Weights, biases and the class of each part, as of a model that is divided so."""
+    number, columns = division.number, division.columns
+    place, classes, kept = parts_in_columns(rows, num_classes, number, columns)
+    of_parts = rows._replace(y=place)
+    return *parts_told(of_parts, classes, 0, division.shrinkage, division.penalty, kept), classes
 
 
 def test_of_few_rows_rings_are_divided_and_round_classes_are_not() -> None:
@@ -83,22 +92,20 @@ def test_a_division_needs_a_gain_over_the_best_model_of_whole_classes() -> None:
 
 
 def test_weights_are_fitted_where_that_does_not_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On new rows, fitted parts are wrong at most three quarters as often."""
-    rows, new = core(260, 0), core(2000, 1)
+    """On new rows of two tables, fitted parts are wrong at most three quarters as often."""
+    tables, new = [core(260, 2), core(260, 3)], core(2000, 1)
     wrong = []
     for work in (number_of_parts.WORK, 0):
         monkeypatch.setattr(number_of_parts, "WORK", work)
-        division, _ = best_of_few(rows, 3)
-        assert division is not None and (division.penalty > 0) == (work > 0)
-        place, part_classes = number_of_parts.parts_within(rows, 3, division.number)
-        of_parts = rows._replace(y=place)
-        weight, bias = parts_told(of_parts, part_classes, 0, division.shrinkage, division.penalty)
-        log_prob = number_of_parts.of_classes(
-            lambda some: log_softmax(new.x[some] @ weight.T + bias, axis=1),  # noqa: B023
-            2000,
-            part_classes,
-        )
-        wrong.append(Answers.of(log_prob, new.y).wrong.mean())
+        of_both = 0.0
+        for rows in tables:
+            division, _ = best_of_few(rows, 3)
+            assert division is not None and (division.penalty > 0) == (work > 0)
+            weight, bias, part_classes = told(rows, 3, division)
+            scores = log_softmax(new.x @ weight.T + bias, axis=1)
+            log_prob = number_of_parts.of_classes(scores.__getitem__, 2000, part_classes)
+            of_both += Answers.of(log_prob, new.y).wrong.mean()
+        wrong.append(of_both)
     assert wrong[0] < 0.75 * wrong[1]
 
 
@@ -113,6 +120,20 @@ def test_parts_that_an_analysis_does_not_tell_are_fitted(monkeypatch: pytest.Mon
     assert division is not None and division.penalty > 0
     monkeypatch.setattr(number_of_parts, "WORK", 0)
     assert best_of_few(rows, 3)[0] is None
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_many_parts_are_tried_where_few_tell_nothing(seed: int) -> None:
+    """Four rings among two columns of noise: two parts of each, and three, are like whole ones."""
+    rng = np.random.default_rng(seed)
+    y, angle = rng.integers(4, size=1900), rng.uniform(0, 2 * np.pi, size=1900)
+    radius = 1 + y + 0.25 * rng.normal(size=1900)
+    x = np.stack([radius * np.cos(angle), radius * np.sin(angle), *rng.normal(size=(2, 1900))], 1)
+    rows, new = Checked(x[:400], y[:400], None), Checked(x[400:], y[400:], None)
+    division, _ = best_of_few(rows, 4)
+    assert division is not None and division.number >= 8
+    weight, bias, classes = told(rows, 4, division)
+    assert (classes[(new.x @ weight.T + bias).argmax(1)] != new.y).mean() < 0.12
 
 
 def test_the_loss_of_a_row_is_limited() -> None:

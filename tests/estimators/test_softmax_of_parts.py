@@ -103,3 +103,21 @@ def test_without_a_penalty_it_is_the_analysis() -> None:
         strict=True,
     ):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.03])
+def test_parts_that_are_badly_drawn_are_drawn_again(penalty: float) -> None:
+    """Two classes in turn along a line; of the first, two clusters are one part, one is two."""
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(6), 30)
+    x = np.stack([5.0 * cluster + rng.normal(size=180), rng.normal(size=180)], 1)
+    y, part_classes = cluster % 2, np.array([0, 0, 0, 1, 1, 1])
+    half = (cluster == 4) & (x[:, 1] > 0)
+    bad = Checked(x, np.where(y, 3 + cluster // 2, np.where(half, 2, cluster // 4)), None)
+    start = discriminant(bad, 6, how=HOW)
+    alone = fitted(bad._replace(y=y), part_classes, start, penalty) if penalty else start
+    wrong = [
+        (part_classes[(x @ weight.T + bias).argmax(1)] != y).mean()
+        for weight, bias in (alone, parts_told(bad, part_classes, 0, HOW, penalty))
+    ]
+    assert wrong[0] > 0.1 and wrong[1] < 0.03
