@@ -6,6 +6,8 @@ together with others, no linear model of whole classes shows; the questions of r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from structnet.estimators.checked import Checked
@@ -62,7 +64,7 @@ def parting_columns(rows: Checked, num_classes: int, number: int = 0, seed: int 
 
 
 def parts_in_columns(
-    rows: Checked, num_classes: int, number: int, columns: int = 0, seed: int = 0
+    rows: Checked, num_classes: int, number: int, columns: Sequence[int] = (), seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Divides each class into parts in some of the columns, see :func:`.parts_within`.
 
@@ -70,12 +72,35 @@ def parts_in_columns(
         rows: dense rows, labelled with classes.
         num_classes: number of classes.
         number: largest number of parts of a class.
-        columns: number of columns; 0 for all.
-        seed: seed of the columns and of the parts.
+        columns: columns in which they are found, ascending; none for all.
+        seed: seed of the parts.
 
     Shapes:
         part of each row ``[n]``; class of each part, ascending, ``[parts]``; the columns
         ``[kept]``, None for all.
     """
-    told = parting_columns(rows, num_classes, columns, seed) if columns else None
+    told = np.array(columns) if columns else None
     return *parts_within(rows.of(told), num_classes, number, seed), told
+
+
+def most_gaining(choices: Sequence[np.ndarray], gains: np.ndarray) -> tuple[int, ...]:
+    """The columns of several choices, each from other rows, that gain most, as many as the first.
+
+    One forest may take noise for what tells: that of other rows takes other noise, and it gains
+    nothing on held-out rows.
+
+    Args:
+        choices: columns of each choice, about as many.
+        gains: gain of each choice on held-out rows; what is below 0 counts as that.
+
+    Shapes:
+        choices ``[kept]`` each; gains ``[choices]``; output ``[kept]``, ascending.
+
+    Example:
+        >>> choices = [np.array([1, 4]), np.array([0, 2]), np.array([0, 4])]
+        >>> most_gaining(choices, np.array([0.5, -0.1, 0.2]))
+        (1, 4)
+    """
+    each = np.repeat(np.maximum(gains, 0), [len(columns) for columns in choices])
+    gained = np.bincount(np.concatenate(choices), each)
+    return tuple(most_telling(gained, len(choices[0])).tolist())

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import parting_columns
+from structnet.estimators.columns_of_parts import most_gaining, parting_columns
 from structnet.estimators.discriminant_analysis import (
     Shrinkage,
     best_shrinkage,
@@ -76,13 +76,13 @@ class Division(NamedTuple):
         number: largest number of parts of a class.
         shrinkage: shrinkage of a discriminant analysis of the parts.
         penalty: penalty of the squared weights, see :func:`.parts_told`; 0 for the analysis alone.
-        columns: number of columns in which parts are found and told; 0 for all.
+        columns: columns in which parts are found and told, ascending; none for all.
     """
 
     number: int
     shrinkage: Shrinkage
     penalty: float = 0.0
-    columns: int = 0
+    columns: tuple[int, ...] = ()
 
 
 def best_division(
@@ -239,12 +239,13 @@ class _Search(NamedTuple):
         # Of a few mistakes, too few can be spared to show beyond chance.
         if not self.better(best.wrong, np.zeros_like(best.wrong), ERRORS):
             return division, best
-        tried, number = self._replace(pairs=[]), 0
+        tried, choices = self._replace(pairs=[]), list[np.ndarray]()
         for learn, held in self.pairs:
+            number = len(choices[0]) if choices else 0
             columns = parting_columns(learn, self.num_classes, number, self.seed)
             if len(columns) == learn.x.shape[1]:
                 return division, best
-            number = number or len(columns)
+            choices.append(columns)
             some = [*tried.pairs, (learn.of(columns), held.of(columns))]
             before, tried = tried.size, self._replace(pairs=some)
             if before < SOON <= tried.size and not tried.may_beat(division, best):
@@ -252,7 +253,9 @@ class _Search(NamedTuple):
         found, answers = tried.best(division, best)
         if found is None or found is division:
             return division, best
-        return found._replace(columns=number), answers
+        first = np.cumsum([0, *(len(held.y) for _, held in self.pairs)])[:-1]
+        gains = np.add.reduceat(best.losses - answers.losses, first)
+        return found._replace(columns=most_gaining(choices, gains)), answers
 
     @property
     def size(self) -> int:

@@ -5,7 +5,7 @@ The tree knows nothing of it: it learns parts as if they were labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
@@ -39,7 +39,7 @@ class Parted(NamedTuple):
         part_classes: class of each part, ascending.
         settings: settings of the tree of parts.
         solve: function that solves a single node.
-        columns: number of columns in which parts were found; 0 for all.
+        columns: columns in which parts were found, ascending; none for all.
 
     Shapes:
         part_classes ``[parts]``.
@@ -49,7 +49,7 @@ class Parted(NamedTuple):
     part_classes: np.ndarray
     settings: LabelTreeSettings
     solve: Solve = solved
-    columns: int = 0
+    columns: tuple[int, ...] = ()
 
 
 def choose_parts(
@@ -98,8 +98,8 @@ def choose_parts(
         parts = how.number
     if not examples.features.is_table or settings.vector_size:
         raise wrong("parts", "1 or None, except for a dense table without vectors", parts)
-    number = how.columns if how else 0
-    of_all = examples.checked, num_classes, parts, number, settings.seed
+    within = how.columns if how else ()
+    of_all = examples.checked, num_classes, parts, within, settings.seed
     place, part_classes, columns = parts_in_columns(*of_all)
     of_parts = replace(examples, labels=place)
     solve = solution_of(part_classes, how, columns)
@@ -108,17 +108,19 @@ def choose_parts(
         what = f"parts of {num_classes:,} labels"
         check_depth(size, settings.arity, settings.max_depth, what)
     settled, _ = chosen(of_parts, size, settings, progress, held_out, part_classes, solve)
-    return Parted(of_parts, part_classes, settled, solve, number)
+    return Parted(of_parts, part_classes, settled, solve, within)
 
 
-def divided(examples: Examples, part_classes: np.ndarray, seed: int, columns: int = 0) -> Examples:
+def divided(
+    examples: Examples, part_classes: np.ndarray, seed: int, columns: Sequence[int] = ()
+) -> Examples:
     """Examples, labelled with the parts that :func:`choose_parts` found with the same seed.
 
     Args:
         examples: examples, whose labels are classes.
         part_classes: class of each part, ascending.
         seed: seed of the settings.
-        columns: number of columns in which parts were found; 0 for all.
+        columns: columns in which parts were found, ascending; none for all.
 
     Shapes:
         part_classes ``[parts]``.

@@ -33,6 +33,5 @@ def in_parts(folds: Sequence[Fold], whole: ChosenSettings) -> ChosenSettings | N
     )
     if found is None:
         return None
-    return replace(
-        whole, solved=(*found.shrinkage, found.penalty, 0, found.columns), parts=found.number
-    )
+    how = (*found.shrinkage, found.penalty, 0, len(found.columns), *found.columns)
+    return replace(whole, solved=how, parts=found.number)

@@ -115,10 +115,11 @@ def solved_draft(points: Points, how: tuple[float, ...], number: int = 1, seed: 
     else:
         way, share, certainty, penalty, wide, *few = how  # before, columns were always all
         shrinkage = Shrinkage(int(way), share, certainty)
-        by = Regularisation(shrinkage, penalty, bool(wide), *map(int, few))
+        by = Regularisation(shrinkage, penalty, bool(wide), *map(int, few[:1]))
         rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
         if number > 1:
-            parts = parts_in_columns(rows, points.num_classes, number, by.columns, seed)
+            within = [int(column) for column in few[1:]]
+            parts = parts_in_columns(rows, points.num_classes, number, within, seed)
             place, classes, told = parts
             rows = rows._replace(y=place)
             weight, bias = parts_told(rows, classes, seed, shrinkage, penalty, told)

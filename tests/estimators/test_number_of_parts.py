@@ -114,7 +114,7 @@ def test_parts_that_an_analysis_does_not_tell_are_fitted(monkeypatch: pytest.Mon
     x = np.random.default_rng(0).uniform(-1, 1, size=(300, 6)) * [1, 1, 1.5, 1.5, 1.5, 1.5]
     rows = Checked(x, (3 * x[:, 0] + 3 * x[:, 1] + 6).astype(np.int64) // 2 % 3, None)
     few, _ = best_of_few(rows, 3)
-    assert few is not None and few.columns == 2
+    assert few is not None and few.columns == (0, 1)
     monkeypatch.setattr(columns_of_parts, "NUMBERS", 0)  # all columns stay
     division, _ = best_of_few(rows, 3)
     assert division is not None and division.penalty > 0
