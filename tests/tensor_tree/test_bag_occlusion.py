@@ -77,6 +77,33 @@ def test_counts_without_a_subtree(
             assert (by_extra == expected).all()
 
 
+@pytest.mark.parametrize("names", [False, True])
+def test_names_that_are_hidden_leave_the_others_of_their_name(names: bool) -> None:
+    """The first of a name, the last, or all but one may be hidden at once."""
+    vocabulary, with_names = Vocabulary("fg", "xy", None, unknown=True, names=names), 0
+    for seed in range(40):
+        rng = random.Random(seed)
+
+        def drawn(depth: int, rng: random.Random = rng) -> Tree:
+            if depth == 0 or rng.random() < 0.2:
+                return Tree(rng.choice("xyuv"), token=rng.choice([None, None, "x", "w"]))
+            below = [drawn(depth - 1) for _ in range(rng.randint(1, 3))]
+            return Tree(rng.choice("fg"), below, rng.choice([None, None, "y", "u"]))
+
+        tree = Tree("f", [drawn(3), drawn(2)])
+        each = [without(tree, place) for place in range(tree.size)]
+        hiding = Forest.from_trees(each, vocabulary)
+        sizes = {"num_types": vocabulary.num_types, "num_tokens": vocabulary.num_tokens}
+        bag = LabelBag.knowing(hiding, **sizes, num_outputs=2, roots=1, form="count").double()
+        with_names += bool((bag.pairs >= 2 * bag.num_labels**2).any())
+        bag.weight.normal_(generator=torch.Generator().manual_seed(seed))
+        (found,) = outputs_without_each(
+            bag, Forest.from_trees([tree], vocabulary), vocabulary.encode(HIDDEN)[1]
+        )
+        torch.testing.assert_close(found, bag(hiding), rtol=1e-9, atol=1e-9)
+    assert with_names > 30
+
+
 @pytest.mark.parametrize("estimator", [TreeLSTMClassifier, TreeLSTMRegressor])
 def test_a_mixed_model_is_explained_as_its_parts_are_predicted(estimator: type) -> None:
     rng = random.Random(0)

@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold
 FOLDS = 5
 PENALTIES = tuple(10.0**power for power in range(4, -3, -1))
 SMALL = 200  # rows or columns up to which the equations of a fold are solved at once
+ROOM = 2**24  # numbers in a table that is written out for it
 PAST = 2  # penalties in a row worse than an earlier one, after which weaker ones are not tried
 
 
@@ -49,7 +50,8 @@ def best_ridge(
         given ``[n, columns]``; y ``[n, outputs]``; count ``[n]``; predictions ``[n, outputs]``.
     """
     found: list[tuple[float, float, np.ndarray]] = []
-    answers = _solved if min(given.shape) <= SMALL else _searched
+    small = min(given.shape) <= SMALL and np.prod(given.shape) <= ROOM
+    answers = _solved if small else _searched
     of_folds = [(held, answers(given, y, count, learn, held)) for learn, held in folds]
     for penalty in PENALTIES:
         predicted = np.empty(y.shape)
