@@ -32,7 +32,7 @@ from structnet.trees.label_words import (
 )
 from structnet.trees.replacement import each_replaced
 from structnet.trees.tree import Tree
-from structnet.trees.vocabulary import Vocabulary
+from structnet.trees.vocabulary import Nameless, Vocabulary
 
 MAX_EDGES = 2**19  # edges of trees with something hidden that are predicted at once; ...
 NODE = 8  # ... a node counts as this many edges
@@ -42,8 +42,8 @@ LISTED = 8  # subtrees in the text
 SHOWN = 50  # characters of each subtree in the text
 
 
-class _Hidden:
-    """The label of a hidden part, which no vocabulary contains."""
+class _Hidden(Nameless):
+    """The label of a hidden part."""
 
     def __repr__(self) -> str:
         return "<hidden>"

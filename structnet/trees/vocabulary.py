@@ -18,6 +18,10 @@ class VocabularyError(ValueError):
     """A label that a vocabulary does not know, or a node wider than its arity."""
 
 
+class Nameless:
+    """A label that no vocabulary lists and that names nothing, as of a part that is hidden."""
+
+
 class Vocabulary:
     """The numbers of labels, fixed once so that all forests built with it agree.
 
@@ -227,14 +231,16 @@ class Vocabulary:
     def name_of(self, node: Tree) -> Hashable | None:
         """The label that names a node, its token if it has one, if it is not listed; else None.
 
-        A number that is read by its value counts as listed.
+        A number that is read by its value counts as listed, and so does a :class:`Nameless` label.
         """
         inner = node.token is None and bool(own_children(node))
         name = node.label if node.token is None else node.token
         listed, by_value = (
             (self.types, self.inner_numbers) if inner else (self.tokens, self.numbers)
         )
-        if listed is None or name in listed or (by_value and number_of(name) is not None):
+        if listed is None or name in listed or isinstance(name, Nameless):
+            return None
+        if by_value and number_of(name) is not None:
             return None
         return name
 

@@ -180,9 +180,6 @@ def _names_without_each(
             gained.append((part[only], names_code(ALONE, names.above[which[only]], num_labels)))
             at, of = parents[at], of[parents[at] >= 0]
             at = at[at >= 0]
-    if forest.vocabulary is not None and forest.vocabulary.names:  # what is hidden has a new one
-        at = np.flatnonzero(parents >= 0)
-        gained.append((at, names_code(ALONE, labels.code[parents[at]], num_labels)))
     return _met(lost), _met(gained)
 
 

@@ -140,7 +140,7 @@ class NamesMet(NamedTuple):
 
     Attributes:
         entry: entry of the node that has the name.
-        same: whether the next one is of the same name in the same tree.
+        same: mask of those whose next one is of the same name in the same tree.
         above: label above it.
 
     Shapes:
