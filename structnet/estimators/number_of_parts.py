@@ -197,9 +197,7 @@ class _Search(NamedTuple):
             return _Drafts.of(self.pairs, self.num_classes, number, self.seed, self.fits)
 
         before, worse = division, 0
-        most: Answers | None = (
-            None  # the best of these numbers, which may all be worse than another
-        )
+        most: Answers | None = None  # those of the best number, which may be worse than the given
         for number in NUMBERS:
             if (tried := drafts(number)) is None:
                 break
