@@ -33,7 +33,7 @@ def test_how_alike_the_trees_of_a_pair_are_is_counted_too(form: str, numbers: bo
     assert (found[:, :-4] == alone.counts(forest).toarray()).all()
 
     first, second = np.divmod(bag.pairs.numpy(), bag.num_labels)
-    first[first >= bag.num_labels] += 5 - bag.num_labels  # of siblings
+    first += (5 - bag.num_labels) * (first // bag.num_labels)  # of siblings, and of names
     rows = np.log1p(counted(trees, (5 * first + second).tolist()))
     met = (rows > 0).sum(0)
     rows *= 1 + np.log((1 + len(trees)) / (1 + met))
