@@ -91,7 +91,8 @@ def most_gaining(choices: Sequence[np.ndarray], gains: np.ndarray) -> tuple[int,
 
     Args:
         choices: columns of each choice, about as many.
-        gains: gain of each choice on held-out rows; what is below 0 counts as that.
+        gains: gain of each choice on held-out rows; what is below 0 counts as that. If none gains
+            anything, all count alike.
 
     Shapes:
         choices ``[kept]`` each; gains ``[choices]``; output ``[kept]``, ascending.
@@ -101,6 +102,7 @@ def most_gaining(choices: Sequence[np.ndarray], gains: np.ndarray) -> tuple[int,
         >>> most_gaining(choices, np.array([0.5, -0.1, 0.2]))
         (1, 4)
     """
-    each = np.repeat(np.maximum(gains, 0), [len(columns) for columns in choices])
+    gains = np.maximum(gains, 0) if (gains > 0).any() else np.ones(len(choices))
+    each = np.repeat(gains, [len(columns) for columns in choices])
     gained = np.bincount(np.concatenate(choices), each)
     return tuple(most_telling(gained, len(choices[0])).tolist())

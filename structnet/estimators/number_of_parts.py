@@ -252,7 +252,9 @@ class _Search(NamedTuple):
         if found is None or found is division:
             return division, best
         first = np.cumsum([0, *(len(held.y) for _, held in self.pairs)])[:-1]
-        gains = np.add.reduceat(best.losses - answers.losses, first)
+        weights = _joined([held.weights for _, held in self.pairs])
+        gained = best.losses - answers.losses
+        gains = np.add.reduceat(gained if weights is None else weights * gained, first)
         return found._replace(columns=most_gaining(choices, gains)), answers
 
     @property

@@ -113,12 +113,12 @@ def solved_draft(points: Points, how: tuple[float, ...], number: int = 1, seed: 
         unseen[more.indices] = False
         weight[:, unseen] = 0  # nothing is known of them
     else:
-        way, share, certainty, penalty, wide, *few = how  # before, columns were always all
+        way, share, certainty, penalty, wide, number_of_columns, *told_by = how
         shrinkage = Shrinkage(int(way), share, certainty)
-        by = Regularisation(shrinkage, penalty, bool(wide), *map(int, few[:1]))
+        by = Regularisation(shrinkage, penalty, bool(wide), int(number_of_columns))
         rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
         if number > 1:
-            within = [int(column) for column in few[1:]]
+            within = [int(column) for column in told_by]
             parts = parts_in_columns(rows, points.num_classes, number, within, seed)
             place, classes, told = parts
             rows = rows._replace(y=place)

@@ -236,6 +236,49 @@ def preorder(roots, offsets, children, total):
 
 
 @compiled
+def wanted_places(roots, offsets, children, size, wanted):
+    """The wanted nodes of each tree in preorder, ``[5, nodes]``, which goes only where some are.
+
+    The rows are a node's tree, its number, its parent's number, its place in the preorder of all
+    trees, and its parent's place; those of a root's parent are -1. ``size`` is the number of nodes
+    at and below each.
+    """
+    below = wanted.copy()
+    for v in range(len(below)):
+        for e in range(offsets[v], offsets[v + 1]):
+            below[v] |= below[children[e]]
+    waiting = np.empty((4, len(children) + 1), np.int64)  # see preorder
+    found = np.empty((5, 0), np.int64)
+    for fill in (False, True):
+        n = begin = 0
+        for tree in range(len(roots)):
+            root = roots[tree]
+            waiting[0, 0], waiting[1, 0], waiting[2, 0], waiting[3, 0] = root, -1, begin, -1
+            begin += size[root]
+            count = 1 if below[root] else 0
+            while count:
+                count -= 1
+                v, place = waiting[0, count], waiting[2, count]
+                if wanted[v]:
+                    if fill:
+                        found[0, n] = tree
+                        for i in range(4):
+                            found[i + 1, n] = waiting[i, count]
+                    n += 1
+                end = place + size[v]
+                for e in range(offsets[v + 1] - 1, offsets[v] - 1, -1):
+                    child = children[e]
+                    end -= size[child]
+                    if below[child]:
+                        waiting[0, count], waiting[1, count] = child, v
+                        waiting[2, count], waiting[3, count] = end, place
+                        count += 1
+        if not fill:
+            found = np.empty((5, n), np.int64)
+    return found
+
+
+@compiled
 def ways_down(nodes, size, offsets, children):
     """For each entry of a preorder its parent's entry, the edge between them, and its depth.
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structnet.trees import _kernels
 from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest
 from structnet.trees.vocabulary import NONE
-from structnet.trees.ways_down import all_entries, sizes_of
+from structnet.trees.ways_down import sizes_of
 
 BEFORE, AFTER, ABOVE, BELOW, ELDER, YOUNGER = range(6)  # where a name occurs again
 MOST = 16  # different labels above a name, beyond which it is a word of the grammar
@@ -72,28 +73,29 @@ class Named(NamedTuple):
     asked: np.ndarray
 
     @classmethod
-    def like(cls, forest: Forest, places: np.ndarray, labels: np.ndarray) -> Named:
+    def like(
+        cls, forest: Forest, nodes: np.ndarray, places: np.ndarray, labels: np.ndarray
+    ) -> Named:
         """The nodes that have the name of one of some nodes.
 
         Args:
             forest: trees with a vocabulary.
-            places: places of the nodes in the preorder of all trees.
+            nodes: numbers of the nodes in the forest.
+            places: their places in the preorder of all trees; -1 for those that are not asked for.
             labels: a label of each stored node and, at the end, one for the place above roots.
 
         Shapes:
-            places ``[m]``; labels ``[num_nodes + 1]``.
+            nodes, places ``[m]``; labels ``[num_nodes + 1]``.
         """
-        every = all_entries(forest)
-        name = names_of(forest)[every.nodes]
-        wanted = np.unique(name[places])
-        kept = np.flatnonzero(np.isin(name, wanted[wanted != NONE]))
-        asked = np.full(len(name), NONE)
-        asked[places] = np.arange(len(places))
-        parent, place = every.parent[kept], every.place[kept]
-        above = labels[np.where(parent >= 0, every.nodes[parent], -1)]
-        tree = np.cumsum(every.parent < 0)[kept]
-        end = place + sizes_of(forest)[every.nodes[kept]]
-        return cls(tree, name[kept], parent, place, end, above, asked[kept])
+        names, size = names_of(forest), sizes_of(forest)
+        row = np.flatnonzero((places >= 0) & (names[nodes] != NONE))
+        wanted = np.isin(names, np.unique(names[nodes[row]]))
+        tree, node, above, place, parent = _kernels.wanted_places(
+            forest.roots, forest.offsets, forest.children, size, wanted
+        )
+        asked = np.full(len(place), NONE)
+        asked[np.searchsorted(place, places[row])] = row
+        return cls(tree, names[node], parent, place, place + size[node], labels[above], asked)
 
     def repeats(self) -> np.ndarray:
         """Whether a node's name occurs again in its tree.
@@ -107,7 +109,8 @@ class Named(NamedTuple):
             >>> from structnet.trees import Tree, Vocabulary
             >>> trees = [Tree.fromstring("(f x (g x x))")]
             >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
-            >>> found = Named.like(forest, np.array([1]), np.zeros(forest.num_nodes + 1))
+            >>> one, place = np.array([0]), np.array([1])  # x is node 0
+            >>> found = Named.like(forest, one, place, np.zeros(forest.num_nodes + 1))
             >>> found.repeats().astype(int).tolist()  # of each x
             [[0, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 1], [1, 0, 0, 0, 1, 0]]
         """
@@ -144,7 +147,8 @@ class Named(NamedTuple):
             >>> trees = [Tree.fromstring("(f x (g x y) (h x))")]
             >>> forest = Forest.from_trees(trees, Vocabulary.from_trees(trees))
             >>> types = np.append(forest.types, -1)  # 0, 1, 2 of f, g, h
-            >>> [each.tolist() for each in Named.like(forest, np.array([1]), types).above_others()]
+            >>> found = Named.like(forest, forest.preorder().nodes[1:2], np.array([1]), types)
+            >>> [each.tolist() for each in found.above_others()]
             [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
         """
         # One row for each tree, name and label above it.

@@ -47,7 +47,8 @@ class Entries(NamedTuple):
         parent: entry of its parent; -1 for a root.
         edge: edge of the forest from its parent; -1 for a root.
         depth: number of edges from the root.
-        place: place among all nodes of the forest's trees, tree after tree in preorder.
+        place: place among all nodes of the forest's trees, tree after tree in preorder; -1 for a
+            node that is only on the way to another.
 
     Shapes:
         ``[entries]`` each.
@@ -96,17 +97,18 @@ def entries_along(forest: Forest, steps: Sequence[int]) -> Entries:
         >>> found.depth.tolist(), found.parent.tolist()
         ([0, 1, 2, 0, 1, 2], [-1, 0, 1, -1, 3, 4])
         >>> found.place.tolist()
-        [0, 2, 3, 4, 6, 7]
+        [-1, -1, 3, -1, -1, 7]
     """
     shape, size = (len(forest), 1 + len(steps)), sizes_of(forest)
     before = offsets_of(size[forest.children])  # nodes below the edges before each
-    edges, (nodes, places) = np.full(shape, NONE), np.empty((2, *shape), np.int64)
-    nodes[:, 0], places[:, 0] = forest.roots, offsets_of(size[forest.roots])[:-1]
+    nodes, (edges, places) = np.empty(shape, np.int64), np.full((2, *shape), NONE)
+    nodes[:, 0], place = forest.roots, offsets_of(size[forest.roots])[:-1]
     for depth, step in enumerate(steps):
         first = forest.offsets[nodes[:, depth]]
         edges[:, depth + 1] = first + step
         nodes[:, depth + 1] = forest.children[first + step]
-        places[:, depth + 1] = places[:, depth] + 1 + before[first + step] - before[first]
+        place = place + 1 + before[first + step] - before[first]
+    places[:, -1] = place
     parents = np.arange(nodes.size).reshape(shape) - 1
     parents[:, 0] = NONE
     depths = np.tile(np.arange(shape[1]), shape[0])

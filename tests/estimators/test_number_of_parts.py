@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from structnet.estimators import columns_of_parts, number_of_parts
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import parts_in_columns
+from structnet.estimators.columns_of_parts import most_gaining, parts_in_columns
 from structnet.estimators.discriminant_analysis import discriminant
 from structnet.estimators.few_rows import regularisation
 from structnet.estimators.number_of_parts import Answers, Division, best_division, best_of_few
@@ -49,6 +49,19 @@ def test_of_few_rows_rings_are_divided_and_round_classes_are_not() -> None:
     division, _ = best_of_few(rings(150, 0), 2, 0)
     assert division and division.number >= 4
     assert best_of_few(round_classes(150, 0), 3, 0)[0] is None
+
+
+def test_columns_are_chosen_by_weighted_gains() -> None:
+    """Two columns tell, behind six of noise; many rows with wrong labels hardly weigh anything."""
+    rng, some = np.random.default_rng(0), rings(250, 0)
+    wrong = rings(120, 1)
+    x, y = np.concatenate([some.x, wrong.x]), np.append(some.y, rng.permutation(wrong.y))
+    x = np.column_stack([rng.normal(size=(len(x), 6)), x])
+    weights = np.repeat([1.0, 1e-3], [250, 120])
+    division, _ = best_of_few(Checked(x, y, weights), 2, 0)
+    assert division is not None and division.columns == (6, 7)
+    losing = most_gaining([np.array([1, 4]), np.array([4, 5])], np.array([-1.0, -2.0]))
+    assert 4 in losing and 0 not in losing  # nothing gains: what most choices have
 
 
 def test_what_solves_whole_classes_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:

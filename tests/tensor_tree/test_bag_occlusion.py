@@ -51,7 +51,7 @@ def test_counts_without_a_subtree(
         *(without(tree, tree.size - 1) for tree in trees),
     ]  # pairs with what is hidden
     vocabulary = vocabulary.with_letters() if kind == "letters" else vocabulary
-    vocabulary = vocabulary.with_names() if kind in ("names", "texts") else vocabulary
+    vocabulary = vocabulary.with_names() if kind != "plain" else vocabulary
     bag = LabelBag.knowing(Forest.from_trees(learnt, vocabulary), letters=True, **of).double()
     assert (bag.pieces is not None) == (kind == "letters")
     generator = torch.Generator().manual_seed(0)
@@ -60,7 +60,7 @@ def test_counts_without_a_subtree(
     bag.rarity.uniform_(1, 3, generator=generator)
     counts = bag.simple_counts(Forest.from_trees(learnt, vocabulary))
     extra, y = (
-        ExtraTrees(3, 1, "numbers"),
+        ExtraTrees(3, 1, "numbers", bag.num_labels),
         np.random.default_rng(0).normal(size=(len(learnt), 3)),
     )
     extra.fit(counts, y, None, 0)

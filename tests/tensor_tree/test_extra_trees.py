@@ -50,6 +50,18 @@ def test_the_arrays_predict_as_the_trees_they_are_from(
     assert found(new[:0]).shape == (0, 3)
 
 
+def test_the_sum_is_the_number_of_nodes_whatever_else_is_counted() -> None:
+    """The first columns count labels, each node once; others count some nodes again, as names."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 5, size=(700, 6))
+    nodes = counts[:, :3].sum(1)
+    found = ExtraTrees(1, 1, "numbers", num_labels=3)
+    found.fit(csr_matrix(counts[:600]), nodes[:600, None] % 2, None, seed=0)
+    assert (found.rows(csr_matrix(counts))[:, -1] == nodes).all()
+    guess = found(found.rows(csr_matrix(counts[600:])))[:, 0].numpy()
+    assert ((guess > 0.5) == nodes[600:] % 2).mean() > 0.9
+
+
 def test_of_many_examples_each_tree_sees_some(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     counts, y = csr_matrix(rng.integers(0, 9, size=(200, 6))), rng.normal(size=(200, 1))

@@ -109,11 +109,11 @@ def test_nodes_of_one_path_are_as_among_all():
     forest = Forest.from_trees(trees, VOCABULARY)
     classes = [[0, 1, 2, 0, 1, 2, 0], [1, 1, 0, 2, -1, 2, 0]]
     bag = fitted(NodeBag(**SIZES), NodeExamples(forest, classes))
-    every, some = bag(forest), bag(forest, entries_along(forest, [1, 1]))
-    start = trees[0].size
-    places = [0, 2, 4, start, start + 2, start + 4]
+    every, start = bag(forest), trees[0].size
     assert every.std() > 0
-    torch.testing.assert_close(some, every[places])
+    for steps, place in (([], 0), ([1], 2), ([1, 1], 4)):
+        some = bag(forest, entries_along(forest, steps)).view(2, len(steps) + 1, CLASSES)
+        torch.testing.assert_close(some[:, -1], every[[place, start + place]])
 
 
 def test_a_child_above_or_beside_says_the_class():

@@ -35,7 +35,8 @@ def test_a_name_occurs_again_where_a_walk_meets_it(inner_tokens: bool, share: bo
         expected = [each for tree in trees for each in repeated(tree)]
         every = len(expected)
         for places in (np.arange(every), rng.sample(range(every), (every + 2) // 3)):
-            named = Named.like(forest, np.array(places), np.append(forest.types, -1))
+            nodes = forest.preorder().nodes[places]
+            named = Named.like(forest, nodes, np.array(places), np.append(forest.types, -1))
             found: list[tuple[set[int], set[Hashable]]] = [(set(), set()) for _ in places]
             for row, kind in zip(*named.among(*np.nonzero(named.repeats())), strict=True):
                 found[row][0].add(int(kind))
@@ -50,7 +51,8 @@ def test_a_name_occurs_again_where_a_walk_meets_it(inner_tokens: bool, share: bo
 def test_a_name_below_very_many_labels_is_no_name(number: int):
     tree = Tree("f", [Tree(f"label {i}", [Tree("x")]) for i in range(number)])
     forest = Forest.from_trees([tree], Vocabulary.from_trees([tree]))
-    named = Named.like(forest, np.array([2]), np.append(forest.types, -1))
+    leaf = forest.preorder().nodes[2:3]
+    named = Named.like(forest, leaf, np.array([2]), np.append(forest.types, -1))
     row, above = named.among(*named.above_others())
     assert len(row) == len(set(above)) == (number - 1 if number <= MOST else 0)
     assert named.repeats()[:, :2].any(axis=1).all()

@@ -1,7 +1,8 @@
 """The outputs of models of counts for a tree with each of its subtrees hidden in turn.
 
 Counts add up: those of a tree without a subtree are the whole tree's minus the subtree's, and the
-pair of its root and the next sibling. The pieces of words are counted by the words that have them.
+pair of its root and the next sibling. Of a name in it, the next one outside may become the first,
+or the one before it the last. The pieces of words are counted by the words that have them.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def outputs_without_each(
     )
     lost_at, lost = _columns(bag, places, before, gone)
     new_at, new = _columns(bag, places, *added)
-    new_at, new = np.append(new_at, np.arange(number)), np.append(new, np.full(number, leaf))
+    every = np.arange(number)
+    new_at, new = _sorted(np.append(new_at, every), np.append(new, np.full(number, leaf)))
     at = places.at(met)
     rows = np.argsort(at, kind="stable")
     column, whole = met.code[rows], np.bincount(met.code, minlength=bag.num_counts).astype(float)
@@ -111,10 +113,10 @@ def outputs_without_each(
     for first, last in _parts(end - begin):
         count = (end - begin)[first:last]
         below = column[ranges(begin[first:last], count)]
-        there, away = ((first <= each) & (each < last) for each in (new_at, lost_at))
+        there, away = (slice(*np.searchsorted(x, (first, last))) for x in (new_at, lost_at))
         own = np.repeat(np.arange(last - first), count)
         variant = np.concatenate((own, lost_at[away] - first, new_at[there] - first))
-        change = np.repeat([-1.0, 1.0], [len(below) + int(away.sum()), int(there.sum())])
+        change = np.repeat([-1.0, 1.0], [len(below) + len(lost[away]), len(new[there])])
         where = variant, np.concatenate((below, lost[away], new[there]))
         changes = csr_matrix((change, where), (last - first, bag.num_counts))
         outputs.append(_output(counted, whole, changes, bag.in_form, bag.form == "tf-idf"))
@@ -134,9 +136,15 @@ def outputs_without_each(
 
 
 def _columns(bag: LabelBag, places: _Places, *met: Counted) -> tuple[np.ndarray, np.ndarray]:
-    """The places and the columns of pairs of several kinds, for those that are counted. ``[m]``."""
+    """The places, ascending, and the columns of those pairs that are counted. ``[m]`` each."""
     all_met = Counted(*map(np.concatenate, zip(*met, strict=True))).among(bag.pairs)
-    return places.at(all_met), bag.num_labels + all_met.code
+    return _sorted(places.at(all_met), bag.num_labels + all_met.code)
+
+
+def _sorted(at: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both by the place. ``[m]`` each."""
+    rows = np.argsort(at, kind="stable")
+    return at[rows], column[rows]
 
 
 def _names_without_each(
@@ -173,13 +181,13 @@ def _names_without_each(
                 left = np.searchsorted(in_order, of * (n + 1) + behind)
             else:
                 left = np.searchsorted(in_order, of * (n + 1) + at) - 1
+            # Where no other is left, none is left of the larger parts above either.
             some = (starts[of] <= left) & (left < ends[of])
-            part, which = at[some], left[some]
-            lost.append((part, names_code(kind, names.above[which], num_labels)))
-            only = which == (ends[of[some]] - 1 if kind == AGAIN else starts[of[some]])
-            gained.append((part[only], names_code(ALONE, names.above[which[only]], num_labels)))
-            at, of = parents[at], of[parents[at] >= 0]
-            at = at[at >= 0]
+            at, of, left = at[some], of[some], left[some]
+            lost.append((at, names_code(kind, names.above[left], num_labels)))
+            only = left == (ends[of] - 1 if kind == AGAIN else starts[of])
+            gained.append((at[only], names_code(ALONE, names.above[left[only]], num_labels)))
+            at = parents[at]  # of the root, nothing is left
     return _met(lost), _met(gained)
 
 

@@ -243,7 +243,9 @@ class BesideBag(Beside):
     def _grow(self, examples: TreeExamples, seed: int) -> None:
         """Grows decision trees, in the place of earlier ones."""
         if self.extra is None:
-            made = ExtraTrees(self.bag.weight.shape[1], self.bag.roots, self.kind)
+            made = ExtraTrees(
+                self.bag.weight.shape[1], self.bag.roots, self.kind, self.bag.num_labels
+            )
             self.extra = made.to(self.bag.weight.device)
         weights = None if examples.weights is None else examples.weights.cpu().double().numpy()
         targets, counts = examples.targets.cpu().numpy(), self.bag.simple_counts(examples.forest)
@@ -333,6 +335,7 @@ def with_counts(
         return BesideNodeBag(tree, NodeBag(**sizes, **known))
     sizes = {**LabelBag.sizes(vocabulary, question), **known}
     if forest is None:
-        grown = extra and ExtraTrees(question.num_outputs, question.roots, question.kind, **extra)
-        return BesideBag(tree, LabelBag(**sizes), grown or None)
+        bag, (outputs, roots) = LabelBag(**sizes), (question.num_outputs, question.roots)
+        grown = extra and ExtraTrees(outputs, roots, question.kind, bag.num_labels, **extra)
+        return BesideBag(tree, bag, grown or None)
     return BesideBag(tree, LabelBag.knowing(forest, letters, **sizes))

@@ -16,7 +16,7 @@ from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 from torch import Tensor, nn
 
 TREES = 100  # trees, if these take no more than WORK
-LABELS = 300  # labels whose counts are used: those that most trees have
+LABELS = 300  # counts that are used: those of what most trees have
 TRIED = 64  # columns that a split is chosen from: of few that matter, it should not miss all
 EXAMPLES = 2000  # from which one tree is grown, which bounds its size
 # Nodes times columns tried times outputs of all trees, some seconds; and fewest trees worth it.
@@ -37,19 +37,21 @@ class _Grown(NamedTuple):
 
 
 class ExtraTrees(nn.Module):
-    """A forest of extremely randomised trees on the counts of labels and on their sum.
+    """A forest of extremely randomised trees on counts of labels and names, and on that of nodes.
 
     Args:
         num_outputs: number of outputs for each example.
         roots: number of trees in an example.
         kind: "classes", whose outputs are log-probabilities, or "numbers".
+        num_labels: number of columns, the first ones, that count labels and are added up; by
+            default all.
         num_columns, num_nodes, num_values, num_trees: sizes of the arrays, which :meth:`fit` finds.
 
     Attributes:
         share: weight of the outputs beside those of other models.
 
     Shapes:
-        columns: ``[num_columns]``, int64, ascending: labels whose counts are used.
+        columns: ``[num_columns]``, int64, ascending: counts that are used.
         nodes: ``[3, num_nodes]``, int32, the trees one after the other, each in preorder: a column,
             a threshold, and where rows with more go; others go to the next node. In the place of
             that node, a leaf has ``-1 - v``, where v is its place in values.
@@ -71,13 +73,14 @@ class ExtraTrees(nn.Module):
         num_outputs: int,
         roots: int,
         kind: str,
+        num_labels: int | None = None,
         num_columns: int = 0,
         num_nodes: int = 0,
         num_values: int = 0,
         num_trees: int = TREES,
     ):
         super().__init__()
-        self.roots, self.kind = roots, kind
+        self.roots, self.kind, self.num_labels = roots, kind, num_labels
         self.register_buffer("share", torch.zeros(()))
         self.register_buffer("columns", torch.zeros(num_columns, dtype=torch.int64))
         self.register_buffer("nodes", torch.zeros(3, num_nodes, dtype=torch.int32))
@@ -100,13 +103,13 @@ class ExtraTrees(nn.Module):
         """Grows the trees: fewer than ``TREES`` if they are large and outputs many, down to none.
 
         Args:
-            counts: count of each label in each tree.
+            counts: count of each label, and maybe of names, in each tree.
             targets: classes, or rows of numbers.
             weights: weight of each example.
             seed: seed of the splits.
 
         Shapes:
-            counts ``[n * roots, labels]``; targets ``[n]`` or ``[n, outputs]``; weights ``[n]``.
+            counts ``[n * roots, columns]``; targets ``[n]`` or ``[n, outputs]``; weights ``[n]``.
         """
         of_most = np.argsort(-counts.getnnz(axis=0), kind="stable")[:LABELS]
         self._hold("columns", np.sort(of_most))
@@ -177,13 +180,13 @@ class ExtraTrees(nn.Module):
         self.register_buffer(name, torch.from_numpy(array).to(self.share.device))
 
     def rows(self, counts: csr_matrix) -> np.ndarray:
-        """The counts that are used, and the sums of all.
+        """The counts that are used, and the sums of those of labels.
 
         Shapes:
-            ``[n * roots, labels] -> [n, roots * (num_columns + 1)]``.
+            ``[n * roots, columns] -> [n, roots * (num_columns + 1)]``.
         """
         some = counts[:, self.columns.cpu().numpy()].toarray()
-        rows = np.hstack((some, np.asarray(counts.sum(axis=1))))
+        rows = np.hstack((some, np.asarray(counts[:, : self.num_labels].sum(axis=1))))
         return rows.reshape(-1, self.roots * rows.shape[1])
 
     def forward(self, rows: np.ndarray) -> Tensor:

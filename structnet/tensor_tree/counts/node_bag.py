@@ -196,7 +196,7 @@ class NodeBag(nn.Module):
             yield row, higher, upper
             for sibling in siblings(forest):
                 yield row, 0, label[sibling[edge]]
-        named = Named.like(forest, entries.place[rows], label)
+        named = Named.like(forest, nodes, entries.place[rows], label)
         node, kind = np.nonzero(named.repeats())
         if not self.top_down:
             node, kind = node[kind == BELOW], kind[kind == BELOW]
