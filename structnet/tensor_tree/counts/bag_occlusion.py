@@ -8,7 +8,7 @@ or the one before it the last. The pieces of words are counted by the words that
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -93,17 +93,16 @@ def outputs_without_each(
     leaf, size = bag.num_types + hidden, bag.num_labels
     labels, parents = bag.labels_met(forest, order), forest.parents(order)
     above, (before, right) = under(labels, parents, size), beside(labels, parents, size)
-    gone, come = _names_without_each(labels, forest, order, parents, size)
-    added = (
-        above._replace(code=above.code // size * size + leaf),
-        right._replace(code=right.code // size * size + leaf),
-        before._replace(code=(size + leaf) * size + before.code % size),
-        come,
+    pairs = itertools.chain(
+        (
+            (before, -1),
+            (before._replace(code=(size + leaf) * size + before.code % size), 1),
+            (above._replace(code=above.code // size * size + leaf), 1),
+            (right._replace(code=right.code // size * size + leaf), 1),
+        ),
+        _names_without_each(labels, forest, order, parents, size),
     )
-    lost_at, lost = _columns(bag, places, before, gone)
-    new_at, new = _columns(bag, places, *added)
-    every = np.arange(number)
-    new_at, new = _sorted(np.append(new_at, every), np.append(new, np.full(number, leaf)))
+    other_at, other, other_by = _summed(bag, places, pairs)
     at = places.at(met)
     rows = np.argsort(at, kind="stable")
     column, whole = met.code[rows], np.bincount(met.code, minlength=bag.num_counts).astype(float)
@@ -113,11 +112,10 @@ def outputs_without_each(
     for first, last in _parts(end - begin):
         count = (end - begin)[first:last]
         below = column[ranges(begin[first:last], count)]
-        there, away = (slice(*np.searchsorted(x, (first, last))) for x in (new_at, lost_at))
-        own = np.repeat(np.arange(last - first), count)
-        variant = np.concatenate((own, lost_at[away] - first, new_at[there] - first))
-        change = np.repeat([-1.0, 1.0], [len(below) + len(lost[away]), len(new[there])])
-        where = variant, np.concatenate((below, lost[away], new[there]))
+        some, every = slice(*np.searchsorted(other_at, (first, last))), np.arange(last - first)
+        variant = np.concatenate((np.repeat(every, count), other_at[some] - first, every))
+        change = np.concatenate((np.full(len(below), -1), other_by[some], np.ones(len(every))))
+        where = variant, np.concatenate((below, other[some], np.full(len(every), leaf)))
         changes = csr_matrix((change, where), (last - first, bag.num_counts))
         outputs.append(_output(counted, whole, changes, bag.in_form, bag.form == "tf-idf"))
         if extra is not None:
@@ -135,22 +133,44 @@ def outputs_without_each(
     return (torch.from_numpy(found), *([torch.cat(by_extra)] if by_extra else []))
 
 
-def _columns(bag: LabelBag, places: _Places, *met: Counted) -> tuple[np.ndarray, np.ndarray]:
-    """The places, ascending, and the columns of those pairs that are counted. ``[m]`` each."""
-    all_met = Counted(*map(np.concatenate, zip(*met, strict=True))).among(bag.pairs)
-    return _sorted(places.at(all_met), bag.num_labels + all_met.code)
+def _summed(
+    bag: LabelBag, places: _Places, pairs: Iterable[tuple[Counted, int]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs that are added (1) to what is counted, or taken away (-1), where a part is hidden.
 
+    Returns:
+        The place of the part, ascending, the column, and how often, summed up: there may be as many
+        pairs as names times nodes above them.
 
-def _sorted(at: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both by the place. ``[m]`` each."""
-    rows = np.argsort(at, kind="stable")
-    return at[rows], column[rows]
+    Shapes:
+        ``[m]`` each.
+    """
+    columns = max(len(bag.pairs), 1)
+    keys, counts, added = np.empty(0, np.int64), np.empty(0), 0
+    new: list[tuple[np.ndarray, int]] = []
+
+    def joined() -> tuple[np.ndarray, np.ndarray]:
+        each = np.concatenate([keys, *(key for key, _ in new)])
+        by = np.concatenate([counts, *(np.full(len(key), change) for key, change in new)])
+        key, place = np.unique(each, return_inverse=True)
+        return key, np.bincount(place, by, len(key))
+
+    for met, change in pairs:
+        known = met.among(bag.pairs)
+        new.append((places.at(known) * columns + known.code, change))
+        added += len(known.code)
+        if added > MOST:
+            keys, counts = joined()
+            new, added = [], 0
+    keys, counts = joined()
+    at, column = np.divmod(keys, columns)
+    return at, bag.num_labels + column, counts
 
 
 def _names_without_each(
     labels: Counted, forest: Forest, order: Preorder, parents: np.ndarray, num_labels: int
-) -> tuple[Counted, Counted]:
-    """What no longer holds, and what does, of the names outside a part that is hidden.
+) -> Iterator[tuple[Counted, int]]:
+    """What no longer holds (-1), and what does (1), of names outside each part that is hidden.
 
     A part is a range of the preorder. If the first of a name is in it, the next one behind it is
     now the first; if the last is in it, the one before it is now the last.
@@ -171,8 +191,6 @@ def _names_without_each(
     ends = np.append(starts, len(names.entry))[1:]
     name = np.repeat(np.arange(len(starts)), ends - starts)
     in_order = name * (n + 1) + names.entry
-    lost: list[tuple[np.ndarray, np.ndarray]] = []
-    gained: list[tuple[np.ndarray, np.ndarray]] = []
     for kind, at in ((AGAIN, names.entry[starts]), (COMES, names.entry[ends - 1])):
         of = np.arange(len(starts))
         while len(at):
@@ -184,18 +202,11 @@ def _names_without_each(
             # Where no other is left, none is left of the larger parts above either.
             some = (starts[of] <= left) & (left < ends[of])
             at, of, left = at[some], of[some], left[some]
-            lost.append((at, names_code(kind, names.above[left], num_labels)))
             only = left == (ends[of] - 1 if kind == AGAIN else starts[of])
-            gained.append((at[only], names_code(ALONE, names.above[left[only]], num_labels)))
+            for some, what, change in ((left >= 0, kind, -1), (only, ALONE, 1)):
+                code = names_code(what, names.above[left[some]], num_labels)
+                yield Counted(at[some], np.full(len(code), NONE), code), change
             at = parents[at]  # of the root, nothing is left
-    return _met(lost), _met(gained)
-
-
-def _met(parts: list[tuple[np.ndarray, np.ndarray]]) -> Counted:
-    """Pairs as counted: the entries and the codes of each part."""
-    nothing = np.empty(0, np.int64)
-    entry, code = map(np.concatenate, zip((nothing, nothing), *parts, strict=True))
-    return Counted(entry, np.full(len(entry), NONE), code)
 
 
 def _of_pieces(bag: LabelBag, forest: Forest, texts: Texts, places: _Places) -> np.ndarray:
