@@ -28,11 +28,11 @@ from structnet.tensor_tree.counts.counted import (
 )
 from structnet.tensor_tree.counts.extra_trees import ExtraTrees
 from structnet.tensor_tree.counts.label_bag import LabelBag
-from structnet.trees import _kernels
 from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.texts import Texts
 from structnet.trees.vocabulary import NONE
+from structnet.trees.ways_down import sizes_of
 
 MOST = 2**20  # counts of subtrees that are held at once
 PIECES = 16  # counts of pieces that a word is expected to have
@@ -56,7 +56,7 @@ class _Places(NamedTuple):
     @classmethod
     def of(cls, forest: Forest, order: np.ndarray) -> _Places:
         """The places of one tree, from its nodes in preorder."""
-        sizes = _kernels.sizes(forest.offsets, forest.children)[order].astype(np.int64)
+        sizes = sizes_of(forest)[order]
         text, _ = forest.words_at(order)
         number, nth = np.arange(len(order)), np.arange(len(text))
         nodes, words = number + np.searchsorted(text, number), text + 1 + nth
@@ -186,7 +186,7 @@ def _names_without_each(
         parents ``[nodes]``; output ``[m]`` each, with the entry of the part as entry.
     """
     n, names = len(order.nodes), NamesMet.in_trees(labels, forest, order, parents)
-    size = _kernels.sizes(forest.offsets, forest.children)[order.nodes].astype(np.int64)
+    size = sizes_of(forest)[order.nodes]
     starts = np.flatnonzero(np.append(True, ~names.same)[: len(names.entry)])
     ends = np.append(starts, len(names.entry))[1:]
     name = np.repeat(np.arange(len(starts)), ends - starts)

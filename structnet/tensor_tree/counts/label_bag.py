@@ -280,11 +280,13 @@ class LabelBag(nn.Module):
     def simple_counts(self, forest: Forest) -> csr_matrix:
         """How often each tree has what the columns ``simple`` count, ``[len(forest), columns]``."""
         order = forest.preorder()
-        entry, _, column = self.counted(forest, order)
-        shape = len(forest), self.num_counts
-        return csr_matrix((np.ones(len(column)), (order.trees[entry], column)), shape)[
-            :, self.simple
-        ]
+        met, parents = self.labels_met(forest, order), forest.parents(order)
+        names = NamesMet.in_trees(met, forest, order, parents).repeats(self.num_labels)
+        names = names.among(self.pairs[self._are_names])
+        labels = labels_counted(forest, order, self.num_types, self.num_labels)
+        column = np.append(labels.code, self.num_labels + names.code)
+        where = order.trees[np.append(labels.entry, names.entry)], column
+        return csr_matrix((np.ones(len(column)), where), (len(forest), len(self.simple)))
 
     def forward(self, forest: Forest) -> Tensor:
         found = self.counts(forest) @ self.weight.cpu().double().numpy()
