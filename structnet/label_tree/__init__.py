@@ -28,11 +28,13 @@ Sec. 5.2        the log-bilinear language model                   :class:`.LogBi
 ``arrays``                            a tree for the compiled loops: search, and scores of labels
 ``features``, ``tokens``, ``ngrams``  examples as rows or bags; lists of ids; pairs, pieces of words
 ``tree``, ``routed``                  :class:`LabelTree`, and its interface as a model tree
-``settings``, ``training``            all settings and defaults; training in threads
+``settings``, ``beginning``,          all settings and defaults; the tree before the first step;
+``training``                          training in threads
 ``touched``                           what a pass over examples changes, to undo it
 ``examples``, ``naive_bayes``         training data; the weights, or half of them, of a tree that is
                                       not learned, on sparse rows
 ``choice``, ``trials``                choose settings that are not given, on held-out examples
+``cooling``                           how sure a tree of sparse rows is of its labels
 ``class_parts``, ``parted``           number of parts of a class; predictions of classes by parts
 ``estimator``, ``streaming``,         the scikit-learn class; its ``partial_fit``; the settings, and
 ``stream``                            the rate and the scale that follow from the samples so far
@@ -67,6 +69,8 @@ Differences from the paper:
 - On sparse rows a single node, or each of a tree that is not learned, is naive Bayes, or the mean
   of that and of a trained one, if that is better on held-out samples, as where classes have few
   rows: :func:`.start_as_naive_bayes`, :func:`.averaged`.
+- The scores of nodes on sparse rows are divided by a temperature, of 1 or more, that suits held-out
+  samples: trained without a penalty, they end too sure.
 - A label that moves takes the weights of its leaf along, and each label begins as likely as it is
   frequent.
 - By default, statistics are halved at each reassignment, as they come from older weights.

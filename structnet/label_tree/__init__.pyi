@@ -1,3 +1,4 @@
+from .beginning import begin as begin
 from .choice import choose as choose
 from .codes import LabelCodes as LabelCodes
 from .estimator import LabelTreeClassifier as LabelTreeClassifier
@@ -22,5 +23,4 @@ from .softmax import TreeSoftmaxLoss as TreeSoftmaxLoss
 from .sparse_adagrad import SparseAdagrad as SparseAdagrad
 from .training import CollapseError as CollapseError
 from .training import Training as Training
-from .training import begin as begin
 from .tree import LabelTree as LabelTree

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -102,17 +103,20 @@ def chosen(
     parts = _parts(examples, num_classes, settings, solved, held_out, part_classes)
     if not len(parts[1]):
         return candidates.cheapest, None
-    trials = Trials(*parts, num_classes, progress, part_classes=part_classes, solve=solve)
+    how: Any = {"part_classes": part_classes, "solve": solve, "temperature": settings.temperature}
+    trials = Trials(*parts, num_classes, progress, **how)
     (_try_solved if solved else _try_families)(trials, candidates)
     # On all examples, a single node without vectors does as in its trial, which a learned tree may
-    # not: the node is preferred unless another candidate is better by more than chance.
-    good = trials.about_as_right(trials.tried)
+    # not: the best such node is preferred unless another candidate is better by more than chance.
+    best, tried = trials.best_of(trials.tried), trials.tried
     steady = [
         each
-        for each in good
+        for each in tried
         if each.settings.arity == num_classes and not each.settings.vector_size
     ]
-    return trials.or_half(trials.best_of(steady or good)).settings, trials
+    if steady and (node := trials.best_of(steady)) in trials.about_as_right(tried):
+        best = node
+    return trials.or_half(best).settings, trials
 
 
 @dataclass(frozen=True)

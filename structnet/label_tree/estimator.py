@@ -27,6 +27,7 @@ from structnet.estimators.inputs import (
 )
 from structnet.estimators.scale import Standardizer
 from structnet.estimators.tree_estimator import TreeClassifierMixin, TreeEstimatorMixin
+from structnet.label_tree.beginning import begin
 from structnet.label_tree.class_parts import choose_parts
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
@@ -36,7 +37,7 @@ from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Stream
 from structnet.label_tree.streaming import StreamMixin
 from structnet.label_tree.tokens import bags_of, check_learnable, checked_bags
-from structnet.label_tree.training import Training, begin
+from structnet.label_tree.training import Training
 from structnet.label_tree.tree import LabelTree
 from structnet.routing.explanation import Explanation, explain
 from structnet.routing.protocol import RoutedTree
@@ -125,6 +126,7 @@ class LabelTreeClassifier(
         max_depth: int | None = OWN["max_depth"],
         memory: float = OWN["memory"],
         bias: bool = OWN["bias"],
+        temperature: float | None = OWN["temperature"],
         parts: int | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
         tokens: bool = False,

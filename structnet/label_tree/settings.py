@@ -68,6 +68,10 @@ class LabelTreeSettings:
         max_depth: largest number of decisions on a path; by default no limit.
         memory: share of the statistics that is kept after a reassignment.
         bias: learned bias of each child.
+        temperature: number by which the scores of all nodes are divided at the end of ``fit``: the
+            higher, the less sure of their labels they are. By default the one, of 1 or more, with
+            the least loss of held-out samples, for sparse rows or text; 1 for a table, or if the
+            kind of tree and the rate are given, so that nothing is tried.
         seed: number that determines everything random.
 
     Raises:
@@ -97,6 +101,7 @@ class LabelTreeSettings:
     max_depth: int | None = None
     memory: float = 0.5
     bias: bool = True
+    temperature: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -104,6 +109,7 @@ class LabelTreeSettings:
         check_integers(self, rebuilds=1, seed=0)
         check_number("learning_rate", self.learning_rate, 0, open=True, optional=True)
         check_number("prior_weight", self.prior_weight, 0, open=True)
+        check_number("temperature", self.temperature, 0, open=True, optional=True)
         check_number("memory", self.memory, 0, 1)
         check_bool("bias", self.bias)
         if self.tree is not None:

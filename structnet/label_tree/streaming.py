@@ -17,12 +17,13 @@ from structnet.estimators.few_rows import solved
 from structnet.estimators.inputs import classes_of_stream
 from structnet.estimators.naive_bayes import LEAST
 from structnet.estimators.scale import Standardizer
+from structnet.label_tree.beginning import begin
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.stream import Columns, Stream, for_stream, rescale
-from structnet.label_tree.training import Training, begin
+from structnet.label_tree.training import Training
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from structnet.estimators.few_rows import Solve, solved
 from structnet.label_tree._node_kernels import WIDE, train_node
 from structnet.label_tree._sgd_kernels import train_dense, train_sparse
-from structnet.label_tree.codes import LabelCodes, share_moved
-from structnet.label_tree.examples import Examples, guessing_loss, label_means, random_axes
-from structnet.label_tree.naive_bayes import averaged, check_rows, start_as_naive_bayes
+from structnet.label_tree.beginning import begin
+from structnet.label_tree.codes import share_moved
+from structnet.label_tree.examples import Examples, guessing_loss, label_means
+from structnet.label_tree.naive_bayes import averaged
 from structnet.label_tree.reassignment import Statistics
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.label_tree.shapes import clustered, grouped, usual_arity
+from structnet.label_tree.shapes import clustered, grouped
 from structnet.label_tree.touched import Touched
 from structnet.label_tree.tree import LabelTree
 from structnet.training.one_thread import ONE_THREAD
@@ -41,72 +41,6 @@ Callback = Callable[["Training"], object]
 
 class CollapseError(ValueError):
     """Training failed because its steps were too long."""
-
-
-def begin(
-    examples: Examples,
-    num_classes: int,
-    settings: LabelTreeSettings,
-    codes: LabelCodes | None = None,
-    solve: Solve | None = solved,
-) -> LabelTree:
-    """A label tree according to the settings, before the first step.
-
-    It has learned nothing yet, except that a single node with biases that classifies dense rows
-    starts as a solution, by default :func:`.solved`, and that nodes are naive Bayes if the settings
-    say so (:func:`.start_as_naive_bayes`) and there are no epochs.
-
-    Args:
-        examples: examples to learn from.
-        num_classes: number of labels.
-        settings: settings; see :func:`.choose` for those that are None.
-        codes: user's own tree, used instead of that of the settings.
-        solve: function that gives the solution; None to start from nothing, if examples are few.
-
-    Raises:
-        ValueError: no epochs and nothing learned, or naive Bayes of dense or negative numbers.
-    """
-    counts, size = examples.counts(num_classes), settings.vector_size or None
-    arity = settings.arity or usual_arity(num_classes, settings.max_depth)
-    shape: Any = "huffman" if settings.tree == "learned" else settings.tree or "huffman"
-    if codes is not None:
-        shape = codes
-    elif shape == "clusters" or (settings.tree == "learned" and settings.start == "clusters"):
-        means = label_means(examples, num_classes, random_axes(examples.features))
-        shape = clustered(means, arity, settings.max_depth, settings.seed)
-    tree = LabelTree(
-        examples.features.size,
-        num_classes,
-        size,
-        seed=settings.seed,
-        arity=arity,
-        tree=shape,
-        counts=counts,
-        **settings.rules,
-    ).float()  # as the kernels, whatever torch's default is
-    one = tree.codes.num_nodes == 1 and size is None and settings.bias
-    if settings.start == "naive_bayes":
-        check_rows(examples.features)
-        if solve and not settings.epochs:
-            start_as_naive_bayes(tree, examples, settings.seed, settings.bias)
-    elif one and examples.features.is_table and solve:
-        arrays, slots = tree.arrays(examples.features), tree.codes.slots
-        solution = solve(examples.checked, num_classes, settings.seed)
-        arrays.weight[0, slots], arrays.bias[0, slots] = solution
-        tree.softmax.take_bias(arrays.bias)
-    elif settings.epochs == 0:
-        reasons = {
-            "vectors of the features": size is not None,
-            "sparse rows": not examples.features.is_table,
-            "bias=False": not settings.bias,
-        }
-        what = next((reason for reason, holds in reasons.items() if holds), "a tree of nodes")
-        raise ValueError(
-            "The 'epochs' parameter must be 1 or more except for a single node of all labels with "
-            "biases on a dense table without vectors, or for naive Bayes of numbers that are not "
-            f"negative, which start as a solution. Got 0 with {what}."
-        )
-    return tree
 
 
 def _most(guessing: float) -> float:
@@ -192,15 +126,25 @@ class Training:
             record["loss"] += loss / size
             record["learning_rate"] = self._rate(self.done, total)
             record["seconds"] += time.perf_counter() - start
-            if self.done == total and settings.start == "naive_bayes":
-                alone = replace(settings, epochs=0)
-                bayes = begin(examples, self.tree.num_outputs, alone, self.tree.codes)
-                averaged(self.tree, bayes, examples.features)
+            if self.done == total:
+                self._end(examples)
             if self.done % size == 0:
                 after_epoch(self)
+        if not (total or self.whole):
+            self._end(examples)
         self.tree.eval()
         self.whole = True
         return self
+
+    def _end(self, examples: Examples) -> None:
+        """What follows the last step: half of naive Bayes, and the temperature."""
+        settings = self.settings
+        if settings.start == "naive_bayes" and settings.epochs:
+            alone = replace(settings, epochs=0)
+            bayes = begin(examples, self.tree.num_outputs, alone, self.tree.codes)
+            averaged(self.tree, bayes, examples.features)
+        if settings.temperature not in (None, 1):
+            self.tree.cool(settings.temperature)
 
     def stream(self, examples: Examples, rate: float | None = None) -> Training:
         """Trains once on examples, at a constant rate; for data that arrive in portions.

@@ -134,6 +134,12 @@ class LabelTree(Routed):
         """The likeliest label of each example, by search. ``[n, num_features] -> [n]``."""
         return torch.from_numpy(self.top_k(inputs_of(x))[1][:, 0])
 
+    @torch.no_grad()
+    def cool(self, temperature: float) -> None:
+        """Divides the scores of all nodes by a number."""
+        self.softmax.weight.div_(temperature)
+        self.softmax.bias.div_(temperature)
+
     # Through the compiled loops, on a CPU and in single precision
 
     def arrays(self, features: Features, lay: bool = False) -> TreeArrays:

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structnet.estimators.few_rows import Solve, solved
+from structnet.label_tree.beginning import begin
+from structnet.label_tree.cooling import temperature_for
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.naive_bayes import averaged
 from structnet.label_tree.parted import PartedTree
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.label_tree.training import CollapseError, Training, begin
+from structnet.label_tree.training import CollapseError, Training
 from structnet.label_tree.tree import LabelTree
 from structnet.training.gains import is_better
 from structnet.training.progress import Progress
@@ -34,7 +36,7 @@ class Tried(NamedTuple):
     """A candidate and its results on held-out examples.
 
     Attributes:
-        settings: its settings.
+        settings: its settings, with the temperature that suits the held-out examples.
         wrong: True for each example that it gets wrong.
         score: accuracy, plus a thousandth of the mean log-probability of the right labels.
         log_prob: mean log-probability of the right labels, at least -50.
@@ -68,6 +70,7 @@ class Trials:
         part_classes: class of each label to learn, ascending, if these are parts of the labels of
             held-out examples; None if they are the same.
         solve: function that solves a single node.
+        temperature: temperature that is given; None for the best of each candidate.
 
     Shapes:
         part_classes ``[num_classes]``.
@@ -80,6 +83,7 @@ class Trials:
     tried: list[Tried] = field(default_factory=list)
     part_classes: np.ndarray | None = None
     solve: Solve = solved
+    temperature: float | None = None
     _begun: dict[LabelTreeSettings, LabelTree] = field(default_factory=dict)
     # The best trees on sparse rows without vectors: by kind, arity, and whether by naive Bayes.
     _kept: dict[tuple[Any, Any, bool], tuple[Tried, LabelTree]] = field(default_factory=dict)
@@ -118,7 +122,7 @@ class Trials:
     ) -> tuple[Tried, LabelTree]:
         """A candidate, with its tree, that is not recorded yet."""
         tree, total = self._beginning(settings), len(self.learn) * (settings.epochs or 0)
-        training = Training(tree, settings)
+        training = Training(tree, replace(settings, temperature=None))
         try:
             if target > -np.inf:
                 training.run(self.learn, until=max(total // PART, 1))
@@ -187,7 +191,7 @@ class Trials:
         if not own or pair[0] is None or pair[1] is None or pair[0][0].settings.epochs:
             return best
         half = averaged(pair[0][1], pair[1][1], self.learn.features)
-        settings = replace(pair[1][0].settings, start="naive_bayes")
+        settings = replace(pair[1][0].settings, start="naive_bayes", temperature=self.temperature)
         tried = self._told(self._measured(half, settings))
         as_right = not is_better(tried.wrong, best.wrong, BETTER, self.weights)
         return tried if tried.log_prob > best.log_prob and as_right else best
@@ -210,6 +214,8 @@ class Trials:
         )
         if settings.start == "naive_bayes":
             kind += ", half naive Bayes" if settings.epochs else ", naive Bayes"
+        if settings.temperature not in (None, 1):
+            kind += f", temperature {settings.temperature:.3g}"
         self.progress.say_when_due(f"tried {kind}: score {tried.score:.3f} held out", last=False)
         return tried
 
@@ -219,15 +225,21 @@ class Trials:
         Only naive Bayes begins otherwise if no passes follow.
         """
         epochs = settings.epochs if settings.start == "naive_bayes" else None
-        alike = replace(settings, learning_rate=None, epochs=epochs)
+        alike = replace(settings, learning_rate=None, epochs=epochs, temperature=None)
         if alike not in self._begun:
             self._begun[alike] = begin(self.learn, self.num_classes, settings, solve=self.solve)
         return deepcopy(self._begun[alike])
 
     def _measured(self, tree: LabelTree, settings: LabelTreeSettings) -> Tried:
-        """A candidate with its results on the held-out examples."""
+        """A candidate with its results on the held-out examples, and the temperature for them.
+
+        The results are those before it, as among candidates that are about as often right the one
+        that is not too sure is preferred.
+        """
         x, labels = self.held.features, self.held.labels
         if self.part_classes is None:
+            found = settings.temperature or temperature_for(tree, self.held)
+            settings = replace(settings, temperature=found)
             return self.measured(settings, tree.top_k(x)[1][:, 0], tree.log_prob_of(x, labels))
         log_prob = PartedTree(tree, self.part_classes).log_prob_of_all(x)
         return self.measured(settings, log_prob.argmax(1), log_prob[np.arange(len(x)), labels])

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from label_trees import table
+from scipy.sparse import csr_matrix
 
-from structnet.label_tree import Examples, LabelTreeSettings, Training
+from structnet.label_tree import Examples, Features, LabelTreeSettings, Training, choose
 from structnet.label_tree.trials import Trials, Tried
 from structnet.training.gains import is_better
 from structnet.training.progress import Progress
@@ -123,3 +124,27 @@ def test_what_is_not_better_is_not_recorded(
     before = of.run(UNTOLD)
     found = of.run_if_better(UNTOLD, before, errors)
     assert (found is not None) == recorded and len(of.tried) == 1 + recorded
+
+
+def test_kinds_are_compared_at_their_best_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rate with which a node is most often right by chance, and far too sure, is not its best.
+
+    At its best one, it is less often right than another kind by more than chance.
+    """
+    told = {50: (0.63, -1.2), 0: (0.58, -1.5)}  # by the size of vectors: score, log-probability
+    lucky = (0.605, -3.2)
+
+    def trial(self: Trials, settings: LabelTreeSettings, target: float) -> tuple[Tried, None]:
+        assert settings.vector_size is not None
+        is_lucky = not settings.vector_size and (settings.learning_rate or 0) > 3
+        score, log_prob = lucky if is_lucky else told[settings.vector_size]
+        return Tried(settings, np.arange(1000) >= 1000 * score, score, log_prob), None
+
+    monkeypatch.setattr(Trials, "_trial", trial)
+    monkeypatch.setattr(Trials, "or_half", lambda self, best: best)
+    examples = table()
+    rows = Features.from_csr(csr_matrix(examples.features.table))
+    examples = replace(examples, features=rows)
+    assert choose(examples, 27, UNTOLD).vector_size == 50
+    told[0] = (0.61, -1.5)  # not by more than chance
+    assert choose(examples, 27, UNTOLD).vector_size == 0
