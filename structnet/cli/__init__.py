@@ -15,8 +15,9 @@ import sys
 from collections.abc import Sequence
 
 from structnet.cli.names import COMMANDS, models
+from structnet.estimators.failed_fit import interruptible
 from structnet.recipes import EXAMPLES, letters
-from structnet.recipes.recipe import did_you_mean, interruptible
+from structnet.recipes.recipe import did_you_mean
 
 BAD_INPUT, FAILURE, INTERRUPTED, CLOSED = 2, 1, 130, 141
 

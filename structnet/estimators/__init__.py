@@ -27,7 +27,8 @@
 ``hyper_parameters``       :func:`settings_of`: an estimator's parameters as its family's settings
 ``described``              :func:`described_by`: ``help`` that explains every parameter
 ``file``                   a fitted estimator on disk, without pickle
-``failed_fit``             :func:`whole`: a fit that fails or is interrupted leaves no trace
+``failed_fit``             :func:`whole`: a fit that fails or is interrupted leaves no trace;
+                           :func:`interruptible`
 =========================  =======================================================================
 """
 

@@ -10,10 +10,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from structnet.estimators.failed_fit import interruptible
 from structnet.recipes import RECIPES, recipe_for
 from structnet.recipes.paper import Member, Members
 from structnet.recipes.protocol import Recipe, sizes_of
-from structnet.recipes.recipe import Place, Say, interruptible, result_of, values_of
+from structnet.recipes.recipe import Place, Say, result_of, values_of
 from structnet.recipes.run import Run, save
 from structnet.recipes.words import metrics
 from structnet.training import set_threads

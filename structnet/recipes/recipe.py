@@ -8,8 +8,7 @@ flags, which the help calls by the class's ``TITLE``. Nothing here imports torch
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -169,29 +168,6 @@ def values_of(settings: Any) -> Values:
         value = getattr(settings, each.name)
         values |= values_of(value) if is_dataclass(value) else {each.name: _written(value)}
     return values
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Work that Ctrl-C ends with ``KeyboardInterrupt``, also while a compiled loop is called.
-
-    Raises:
-        KeyboardInterrupt: in place of the error that Python raises in such a loop.
-
-    Example:
-        >>> try:
-        ...     with interruptible():
-        ...         raise SystemError("a result with an exception set") from KeyboardInterrupt()
-        ... except KeyboardInterrupt:
-        ...     print("interrupted")
-        interrupted
-    """
-    try:
-        yield
-    except SystemError as error:  # what Python makes of an interruption in compiled code
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            raise KeyboardInterrupt from error
-        raise
 
 
 def _written(value: Any) -> Any:

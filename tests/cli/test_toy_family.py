@@ -154,7 +154,9 @@ def test_an_interruption_of_a_compiled_loop_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: object) -> None:
-        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        stop = SystemError("returned a result with an exception set")
+        stop.__cause__ = KeyboardInterrupt()
+        raise SystemError("returned a result with an exception set") from stop
 
     monkeypatch.setattr(ToyWork, "train", stopped)
     done = call("train", "toy", "--data", "ones", "--out", tmp_path)

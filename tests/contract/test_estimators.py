@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ import pytest
 import torch
 from alike import untimed
 from expressions import data
+from interruptions import run_until
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -33,15 +34,12 @@ from structnet import (
 from structnet.estimators.next_words import NextWordEstimator
 from structnet.label_tree.language_settings import LanguageModelSettings
 from structnet.label_tree.settings import LabelTreeSettings
-from structnet.label_tree.training import Training
 from structnet.naru.settings import NaruSettings
 from structnet.neural_tree.settings import NeuralTreeSettings
-from structnet.softmax_tree import optimisation
 from structnet.softmax_tree.estimator_base import SoftmaxTreeEstimator
 from structnet.softmax_tree.settings import GrowthSettings, SoftmaxTreeSettings
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.training.checkpoint import CheckpointError
-from structnet.training.loop import Loop
 
 
 class Case(NamedTuple):
@@ -350,28 +348,28 @@ def test_the_users_validation_samples_are_those_that_are_measured(case: Case) ->
             model_of(case).fit(case.X, case.y, X_val=case.X)
 
 
-# What trains the first part of a model, or its only one.
-TRAININGS = (Loop, "_step"), (Training, "run"), (optimisation, "updated_leaf")
+# Where in a fit it fails, as a share of its calls, and by which error.
+FAILURES = ((0.01, KeyboardInterrupt), (0.4, MemoryError), (0.95, KeyboardInterrupt))
 
 
 @each
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_a_fit_that_fails_leaves_no_trace(
-    case: Case, error: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*args: Any, **kwargs: Any) -> None:
-        raise error
-
-    models = model_of(case), model_of(case).fit(case.X, case.y)
-    for owner, name in TRAININGS:
-        monkeypatch.setattr(owner, name, fail)
-    for model in models:
+def test_a_fit_that_fails_at_any_moment_leaves_no_trace(case: Case) -> None:
+    once, others = fitted(case), (case.X[::-1], None if case.y is None else case.y[::-1])
+    works = [(model_of(case), "fit"), (copy.deepcopy(once), "fit")]
+    if "warm_start" in case.numbers:
+        works.append((copy.deepcopy(once).set_params(warm_start=True), "fit"))
+    if hasattr(once, "partial_fit"):
+        works.append((copy.deepcopy(once), "partial_fit"))
+    for model, name in works:
+        number = run_until(partial(getattr(copy.deepcopy(model), name), *others))
         before = dict(vars(model))
-        with pytest.raises(error):
-            model.fit(case.X[::-1], None if case.y is None else case.y[::-1])
-        assert vars(model).keys() == before.keys()
-        assert all(value is before[name] for name, value in vars(model).items())
-    same(models[1], fitted(case), case.X)
+        for share, error in FAILURES:
+            with pytest.raises(error):
+                run_until(partial(getattr(model, name), *others), int(share * number) or 1, error)
+            assert vars(model).keys() == before.keys()
+            assert all(value is before[each] for each, value in vars(model).items())
+        if model is not works[0][0]:
+            same(model, once, case.X)
 
 
 @each
