@@ -18,7 +18,7 @@ from structnet.estimators.checked import seed_from
 from structnet.estimators.held_out import parted
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.tensor_tree.aggregators import Aggregator
-from structnet.tensor_tree.samples import as_sample
+from structnet.tensor_tree.samples import are_trees, as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.tensor_tree.training import Trained, train
@@ -237,7 +237,9 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             name = next(iter(X if isinstance(X, Mapping) else X.columns), None)
             column = "" if name is None else f", such as one of its columns, X[{name!r:.60}]"
             raise TypeError(f"X must be a list. Got {type(X).__name__}; expected a list{column}")
-        found = [as_sample(x, i) for i, x in enumerate(X)]
+        X = list(X)
+        alone = roots is not None or are_trees(X)
+        found = [as_sample(x, i, alone) for i, x in enumerate(X)]
         if len(found) < least:
             raise ValueError(f"got {len(found)} samples; expected at least {least}")
         number = roots or len(found[0])
@@ -247,8 +249,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
         for i, each in enumerate(found):
             if len(each) != number:
                 has = "1 tree" if len(each) == 1 else f"{len(each)} trees"
-                listed = isinstance(X, tuple) and len(X) == number  # a sample by itself
-                pairs = "; X must be a list of such tuples" * listed
+                pairs = "; X must be a list of such tuples" * (len(X) == number)  # a sample alone
                 raise ValueError(f"sample {i} has {has}; expected {number}, as in {others}{pairs}")
         return found
 
@@ -292,7 +293,7 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             ValueError: the number of trees is not that of the samples in ``fit``.
         """
         check_is_fitted(self)
-        sample = as_sample(x, 0)
+        sample = as_sample(x, 0, alone=True)
         roots = self.trained_.question.roots
         if len(sample) != roots:
             number = "one tree" if roots == 1 else f"{roots} trees"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from structnet.trees.label_words import without_words
 from structnet.trees.tree import Tree
 
 SHOWN = 60  # characters of a wrong sample in a sentence
+WORD = re.compile(r"[^\s()<>{}\[\]]+")
 
 
 def check_lengths(samples: Any, y: Any) -> None:
@@ -28,17 +31,26 @@ def check_lengths(samples: Any, y: Any) -> None:
         raise ValueError(f"y must be one answer for each sample. Got {type(y).__name__}.")
     number = shape[0] if shape else len(y)
     if len(samples) != number:
+        columns = all(isinstance(each, tuple) and len(each) == number for each in samples)
         raise ValueError(
             f"got {len(samples)} samples and {number} answers in y; expected one answer per sample"
+            + "; columns of trees become samples by list(zip(*X))" * (columns and number > 1)
         )
 
 
-def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
+def are_trees(samples: Iterable[Any]) -> bool:
+    """True if any sample is more than words: words alone may be labels, or texts to be parsed."""
+    rows = (x if _is_several(x) else (x,) for x in samples)
+    return any(not isinstance(each, str) or "(" in each for row in rows for each in row)
+
+
+def as_sample(x: Any, place: int, alone: bool = False) -> tuple[Tree, ...]:
     """A sample as a tuple of trees, whose labels are not split into words; the model decides that.
 
     Args:
         x: tree or trees, as the user gave them.
         place: place of the sample, for the error.
+        alone: True to read a word as a tree of one node, as ``str`` writes it.
 
     Raises:
         TypeError: the sample is not a tree.
@@ -50,12 +62,16 @@ def as_sample(x: Any, place: int) -> tuple[Tree, ...]:
         # A tuple within is named before the text beside it, which is a label and no tree.
         for each in filter(_is_several, trees):
             as_tree(each)
-        return tuple(without_words(as_tree(each)) for each in trees)
+        return tuple(without_words(as_tree(_bracketed(each) if alone else each)) for each in trees)
     except (TypeError, ValueError) as error:
         shown = repr(x) if len(repr(x)) <= SHOWN else repr(x)[:SHOWN] + "..."
         read = f", read as {len(x)} trees side by side" if several and len(x) > 1 else ""
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"sample {place}, {shown}{read}: {error}") from None
+
+
+def _bracketed(tree: Any) -> Any:
+    return f"({tree})" if isinstance(tree, str) and WORD.fullmatch(tree) else tree
 
 
 def _is_several(x: Any) -> bool:

@@ -17,6 +17,7 @@ from small_estimators import classifier, held_out, regressor
 from structnet import (
     LabelTreeClassifier,
     SoftmaxTreeClassifier,
+    Tree,
     TreeLSTMClassifier,
     TreeLSTMNodeClassifier,
     TreeLSTMRegressor,
@@ -134,9 +135,14 @@ def test_several_labels_may_be_sparse() -> None:
 
 def test_a_tree_of_one_node_in_text() -> None:
     model = TreeLSTMClassifier(epochs=1, random_state=0).fit(["(a)", " ( b ) "] * 10, [0, 1] * 10)
-    assert model.predict(["(a)"]).shape == (1,)
+    assert (model.predict_proba(["(a)"]) == model.predict_proba([str(Tree("a"))])).all()
+    X = ["(f a)", "a", "(f b)", "b"] * 5
+    mixed = [TreeLSTMClassifier(epochs=1, random_state=0) for _ in range(2)]
+    written = mixed[0].fit(X, [0, 1] * 10).predict_proba(X)
+    trees = [Tree(x) if len(x) == 1 else x for x in X]
+    assert (written == mixed[1].fit(trees, [0, 1] * 10).predict_proba(trees)).all()
     with pytest.raises(ValueError, match=r"'a' stands outside of brackets; a tree of one node is"):
-        model.predict(["a"])
+        model.fit(["a", "b"], [0, 1])
 
 
 def test_balance_leaves_out_a_class_that_weighs_nothing() -> None:

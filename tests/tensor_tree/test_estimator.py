@@ -89,12 +89,13 @@ def test_pairs_of_trees():
     assert model.predict(pairs).shape == (80,) and model.predict(pairs).dtype == bool
     with pytest.raises(ValueError, match="sample 0 has 1 tree; expected 2, as in the samples"):
         model.predict(X[:2])
-    with pytest.raises(ValueError, match=r"has 1 tree; .*; X must be a list of such tuples$"):
-        model.predict(pairs[0])
-    written = np.array(
-        [[str(tree) for tree in pair] for pair in pairs if all(each.children for each in pair)]
-    )
-    assert len(written) and len(model.predict(written)) == len(written)
+    for alone in (pairs[0], list(pairs[0])):
+        with pytest.raises(ValueError, match=r"has 1 tree; .*; X must be a list of such tuples$"):
+            model.predict(alone)
+    with pytest.raises(ValueError, match=r"2 samples and 80 answers .* by list\(zip\(\*X\)\)$"):
+        model.fit([*zip(*pairs, strict=True)], y)
+    written = np.array([[str(tree) for tree in pair] for pair in pairs])
+    assert (model.predict_proba(written) == model.predict_proba(pairs)).all()
 
 
 def test_several_labels():
