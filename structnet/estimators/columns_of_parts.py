@@ -83,6 +83,20 @@ def parts_in_columns(
     return *parts_within(rows.of(told), num_classes, number, seed), told
 
 
+def columns_in_words(told: int, columns: int) -> str:
+    """What is said behind a model of how many columns of a table tell classes; empty for all.
+
+    Args:
+        told: number of columns that tell, 0 for all.
+        columns: number of columns of the table.
+
+    Example:
+        >>> columns_in_words(2, 8), columns_in_words(0, 8)
+        (', by 2 of 8 columns', '')
+    """
+    return f", by {told:,} of {columns:,} columns" if 0 < told < columns else ""
+
+
 def most_gaining(choices: Sequence[np.ndarray], gains: np.ndarray) -> tuple[int, ...]:
     """The columns of several choices, each from other rows, that gain most, as many as the first.
 

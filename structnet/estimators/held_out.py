@@ -107,6 +107,31 @@ def hold_out(
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
+def check_several(groups: np.ndarray | None) -> None:
+    """Refuses samples to learn from that are all of one group, of which none can be held out.
+
+    Args:
+        groups: group of each sample; None if each is a group by itself.
+
+    Shapes:
+        groups ``[n]``.
+
+    Raises:
+        ValueError: there is only one group.
+
+    Example:
+        >>> check_several(np.zeros(3))
+        Traceback (most recent call last):
+        ValueError: no whole group can be held out: all samples to learn from are of one group;
+        expected more groups, or X_val and y_val
+    """
+    if groups is not None and len(np.unique(groups)) == 1:
+        raise ValueError(
+            "no whole group can be held out: all samples to learn from are of one group; expected "
+            "more groups, or X_val and y_val"
+        )
+
+
 def parted(
     size: int,
     share: float,
@@ -252,13 +277,11 @@ def _whole_groups(
             left[kinds] -= number
             due[kinds] -= number
     if not free:
-        known = len(np.unique(groups))
+        check_several(groups)
         raise ValueError(
-            f"no whole group can be held out: of {known}, each has more than half of the samples, "
-            "or all of a class; expected groups that share their classes, or X_val and y_val"
-            if known > 1
-            else "no whole group can be held out: all samples are of one group; expected at "
-            "least 2, or X_val and y_val"
+            f"no whole group can be held out: of {len(np.unique(groups))}, each has more than half "
+            "of the samples, or all of a class; expected groups that share their classes, or X_val "
+            "and y_val"
         )
     return np.flatnonzero(np.isin(groups, held or [min(free)[1]]))
 

@@ -18,6 +18,7 @@ from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
+from structnet.estimators.held_out import check_several
 from structnet.estimators.inputs import (
     check_inputs,
     check_training,
@@ -173,6 +174,8 @@ class LabelTreeClassifier(
         settings = self._settings()
         data = self._checked(X, y, sample_weight, groups, reset=True)
         validation = self._checked_validation(X_val, y_val, sample_weight_val)
+        if validation is None:
+            check_several(data.groups)
         data, validation = both_weighed(data, validation, self.classes_, self.class_weight)
         self.input_scale_ = self._new_scale(data)
         self._stream = Stream.after(data.weights)
@@ -242,7 +245,9 @@ class LabelTreeClassifier(
         return explain(tree, row, self.classes_.tolist(), feature_names=names)
 
     def summary(self, X: Any = None) -> Summary:
-        """The size of the tree, and the cost of a prediction; says if nodes are naive Bayes.
+        """The size of the tree, and the cost of a prediction; ``note`` says how classes are told.
+
+        It does so of nodes that are naive Bayes, and of classes of several parts.
 
         Args:
             X: samples from which to measure how often each leaf is reached.
@@ -252,7 +257,7 @@ class LabelTreeClassifier(
         """
         size = super().summary(X)
         if self.settings_.start != "naive_bayes":
-            return size
+            return replace(size, note=self._parts_in_words())
         how = "start as" if self.history_ else "are"
         if self.settings_.epochs and self.trained_.whole:  # not in a stream
             how = "are half trained, half"

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structnet.checks import wrong
 from structnet.estimators.checked import Checked
+from structnet.estimators.columns_of_parts import columns_in_words
 from structnet.estimators.few_rows import Solve, solved
 from structnet.estimators.likeliest import top_of
 from structnet.estimators.number_of_parts import Division
@@ -203,6 +204,14 @@ class PartsMixin:
         if codes is not None and self.parts not in (None, 1):
             raise wrong("parts", "1 or None with a tree of your own, of whole classes", self.parts)
         return self.parts if codes is None else 1
+
+    def _parts_in_words(self) -> str:
+        """How many parts classes have, and how many columns tell them; empty for whole classes."""
+        if self._classes.is_one:
+            return ""
+        told = self.tree_.softmax.weight.detach().flatten(0, -2).any(0)
+        said = f"classes of up to {np.bincount(self.part_classes_).max()} parts each"
+        return said + columns_in_words(int(told.sum()), len(told))
 
     def _whole(self) -> None:
         """Begins a stream, whose first samples cannot be divided, with whole classes."""

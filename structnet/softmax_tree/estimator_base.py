@@ -18,7 +18,7 @@ from structnet.estimators.checked import Checked, encode_labels, seed_from
 from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.failed_fit import whole
-from structnet.estimators.held_out import parted
+from structnet.estimators.held_out import check_several, parted
 from structnet.estimators.hyper_parameters import settings_of
 from structnet.estimators.inputs import (
     check_inputs,
@@ -113,6 +113,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         settings, growth = self._settings(), self._growth()
         given = seen = self._checked(X, y, sample_weight, groups, reset=True)
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
+        if held_out is None:
+            check_several(given.groups)
         given, held_out = both_weighed(given, held_out, self.classes_, self.class_weight)
         self.seed_ = seed_from(self.random_state)
         settings, learn = settings.of_at_most(len(self.classes_), seed=self.seed_), given
@@ -254,7 +256,7 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         found = super().summary(X)
         name = "depth" if self._growth() is None else "start_depth"
         alone = found.leaves == 1 and getattr(self, name) is None
-        note = ONE_LEAF.format(leaf_in_words(self.settings_), name)
+        note = ONE_LEAF.format(leaf_in_words(self.settings_, self.n_features_in_), name)
         return replace(found, note=note) if alone else found
 
     def to_networkx(self) -> nx.DiGraph:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from structnet.estimators.columns_of_parts import parts_in_columns
+from structnet.estimators.columns_of_parts import columns_in_words, parts_in_columns
 from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage
 from structnet.estimators.few_rows import FEW, Regularisation, regularisation, solvable, solved
 from structnet.estimators.naive_bayes import (
@@ -31,6 +31,7 @@ from structnet.softmax_tree.settings import ChosenSettings, GrowthSettings, Soft
 
 ROOM = 30_000_000  # largest number of weights of naive Bayes: hardly any is 0
 PRODUCTS = 1_000_000_000  # largest number for covariances of dense rows: some seconds
+NUMBER = 5  # place of the number of columns, 0 for all, in the numbers of a solved leaf
 READ = 64  # columns of which the covariance takes as long as reading the rows
 
 
@@ -133,11 +134,17 @@ def solved_draft(points: Points, how: tuple[float, ...], number: int = 1, seed: 
     return Draft([()], [Leaf(classes[there], weight, bias, points.num_classes, columns)])
 
 
-def leaf_in_words(settings: ChosenSettings) -> str:
-    """What the single leaf of a tree is, in words."""
+def leaf_in_words(settings: ChosenSettings, columns: int) -> str:
+    """What the single leaf of a tree is, in words.
+
+    Args:
+        settings: settings of the tree.
+        columns: number of columns of the table.
+    """
     if len(settings.solved) != len(Assumptions._fields):
         parts = f", of up to {settings.parts} parts each" * (settings.parts > 1)
-        return f"a softmax over all classes{parts}"
+        told = int(settings.solved[NUMBER]) if settings.solved else 0
+        return f"a softmax over all classes{parts}{columns_in_words(told, columns)}"
     half = "half of it trained, half " * (not settings.is_solved)
     return f"a softmax over all classes, {half}naive Bayes"
 

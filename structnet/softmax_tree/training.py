@@ -166,7 +166,7 @@ def train(
     leaves = leaf_words(last["leaves"])
     line = f"{last['epoch']} iterations, {leaves}, {last['seconds']:.1f} s"
     if depth is None and last["leaves"] == 1:
-        line += f"; {ONE_LEAF.format(leaf_in_words(state.settings), name)}"
+        line += f"; {ONE_LEAF.format(leaf_in_words(state.settings, points.num_features), name)}"
     progress.say_when_due(line, last=True)
     how = state.settings, state.growth, state.round
     return Trained(tree, state.history, state.trials, *how)

@@ -85,6 +85,19 @@ def test_groups_name_each_sample(make: Any) -> None:
         make().fit(X, y, groups=rows[:60])
 
 
+@pytest.mark.parametrize("make", ESTIMATORS)
+def test_a_single_group_needs_validation_samples(make: Any) -> None:
+    X, y, _ = measured_again(times=2)
+    with pytest.raises(ValueError, match="all samples to learn from are of one group; expected"):
+        make().fit(X, y, groups=np.zeros(120))
+
+
+def test_two_groups_of_which_one_chooses_the_round_are_one_to_learn_from() -> None:
+    X, y, _ = measured_again(times=2)
+    with pytest.raises(ValueError, match="all samples to learn from are of one group; expected"):
+        AdaptiveSoftmaxTreeClassifier(random_state=0).fit(X, y, groups=np.arange(120) % 2)
+
+
 def test_a_row_of_weight_zero_takes_its_group_along() -> None:
     X, y, rows = measured_again(times=3)
     weight = np.arange(len(y)) % 3 > 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 from sklearn.base import clone
@@ -58,6 +60,15 @@ def test_classes_of_one_cluster_stay_whole() -> None:
     alone = LabelTreeClassifier(parts=1, random_state=0).fit(x, y)
     assert model.part_classes_.tolist() == [*range(8)]
     np.testing.assert_array_equal(model.predict_proba(x), alone.predict_proba(x))
+
+
+def test_the_summary_tells_of_parts_and_of_columns_left_out() -> None:
+    model = copy.deepcopy(fitted(parts=3))
+    assert fitted(parts=1).summary().note == ""
+    assert model.summary().note == "classes of up to 3 parts each"
+    with torch.no_grad():
+        model.tree_.softmax.weight[..., :3] = 0
+    assert "classes of up to 3 parts each, by 1 of 4 columns\n" in str(model.summary())
 
 
 def test_classes_of_few_rows_are_divided_where_tenths_say_so() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from structnet.softmax_tree import tree_from_networkx
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.points import Points
-from structnet.softmax_tree.solved_leaf import solved_draft
+from structnet.softmax_tree.solved_leaf import leaf_in_words, solved_draft
 from structnet.softmax_tree.tree import SoftmaxTree
 
 BOTH = pytest.mark.parametrize("kind", [SoftmaxTreeClassifier, AdaptiveSoftmaxTreeClassifier])
@@ -50,6 +51,16 @@ def tree(scale: float = 3.0) -> tuple[SoftmaxTree, np.ndarray]:
     whole = [logsumexp(scores[:, np.equal(PART_CLASSES, c)], axis=1) for c in range(3)]
     log_p = np.stack(whole, axis=1) - logsumexp(scores, axis=1)[:, None]
     return SoftmaxTree.from_draft(Draft([()], [leaf]), 3, 3), log_p
+
+
+def test_a_leaf_of_parts_tells_of_columns_left_out() -> None:
+    model = fitted()
+    settings, whole = model.settings_, "a softmax over all classes"
+    parts = f"{whole}, of up to {settings.parts} parts each"
+    assert settings.parts > 1 and f"one leaf, {parts}, was best" in model.summary().note
+    fewer = replace(settings, solved=(*settings.solved[:5], 2, 0, 3))
+    assert leaf_in_words(fewer, 4) == f"{parts}, by 2 of 4 columns"
+    assert leaf_in_words(replace(settings, solved=(), parts=1), 4) == whole
 
 
 def test_a_class_is_as_likely_as_its_parts_together() -> None:
