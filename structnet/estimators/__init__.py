@@ -2,6 +2,7 @@
 
 =========================  =======================================================================
 ``inputs``                 the checks of samples, targets and weights
+``numeric``                tables that are not of numbers: text, dates, dicts
 ``checked``                :class:`Checked`, what has been checked; classes, weights, seeds
 ``scale``                  :class:`Standardizer`, the one scaler; means and deviations of any size
 ``tails``                  :class:`BentStandardizer`, which bends columns with heavy tails, by

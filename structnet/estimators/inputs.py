@@ -6,7 +6,6 @@ they get as CSR whatever the format given.
 
 from __future__ import annotations
 
-import datetime
 from numbers import Real
 from typing import Any
 
@@ -19,14 +18,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from structnet.estimators.checked import Checked, encode_labels, numbered
+from structnet.estimators.numeric import check_numeric
 
 FLOATS = (np.float64, np.float32)
 # Numbers that are not finite are refused here, as scikit-learn's error does not say where they are.
 OF_X = {"dtype": FLOATS, "allow_nd": True, "ensure_all_finite": False}
 MISSING = ": put SimpleImputer(add_indicator=True) before it in a pipeline"
 AXES = {2: ("row", "column"), 4: ("sample", "channel", "row", "column")}
-# Those of pandas, too.
-DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 SEVERAL = (list, tuple, set, frozenset)
 KINDS = (str, (bool, np.bool_), Real)  # of labels; True is a Real too, so the order counts
 
@@ -41,7 +39,7 @@ def check_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray | csr_matrix:
     """
     X = off_torch(X)
     _check_image_shape(estimator, X)
-    names = _check_numeric(X)
+    names = check_numeric(X)
     X = validate_data(estimator, X, reset=False, **OF_X, accept_sparse=_formats(estimator))
     _check_finite(X, names)
     return _canonical(X)
@@ -102,7 +100,7 @@ def check_training(
     if not reset:
         _check_image_shape(estimator, X)
     kinds = {**OF_X, "accept_sparse": _formats(estimator), "ensure_min_samples": least}
-    names = _check_numeric(X)
+    names = check_numeric(X)
     X, y = validate_data(estimator, X, y, reset=reset, **kinds, **of_y)
     if X.ndim not in (2, 4):
         raise ValueError(
@@ -156,49 +154,6 @@ def _check_image_shape(estimator: BaseEstimator, X: Any) -> None:
             f"X has samples of shape {list(got)}; {type(estimator).__name__} was fitted on "
             f"samples of shape {list(fitted)}"
         )
-
-
-def _check_numeric(X: Any) -> list | None:
-    """Refuses text and dates, and says how to turn them into numbers; returns the columns' names.
-
-    Raises:
-        ValueError: X contains text or dates.
-    """
-    names = None if getattr(X, "columns", None) is None else list(X.columns)  # of a data frame
-    try:
-        values = np.empty(0) if issparse(X) else np.asarray(X)
-    except ValueError:  # rows of different lengths, which another check reports
-        return names
-    if values.ndim == 1 and any(isinstance(value, str) for value in values):
-        raise ValueError(
-            "Input X is a list of texts; expected rows of numbers: put CountVectorizer() before it "
-            "in a pipeline"
-        )
-    if values.ndim != 2 or values.dtype.kind not in "OUSMm":
-        return names
-    for column, each in enumerate(values.T):
-        place = f"{column} (counted from 0)" if names is None else repr(names[column])
-        for value in each:
-            if isinstance(value, str) and not _number(value):
-                raise ValueError(
-                    f"Input X contains text: {value!r} in column {place}; expected numbers: put a "
-                    "ColumnTransformer with OneHotEncoder(handle_unknown='ignore') for such "
-                    "columns before it in a pipeline"
-                )
-            if isinstance(value, DATES):
-                raise ValueError(
-                    f"Input X contains dates: {value} in column {place}; expected numbers, such as "
-                    "the days since the first, the month or the day of the week"
-                )
-    return names
-
-
-def _number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _check_finite(X: Any, names: list | None) -> None:

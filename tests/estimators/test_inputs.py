@@ -24,6 +24,11 @@ from structnet.softmax_tree import SoftmaxTreeClassifier
         ((np.where(X4 == 3, np.nan, X4), Y4), "contains NaN"),
         ((X4.reshape(6, 2, 1), Y4), r"images .* Got an array of shape \[6, 2, 1\]"),
         ((np.array([[1.5, date(2026, 1, 31)]] * 6), Y4), "dates: 2026-01-31 in column 1 .* days"),
+        (([{"age": 1.5}] * 6, Y4), r"Input X is a list of dicts; .* put DictVectorizer\(\) before"),
+        (
+            (np.ones(6, [("age", "f8"), ("height", "f8")]), Y4),
+            r"rows with named fields; .* FunctionTransformer\(structured_to_unstructured\) before",
+        ),
         ((X4, Y4[:5]), "inconsistent numbers of samples"),
         ((X4, np.zeros(6)), "only one class, 0.0"),
         ((X4[:1], Y4[:1]), "1 sample"),
