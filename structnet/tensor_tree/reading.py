@@ -48,6 +48,16 @@ class Reading(NamedTuple):
     affixes: bool
     vectors: tuple[np.ndarray, np.ndarray] | None
 
+    def counts_as(self, other: Reading) -> bool:
+        """Whether models of counts find the same in both, which may be read by different cells."""
+        labels, others = (each.vocabulary.changed(arity=None) for each in (self, other))
+        return (
+            labels == others
+            and self.chosen.forms == other.chosen.forms
+            and _same_trees(self.learn, other.learn)
+            and _same_trees(self.validation, other.validation)
+        )
+
 
 def read_by(
     settings: TreeLSTMSettings,
@@ -84,16 +94,21 @@ def read_by(
     vocabulary, given = _labels_of(learn, settings, question, vectors is not None)
     carried = vocabulary.inner_numbers or carry_tokens(learn.trees)
     question = replace(question, carried=carried)
-    if chosen.letters:
-        vocabulary = vocabulary.with_letters()
-    if settings.bag:
-        vocabulary = vocabulary.with_names()
+    vocabulary = vocabulary.changed(letters=chosen.letters, names=settings.bag)
     if given.hidden_size is None:
         given = replace(given, hidden_size=default_size(given, vocabulary, question))
     known = None if vectors is None else _known_vectors(vectors, vocabulary, given)
     if known is not None:
         question = replace(question, input_size=known[0].shape[1])
     return Reading(learn, validation, question, given, vocabulary, chosen, affixes, known)
+
+
+def _same_trees(one: Targets | None, other: Targets | None) -> bool:
+    """Whether both have the same objects as trees: none has words or affixes that others lack."""
+    if one is None or other is None:
+        return one is other
+    pairs = zip(one.samples, other.samples, strict=True)
+    return all(a is b for trees in pairs for a, b in zip(*trees, strict=True))
 
 
 def _labels_of(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from structnet.tensor_tree.cell_choice import (
 )
 from structnet.tensor_tree.counts.beside import Beside, with_counts
 from structnet.tensor_tree.predictor import Answers, NodePredictor, TreePredictor, losses_of
-from structnet.tensor_tree.reading import read_by
+from structnet.tensor_tree.reading import Reading, read_by
 from structnet.tensor_tree.settings import CELLS, TreeLSTMSettings
 from structnet.tensor_tree.small_first import SmallFirst
 from structnet.tensor_tree.starts import BATCH, Starts, best_accuracy
@@ -141,8 +141,7 @@ def train(
     places = [folder, *(Path(folder, cell) if folder is not None else None for cell in to_try[1:])]
     found: dict[Any, _Candidate] = {}
     for cell, place in zip(to_try, places, strict=True):
-        given = replace(settings, cell=cell)
-        others = [each.trained.history for each in found.values()] if cell == "automaton" else []
+        given, others = replace(settings, cell=cell), list(found.values())
         found[cell] = _candidate(given, question, learn, validation, place, others, **how)
         if validation is not None and found[cell].makes_no_mistakes():
             break
@@ -163,13 +162,28 @@ def train(
     return replace(best.trained, tells=tells)
 
 
+class _Counts(NamedTuple):
+    """Models of counts, fitted, which suit every cell that reads the same.
+
+    Attributes:
+        read: samples in the form that they read.
+        beside: models, beside the predictor that they were first fitted for.
+        guess: array that :meth:`.Beside.fit_bag` returned.
+    """
+
+    read: Reading
+    beside: Beside
+    guess: np.ndarray | None
+
+
 @dataclass(frozen=True)
 class _Candidate:
-    """A trained model, and the samples in the form it reads."""
+    """A trained model, the samples in the form it reads, and the models of counts before mixing."""
 
     trained: Trained
     learn: Targets
     validation: Targets | None
+    counts: _Counts | None
 
     def _examples(self, targets: Targets) -> Any:
         return targets.examples(self.trained.question, self.trained.vocabulary)
@@ -241,7 +255,7 @@ def _candidate(
     learn: Targets,
     validation: Targets | None,
     folder: str | Path | None,
-    others: Sequence[History],
+    others: Sequence[_Candidate],
     *,
     device: str | torch.device,
     progress: bool,
@@ -250,7 +264,7 @@ def _candidate(
 ) -> _Candidate:
     """A model of one cell with the weights of its best epoch; errors as for :func:`train`.
 
-    Automata end when they are clearly behind the models of others' histories or make no mistakes.
+    Automata end when they are clearly behind the others or make no mistakes.
     """
     read = read_by(settings, question, learn, validation, vectors)
     question, given = read.question, read.settings
@@ -260,12 +274,12 @@ def _candidate(
         held_out = read.validation.examples(question, read.vocabulary)
     model = new_model(read, examples.forest, device, train_vectors)
     given = replace(given, bag=given.bag and not (held_out is None and question.kind == "nodes"))
-    mixed, to_learn, to_judge = None, examples, held_out
+    mixed, counts, to_learn, to_judge = None, None, examples, held_out
     if given.bag:
-        mixed = with_counts(model, read.vocabulary, question, examples.forest, read.chosen.letters)
-        by = given.seed, read.learn.groups, read.chosen.forms
-        guess = mixed.fit_bag(examples, held_out, *by)
-        to_learn, to_judge = mixed.left_open(examples, held_out, guess)
+        known = (each.counts for each in others if each.counts and each.counts.read.counts_as(read))
+        counts = next(known, None) or _fitted_counts(read, model, examples, held_out)
+        mixed = counts.beside.with_tree(model)
+        to_learn, to_judge = mixed.left_open(examples, held_out, counts.guess)
     assert given.epochs and given.batch_size and given.weight_decay is not None  # as resolved
     steps = given.epochs * steps_per_epoch(len(examples), given.batch_size)
     history = History()
@@ -285,7 +299,9 @@ def _candidate(
                 how |= {"validation_batch_size": len(held_out)}
     callbacks = []
     if starts is not None and held_out is not None:
-        rival = max((max(each["validation_accuracy"]) for each in others), default=0.0)
+        rival = max(
+            (max(each.trained.history["validation_accuracy"]) for each in others), default=0.0
+        )
         callbacks = [stop_when_settled(len(held_out), given.epochs, rival)]
     with suppress(Settled):
         fit(
@@ -310,7 +326,14 @@ def _candidate(
         with evaluating(mixed):
             mixed.to(device).choose(held_out.to(device))
     trained = Trained(mixed or model, read.vocabulary, question, given, history, read.affixes)
-    return _Candidate(trained, read.learn, read.validation)
+    return _Candidate(trained, read.learn, read.validation, counts)
+
+
+def _fitted_counts(read: Reading, model: Answers, examples: Any, held_out: Any) -> _Counts:
+    """Models of counts for a model that reads these examples."""
+    made = with_counts(model, read.vocabulary, read.question, examples.forest, read.chosen.letters)
+    by = read.settings.seed, read.learn.groups, read.chosen.forms
+    return _Counts(read, made, made.fit_bag(examples, held_out, *by))
 
 
 def judged_by(question: Question) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
 from collections.abc import Container, Hashable, Iterable, Sequence
 from numbers import Integral
+from typing import Any
 
 from structnet.trees.label_words import Text, own_children
 from structnet.trees.number_tokens import are_many, number_of, token_of_number
@@ -244,17 +244,9 @@ class Vocabulary:
             return None
         return name
 
-    def with_letters(self) -> Vocabulary:
-        """The same vocabulary, with ``letters=True``."""
-        copied = copy.copy(self)
-        copied.letters = True
-        return copied
-
-    def with_names(self) -> Vocabulary:
-        """The same vocabulary, with ``names=True``."""
-        copied = copy.copy(self)
-        copied.names = True
-        return copied
+    def changed(self, **arguments: Any) -> Vocabulary:
+        """The same vocabulary with other arguments, such as ``letters=True``."""
+        return self.from_dict(self.to_dict() | arguments)
 
     def to_dict(self) -> dict:
         """Plain lists and numbers, ready for JSON; :meth:`from_dict` is the inverse."""

@@ -50,8 +50,8 @@ def test_counts_without_a_subtree(
         *trees,
         *(without(tree, tree.size - 1) for tree in trees),
     ]  # pairs with what is hidden
-    vocabulary = vocabulary.with_letters() if kind == "letters" else vocabulary
-    vocabulary = vocabulary.with_names() if kind != "plain" else vocabulary
+    vocabulary = vocabulary.changed(letters=True) if kind == "letters" else vocabulary
+    vocabulary = vocabulary.changed(names=True) if kind != "plain" else vocabulary
     bag = LabelBag.knowing(Forest.from_trees(learnt, vocabulary), letters=True, **of).double()
     assert (bag.pieces is not None) == (kind == "letters")
     generator = torch.Generator().manual_seed(0)

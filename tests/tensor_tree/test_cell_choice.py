@@ -12,8 +12,9 @@ from small_estimators import held_out
 from torch import nn
 
 from structnet import TreeLSTMClassifier, TreeLSTMNodeClassifier, TreeLSTMRegressor
-from structnet.tensor_tree import training
+from structnet.tensor_tree import reading, training
 from structnet.tensor_tree.cell_choice import Settled, best_of, cells, stop_when_settled
+from structnet.tensor_tree.counts.word_choice import WordChoice
 from structnet.tensor_tree.samples import as_sample
 from structnet.tensor_tree.settings import TreeLSTMSettings
 from structnet.training.history import History
@@ -112,6 +113,26 @@ def test_what_is_held_out_is_learnt_from_once_it_is_chosen(monkeypatch: pytest.M
     X, y = products(100)
     TreeLSTMClassifier(hidden_size=4, epochs=1, random_state=0).fit(X, y)
     assert done == ["chosen", "learnt"]
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_counts_are_fitted_once_for_all_cells_that_read_the_same(
+    words: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted, real = [], training._fitted_counts
+    monkeypatch.setattr(training, "best_of", lambda losses: "tucker")
+    monkeypatch.setattr(reading, "choose_words", lambda *_: WordChoice(words))
+    monkeypatch.setattr(
+        training, "_fitted_counts", lambda *given: fitted.append(given[0]) or real(*given)
+    )
+    numbers, y = products(120)
+    X = [each.replace("1", "numberOne") for each in numbers]
+    told = {"hidden_size": 4, "epochs": 2, "random_state": 0}
+    model = TreeLSTMClassifier(**told).fit(X, y)
+    assert len(fitted) == 1 + words
+    assert [each.settings.words for each in fitted] == [True, False][1 - words :]
+    alone = TreeLSTMClassifier(**told, cell="tucker").fit(X, y)
+    np.testing.assert_array_equal(alone.predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize("table", [False, True])

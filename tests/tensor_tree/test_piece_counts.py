@@ -43,7 +43,7 @@ LEARN, TEST = slice(0, 300), slice(300, 400)
 
 def lettered(trees: list[Tree]) -> Forest:
     known = Vocabulary.from_trees(trees, unknown=True, min_count=2, any_arity=True)
-    return Forest.from_trees(trees, known.with_letters())
+    return Forest.from_trees(trees, known.changed(letters=True))
 
 
 def counted(trees: list[Tree]) -> list[Counter]:

@@ -60,7 +60,7 @@ def test_a_forest_keeps_the_letters_of_its_labels(share: bool) -> None:
         rng = random.Random(seed)
         trees = [with_texts(tree, rng) for tree in random_trees(rng, inner_tokens=True)]
         known = Vocabulary.from_trees(trees[:1], unknown=True, any_arity=True)
-        forest = Forest.from_trees(trees, known.with_letters(), share=share)
+        forest = Forest.from_trees(trees, known.changed(letters=True), share=share)
         chosen = [len(trees) - 1, 0]
         for part, of in ((forest, trees), (forest[chosen], [trees[i] for i in chosen])):
             assert part.texts is not None and part.texts.spelling is not None
@@ -82,7 +82,7 @@ def test_new_labels_are_only_told_apart_where_letters_are_read() -> None:
     trees = [Tree("f", [Tree("one"), Tree("two"), Tree("2")])]
     vocabulary = Vocabulary(["f"], [], None, unknown=True, numbers=True)
     assert Forest.from_trees(trees, vocabulary).num_nodes == 3
-    lettered = vocabulary.with_letters()
+    lettered = vocabulary.changed(letters=True)
     forest = Forest.from_trees(trees, lettered)
     assert forest.num_nodes == 4 and not vocabulary.letters
     assert forest.texts is not None and forest.texts.spelling is not None

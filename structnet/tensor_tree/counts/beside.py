@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,6 +80,14 @@ class Beside(Answers):
         if self.kind == "numbers":
             return outputs
         return tuple(each.log_softmax(-1) for each in outputs)
+
+    def with_tree(self, tree: Any) -> Beside:
+        """Copies of the models of counts beside another predictor of the same question."""
+        return type(self)(tree, *map(copy.deepcopy, self._of_counts()))
+
+    def _of_counts(self) -> tuple[Any, ...]:
+        """The models of counts, as the constructor takes them."""
+        return (self.bag,)
 
     def fit_bag(
         self,
@@ -207,6 +216,9 @@ class BesideBag(Beside):
     @property
     def weights(self) -> tuple[Tensor, ...]:
         return (*self.shares, *([] if self.extra is None else [self.extra.share]))
+
+    def _of_counts(self) -> tuple[Any, ...]:
+        return self.bag, self.extra
 
     def _outputs(self, forest: Forest, **which: Any) -> tuple[Tensor, ...]:
         found = super()._outputs(forest, **which)

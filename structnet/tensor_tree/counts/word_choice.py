@@ -67,7 +67,7 @@ def choose_words(
     learn = _some(learn, settings.seed)
     vocabulary = Vocabulary.from_trees(
         learn.trees, unknown=True, min_count=2, any_arity=True, numbers=None
-    ).with_letters()
+    ).changed(letters=True)
     given = learn.examples(question, vocabulary)
     assert isinstance(given, TreeExamples)
     texts = given.forest.texts
