@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -20,7 +19,7 @@ from structnet.tensor_tree.child_sum_tree_lstm import ChildSumTreeLSTM
 from structnet.tensor_tree.counts.bag_occlusion import outputs_without_each
 from structnet.tensor_tree.counts.beside import BesideBag
 from structnet.training.metrics import evaluating
-from structnet.training.modules import device_of
+from structnet.training.modules import device_of, with_same_weights
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import (
     Text,
@@ -249,9 +248,11 @@ def explain(
         score = scored(model(whole)).item()
         of_labels = gradients(model, vocabulary, trees, scored)
         for i, tree in enumerate(trees):
-            variants = hidden_one_by_one(tree, vocabulary, MAX_EDGES, trees[:i], trees[i + 1 :])
-            forests = (forest.to(device) for forest in variants)
-            outputs = torch.cat([of_trees(forest) for forest in forests])
+            if mixed is None or mixed.shares[0]:
+                variants = hidden_one_by_one(tree, vocabulary, MAX_EDGES, trees[:i], trees[i + 1 :])
+                outputs = torch.cat([of_trees(forest.to(device)) for forest in variants])
+            else:  # what has no weight would take most of the time
+                outputs = mixed.bag.bias.new_zeros(tree.size, len(mixed.bag.bias))
             if mixed is not None:
                 hidden = vocabulary.encode(HIDDEN)[1]
                 of_counts = outputs_without_each(mixed.bag, whole, hidden, mixed.extra)
@@ -343,17 +344,6 @@ def apart(tree: Tree) -> Tree:
             node.label, below, node.token
         )
     )
-
-
-def with_same_weights(model: nn.Module) -> nn.Module:
-    """A copy of the modules alone, so that what is watched in it is not seen by other threads."""
-    own = copy.copy(model)
-    own._modules = {
-        name: None if part is None else with_same_weights(part)
-        for name, part in model._modules.items()
-    }
-    own._forward_hooks = OrderedDict(model._forward_hooks)
-    return own
 
 
 def gradients(

@@ -17,11 +17,10 @@ from structnet.tensor_tree.explanation import (
     falls,
     gradients,
     hidden_one_by_one,
-    with_same_weights,
     written,
 )
 from structnet.training.metrics import evaluating
-from structnet.training.modules import device_of
+from structnet.training.modules import device_of, with_same_weights
 from structnet.trees.forest import Forest
 from structnet.trees.label_words import own_children, own_nodes
 from structnet.trees.tree import Tree

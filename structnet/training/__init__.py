@@ -16,7 +16,7 @@
 ``progress``            a progress bar, or lines at intervals in a log
 ``threads``             the number of threads that compute: one for small products
 ``one_thread``          keeps the matrix library on one thread
-``modules``             their size and device, who watches them, ``torch.compile``
+``modules``             their size, device and copies, who watches them, ``torch.compile``
 ``targets``             :class:`TargetError`: classes that a model does not have
 ``seeding``             seeds the global random generators for an epoch, and restores them
 ======================  ==========================================================================

@@ -1,8 +1,10 @@
-"""Torch modules: their size, plain calls, ``torch.compile``."""
+"""Torch modules: their size, copies, plain calls, ``torch.compile``."""
 
 from __future__ import annotations
 
+import copy
 import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
 from itertools import chain
@@ -60,6 +62,17 @@ def is_plain(module: nn.Module, *kinds: type[nn.Module]) -> bool:
         return False
     watched = any(getattr(module, f"_{hooks}") for hooks in _HOOKS)
     return not watched and not any(getattr(of_all, f"_global_{hooks}") for hooks in _HOOKS)
+
+
+def with_same_weights(model: nn.Module) -> nn.Module:
+    """A copy of the modules alone, so that what is watched in it is not seen by other threads."""
+    own = copy.copy(model)
+    own._modules = {
+        name: None if part is None else with_same_weights(part)
+        for name, part in model._modules.items()
+    }
+    own._forward_hooks = OrderedDict(model._forward_hooks)
+    return own
 
 
 def not_compiled(function: Callable[P, T]) -> Callable[P, T]:

@@ -11,6 +11,7 @@ from hiding import without
 from random_trees import random_trees, with_texts
 
 from structnet import Tree, TreeLSTMClassifier, TreeLSTMRegressor
+from structnet.tensor_tree import explanation
 from structnet.tensor_tree.counts import bag_occlusion
 from structnet.tensor_tree.counts.bag_occlusion import outputs_without_each
 from structnet.tensor_tree.counts.extra_trees import ExtraTrees
@@ -104,8 +105,11 @@ def test_names_that_are_hidden_leave_the_others_of_their_name(names: bool) -> No
     assert with_names > 30
 
 
+@pytest.mark.parametrize("share", [0.3, 0.0])
 @pytest.mark.parametrize("estimator", [TreeLSTMClassifier, TreeLSTMRegressor])
-def test_a_mixed_model_is_explained_as_its_parts_are_predicted(estimator: type) -> None:
+def test_a_mixed_model_is_explained_as_its_parts_are_predicted(
+    estimator: type, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = random.Random(0)
 
     def drawn(size: int) -> Tree:
@@ -116,7 +120,10 @@ def test_a_mixed_model_is_explained_as_its_parts_are_predicted(estimator: type) 
     y = np.array([sum("get" in str(node.label) for node in tree.leaves()) > 1 for tree in X])
     model = estimator(epochs=4, words=True, random_state=0).fit(X, y * 1.0)
     assert model.model_.extra is not None  # of which the answer is a function
-    model.model_.shares.fill_(0.3)  # so that all say something, whatever held-out trees chose
+    # All say something, whatever held-out trees chose; or the Tree-LSTM nothing.
+    model.model_.shares.copy_(torch.tensor([share, 0.3]))
+    if not share:
+        monkeypatch.delattr(explanation, "hidden_one_by_one")
     explained = model.explain(drawn(5))
     assert "get" in [node.label for node in explained.tree.preorder()]
     each = [without(explained.tree, place) for place in range(explained.tree.size)]

@@ -14,6 +14,7 @@
 ``number_sums``       sums of the values of numbers
 ``ridge``             fits it for numbers, with a penalty chosen by cross-validation
 ``bag_occlusion``     outputs of both for a tree with each of its subtrees hidden
+``part_sums``         sums over each of a tree's subtrees, which these outputs are functions of
 ``word_choice``       whether the words of texts at leaves, and their letters, help to predict
 ``rare_labels``       which labels of few trees are worth a vector of their own
 ====================  ===========================================================================
