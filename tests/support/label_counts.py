@@ -36,9 +36,9 @@ def pairs_of(tree: Tree) -> list[int]:
     return pairs + names_of(tree)
 
 
-def names_of(tree: Tree) -> list[int]:
-    """The labels above names that were there before, that come again, and that do neither."""
-    named: list[tuple[object, int]] = []  # with the label above
+def named_in(tree: Tree) -> list[tuple[object, int]]:
+    """The names of nodes, with the labels above them, in preorder."""
+    named: list[tuple[object, int]] = []
 
     def visit(node: Tree) -> None:
         for child in () if isinstance(node, Text) else node.children:
@@ -48,6 +48,12 @@ def names_of(tree: Tree) -> list[int]:
             visit(child)
 
     visit(tree)
+    return named
+
+
+def names_of(tree: Tree) -> list[int]:
+    """The labels above names that were there before, that come again, and that do neither."""
+    named = named_in(tree)
     names = [name for name, _ in named]
     found = []
     for i, (name, above) in enumerate(named):
@@ -57,16 +63,27 @@ def names_of(tree: Tree) -> list[int]:
     return found
 
 
-def counted(trees: list[Tree], pairs: list[int]) -> np.ndarray:
-    """The counts by the definition, ``[n, labels + pairs]``."""
+def names_across(tree: Tree, other: Tree) -> list[int]:
+    """The labels above names that another tree has, or not, and with those above them there."""
+    found = []
+    for name, above in named_in(tree):
+        there = {label for each, label in named_in(other) if each == name}
+        found.append((65 if there else 70) + above)
+        found += [75 + 5 * above + label for label in there]
+    return found
+
+
+def counted(trees: list[Tree], pairs: list[int], alike: bool = False) -> np.ndarray:
+    """The counts by the definition, ``[n, labels + pairs]``; ``alike`` if trees are in pairs."""
     rows = np.zeros((len(trees), 5 + len(pairs)))
-    for row, tree in zip(rows, trees, strict=True):
+    for i, (row, tree) in enumerate(zip(rows, trees, strict=True)):
         for node in tree.preorder():
             for number in VOCABULARY.encode(node)[:1]:
                 row[number] += number >= 0
             token = VOCABULARY.encode(node)[1]
             row[2 + token] += token >= 0
-        for code in pairs_of(tree):
+        across = names_across(tree, trees[i ^ 1]) if alike else []
+        for code in pairs_of(tree) + across:
             if code in pairs:
                 row[5 + pairs.index(code)] += 1
     return rows

@@ -8,13 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
 from structnet.trees.repeats import by_name, names_of
 from structnet.trees.vocabulary import NONE, Vocabulary
 
-# A name was there before in the tree, in preorder; it comes again; or neither.
-AGAIN, COMES, ALONE = range(3)
+# A name was there before in the tree, in preorder; it comes again; or neither. In a pair of trees
+# it is in both, or in one; from the last number on, it is in the other one below some label.
+AGAIN, COMES, ALONE, BOTH, ONE, BELOW_LABEL = range(6)
+MOST = 16  # different labels above a name, beyond which it is a word of the grammar
 
 
 def label_sizes(vocabulary: Vocabulary) -> dict[str, int | bool]:
@@ -142,14 +145,18 @@ class NamesMet(NamedTuple):
         entry: entry of the node that has the name.
         same: mask of those whose next one is of the same name in the same tree.
         above: label above it.
+        tree: number of its tree.
+        name: number of the name.
 
     Shapes:
-        entry, above ``[n]``; same ``[n - 1]``, bool.
+        entry, above, tree, name ``[n]``; same ``[n - 1]``, bool.
     """
 
     entry: np.ndarray
     same: np.ndarray
     above: np.ndarray
+    tree: np.ndarray
+    name: np.ndarray
 
     @classmethod
     def in_trees(
@@ -168,9 +175,10 @@ class NamesMet(NamedTuple):
         """
         name = names_of(forest)[order.nodes]
         there = np.flatnonzero((forest.tokens[order.nodes] >= 0) & (name != NONE) & (parents >= 0))
-        rows, same = by_name(order.trees[there], name[there])
+        tree = order.trees
+        rows, same = by_name(tree[there], name[there])
         entry = there[rows]
-        return cls(entry, same, labels.code[parents[entry]])
+        return cls(entry, same, labels.code[parents[entry]], tree[entry], name[entry])
 
     def repeats(self, num_labels: int) -> Counted:
         """Which names were there before, which come again, and which do neither. ``[m]``."""
@@ -180,12 +188,32 @@ class NamesMet(NamedTuple):
         code = names_code(kind, self.above[at], num_labels)
         return Counted(self.entry[at], np.full(len(at), NONE), code)
 
+    def across(self, num_labels: int) -> Counted:
+        """Which names are in both trees of a pair and which in one, and what is above the others.
+
+        A name with more than 16 labels above it in the other tree is only in both. ``[m]``.
+        """
+        _, name = np.unique(self.name, return_inverse=True)
+        size = name.max(initial=0) + 1
+        one, other = ((tree * size + name) for tree in (self.tree, self.tree ^ 1))
+        met = np.unique(one * num_labels + self.above)  # name of a tree, label
+        begin, end = (np.searchsorted(met, each * num_labels) for each in (other, other + 1))
+        kind = np.where(begin < end, BOTH, ONE)
+        few = np.flatnonzero(end - begin <= MOST)
+        count = (end - begin)[few]
+        node = np.append(np.arange(len(kind)), np.repeat(few, count))
+        below = met[ranges(begin[few], count)] % num_labels
+        kind = np.append(kind, BELOW_LABEL + self.above[node[len(kind) :]])
+        code = names_code(kind, np.append(self.above, below), num_labels)
+        return Counted(self.entry[node], np.full(len(node), NONE), code)
+
 
 def names_code(kind: np.ndarray | int, above: np.ndarray, num_labels: int) -> np.ndarray:
     """Numbers for what becomes of a name below a label, above those of :func:`beside`.
 
     Args:
-        kind: ``AGAIN``, ``COMES`` or ``ALONE``.
+        kind: ``AGAIN`` and so on; or ``BELOW_LABEL``, plus the label above the name, where
+            ``above`` is one that is above it in the other tree.
         above: labels.
         num_labels: number of labels.
 

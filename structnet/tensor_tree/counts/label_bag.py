@@ -3,7 +3,7 @@
 Pairs are of a parent and its child, and of a child and the next one: a sum over children does not
 tell their order, nor do the counts of their labels. Names are also counted by what is above them
 and whether they were there before in the tree, come again, or neither, as the name of a variable
-that is never used.
+that is never used; of two trees, also by whether the other one has them, and below what.
 
 Much of what is asked about trees depends on what they contain, wherever it is, and a linear model
 learns that best from few examples. It is therefore mixed with the Tree-LSTM, see
@@ -28,6 +28,7 @@ from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from structnet.tensor_tree.counts.counted import (
+    BOTH,
     Counted,
     NamesMet,
     beside,
@@ -41,7 +42,7 @@ from structnet.tensor_tree.counts.counted import (
 from structnet.tensor_tree.counts.linear_model import linear_classes
 from structnet.tensor_tree.counts.number_sums import NumberSums
 from structnet.tensor_tree.counts.piece_counts import PieceCounts
-from structnet.tensor_tree.counts.ridge import best_ridge, folds_of, new_ridge
+from structnet.tensor_tree.counts.ridge import best_ridge, folds_of, new_ridge, numbers_of
 from structnet.tensor_tree.targets import Question
 from structnet.trees.examples import TreeExamples
 from structnet.trees.forest import Forest, Preorder
@@ -74,8 +75,8 @@ class LabelBag(nn.Module):
             scaled to length 1, so that a large tree counts no more than a small one. Fitting
             chooses one.
         num_pairs: number of pairs that are counted, of labels of parent and child or of a child and
-            the next one, or of a parent's label and whether a name below it is met again;
-            :meth:`knowing` finds which.
+            the next one, or of a parent's label and whether a name below it is met again, or in
+            the other tree; :meth:`knowing` finds which.
         numbers: True if tokens may be numbers (``vocabulary.any_numbers``): they are counted as one
             label, and their values are summed over the tree and by the label of the node above.
         num_values: number of values that are also counted separately, as a port or a size may be
@@ -258,8 +259,14 @@ class LabelBag(nn.Module):
         """The pairs in all trees, at the lower or right node; see :func:`.under`."""
         labels, parents = self.labels_met(forest, order), forest.parents(order)
         given = labels, parents, self.num_labels
-        names = NamesMet.in_trees(labels, forest, order, parents).repeats(self.num_labels)
-        found = under(*given), beside(*given)[1], names
+        found = under(*given), beside(*given)[1], self._names_met(forest, order, labels)
+        return Counted(*map(np.concatenate, zip(*found, strict=True)))
+
+    def _names_met(self, forest: Forest, order: Preorder, labels: Counted) -> Counted:
+        """What becomes of names in their trees and, of two trees, in the other one."""
+        names = NamesMet.in_trees(labels, forest, order, forest.parents(order))
+        found = [names.repeats(self.num_labels)]
+        found += [names.across(self.num_labels)] if self.roots == 2 else []
         return Counted(*map(np.concatenate, zip(*found, strict=True)))
 
     def labels_met(self, forest: Forest, order: Preorder) -> Counted:
@@ -268,20 +275,19 @@ class LabelBag(nn.Module):
 
     @property
     def simple(self) -> np.ndarray:
-        """The columns of labels, and of names that are met again or not, which are few."""
+        """The columns of labels, and of what becomes of names, which are few."""
         of_names = self.num_labels + np.flatnonzero(self._are_names)
         return np.append(np.arange(self.num_labels), of_names)
 
     @property
     def _are_names(self) -> np.ndarray:
-        """Which of the pairs are of a label and whether a name below it is met again."""
+        """Which of the pairs are of a label and what becomes of a name below it."""
         return self.pairs.cpu().numpy() >= 2 * self.num_labels**2
 
     def simple_counts(self, forest: Forest) -> csr_matrix:
         """How often each tree has what the columns ``simple`` count, ``[len(forest), columns]``."""
         order = forest.preorder()
-        met, parents = self.labels_met(forest, order), forest.parents(order)
-        names = NamesMet.in_trees(met, forest, order, parents).repeats(self.num_labels)
+        names = self._names_met(forest, order, self.labels_met(forest, order))
         names = names.among(self.pairs[self._are_names])
         labels = labels_counted(forest, order, self.num_types, self.num_labels)
         column = np.append(labels.code, self.num_labels + names.code)
@@ -308,11 +314,16 @@ class LabelBag(nn.Module):
 
     @property
     def labels_alone(self) -> np.ndarray:
-        """A mask of the rows of weights of all but pairs of labels, and values."""
+        """A mask of the rows of weights of all but pairs of labels, names of two trees, and values.
+
+        Names in both trees add columns, which are noise where only labels tell.
+        """
         place = np.arange(len(self.weight))
         shared = place >= self.roots * self.width  # the cosines
         place = place % self.width
-        return shared | np.isin(place, self.simple) | (place >= self.num_counts)
+        across = int((self.pairs >= (2 * self.num_labels + BOTH) * self.num_labels).sum())
+        simple = self.simple[: len(self.simple) - across]
+        return shared | np.isin(place, simple) | (place >= self.num_counts)
 
     def losses(self, examples: TreeExamples) -> np.ndarray:
         """The cross-entropy of each example, ``[n]``."""
@@ -356,8 +367,8 @@ class LabelBag(nn.Module):
             was fitted to the other folds.
         """
         place, is_label = np.arange(len(self.weight)) % self.width, self.labels_alone
-        siblings = self.num_labels + int((self.pairs < self.num_labels**2).sum())
-        is_under = is_label | (place < siblings) | (place >= self.num_labels + len(self.pairs))
+        ends = [self.num_labels + int((self.pairs < i * self.num_labels**2).sum()) for i in (1, 2)]
+        is_under = is_label | (place < ends[0]) | (place >= ends[1])  # all but pairs of siblings
         choices = [(is_label, 1.0), (is_under, 1.0)]
         if not is_under.all():
             choices.append((np.ones_like(is_under), SIBLINGS))
@@ -387,9 +398,3 @@ class LabelBag(nn.Module):
         self.weight.zero_()  # it may have been fitted before
         self.weight[self.used] = torch.from_numpy(coef.T).to(self.weight)
         self.bias.copy_(torch.from_numpy(bias.copy()))
-
-
-def numbers_of(examples: TreeExamples) -> tuple[np.ndarray, np.ndarray]:
-    """The targets of examples and their weights, float64. ``[n, outputs]``, ``[n]``."""
-    y, count = (each.cpu().double().numpy() for each in (examples.targets, examples.counts()))
-    return y, count

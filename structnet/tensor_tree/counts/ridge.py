@@ -10,6 +10,8 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 
+from structnet.trees.examples import TreeExamples
+
 FOLDS = 5
 PENALTIES = tuple(10.0**power for power in range(4, -3, -1))
 SMALL = 200  # rows or columns up to which the equations of a fold are solved at once
@@ -102,3 +104,9 @@ def _solved(
 
 def _dense(rows: csr_matrix | np.ndarray) -> np.ndarray:
     return rows.astype(np.float64) if isinstance(rows, np.ndarray) else rows.toarray()
+
+
+def numbers_of(examples: TreeExamples) -> tuple[np.ndarray, np.ndarray]:
+    """The targets of examples and their weights, float64. ``[n, outputs]``, ``[n]``."""
+    y, count = (each.cpu().double().numpy() for each in (examples.targets, examples.counts()))
+    return y, count

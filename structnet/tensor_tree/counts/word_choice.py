@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structnet.tensor_tree.counts.form_choice import set_apart, take_best_form, weights_of
-from structnet.tensor_tree.counts.label_bag import FORMS, HARDER, LabelBag, numbers_of
+from structnet.tensor_tree.counts.label_bag import FORMS, HARDER, LabelBag
+from structnet.tensor_tree.counts.ridge import numbers_of
 from structnet.tensor_tree.settings import MANY, TreeLSTMSettings
 from structnet.tensor_tree.targets import Question, Targets
 from structnet.training.gains import is_better
