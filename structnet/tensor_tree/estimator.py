@@ -118,8 +118,8 @@ class TreeLSTMEstimator(file.OneFileMixin, BaseEstimator):
             child-sum cell of hidden size 64, 34,498 parameters
             2 labels of inner nodes, 2 of leaves or tokens, beside the unknown
             reads the root, max and attention of the nodes' states
-            a linear model on 4 counts and 100 decision trees on counts of labels beside it:
-            weights ... of the tree, ... of the model and ... of the decision trees
+            a linear model on 4 counts and 100 decision trees on counts of labels and names beside
+            it: weights ... of the tree, ... of the model and ... of the decision trees
             best epoch ... of 5 on the held-out examples
         """
         check_is_fitted(self)

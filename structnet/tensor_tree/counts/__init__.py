@@ -3,9 +3,9 @@
 ====================  ===========================================================================
 ``beside``            a Tree-LSTM and such models, mixed by weights that held-out examples choose
 ``shares``            chooses these weights
-``label_bag``         for trees: counts of labels and pairs of labels, and a linear model on them
+``label_bag``         for trees: counts of labels, pairs and names, and a linear model on them
 ``form_choice``       whether it reads counts, logarithms or tf-idf, and those of pairs
-``extra_trees``       for trees: decision trees on counts of labels
+``extra_trees``       for trees: decision trees on counts of labels and names
 ``node_bag``          for nodes: the labels around them, and a linear model on these
 ``label_table``       where it starts: how often those with a label have each class
 ``linear_model``      fits such models to classes

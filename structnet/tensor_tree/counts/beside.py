@@ -318,7 +318,8 @@ class BesideBag(Beside):
         linear = f"a linear model on {used:,} counts{form}"
         if self.extra is None:
             return linear, ("model",)
-        trees = f"{len(self.extra.starts)} decision trees on counts of labels"
+        names = " and names" if (self.extra.columns >= self.bag.num_labels).any() else ""
+        trees = f"{len(self.extra.starts)} decision trees on counts of labels{names}"
         return f"{linear} and {trees}", ("model", "decision trees")
 
 
