@@ -115,7 +115,7 @@ class PartSums:
 
     Args:
         places: places of a tree.
-        amounts: what stands there, in any order.
+        amounts: amounts that stand there, in any order.
         columns: number of columns.
 
     Attributes:
