@@ -12,7 +12,6 @@ import numpy as np
 
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import with_weights
-from structnet.estimators.parts import parts_within
 from structnet.estimators.questions import grown_tree
 from structnet.estimators.relevance import most_telling
 
@@ -61,26 +60,6 @@ def parting_columns(rows: Checked, num_classes: int, number: int = 0, seed: int 
             break
         columns = columns[most_telling(explained, left)]
     return columns
-
-
-def parts_in_columns(
-    rows: Checked, num_classes: int, number: int, columns: Sequence[int] = (), seed: int = 0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Divides each class into parts in some of the columns, see :func:`.parts_within`.
-
-    Args:
-        rows: dense rows, labelled with classes.
-        num_classes: number of classes.
-        number: largest number of parts of a class.
-        columns: columns in which they are found, ascending; none for all.
-        seed: seed of the parts.
-
-    Shapes:
-        part of each row ``[n]``; class of each part, ascending, ``[parts]``; the columns
-        ``[kept]``, None for all.
-    """
-    told = np.array(columns) if columns else None
-    return *parts_within(rows.of(told), num_classes, number, seed), told
 
 
 def columns_in_words(told: int, columns: int) -> str:

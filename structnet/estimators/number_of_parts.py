@@ -26,7 +26,7 @@ from structnet.estimators.few_rows import (
 )
 from structnet.estimators.held_out import tenths
 from structnet.estimators.parts import of_classes, parts_within
-from structnet.estimators.softmax_of_parts import fitted
+from structnet.estimators.softmax_of_parts import Division, fitted
 from structnet.training.gains import is_better
 
 NUMBERS = (2, 3, 4, 8, 16)  # numbers of parts that are tried
@@ -67,22 +67,6 @@ class Answers(NamedTuple):
     def joined(cls, some: Sequence[Answers]) -> Answers:
         """The answers about the rows of several parts, one after the other."""
         return cls(*map(np.concatenate, zip(*some, strict=True)))
-
-
-class Division(NamedTuple):
-    """How classes are divided, and what keeps the weights of a model of the parts small.
-
-    Attributes:
-        number: largest number of parts of a class.
-        shrinkage: shrinkage of a discriminant analysis of the parts.
-        penalty: penalty of the squared weights, see :func:`.parts_told`; 0 for the analysis alone.
-        columns: columns in which parts are found and told, ascending; none for all.
-    """
-
-    number: int
-    shrinkage: Shrinkage
-    penalty: float = 0.0
-    columns: tuple[int, ...] = ()
 
 
 def best_division(

@@ -8,7 +8,7 @@ needed. Here, from the analysis on, weights follow the loss of classes,
 
 so that parts move to where borders are. Under the penalty, parts that are not needed lose their
 weights: it matters little how many there are, if they are enough. As k-means may begin badly, other
-parts are drawn too, and the weights of the least loss are kept.
+parts are drawn too, and those of the least loss are kept.
 
 Reference:
     Quattoni, Wang, Morency, Collins, Darrell, Hidden conditional random fields, PAMI 2007, of which
@@ -38,68 +38,82 @@ SOLVER = {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-6, "maxcor": 5}
 DRAWS, ALIKE = 3, 0.01
 
 
-def parts_told(
-    rows: Checked,
-    part_classes: np.ndarray,
-    seed: int = 0,
-    shrinkage: Shrinkage | None = None,
-    penalty: float = 0.0,
-    columns: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The weights and biases of a softmax over parts of classes.
+class Division(NamedTuple):
+    """How classes are divided, and what keeps the weights of a model of the parts small.
 
-    Args:
-        rows: dense rows, labelled with parts.
-        part_classes: class of each part, ascending.
-        seed: seed of the analysis.
-        shrinkage: shrinkage of the analysis; by default that of :func:`.best_shrinkage`, for the
-            parts as they are given.
+    Attributes:
+        number: largest number of parts of a class.
+        shrinkage: shrinkage of a discriminant analysis of the parts.
         penalty: penalty of the squared weights, for rows of mean square 1; 0 for the analysis
             alone.
-        columns: columns that have weights; None for all.
+        columns: columns in which parts are found and told, ascending; none for all.
+    """
+
+    number: int
+    shrinkage: Shrinkage
+    penalty: float = 0.0
+    columns: tuple[int, ...] = ()
+
+
+class Told(NamedTuple):
+    """Parts of classes, and a softmax over them.
+
+    Attributes:
+        place: part of each row.
+        part_classes: class of each part, ascending.
+        weight, bias: weights and biases of the softmax, float32.
 
     Shapes:
-        part_classes ``[parts]``; weights ``[parts, columns]``; biases ``[parts]``; float32.
+        place ``[n]``; part_classes ``[parts]``; weight ``[parts, columns]``; bias ``[parts]``.
+    """
+
+    place: np.ndarray
+    part_classes: np.ndarray
+    weight: np.ndarray
+    bias: np.ndarray
+
+
+def parts_told(rows: Checked, num_classes: int, division: Division, seed: int = 0) -> Told:
+    """Parts of classes, those of the least loss of some draws, and a softmax over them.
+
+    Args:
+        rows: dense rows, labelled with classes.
+        num_classes: number of classes.
+        division: division of the classes.
+        seed: seed of the draws.
 
     Example:
-        >>> x, y = np.linspace(-1.5, 1.5, 30)[:, None], np.repeat([0, 1, 2], 10)
-        >>> classes = np.array([0, 1, 1])  # of which the second lies on both sides of the first
-        >>> y = np.array([1, 0, 2])[y]
-        >>> weight, bias = parts_told(Checked(x, y, None), classes, penalty=0.1)
-        >>> np.abs(x[(x @ weight.T + bias).argmax(1) == 0]).max().round(2)
-        np.float64(0.47)
+        >>> x, y = np.linspace(-1.2, 1.2, 25)[:, None], np.repeat([1, 0, 1], [10, 5, 10])
+        >>> division = Division(2, Shrinkage(0, 0.1, 1.0), penalty=0.1)
+        >>> told = parts_told(Checked(x, y, None), 2, division)
+        >>> told.part_classes.tolist()  # of which the second lies on both sides of the first
+        [0, 1, 1]
+        >>> likeliest = (x @ told.weight.T + told.bias).argmax(1)
+        >>> np.abs(x[told.part_classes[likeliest] == 0]).max().round(2)
+        np.float64(0.2)
     """
-    if columns is not None:
-        weight = np.zeros((len(part_classes), rows.x.shape[1]), np.float32)
-        weight[:, columns], bias = parts_told(
-            rows.of(columns), part_classes, seed, shrinkage, penalty
-        )
-        return weight, bias
-    if shrinkage is None:
-        return discriminant(rows, len(part_classes), seed)
-    objective = _Objective.of(rows._replace(y=part_classes[rows.y]), part_classes, penalty)
+    if division.columns:
+        columns = np.array(division.columns)
+        told = parts_told(rows.of(columns), num_classes, division._replace(columns=()), seed)
+        weight = np.zeros((len(told.weight), rows.x.shape[1]), np.float32)
+        weight[:, columns] = told.weight
+        return told._replace(weight=weight)
 
-    def told(rows: Checked) -> tuple[tuple[np.ndarray, np.ndarray], float]:
-        return objective.best_near(discriminant(rows, len(part_classes), seed, shrinkage))
+    def drawn(seed: int) -> tuple[Told, float]:
+        place, part_classes = parts_within(rows, num_classes, division.number, seed)
+        of_parts = rows._replace(y=place)
+        start = discriminant(of_parts, len(part_classes), seed, division.shrinkage)
+        found, loss = _Objective.of(rows, part_classes, division.penalty).best_near(start)
+        return Told(place, part_classes, *found), loss
 
-    best, least = told(rows)
+    best, least = drawn(seed)
     for other in np.random.SeedSequence(seed).generate_state(DRAWS).tolist():
-        if (place := _drawn(rows, part_classes, other)) is None:
-            continue
-        (new, loss), before = told(rows._replace(y=place)), least
+        (new, loss), before = drawn(other), least
         if loss < least:
             best, least = new, loss
         if abs(loss - before) <= ALIKE * before:
             break
     return best
-
-
-def _drawn(rows: Checked, part_classes: np.ndarray, seed: int) -> np.ndarray | None:
-    """Other parts of the same classes, ``[n]``; None if their numbers are not the same."""
-    number, size = int(np.bincount(part_classes).max()), int(part_classes[-1]) + 1
-    of_classes = rows._replace(y=part_classes[rows.y])
-    place, classes = parts_within(of_classes, size, number, seed)
-    return place if np.array_equal(classes, part_classes) else None
 
 
 def fitted(

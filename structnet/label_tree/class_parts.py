@@ -5,7 +5,7 @@ The tree knows nothing of it: it learns parts as if they were labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
@@ -15,13 +15,14 @@ import numpy as np
 
 from structnet.checks import wrong
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import parts_in_columns
+from structnet.estimators.discriminant_analysis import discriminant
 from structnet.estimators.few_rows import FEW, Regularisation, Solve, regularisation, solved
 from structnet.estimators.held_out import PARTS, tenths
-from structnet.estimators.number_of_parts import Answers, Division, best_division, best_of_few
-from structnet.label_tree.choice import chosen, filled_in, one_node
+from structnet.estimators.number_of_parts import Answers, best_division, best_of_few
+from structnet.estimators.parts import parts_within
+from structnet.estimators.softmax_of_parts import Division, parts_told
+from structnet.label_tree.choice import choose, chosen, filled_in, one_node
 from structnet.label_tree.examples import Examples
-from structnet.label_tree.parted import solution_of
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import check_depth
 from structnet.label_tree.trials import Trials
@@ -39,7 +40,6 @@ class Parted(NamedTuple):
         part_classes: class of each part, ascending.
         settings: settings of the tree of parts.
         solve: function that solves a single node.
-        columns: columns in which parts were found, ascending; none for all.
 
     Shapes:
         part_classes ``[parts]``.
@@ -49,7 +49,6 @@ class Parted(NamedTuple):
     part_classes: np.ndarray
     settings: LabelTreeSettings
     solve: Solve = solved
-    columns: tuple[int, ...] = ()
 
 
 def choose_parts(
@@ -79,12 +78,12 @@ def choose_parts(
         ValueError: more than one part of examples that are no dense table, or with vectors; or more
             parts than fit into a tree of the given arity and depth.
     """
-    how = None
     if parts is None or parts == 1:
         settled, trials = chosen(examples, num_classes, settings, progress, held_out)
         whole = Parted(examples, np.arange(num_classes), settled)
         given = settings.arity, settings.epochs, settings.vector_size or None
         free = settings.is_free and given == (None, None, None) and examples.features.is_table
+        how = None
         if parts is None and free:
             fits = partial(_fits, examples, settings)
             if trials is not None:
@@ -93,34 +92,27 @@ def choose_parts(
                 of = examples.checked, num_classes, settings.seed, fits
                 how, regularised = best_of_few(*of)
                 whole = whole._replace(solve=partial(solved, how=regularised))
-        if how is None:
-            return whole
-        parts = how.number
+        return _told(examples, num_classes, how, settings) if how else whole
     if not examples.features.is_table or settings.vector_size:
         raise wrong("parts", "1 or None, except for a dense table without vectors", parts)
-    within = how.columns if how else ()
-    of_all = examples.checked, num_classes, parts, within, settings.seed
-    place, part_classes, columns = parts_in_columns(*of_all)
-    of_parts = replace(examples, labels=place)
-    solve = solution_of(part_classes, how, columns)
+    place, part_classes = parts_within(examples.checked, num_classes, parts, settings.seed)
     size = len(part_classes)
     if settings.arity is not None and settings.max_depth is not None:
         what = f"parts of {num_classes:,} labels"
         check_depth(size, settings.arity, settings.max_depth, what)
+    of_parts = replace(examples, labels=place)
+    solve = solved if size == num_classes else discriminant
     settled, _ = chosen(of_parts, size, settings, progress, held_out, part_classes, solve)
-    return Parted(of_parts, part_classes, settled, solve, within)
+    return Parted(of_parts, part_classes, settled, solve)
 
 
-def divided(
-    examples: Examples, part_classes: np.ndarray, seed: int, columns: Sequence[int] = ()
-) -> Examples:
+def divided(examples: Examples, part_classes: np.ndarray, seed: int) -> Examples:
     """Examples, labelled with the parts that :func:`choose_parts` found with the same seed.
 
     Args:
         examples: examples, whose labels are classes.
-        part_classes: class of each part, ascending.
+        part_classes: class of each part, ascending, of a tree that is trained.
         seed: seed of the settings.
-        columns: columns in which parts were found, ascending; none for all.
 
     Shapes:
         part_classes ``[parts]``.
@@ -128,8 +120,7 @@ def divided(
     number = np.bincount(part_classes)
     if number.max() == 1:
         return examples
-    most = int(number.max())
-    place, *_ = parts_in_columns(examples.checked, len(number), most, columns, seed)
+    place, _ = parts_within(examples.checked, len(number), int(number.max()), seed)
     return replace(examples, labels=place)
 
 
@@ -167,6 +158,19 @@ def _by_trials(
 
     pairs = [(learn.checked, held.checked) for learn, held in some]
     return best_division(pairs, number, None, answers, seed, fits)
+
+
+def _told(
+    examples: Examples, num_classes: int, how: Division, settings: LabelTreeSettings
+) -> Parted:
+    """Examples of parts, and their node as it is solved.
+
+    It tells classes, whichever of their parts; training would learn to tell parts as they are.
+    """
+    told = parts_told(examples.checked, num_classes, how, settings.seed)
+    size, of_parts = len(told.part_classes), replace(examples, labels=told.place)
+    node = choose(of_parts, size, replace(settings, tree="huffman", arity=size, epochs=0))
+    return Parted(of_parts, told.part_classes, node, lambda *_: (told.weight, told.bias))
 
 
 def _fits(examples: Examples, wanted: LabelTreeSettings, size: int) -> bool:

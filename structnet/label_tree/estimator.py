@@ -186,7 +186,7 @@ class LabelTreeClassifier(
         progress = Progress.of(self.verbose)
         held_out = validation and self._examples(validation)
         chosen = choose_parts(examples, number, settings, self._parts_of(codes), progress, held_out)
-        examples, self.part_classes_, self.settings_, solve, _ = chosen
+        examples, self.part_classes_, self.settings_, solve = chosen
 
         def after_epoch(training: Training) -> None:
             if held_out is not None:

@@ -10,13 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structnet.checks import wrong
-from structnet.estimators.checked import Checked
 from structnet.estimators.columns_of_parts import columns_in_words
-from structnet.estimators.few_rows import Solve, solved
 from structnet.estimators.likeliest import top_of
-from structnet.estimators.number_of_parts import Division
 from structnet.estimators.parts import numbers_of, of_classes
-from structnet.estimators.softmax_of_parts import parts_told
 from structnet.label_tree.codes import LabelCodes
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.features import Features
@@ -130,28 +126,6 @@ class PartedTree:
         part = self.tree.classes_at(node)[0]
         number = numbers_of(self.part_classes)[part]
         return facts._replace(words=f"label {self.part_classes[part]}, part {number}")
-
-
-def solution_of(
-    part_classes: np.ndarray,
-    division: Division | None = None,
-    columns: np.ndarray | None = None,
-) -> Solve:
-    """What solves a single node; of parts, the model by which they are chosen.
-
-    Args:
-        part_classes: class of each label, ascending ``[labels]``.
-        division: division that was chosen; by default a discriminant analysis tells parts.
-        columns: columns that tell them, ``[kept]``; None for all.
-    """
-    if _is_one(part_classes):
-        return solved
-    shrinkage, penalty = (division.shrinkage, division.penalty) if division else (None, 0.0)
-
-    def solve(rows: Checked, size: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        return parts_told(rows, part_classes, seed, shrinkage, penalty, columns)
-
-    return solve
 
 
 def _is_one(part_classes: np.ndarray) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from structnet.estimators.columns_of_parts import columns_in_words, parts_in_columns
+from structnet.estimators.columns_of_parts import columns_in_words
 from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage
 from structnet.estimators.few_rows import FEW, Regularisation, regularisation, solvable, solved
 from structnet.estimators.naive_bayes import (
@@ -23,7 +23,7 @@ from structnet.estimators.naive_bayes import (
     best_assumptions,
     one_node,
 )
-from structnet.estimators.softmax_of_parts import parts_told
+from structnet.estimators.softmax_of_parts import Division, parts_told
 from structnet.softmax_tree.draft import Draft
 from structnet.softmax_tree.nodes import Leaf
 from structnet.softmax_tree.points import Points
@@ -119,11 +119,11 @@ def solved_draft(points: Points, how: tuple[float, ...], number: int = 1, seed: 
         by = Regularisation(shrinkage, penalty, bool(wide), int(number_of_columns))
         rows = rows._replace(x=points.x.toarray() if points.sparse else points.x)
         if number > 1:
-            within = [int(column) for column in told_by]
-            parts = parts_in_columns(rows, points.num_classes, number, within, seed)
-            place, classes, told = parts
-            rows = rows._replace(y=place)
-            weight, bias = parts_told(rows, classes, seed, shrinkage, penalty, told)
+            within = tuple(int(column) for column in told_by)
+            division = Division(number, shrinkage, penalty, within)
+            told = parts_told(rows, points.num_classes, division, seed)
+            classes, weight, bias = told.part_classes, told.weight, told.bias
+            rows = rows._replace(y=told.place)
         else:
             weight, bias = solved(rows, points.num_classes, how=by)
     if points.sparse:

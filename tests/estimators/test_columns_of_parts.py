@@ -9,10 +9,10 @@ from scipy.special import log_softmax
 from structnet.estimators import columns_of_parts as module
 from structnet.estimators import number_of_parts
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import parting_columns, parts_in_columns
-from structnet.estimators.number_of_parts import Answers, Division, _Search, best_division
+from structnet.estimators.columns_of_parts import parting_columns
+from structnet.estimators.number_of_parts import Answers, _Search, best_division
 from structnet.estimators.parts import of_classes
-from structnet.estimators.softmax_of_parts import parts_told
+from structnet.estimators.softmax_of_parts import Division, parts_told
 
 
 def disc(number: int, seed: int) -> Checked:
@@ -23,10 +23,8 @@ def disc(number: int, seed: int) -> Checked:
 
 def wrong_of(found: Division, rows: Checked, new: Checked) -> float:
     """The share of new rows that parts of a division, learned from rows, get wrong."""
-    place, classes, columns = parts_in_columns(rows, 2, found.number, found.columns)
-    of_parts = rows._replace(y=place)
-    weight, bias = parts_told(of_parts, classes, 0, found.shrinkage, found.penalty, columns)
-    if columns is not None:
+    _, classes, weight, bias = parts_told(rows, 2, found)
+    if columns := found.columns:
         assert not np.delete(weight, columns, axis=1).any() and weight[:, columns].all()
     scores = log_softmax(new.x @ weight.T + bias, axis=1)
     log_prob = of_classes(lambda some: scores[some], len(new.y), classes)

@@ -8,11 +8,11 @@ from scipy.special import log_softmax
 
 from structnet.estimators import columns_of_parts, number_of_parts
 from structnet.estimators.checked import Checked
-from structnet.estimators.columns_of_parts import most_gaining, parts_in_columns
+from structnet.estimators.columns_of_parts import most_gaining
 from structnet.estimators.discriminant_analysis import discriminant
 from structnet.estimators.few_rows import regularisation
-from structnet.estimators.number_of_parts import Answers, Division, best_division, best_of_few
-from structnet.estimators.softmax_of_parts import parts_told
+from structnet.estimators.number_of_parts import Answers, best_division, best_of_few
+from structnet.estimators.softmax_of_parts import Division, parts_told
 
 
 def rings(number: int, seed: int) -> Checked:
@@ -39,10 +39,8 @@ def round_classes(number: int, seed: int) -> Checked:
 
 def told(rows: Checked, num_classes: int, division: Division) -> tuple[np.ndarray, ...]:
     """Weights, biases and the class of each part, as of a model that is divided so."""
-    number, columns = division.number, division.columns
-    place, classes, kept = parts_in_columns(rows, num_classes, number, columns)
-    of_parts = rows._replace(y=place)
-    return *parts_told(of_parts, classes, 0, division.shrinkage, division.penalty, kept), classes
+    _, part_classes, weight, bias = parts_told(rows, num_classes, division)
+    return weight, bias, part_classes
 
 
 def test_of_few_rows_rings_are_divided_and_round_classes_are_not() -> None:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from structnet.estimators import softmax_of_parts
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import Shrinkage, discriminant, unit_of
 from structnet.estimators.few_rows import regression, with_weights
 from structnet.estimators.parts import parts_within
-from structnet.estimators.softmax_of_parts import fitted, parts_told
+from structnet.estimators.softmax_of_parts import Division, fitted, parts_told
 
 PENALTY = 0.3
 HOW = Shrinkage(0, 0.1, 1.0)
@@ -62,25 +63,21 @@ def test_of_whole_classes_it_is_a_logistic_regression() -> None:
 
 def test_the_unit_of_rows_changes_nothing() -> None:
     rows = corners(80)
-    place, part_classes = parts_within(rows, 2, 2)
     told = [
-        parts_told(Checked(unit * rows.x, place, None), part_classes, 0, HOW, PENALTY)
+        parts_told(rows._replace(x=unit * rows.x), 2, Division(2, HOW, PENALTY))
         for unit in (1.0, 1024.0)
     ]
-    np.testing.assert_allclose(told[1][0] * 1024, told[0][0], rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(told[1][1], told[0][1], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(told[1].weight * 1024, told[0].weight, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(told[1].bias, told[0].bias, rtol=1e-3, atol=1e-3)
 
 
 def test_parts_that_are_not_needed_have_hardly_any_weight() -> None:
     x = np.random.default_rng(0).normal(size=(200, 2))
     y = (x[:, 0] > 0).astype(np.int64)
-    place, part_classes = parts_within(Checked(x, y, None), 2, 3)
-    before, after = (
-        np.square(parts_told(Checked(x, place, None), part_classes, 0, HOW, penalty)[0]).sum(1)
-        for penalty in (0.0, 3.0)
-    )
-    for sizes, least in ((before, 3), (after, 1)):
-        each = [sizes[part_classes == label] for label in (0, 1)]
+    for penalty, least in ((0.0, 3), (3.0, 1)):
+        told = parts_told(Checked(x, y, None), 2, Division(3, HOW, penalty))
+        sizes = np.square(told.weight).sum(1)
+        each = [sizes[told.part_classes == label] for label in (0, 1)]
         assert [(own > 0.01 * sizes.max()).sum() for own in each] == [least, least]
 
 
@@ -95,29 +92,43 @@ def test_rows_far_from_all_parts_of_their_class_count() -> None:
 
 def test_without_a_penalty_it_is_the_analysis() -> None:
     rows = corners(50)
-    place, part_classes = parts_within(rows, 2, 2)
-    of_parts = rows._replace(y=place)
-    for ours, theirs in zip(
-        parts_told(of_parts, part_classes, 0, HOW),
-        discriminant(of_parts, len(part_classes), 0, HOW),
-        strict=True,
-    ):
+    told = parts_told(rows, 2, Division(2, HOW))
+    of_parts = rows._replace(y=told.place)
+    for ours, theirs in zip(told[2:], discriminant(of_parts, 4, how=HOW), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.03])
-def test_parts_that_are_badly_drawn_are_drawn_again(penalty: float) -> None:
+def test_parts_that_are_badly_drawn_are_drawn_again(
+    penalty: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two classes in turn along a line; of the first, two clusters are one part, one is two."""
     rng = np.random.default_rng(0)
     cluster = np.repeat(np.arange(6), 30)
     x = np.stack([5.0 * cluster + rng.normal(size=180), rng.normal(size=180)], 1)
     y, part_classes = cluster % 2, np.array([0, 0, 0, 1, 1, 1])
     half = (cluster == 4) & (x[:, 1] > 0)
-    bad = Checked(x, np.where(y, 3 + cluster // 2, np.where(half, 2, cluster // 4)), None)
-    start = discriminant(bad, 6, how=HOW)
-    alone = fitted(bad._replace(y=y), part_classes, start, penalty) if penalty else start
+    bad = np.where(y, 3 + cluster // 2, np.where(half, 2, cluster // 4))
+    rows, division = Checked(x, y, None), Division(3, HOW, penalty)
+    draws: list[int] = []
+
+    def badly_first(
+        rows: Checked, num_classes: int, number: int, seed: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        draws.append(seed)
+        first = len(draws) == 1
+        return (bad, part_classes) if first else parts_within(rows, num_classes, number, seed)
+
+    monkeypatch.setattr(softmax_of_parts, "parts_within", badly_first)
+    told = parts_told(rows, 2, division)
+    others = [parts_within(rows, 2, 3, seed)[0] for seed in draws[1:]]
+    assert any(np.array_equal(told.place, other) for other in others)
+    start = discriminant(rows._replace(y=bad), 6, how=HOW)
+    alone = fitted(rows, part_classes, start, penalty) if penalty else start
     wrong = [
         (part_classes[(x @ weight.T + bias).argmax(1)] != y).mean()
-        for weight, bias in (alone, parts_told(bad, part_classes, 0, HOW, penalty))
+        for weight, bias in (alone, (told.weight, told.bias))
     ]
+    parts = (x @ told.weight.T + told.bias).argmax(1)
+    assert (parts == told.place).mean() > 0.95
     assert wrong[0] > 0.1 and wrong[1] < 0.03

@@ -18,7 +18,11 @@ from structnet import LabelTreeClassifier
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import Shrinkage, best_shrinkage, discriminant
 from structnet.estimators.parts import parts_within
+from structnet.estimators.softmax_of_parts import Division, Told, parts_told
+from structnet.label_tree.examples import Examples
 from structnet.label_tree.parted import PartedTree
+from structnet.label_tree.training import begin
+from structnet.label_tree.tree import LabelTree
 from structnet.plot import plot_model_tree
 from structnet.training.checkpoint import CheckpointError, load_model, save_model
 
@@ -119,6 +123,37 @@ def test_several_tenths_are_held_out_where_one_tells_little(
     if not given:
         assert all(len(learn.y) + len(part.y) == rows for learn, part in pairs)
         assert not any(set(map(tuple, a.x)) & set(map(tuple, b.x)) for a, b in pairs)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.3])
+def test_parts_that_were_chosen_are_told_as_held_out_rows_chose(
+    penalty: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The labels are the parts of the draw that is told, and no training follows."""
+    x, y, *_ = halves()
+    division, told = Division(6, Shrinkage(0, 0.1, 1.0), penalty), list[Told]()
+
+    def noted(*given: Any) -> Told:
+        told.append(parts_told(*given))
+        return told[-1]
+
+    began = list[Examples]()
+
+    def beginning(examples: Examples, *given: Any) -> LabelTree:
+        began.append(examples)
+        return begin(examples, *given)
+
+    module = "structnet.label_tree."
+    monkeypatch.setattr(f"{module}class_parts.best_division", lambda *_: division)
+    monkeypatch.setattr(f"{module}class_parts.parts_told", noted)
+    monkeypatch.setattr(f"{module}estimator.begin", beginning)
+    model = LabelTreeClassifier(random_state=1).fit(x, y)
+    assert not model.history_
+    np.testing.assert_array_equal(began[-1].labels, told[0].place)
+    weight, bias = told[0][2:]
+    rows = model._features(model._inputs(x))
+    expected = log_softmax(rows.table @ weight.T + bias, axis=1)
+    np.testing.assert_allclose(model.tree_.log_prob_of_all(rows), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("how", [{}, {"tree": "learned", "arity": 4, "epochs": 5}])

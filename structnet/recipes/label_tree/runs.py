@@ -66,8 +66,8 @@ def trained(
     if file.exists():
         weights, content = load_model(file)
         chosen = LabelTreeSettings(**content["chosen"])
-        part_classes, columns = np.array(content["part_classes"]), content["part_columns"]
-        examples = divided(data.train, part_classes, chosen.seed, columns)
+        part_classes = np.array(content["part_classes"])
+        examples = divided(data.train, part_classes, chosen.seed)
         training = Training.of(_empty(content), chosen, content["state"])
         training.tree.load_state_dict(weights)
         say(f"going on after {len(training.epochs)} of {counted(chosen.epochs or 0, 'epoch')}")
@@ -76,7 +76,7 @@ def trained(
         if wanted.tree is None or wanted.learning_rate is None:
             say("trying rates and trees on examples held out ...")
         found = choose_parts(data.train, len(data.labels), wanted, settings.parts, progress)
-        examples, part_classes, chosen, solve, columns = found
+        examples, part_classes, chosen, solve = found
         training = Training(begin(examples, len(part_classes), chosen, solve=solve), chosen)
         kind = f"a {chosen.tree} tree of arity {chosen.arity}"
         usual = usual_arity(len(data.labels), wanted.max_depth)
@@ -97,8 +97,7 @@ def trained(
         if len(data.validation):
             record["validation_loss"] = classes.loss_of(data.validation)
         # State and history are written together, so that they have the same epochs.
-        content = content_of(data, training, part_classes) | {"part_columns": columns}
-        save_model(file, training.tree, content)
+        save_model(file, training.tree, content_of(data, training, part_classes))
         run.write_history(training.epochs)
         training.tell(progress)
 
